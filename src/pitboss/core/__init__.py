@@ -1,0 +1,1 @@
+"""Nouns and ports. Pure, synchronous, and unaware of any venue, file, network or clock."""

@@ -1,0 +1,108 @@
+"""The as-of view: everything that can be known at instant `at`, and nothing else.
+
+A `Market` holds whole columns and is never handed to an agent, a tool or a policy; they get a `View`.
+A view cuts every column by *availability*: a bar by its close, news by its arrival, an event by when it was first
+known. Asking for anything later raises `LookaheadError`.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pitboss.core.errors import LookaheadError, UserError
+from pitboss.core.instant import HOUR_MS, Instant, iso
+from pitboss.core.market import Bars, Event, NewsItem, Points
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Market:
+    """All data of a run, past and future. Built by the data layer; `view(at)` is the only way in for anyone else.
+
+    `news` is sorted by `available_at`, `events` by `known_at`.
+    """
+
+    bars: Mapping[tuple[str, str], Bars]
+    points: Mapping[tuple[str, str], Points] = field(default_factory=dict[tuple[str, str], Points])
+    news: Sequence[NewsItem] = ()
+    events: Sequence[Event] = ()
+
+    def view(self, at: Instant) -> "View":
+        """What can be known at `at`."""
+        return View(self, at)
+
+
+class View:
+    """A market cut at one instant."""
+
+    __slots__ = ("_market", "at")
+
+    def __init__(self, market: Market, at: Instant) -> None:
+        self._market = market
+        self.at = at
+
+    def _not_after(self, until: Instant | None) -> Instant:
+        if until is None:
+            return self.at
+        if until > self.at:
+            raise LookaheadError(f"asked for {iso(until)} at {iso(self.at)}")
+        return until
+
+    def series(self, symbol: str, interval: str) -> tuple[Bars, int]:
+        """The whole column set and how many of its bars are closed by now.
+
+        For memos over whole columns (formatted rows, causal indicators) that must index below the count.
+        """
+        bars = self._market.bars.get((symbol, interval))
+        if bars is None:
+            raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
+        return bars, int(np.searchsorted(bars.open_at, self.at - bars.interval_ms, side="right"))
+
+    def bars(self, symbol: str, interval: str, lookback: int, until: Instant | None = None) -> Bars:
+        """The newest `lookback` bars closed by `until` (default: now), oldest first."""
+        bars, closed = self.series(symbol, interval)
+        if until is not None:
+            moment = self._not_after(until) - bars.interval_ms
+            closed = int(np.searchsorted(bars.open_at, moment, side="right"))
+        return bars.slice(max(0, closed - lookback), closed)
+
+    def has_bars(self, symbol: str, interval: str) -> bool:
+        """Whether such bars exist in this run at all (also if none is closed yet)."""
+        return (symbol, interval) in self._market.bars
+
+    def points(self, kind: str, symbol: str, lookback: int, until: Instant | None = None) -> Points | None:
+        """The newest `lookback` values of a point series known by `until`; None if there is no such series."""
+        points = self._market.points.get((kind, symbol))
+        if points is None:
+            return None
+        stop = int(np.searchsorted(points.at, self._not_after(until), side="right"))
+        start = max(0, stop - lookback)
+        return Points(points.symbol, points.kind, points.at[start:stop], points.value[start:stop])
+
+    def news(self, hours: float, until: Instant | None = None) -> list[NewsItem]:
+        """Items that became available in the last `hours`, newest first."""
+        moment = self._not_after(until)
+        news = self._market.news
+        start = bisect_right(news, moment - round(hours * HOUR_MS), key=_arrival)
+        stop = bisect_right(news, moment, key=_arrival)
+        return list(reversed(news[start:stop]))
+
+    def events(self, hours: float) -> list[Event]:
+        """Events known by now that are scheduled within the next `hours`, soonest first."""
+        known = self._market.events[: bisect_right(self._market.events, self.at, key=_known)]
+        until = self.at + round(hours * HOUR_MS)
+        soon = [event for event in known if self.at <= event.scheduled_at <= until]
+        return sorted(soon, key=lambda event: (event.scheduled_at, event.kind, event.title))
+
+    def news_count(self) -> int:
+        """How many news items have arrived by now (to notice new ones cheaply)."""
+        return bisect_left(self._market.news, self.at + 1, key=_arrival)
+
+
+def _arrival(item: NewsItem) -> Instant:
+    return item.available_at
+
+
+def _known(event: Event) -> Instant:
+    return event.known_at

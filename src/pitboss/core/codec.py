@@ -1,0 +1,102 @@
+"""The one codec for everything that is stored or hashed.
+
+`plain` turns nouns into JSON values, `dumps` into canonical bytes (sorted keys, no spaces, amounts as
+strings), `parse` reads plain values back into a typed noun exactly, `digest` is SHA-256 of the canonical bytes.
+"""
+
+import dataclasses
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import cache
+from typing import Any, TypeVar
+
+import orjson
+
+from pitboss.core.money import text
+
+T = TypeVar("T")
+_OPTIONS = orjson.OPT_SORT_KEYS
+
+
+def _default(value: object) -> object:
+    if isinstance(value, Decimal):
+        return text(value)
+    if isinstance(value, Mapping):
+        return dict(typing.cast("Mapping[str, object]", value))
+    if isinstance(value, frozenset | set):
+        return sorted(typing.cast("frozenset[str]", value))
+    raise TypeError(f"{type(value).__name__} is not stored or hashed by pitboss")
+
+
+def dumps(value: object) -> bytes:
+    """Canonical JSON bytes. Equal values give equal bytes in every process."""
+    return orjson.dumps(value, default=_default, option=_OPTIONS)
+
+
+def loads(data: bytes | str) -> Any:
+    """JSON → plain values. Amounts stay strings until a noun reads them."""
+    return orjson.loads(data)
+
+
+def digest(value: object) -> str:
+    """SHA-256 of the canonical bytes."""
+    return hashlib.sha256(dumps(value)).hexdigest()
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def loads_exact(data: bytes | str) -> Any:
+    """JSON from outside → plain values with every number exact (int or Decimal); NaN and Infinity are refused."""
+    return json.loads(data, parse_float=Decimal, parse_constant=_refuse_constant)
+
+
+def number_fragments(value: object) -> object:
+    """The same plain value with each Decimal written as a JSON *number* of exactly its digits.
+
+    Proposals come from outside, where `"5"` and `5` are different things; they keep that difference in storage.
+    """
+    if isinstance(value, Decimal):
+        return orjson.Fragment(str(value).encode() if value.is_finite() else b"null")
+    if isinstance(value, dict):
+        return {key: number_fragments(item) for key, item in typing.cast("dict[str, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [number_fragments(item) for item in typing.cast("list[object]", value)]
+    return value
+
+
+def plain(value: object) -> Any:
+    """A noun as plain JSON values."""
+    return orjson.loads(dumps(value))
+
+
+def parse(kind: type[T], value: Any) -> T:
+    """Plain JSON values → a typed noun; the inverse of `plain`."""
+    return _reader(kind)(value)
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    origin = typing.get_origin(kind)
+    if kind is Decimal:
+        return Decimal
+    if origin in (typing.Union, types.UnionType):
+        (inner,) = [arm for arm in typing.get_args(kind) if arm is not type(None)]
+        read = _reader(inner)
+        return lambda value: None if value is None else read(value)
+    if origin is tuple:
+        read = _reader(typing.get_args(kind)[0])
+        return lambda value: tuple(read(item) for item in value)
+    if origin in (dict, Mapping):
+        read = _reader(typing.get_args(kind)[1])
+        return lambda value: {key: read(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        readers = {field.name: _reader(hints[field.name]) for field in dataclasses.fields(kind)}
+        return lambda value: kind(**{name: read(value[name]) for name, read in readers.items() if name in value})
+    return lambda value: value

@@ -1,0 +1,77 @@
+"""Instants are UTC milliseconds as plain integers; this module names, parses and prints them.
+
+It never asks what time it is: that is the Clock port.
+"""
+
+import re
+from datetime import UTC, datetime
+
+from pitboss.core.errors import UserError
+
+Instant = int
+"""Milliseconds since 1970-01-01T00:00:00Z."""
+
+SECOND_MS = 1_000
+MINUTE_MS = 60 * SECOND_MS
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+
+INTERVALS: dict[str, int] = {
+    "1m": MINUTE_MS,
+    "3m": 3 * MINUTE_MS,
+    "5m": 5 * MINUTE_MS,
+    "15m": 15 * MINUTE_MS,
+    "30m": 30 * MINUTE_MS,
+    "1h": HOUR_MS,
+    "2h": 2 * HOUR_MS,
+    "4h": 4 * HOUR_MS,
+    "8h": 8 * HOUR_MS,
+    "12h": 12 * HOUR_MS,
+    "1d": DAY_MS,
+}
+"""Bar intervals we know, finest first."""
+
+_UNITS = {"ms": 1, "s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+
+
+def interval_ms(name: str) -> int:
+    """Length of a bar interval such as `15m`."""
+    try:
+        return INTERVALS[name]
+    except KeyError:
+        raise UserError(f"unknown interval {name!r}", f"one of {', '.join(INTERVALS)}") from None
+
+
+def parse_duration(text: str) -> int:
+    """`90s`, `5m`, `1.5h` → milliseconds."""
+    found = _DURATION.fullmatch(text.strip())
+    if not found:
+        raise UserError(f"cannot read {text!r} as a duration", "write a number and a unit, such as 30s, 5m or 1h")
+    return round(float(found[1]) * _UNITS[found[2]])
+
+
+def parse_instant(text: str) -> Instant:
+    """ISO-8601 text → instant. A date alone is its midnight; text without a zone is UTC."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UserError(
+            f"cannot read {text!r} as a time", "write 2025-06-01 or 2025-06-01T12:30:00Z (UTC)"
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def iso(at: Instant) -> str:
+    """The one printed form: `2025-06-01T12:30:00Z`, with milliseconds only when there are any."""
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    if at % SECOND_MS:
+        return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % SECOND_MS:03d}Z"
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def day_of(at: Instant) -> int:
+    """Number of the UTC day that contains the instant."""
+    return at // DAY_MS

@@ -1,0 +1,66 @@
+"""What a mind answers at a tick: a `Decision` with a reason and zero or more intents, and how it got there.
+
+Intents stay as the raw JSON values they arrived as: the venue's first rule judges their shape, so that nothing
+untrusted is ever cast. Numbers in them are exact (`int` or `Decimal`).
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from pitboss.core.money import ZERO
+
+FinishReason = Literal["stop", "length", "tool_calls", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more model calls."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """One tool call with the text that was given back to the model."""
+
+    name: str
+    arguments: Any
+    result: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One model call: what it said, which tools it called, and what they answered."""
+
+    text: str
+    calls: tuple[ToolResult, ...] = ()
+    usage: Usage = Usage()
+    finish_reason: FinishReason = "stop"
+    latency_ms: float = 0.0
+    provider_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer of a tick. No intents means hold."""
+
+    intents: tuple[Any, ...] = ()
+    text: str = ""
+    steps: tuple[Step, ...] = ()
+    flags: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    cost_usd: Decimal | None = ZERO
+    finish_reason: FinishReason = "stop"

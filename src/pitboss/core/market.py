@@ -1,0 +1,87 @@
+"""What markets look like as columns: bars and point series, oldest first, one numpy array a column.
+
+A bar is keyed by its open time and becomes available at its close. Columns are shared, never copied, and read-only.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pitboss.core.instant import Instant
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bars:
+    """OHLCV columns of one symbol at one interval. `open_at` rises strictly."""
+
+    symbol: str
+    interval: str
+    interval_ms: int
+    open_at: Ints
+    open: Floats
+    high: Floats
+    low: Floats
+    close: Floats
+    volume: Floats
+
+    def __len__(self) -> int:
+        return len(self.open_at)
+
+    def slice(self, start: int, stop: int) -> "Bars":
+        """Bars `start` (inclusive) to `stop` (exclusive), as views on the same memory."""
+        return Bars(
+            self.symbol,
+            self.interval,
+            self.interval_ms,
+            self.open_at[start:stop],
+            self.open[start:stop],
+            self.high[start:stop],
+            self.low[start:stop],
+            self.close[start:stop],
+            self.volume[start:stop],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """A value over time: funding rates, open interest, mark or oracle prices. `at` rises strictly.
+
+    For a price series that came as bars the value is the bar's open, which is the price at `at`.
+    """
+
+    symbol: str
+    kind: Literal["funding", "open_interest", "mark", "oracle"]
+    at: Ints
+    value: Floats
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class NewsItem:
+    """One headline. Text of a stranger: data, never instructions."""
+
+    published_at: Instant
+    available_at: Instant
+    source: str
+    text: str
+    sentiment: float | None = None
+    symbols: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A scheduled market event and the instant from which it could have been known."""
+
+    scheduled_at: Instant
+    known_at: Instant
+    kind: str
+    title: str
+    importance: float = 0.5
+    symbols: tuple[str, ...] = ()

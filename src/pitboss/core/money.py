@@ -1,0 +1,51 @@
+"""Exact arithmetic: one decimal context, one way in from floats, one way out to text.
+
+Money and size are `Decimal` everywhere; floats are for indicators and metrics.
+"""
+
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+CONTEXT = Context(prec=60, rounding=ROUND_HALF_EVEN)
+ZERO = Decimal(0)
+ONE = Decimal(1)
+HUNDRED = Decimal(100)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def exact(function: Callable[P, R]) -> Callable[P, R]:
+    """Run a function under our decimal context, whatever the caller's context is."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with localcontext(CONTEXT):
+            return function(*args, **kwargs)
+
+    return run
+
+
+def decimal(value: float | int | str) -> Decimal:
+    """A number from a file or a document, by its shortest decimal text."""
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def text(value: Decimal) -> str:
+    """The canonical text of an amount: plain digits, no exponent, no trailing zeros, no minus zero."""
+    plain = format(value, "f")
+    if "." in plain:
+        plain = plain.rstrip("0").rstrip(".")
+    return "0" if plain == "-0" else plain
+
+
+def round_down(value: Decimal, step: Decimal) -> Decimal:
+    """Largest multiple of `step` that is not above `value` (for sizes: toward less)."""
+    return (value / step).to_integral_value(rounding=ROUND_FLOOR) * step
+
+
+def round_up(value: Decimal, step: Decimal) -> Decimal:
+    """Smallest multiple of `step` that is not below `value`."""
+    return (value / step).to_integral_value(rounding=ROUND_CEILING) * step

@@ -1,0 +1,29 @@
+"""What the engine says to an intent. A refusal is a value with a stable code, never an exception."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+Outcome = Literal["allowed", "reduced", "refused", "noop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """How far an intent is from one rule's limit: `left` below zero means beyond it, None means not applicable."""
+
+    code: str
+    limit: str
+    used: str
+    left: Decimal | None
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of one intent with every rule's margin."""
+
+    outcome: Outcome
+    code: str | None = None
+    detail: str = ""
+    margins: tuple[Margin, ...] = ()
+    order_id: str | None = None

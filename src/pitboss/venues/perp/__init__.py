@@ -1,0 +1,1 @@
+"""Perpetual futures: cross margin, funding, liquidation. The contract is docs/perp.md."""

@@ -1,0 +1,167 @@
+"""The perp world as one frozen value: cash, positions, working orders, leverages, marks, halts.
+
+`Terms` are what never changes during a run: costs, assets, halt thresholds. Everything here serialises exactly.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
+
+from pitboss.core.instant import Instant
+from pitboss.core.money import ZERO
+from pitboss.venues.perp.assets import Asset
+
+OrderKind = Literal["market", "limit", "close", "reduce"]
+Halt = Literal["daily_loss", "drawdown", "operator", "invariant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Costs, assets and halt thresholds of a run."""
+
+    assets: Mapping[str, Asset]
+    maker_bps: Decimal = Decimal("1.5")
+    taker_bps: Decimal = Decimal("4.5")
+    slippage_bps_per_million: Decimal = Decimal(10)
+    penalty_bps: Decimal = Decimal(50)
+    daily_loss_halt_pct: Decimal | None = None
+    drawdown_halt_pct: Decimal | None = None
+
+    @property
+    def maker(self) -> Decimal:
+        """Maker fee as a fraction."""
+        return self.maker_bps / 10_000
+
+    @property
+    def taker(self) -> Decimal:
+        """Taker fee as a fraction."""
+        return self.taker_bps / 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Signed size and signed cost; entry = cost / size. Stop and take-profit belong to it and vanish with it."""
+
+    symbol: str
+    size: Decimal
+    cost: Decimal
+    opened_at: Instant
+    stop: Decimal | None = None
+    take_profit: Decimal | None = None
+    thesis: str = ""
+
+    @property
+    def side(self) -> int:
+        """+1 long, −1 short."""
+        return 1 if self.size > 0 else -1
+
+    @property
+    def entry(self) -> Decimal:
+        """Average entry price."""
+        return self.cost / self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A working order. `side` is +1 buy, −1 sell; `size` is unsigned; a close takes whatever is there."""
+
+    id: str
+    kind: OrderKind
+    symbol: str
+    side: int
+    size: Decimal
+    submitted_at: Instant
+    active_from: Instant
+    limit: Decimal | None = None
+    stop: Decimal | None = None
+    take_profit: Decimal | None = None
+    thesis: str = ""
+    rested: bool = False
+
+    @property
+    def opens(self) -> bool:
+        """Whether it can add exposure."""
+        return self.kind in ("market", "limit")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One account on the venue. `positions`, `leverage` and `marks` are keyed by symbol."""
+
+    cash: Decimal
+    initial: Decimal
+    peak: Decimal
+    day: int
+    day_reference: Decimal
+    last_equity: Decimal
+    positions: Mapping[str, Position] = field(default_factory=dict[str, Position])
+    orders: tuple[Order, ...] = ()
+    leverage: Mapping[str, int] = field(default_factory=dict[str, int])
+    marks: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
+    marked_at: Mapping[str, Instant] = field(default_factory=dict[str, Instant])
+    halts: tuple[Halt, ...] = ()
+    next_order: int = 1
+    deficit: Decimal = ZERO
+
+
+def leverage_of(world: World, symbol: str) -> int:
+    """The symbol's leverage; 1 until an accepted open sets it."""
+    return world.leverage.get(symbol, 1)
+
+
+def equity(world: World, prices: Mapping[str, Decimal] | None = None) -> Decimal:
+    """Cash plus unrealised result, at `prices` where given, else at the marks.
+
+    Always summed as (cash − Σ cost) + Σ size × price in code-point order: the span path uses the same grouping, so
+    both give the same digits.
+    """
+    held = sorted(world.positions)
+    total = world.cash - sum((world.positions[symbol].cost for symbol in held), ZERO)
+    for symbol in held:
+        price = world.marks[symbol] if prices is None else prices.get(symbol, world.marks.get(symbol, ZERO))
+        total += world.positions[symbol].size * price
+    return total
+
+
+def margin_used(world: World, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
+    """Initial margin of positions and working opens at marks (or `prices`); `without` leaves one order out."""
+
+    def price(symbol: str) -> Decimal:
+        if prices is not None and symbol in prices:
+            return prices[symbol]
+        return world.marks.get(symbol, ZERO)
+
+    used = ZERO
+    for symbol in sorted(world.positions):
+        used += abs(world.positions[symbol].size) * price(symbol) / leverage_of(world, symbol)
+    for order in world.orders:
+        if order.opens and order.id != without:
+            used += order.size * price(order.symbol) / leverage_of(world, order.symbol)
+    return used
+
+
+def free_margin(world: World, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
+    """Equity less margin used."""
+    return equity(world, prices) - margin_used(world, prices, without)
+
+
+def maintenance(world: World, terms: Terms, prices: Mapping[str, Decimal] | None = None) -> Decimal:
+    """Maintenance margin of all positions."""
+    total = ZERO
+    for symbol in sorted(world.positions):
+        price = world.marks[symbol] if prices is None else prices.get(symbol, world.marks[symbol])
+        total += terms.assets[symbol].maintenance(abs(world.positions[symbol].size) * price)
+    return total
+
+
+def open_world(equity_usd: Decimal, day: int) -> World:
+    """A fresh account."""
+    return World(
+        cash=equity_usd,
+        initial=equity_usd,
+        peak=equity_usd,
+        day=day,
+        day_reference=equity_usd,
+        last_equity=equity_usd,
+    )
