@@ -20,6 +20,7 @@ from pitboss.core.money import text
 
 T = TypeVar("T")
 _OPTIONS = orjson.OPT_SORT_KEYS
+_fragment: Callable[[bytes], object] = getattr(orjson, "Fragment")  # noqa: B009 – missing from orjson's stubs
 
 
 def _default(value: object) -> object:
@@ -62,7 +63,7 @@ def number_fragments(value: object) -> object:
     Proposals come from outside, where `"5"` and `5` are different things; they keep that difference in storage.
     """
     if isinstance(value, Decimal):
-        return orjson.Fragment(str(value).encode() if value.is_finite() else b"null")
+        return _fragment(str(value).encode() if value.is_finite() else b"null")
     if isinstance(value, dict):
         return {key: number_fragments(item) for key, item in typing.cast("dict[str, object]", value).items()}
     if isinstance(value, list | tuple):
@@ -98,5 +99,6 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     if dataclasses.is_dataclass(kind):
         hints = typing.get_type_hints(kind)
         readers = {field.name: _reader(hints[field.name]) for field in dataclasses.fields(kind)}
-        return lambda value: kind(**{name: read(value[name]) for name, read in readers.items() if name in value})
+        make = typing.cast("Callable[..., Any]", kind)
+        return lambda value: make(**{name: read(value[name]) for name, read in readers.items() if name in value})
     return lambda value: value

@@ -56,9 +56,7 @@ def parse_instant(text: str) -> Instant:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UserError(
-            f"cannot read {text!r} as a time", "write 2025-06-01 or 2025-06-01T12:30:00Z (UTC)"
-        ) from None
+        raise UserError(f"cannot read {text!r} as a time", "write 2025-06-01 or 2025-06-01T12:30:00Z (UTC)") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)

@@ -31,6 +31,9 @@ class Usage:
         )
 
 
+NO_USAGE = Usage()
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """One tool call with the text that was given back to the model."""
@@ -47,7 +50,7 @@ class Step:
 
     text: str
     calls: tuple[ToolResult, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     finish_reason: FinishReason = "stop"
     latency_ms: float = 0.0
     provider_id: str = ""
@@ -61,6 +64,6 @@ class Decision:
     text: str = ""
     steps: tuple[Step, ...] = ()
     flags: tuple[str, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     cost_usd: Decimal | None = ZERO
     finish_reason: FinishReason = "stop"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from pitboss.core.instant import Instant
-from pitboss.core.intent import FinishReason, Usage
+from pitboss.core.intent import NO_USAGE, FinishReason, Usage
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 
@@ -62,7 +62,7 @@ class ModelReply:
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     finish_reason: FinishReason = "stop"
     latency_ms: float = 0.0
     provider_id: str = ""

@@ -42,6 +42,9 @@ class Memory:
     lessons: tuple[str, ...] = ()
 
 
+NO_MEMORY = Memory()
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """The carried-over value of `tick(state, ports) -> state, record`.
@@ -57,7 +60,7 @@ class State:
     accepted_opens: tuple[Instant, ...] = ()
     seen: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
     last: LastDecision | None = None
-    memory: Memory = Memory()
+    memory: Memory = NO_MEMORY
     asked_close: Mapping[str, float] = field(default_factory=dict[str, float])
     news_seen: int = 0
     model_errors: int = 0

@@ -1,0 +1,56 @@
+"""Bringing a database to the schema that this version knows.
+
+Each step is one transaction together with the note of the new version, so a process killed anywhere leaves the database
+before or after a step, never inside, and opening it again goes on. The version is read inside that transaction, so two
+processes that open an old database at once do not both take the same step.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from sqlalchemy import Connection, column, inspect, select, table
+
+from pitboss.core.errors import UserError
+from pitboss.store import migrations
+
+_VERSION_TABLE = "alembic_version"
+
+
+def revision(connection: Connection) -> str | None:
+    """The revision a database is at; None if it holds nothing yet. Somebody else's database is refused."""
+    names = inspect(connection).get_table_names()
+    if _VERSION_TABLE in names:
+        found = connection.execute(select(column("version_num")).select_from(table(_VERSION_TABLE))).scalar()
+        if found is not None:
+            return str(found)
+    if names:
+        raise UserError("this database belongs to another program", "name another file, or another --home")
+    return None
+
+
+def check_known(found: str | None) -> None:
+    """Refuse a schema that only a later pitboss can have made."""
+    if found is not None and found > migrations.HEAD:
+        raise UserError(
+            f"this database was written by a newer pitboss (schema {found}; this one knows {migrations.HEAD})",
+            "upgrade pitboss, or use another --home",
+        )
+
+
+def migrate(write: Callable[[], AbstractContextManager[Connection]]) -> None:
+    """Take every missing step, each in a transaction of its own."""
+    # Alembic takes longer to import than most commands take to run, and almost every start needs no step.
+    from alembic import command
+    from alembic.config import Config
+
+    while True:
+        with write() as connection:
+            found = revision(connection)
+            check_known(found)
+            if found == migrations.HEAD:
+                return
+            config = Config()
+            config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "+1")

@@ -1,0 +1,101 @@
+"""Sealed rows: reading, inserting and changing a row together with its `row_sha256`.
+
+A row is read as the database driver hands it over, without conversions, so that its hash is taken over what is really
+stored. A row is never changed without checking it first: an update must not give a fresh seal to a changed byte.
+"""
+
+import hashlib
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Select, Table, insert, select, type_coerce, update
+from sqlalchemy.types import NULLTYPE
+
+from pitboss.core.errors import InvariantError, ReplayMismatch
+from pitboss.store.schema import SEAL
+
+_HEAD = struct.Struct(">cQ").pack
+_DOUBLE = struct.Struct(">d").pack
+
+
+def sealed_columns(table: Table) -> tuple[str, ...]:
+    """The columns that the seal covers, in the order in which it covers them."""
+    return tuple(column.name for column in table.columns if column.name != SEAL)
+
+
+def seal(table_name: str, values: Iterable[object]) -> str:
+    """SHA-256 over the table's name and the values in column order, each with a type mark and its length.
+
+    Lengths make the encoding unambiguous; the mark tells NULL from empty text and `1` from `"1"`.
+    """
+    parts = [table_name.encode(), b"\0"]
+    for value in values:
+        if isinstance(value, str):
+            mark, data = b"T", value.encode("utf-8", "surrogatepass")
+        elif isinstance(value, bytes):
+            mark, data = b"B", value
+        elif value is None:
+            mark, data = b"N", b""
+        elif isinstance(value, int):  # a boolean is 0 or 1 in one database and false or true in the other
+            mark, data = b"I", b"%d" % value
+        elif isinstance(value, float):
+            mark, data = b"F", _DOUBLE(value)
+        else:
+            raise TypeError(f"a {type(value).__name__} is never stored")
+        parts.append(_HEAD(mark, len(data)))
+        parts.append(data)
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def seal_of(table: Table, row: Mapping[str, Any]) -> str:
+    """The seal that this row should carry."""
+    return seal(table.name, [row[name] for name in sealed_columns(table)])
+
+
+def intact(table: Table, row: Mapping[str, Any]) -> bool:
+    """Whether the row still is what was written."""
+    return seal_of(table, row) == row[SEAL]
+
+
+def require_intact(table: Table, row: Mapping[str, Any]) -> None:
+    """Raise `ReplayMismatch` if the row is not what was written."""
+    if not intact(table, row):
+        raise ReplayMismatch(f"a row of {table.name} was changed after it was written ({_name(table, row)})")
+
+
+def raw(table: Table) -> Select[Any]:
+    """SELECT of all columns, values as the driver gives them."""
+    return select(*[type_coerce(column, NULLTYPE).label(column.name) for column in table.columns])
+
+
+def fetch(
+    connection: Connection, table: Table, key: Mapping[str, object], *, lock: bool = False
+) -> dict[str, Any] | None:
+    """The one row with this key, or None. `lock` keeps other writers off it (SQLite locks the whole file anyway)."""
+    query = raw(table).where(*[table.c[name] == value for name, value in key.items()])
+    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    return None if row is None else dict(row)
+
+
+def add(connection: Connection, table: Table, row: Mapping[str, object]) -> None:
+    """Insert a row, sealed."""
+    connection.execute(insert(table), {**row, SEAL: seal_of(table, row)})
+
+
+def change(connection: Connection, table: Table, row: Mapping[str, Any], changes: Mapping[str, object]) -> None:
+    """Change a row that was read in this transaction, and seal it again."""
+    require_intact(table, row)
+    after = {**row, **changes}
+    after[SEAL] = seal_of(table, after)
+    key = [column == row[column.name] for column in table.primary_key.columns]
+    # Matching the old seal makes this a compare-and-swap on the whole row.
+    query = update(table).where(*key, table.c[SEAL] == row[SEAL])
+    done = connection.execute(query, {name: after[name] for name in [*changes, SEAL]})
+    if done.rowcount != 1:
+        raise InvariantError(f"a row of {table.name} changed under us ({_name(table, row)})")
+
+
+def _name(table: Table, row: Mapping[str, Any]) -> str:
+    keys: Sequence[str] = [column.name for column in table.primary_key.columns]
+    return ", ".join(f"{key} {row[key]}" for key in keys)

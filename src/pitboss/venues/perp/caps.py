@@ -1,0 +1,92 @@
+"""The hard limits of an account and what is left of each: the same numbers for the rules and for the prompt."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from pitboss.core.instant import HOUR_MS, Instant
+from pitboss.core.money import HUNDRED, ZERO, exact
+from pitboss.core.verdict import Margin
+from pitboss.venues.perp.state import Terms, World, equity, free_margin
+
+VENUE_MINIMUM_USD = Decimal(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Limits of one skill; percentages are of equity, by notional."""
+
+    max_position_pct: Decimal = Decimal(25)
+    max_total_exposure_pct: Decimal = Decimal(100)
+    max_leverage: Decimal = Decimal(3)
+    min_order_usd: Decimal = Decimal(10)
+    max_order_usd: Decimal | None = None
+    max_orders_per_hour: int = 12
+    daily_loss_halt_pct: Decimal = Decimal(5)
+    drawdown_halt_pct: Decimal = Decimal(15)
+    price_band_pct: Decimal = Decimal(5)
+    max_data_age_ms: int = 1_800_000
+    symbols: tuple[str, ...] = ()
+    allowed_symbols: tuple[str, ...] = ()
+
+    def opens_allowed(self, symbol: str) -> bool:
+        """Whether opens in a symbol are in scope at all."""
+        return symbol in self.symbols and (not self.allowed_symbols or symbol in self.allowed_symbols)
+
+
+def exposure(world: World, symbol: str) -> Decimal:
+    """Notional of a symbol: position at mark plus working opens, each at the worse of mark and limit."""
+    mark = world.marks.get(symbol, ZERO)
+    held = world.positions.get(symbol)
+    total = abs(held.size) * mark if held else ZERO
+    for order in world.orders:
+        if order.opens and order.symbol == symbol:
+            total += order.size * max(mark, order.limit or ZERO)
+    return total
+
+
+def exposed_symbols(world: World) -> list[str]:
+    """Symbols with a position or a working open."""
+    return sorted({*world.positions, *(order.symbol for order in world.orders if order.opens)})
+
+
+def recent_opens(accepted_opens: Sequence[Instant], now: Instant) -> int:
+    """Accepted opens of the last hour."""
+    return sum(1 for at in accepted_opens if at > now - HOUR_MS)
+
+
+def min_order(caps: Caps) -> Decimal:
+    """Smallest order: ours or the venue's, whichever is larger."""
+    return max(caps.min_order_usd, VENUE_MINIMUM_USD)
+
+
+@exact
+def room(world: World, terms: Terms, caps: Caps, accepted_opens: Sequence[Instant], now: Instant) -> list[Margin]:
+    """Every cap with its limit, what is used and what is left now. Percent and USD caps are in USD."""
+    value = equity(world)
+    lines: list[Margin] = []
+    position_cap = caps.max_position_pct * value / HUNDRED
+    for symbol in caps.symbols:
+        used = exposure(world, symbol)
+        lines.append(_usd(f"R3_POSITION_CAP {symbol}", position_cap, used))
+    total = sum((exposure(world, symbol) for symbol in exposed_symbols(world)), ZERO)
+    lines.append(_usd("R4_EXPOSURE_CAP", caps.max_total_exposure_pct * value / HUNDRED, total))
+    for symbol in caps.symbols:
+        asset = terms.assets.get(symbol)
+        top = min(caps.max_leverage, Decimal(asset.max_leverage)) if asset else caps.max_leverage
+        set_to = Decimal(world.leverage.get(symbol, 1))
+        lines.append(Margin(f"R5_LEVERAGE_CAP {symbol}", str(top), str(set_to), top - set_to, "x"))
+    used_rate = recent_opens(accepted_opens, now)
+    rate_left = Decimal(caps.max_orders_per_hour - used_rate)
+    lines.append(Margin("R7_ORDER_RATE", str(caps.max_orders_per_hour), str(used_rate), rate_left, "opens/h"))
+    for name, reference, pct in (
+        ("R8_HALTED daily_loss", world.day_reference, caps.daily_loss_halt_pct),
+        ("R8_HALTED drawdown", world.peak, caps.drawdown_halt_pct),
+    ):
+        lines.append(_usd(name, pct * reference / HUNDRED, max(ZERO, reference - value)))
+    lines.append(Margin("R9_MARGIN", "", "", free_margin(world), "usd"))
+    return lines
+
+
+def _usd(code: str, limit: Decimal, used: Decimal) -> Margin:
+    return Margin(code, str(limit), str(used), limit - used, "usd")

@@ -1,0 +1,148 @@
+"""The account as a person, a prompt, a tool or a snapshot sees it: plain facts derived from a world."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core.instant import Instant
+from pitboss.core.money import ONE, ZERO, exact, text
+from pitboss.venues.perp.state import Position, Terms, World, equity, leverage_of, maintenance, margin_used
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One position with what matters about it now. `liquidation` is None when no price reaches it."""
+
+    symbol: str
+    side: str
+    size: Decimal
+    entry: Decimal
+    mark: Decimal
+    notional_usd: Decimal
+    unrealised_usd: Decimal
+    leverage: int
+    liquidation: Decimal | None
+    stop: Decimal | None
+    take_profit: Decimal | None
+    opened_at: Instant
+    thesis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """One working order."""
+
+    id: str
+    kind: str
+    symbol: str
+    side: str
+    size: Decimal
+    limit: Decimal | None
+    stop: Decimal | None
+    take_profit: Decimal | None
+    submitted_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Portfolio:
+    """Equity, margin, positions, orders and halts at one instant."""
+
+    equity_usd: Decimal
+    cash_usd: Decimal
+    margin_used_usd: Decimal
+    free_margin_usd: Decimal
+    positions: tuple[Holding, ...]
+    orders: tuple[Working, ...]
+    halts: tuple[str, ...]
+    day_start_usd: Decimal
+    peak_usd: Decimal
+
+
+@exact
+def portfolio(world: World, terms: Terms) -> Portfolio:
+    """Everything about the account at its marks."""
+    value = equity(world)
+    used = margin_used(world)
+    return Portfolio(
+        equity_usd=value,
+        cash_usd=world.cash,
+        margin_used_usd=used,
+        free_margin_usd=value - used,
+        positions=tuple(_holding(world, terms, held) for _, held in sorted(world.positions.items())),
+        orders=tuple(
+            Working(
+                order.id,
+                order.kind,
+                order.symbol,
+                "buy" if order.side > 0 else "sell",
+                order.size,
+                order.limit,
+                order.stop,
+                order.take_profit,
+                order.submitted_at,
+            )
+            for order in world.orders
+        ),
+        halts=world.halts,
+        day_start_usd=world.day_reference,
+        peak_usd=world.peak,
+    )
+
+
+def _holding(world: World, terms: Terms, held: Position) -> Holding:
+    mark = world.marks[held.symbol]
+    return Holding(
+        symbol=held.symbol,
+        side="long" if held.size > 0 else "short",
+        size=abs(held.size),
+        entry=held.entry,
+        mark=mark,
+        notional_usd=abs(held.size) * mark,
+        unrealised_usd=held.size * mark - held.cost,
+        leverage=leverage_of(world, held.symbol),
+        liquidation=liquidation_price(world, terms, held),
+        stop=held.stop,
+        take_profit=held.take_profit,
+        opened_at=held.opened_at,
+        thesis=held.thesis,
+    )
+
+
+def liquidation_price(world: World, terms: Terms, held: Position) -> Decimal | None:
+    """The mark of this symbol at which the account would be liquidated with the other marks as they are."""
+    mark, size = world.marks[held.symbol], abs(held.size)
+    available = equity(world) - maintenance(world, terms)
+    for tier in terms.assets[held.symbol].tiers:
+        # Solve with this tier's rate and deduction in place of the present ones; it holds if the answer is inside it.
+        present = terms.assets[held.symbol].maintenance(size * mark)
+        slack = available + present - (size * mark * tier.rate - tier.deduction)
+        price = mark - held.side * slack / size / (ONE - tier.rate * held.side)
+        if price > 0 and terms.assets[held.symbol].tier(size * price) == tier:
+            return price
+    return None
+
+
+def summary(world: World) -> dict[str, Any]:
+    """The compact form that snapshots keep before and after a tick."""
+    value = equity(world)
+    return {
+        "equity_usd": text(value),
+        "cash_usd": text(world.cash),
+        "free_margin_usd": text(value - margin_used(world)),
+        "positions": {
+            symbol: {
+                "size": text(held.size),
+                "cost": text(held.cost),
+                "stop": None if held.stop is None else text(held.stop),
+                "take_profit": None if held.take_profit is None else text(held.take_profit),
+                "leverage": leverage_of(world, symbol),
+                "mark": text(world.marks.get(symbol, ZERO)),
+            }
+            for symbol, held in sorted(world.positions.items())
+        },
+        "orders": [
+            [order.id, order.kind, order.symbol, order.side, text(order.size), text(order.limit or ZERO)]
+            for order in world.orders
+        ],
+        "halts": list(world.halts),
+    }

@@ -1,0 +1,404 @@
+"""The paper world of perpetual futures: `advance(world, …) -> world, receipts`, pure and exact.
+
+The same functions are the simulator's matching and the paper broker. One bar is `_step`, in six fixed parts; a stretch
+of bars in which nothing can happen is `_coast`, which only marks. `quiet_until` finds that stretch with floats and a
+safety margin; it may stop too early, never too late, so both ways give the same digits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.money import ZERO, decimal, exact
+from pitboss.core.receipt import Receipt
+from pitboss.venues.perp.desk import Desk
+from pitboss.venues.perp.path import Leg, next_event
+from pitboss.venues.perp.state import Order, OrderKind, Terms, World
+from pitboss.venues.perp.tape import Tape
+
+SAFETY = 1e-9
+"""Relative slack of float comparisons against exact thresholds: floats carry about 1e-16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What happened over some bars: the world after them, the receipts, one equity value a bar, the next bar's index."""
+
+    world: World
+    receipts: tuple[Receipt, ...]
+    equity: Sequence[Decimal]
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRequest:
+    """An order the engine has allowed, sizes and prices already rounded."""
+
+    kind: OrderKind
+    symbol: str
+    side: int
+    size: Decimal
+    leverage: int | None = None
+    limit: Decimal | None = None
+    stop: Decimal | None = None
+    take_profit: Decimal | None = None
+    thesis: str = ""
+
+
+@exact
+def submit(
+    world: World, terms: Terms, request: OrderRequest, at: Instant, latency_ms: int = 0
+) -> tuple[World, str, Receipt]:
+    """Accept an order: it can first act on a bar opening at or after `at + latency`. Leverage changes at once."""
+    desk = Desk(world, terms)
+    order_id = f"o{desk.next_order}"
+    desk.next_order += 1
+    if request.leverage is not None:
+        desk.leverage[request.symbol] = request.leverage
+    desk.orders.append(
+        Order(
+            order_id,
+            request.kind,
+            request.symbol,
+            request.side,
+            request.size,
+            at,
+            at + latency_ms,
+            request.limit,
+            request.stop,
+            request.take_profit,
+            request.thesis,
+        )
+    )
+    facts: dict[str, Decimal | str | int] = {
+        "kind": request.kind,
+        "side": "buy" if request.side > 0 else "sell",
+        "size": request.size,
+    }
+    for name, value in (
+        ("limit", request.limit),
+        ("stop", request.stop),
+        ("take_profit", request.take_profit),
+        ("leverage", request.leverage),
+    ):
+        if value is not None:
+            facts[name] = value
+    return desk.freeze(), order_id, Receipt("accepted", at, request.symbol, order_id, facts)
+
+
+@exact
+def cancel(world: World, terms: Terms, order_id: str, at: Instant) -> tuple[World, Receipt]:
+    """Take a working order off the book on request."""
+    desk = Desk(world, terms)
+    (order,) = [order for order in desk.orders if order.id == order_id]
+    desk.cancel(order, at, "requested")
+    return desk.freeze(), desk.receipts[0]
+
+
+@exact
+def close_all(world: World, terms: Terms, at: Instant) -> Stretch:
+    """End of a run with `close_at_end`: every position closes at its mark, taker fee, no slippage; orders are dropped."""
+    desk = Desk(world, terms)
+    for order in list(desk.orders):
+        desk.cancel(order, at, "end")
+    for symbol in sorted(desk.positions):
+        size = abs(desk.positions[symbol].size)
+        desk.fill_exit(symbol, "", at, size, desk.marks[symbol], True, ZERO, ZERO, "end")
+    desk.last_equity = desk.equity({})
+    return Stretch(desk.freeze(), tuple(desk.receipts), (), 0)
+
+
+@exact
+def set_marks(world: World, prices: dict[str, tuple[Decimal, Instant]]) -> World:
+    """Give a fresh world the last closes known at its first tick, with the instants at which they closed."""
+    desk = Desk(world, Terms({}))
+    for symbol, (price, closed_at) in prices.items():
+        desk.marks[symbol], desk.marked_at[symbol] = price, closed_at
+    return desk.freeze()
+
+
+@exact
+def advance(world: World, terms: Terms, tape: Tape, start: int, stop: int, pause_on_change: bool = False) -> Stretch:
+    """Consume the bars `[start, stop)`. With `pause_on_change` stop after the first bar that changed the book.
+
+    A change is anything a decision could depend on besides prices: a fill, a rejection, a cancellation, a halt.
+    """
+    receipts: list[Receipt] = []
+    equity: list[Decimal] = []
+    index = start
+    while index < stop:
+        quiet = quiet_until(world, terms, tape, index, stop)
+        if quiet > index:
+            world = _coast(world, terms, tape, index, quiet, equity)
+            index = quiet
+            continue
+        world, happened = _step(world, terms, tape, index, equity)
+        index += 1
+        receipts.extend(happened)
+        if pause_on_change and any(receipt.kind != "funded" for receipt in happened):
+            break
+    return Stretch(world, tuple(receipts), equity, index)
+
+
+def quiet_until(world: World, terms: Terms, tape: Tape, start: int, stop: int) -> int:
+    """First bar in `[start, stop)` in which anything but marking could happen, conservatively; else `stop`.
+
+    Never looks past the next midnight, where the day's reference changes. Costs about 15 µs with a position and
+    3 µs flat, whatever the length.
+    """
+    first_open = int(tape.open_at[start])
+    midnight = (first_open + tape.interval_ms - 1) // DAY_MS * DAY_MS + DAY_MS
+    stop = min(stop, int(np.searchsorted(tape.open_at, midnight - tape.interval_ms, side="right")))
+    if stop <= start:
+        return start  # a bar that straddles midnight, or a hole before it: the exact step sorts it out
+    if "daily_loss" in world.halts or _new_day(world, first_open + tape.interval_ms):
+        return start
+    for order in world.orders:
+        stop = _order_quiet(order, tape, start, stop)
+    if not world.positions or stop <= start:
+        return stop
+    return _held_quiet(world, terms, tape, start, stop)
+
+
+def _new_day(world: World, close_at: Instant) -> bool:
+    return close_at // DAY_MS != world.day
+
+
+def _order_quiet(order: Order, tape: Tape, start: int, stop: int) -> int:
+    """First bar that could touch a working order."""
+    if order.active_from > int(tape.open_at[start]):
+        start = tape.index_of(order.active_from)
+        if start >= stop:
+            return stop
+    if order.limit is None:
+        touched = ~np.isnan(tape.open[order.symbol][start:stop])
+    elif not order.rested:
+        return start  # its first bar decides which fee it pays
+    elif order.side > 0:
+        touched = tape.low[order.symbol][start:stop] <= float(order.limit) * (1 + SAFETY)
+    else:
+        touched = tape.high[order.symbol][start:stop] >= float(order.limit) * (1 - SAFETY)
+    return start + _first(touched, stop - start)
+
+
+def _held_quiet(world: World, terms: Terms, tape: Tape, start: int, stop: int) -> int:
+    """First bar with a funding row, a touched exit, a possible liquidation or a possible halt."""
+    for symbol in world.positions:
+        stop = tape.next_funding(symbol, start, stop)
+    count = stop - start
+    if count <= 0:
+        return start
+    base = float(world.cash)
+    scale = abs(base)
+    worst = np.zeros(count)
+    closes = np.zeros(count)
+    needed = np.zeros(count)
+    for symbol, held in world.positions.items():
+        low, high = tape.low[symbol][start:stop], tape.high[symbol][start:stop]
+        filled = tape.filled[symbol][start:stop]
+        adverse, best = (low, high) if held.side > 0 else (high, low)
+        size = float(held.size)
+        base -= float(held.cost)
+        scale += abs(float(held.cost))
+        missing = np.isnan(adverse)
+        if missing.any():
+            adverse = np.where(missing, filled, adverse)
+        worst += size * adverse
+        closes += size * filled
+        # The steepest tier without its deduction bounds maintenance from above on the whole path.
+        rate = max(float(tier.rate) for tier in terms.assets[symbol].tiers)
+        needed += abs(size) * np.fmax(high, filled) * rate
+        if held.stop is not None:
+            stop_price = float(held.stop) * (1 + held.side * SAFETY)
+            touched = adverse <= stop_price if held.side > 0 else adverse >= stop_price
+            count = min(count, _first(touched & ~missing, count))
+        if held.take_profit is not None:
+            goal = float(held.take_profit) * (1 - held.side * SAFETY)
+            touched = best >= goal if held.side > 0 else best <= goal
+            count = min(count, _first(touched & ~missing, count))
+    slack = SAFETY * (scale + float(np.max(np.abs(closes))))
+    count = min(count, _first(base + worst - needed <= slack, count))
+    equity = closes + base
+    if terms.daily_loss_halt_pct is not None:
+        floor = float(world.day_reference) * (1 - float(terms.daily_loss_halt_pct) / 100)
+        count = min(count, _first(equity <= floor + slack, count))
+    if terms.drawdown_halt_pct is not None and "drawdown" not in world.halts:
+        peaks = np.maximum(np.maximum.accumulate(equity), float(world.peak))
+        count = min(count, _first(equity <= peaks * (1 - float(terms.drawdown_halt_pct) / 100) + slack, count))
+    return start + count
+
+
+def _first(mask: "np.typing.NDArray[np.bool_]", otherwise: int) -> int:
+    """Index of the first True, else `otherwise`."""
+    place = int(mask.argmax()) if len(mask) else 0
+    return place if len(mask) and mask[place] else otherwise
+
+
+def _coast(world: World, terms: Terms, tape: Tape, start: int, stop: int, equity: list[Decimal]) -> World:
+    """Mark through bars in which nothing happens: one exact equity value a bar, at 0.7 µs a bar and symbol."""
+    desk = Desk(world, terms)
+    for symbol in tape.symbols:
+        closes = tape.close[symbol][start:stop]
+        known = np.flatnonzero(~np.isnan(closes))
+        if len(known):
+            place = int(known[-1])
+            desk.marks[symbol] = decimal(float(closes[place]))
+            desk.marked_at[symbol] = int(tape.open_at[start + place]) + tape.interval_ms
+    count = stop - start
+    base = desk.base()
+    if desk.positions:
+        points = [base] * count
+        for symbol in sorted(desk.positions):
+            size = desk.positions[symbol].size
+            filled = tape.filled[symbol][start:stop].tolist()
+            points = [value + size * Decimal(repr(close)) for value, close in zip(points, filled, strict=True)]
+        desk.peak = max(desk.peak, max(points))
+    else:
+        points = [base] * count
+    equity.extend(points)
+    desk.last_equity = points[-1]
+    closed_at = int(tape.open_at[stop - 1]) + tape.interval_ms
+    if _new_day(world, closed_at):  # only ever the point at 00:00 itself: it is the new day's reference
+        desk.day, desk.day_reference = closed_at // DAY_MS, points[-1]
+    return desk.freeze()
+
+
+def _step(world: World, terms: Terms, tape: Tape, index: int, equity: list[Decimal]) -> tuple[World, list[Receipt]]:
+    """One bar of every symbol, exactly, in the order of the page."""
+    desk = Desk(world, terms)
+    at = int(tape.open_at[index])
+    bars = {
+        symbol: index
+        for symbol in tape.symbols
+        if tape.open[symbol][index] == tape.open[symbol][index]  # not NaN: the symbol has a bar
+    }
+    opens = {symbol: decimal(float(tape.open[symbol][index])) for symbol in bars}
+
+    _pay_funding(desk, tape, index, opens)
+    _fill_market(desk, at, opens)
+    _fill_marketable_limits(desk, at, opens)
+    if desk.positions:
+        _walk_adverse(desk, tape, index, at, opens)
+        _take_profits(desk, tape, index, at, opens)
+    _fill_resting_limits(desk, tape, index, at, opens)
+
+    closed_at = at + tape.interval_ms
+    for symbol in bars:
+        desk.marks[symbol] = decimal(float(tape.close[symbol][index]))
+        desk.marked_at[symbol] = closed_at
+    value = desk.equity({})
+    equity.append(value)
+    desk.mark_equity(closed_at, value)
+    return desk.freeze(), desk.receipts
+
+
+def _pay_funding(desk: Desk, tape: Tape, index: int, opens: dict[str, Decimal]) -> None:
+    for row in tape.funding.get(index, ()):
+        held = desk.positions.get(row.symbol)
+        if held is None:
+            continue
+        price = desk.price(row.symbol, opens) if row.price is None else row.price
+        amount = held.size * price * row.rate
+        desk.cash -= amount
+        desk.note("funded", row.at, row.symbol, "", size=held.size, price=price, rate=row.rate, amount_usd=amount)
+
+
+def _fill_market(desk: Desk, at: Instant, opens: dict[str, Decimal]) -> None:
+    for order in list(desk.orders):
+        if order.kind == "limit" or order.active_from > at or order.symbol not in opens:
+            continue
+        price = opens[order.symbol]
+        if order.kind == "market":
+            fill = desk.slipped(price, order.size, order.side)
+            if desk.may_open(order, at, price, fill, True, opens):
+                desk.fill_open(order, at, fill, True, order.size * abs(fill - price))
+            continue
+        held = desk.positions.get(order.symbol)
+        if held is None or held.side == order.side:
+            desk.cancel(order, at, "no_position")
+            continue
+        size = abs(held.size) if order.kind == "close" else min(order.size, abs(held.size))
+        fill = desk.slipped(price, size, order.side)
+        desk.drop(order)
+        desk.fill_exit(order.symbol, order.id, at, size, fill, True, size * abs(fill - price), ZERO, order.kind)
+
+
+def _fill_marketable_limits(desk: Desk, at: Instant, opens: dict[str, Decimal]) -> None:
+    for order in list(desk.orders):
+        if order.limit is None or order.active_from > at or order.symbol not in opens:
+            continue
+        price = opens[order.symbol]
+        if order.side * (order.limit - price) >= 0:
+            taker = not order.rested
+            if desk.may_open(order, at, price, price, taker, opens):
+                desk.fill_open(order, at, price, taker, ZERO)
+        elif not order.rested:
+            desk.rest(order)
+
+
+def _walk_adverse(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
+    legs: dict[str, Leg] = {}
+    for symbol, held in desk.positions.items():
+        if symbol in opens:
+            extreme = tape.low if held.side > 0 else tape.high
+            legs[symbol] = Leg(opens[symbol], decimal(float(extreme[symbol][index])), True)
+        else:
+            legs[symbol] = Leg(desk.marks[symbol], desk.marks[symbol], False)
+    lam = ZERO
+    while desk.positions:
+        event = next_event(desk.positions, legs, desk.base(), desk.terms, lam)
+        if event is None:
+            return
+        lam = event.lam
+        if event.kind == "liquidation":
+            _liquidate(desk, legs, lam, at)
+            return
+        held = desk.positions[event.symbol]
+        size = abs(held.size)
+        fill = desk.slipped(event.price, size, -held.side)
+        slippage = size * abs(fill - event.price)
+        desk.fill_exit(event.symbol, "", at, size, fill, True, slippage, ZERO, "stop")
+
+
+def _liquidate(desk: Desk, legs: dict[str, Leg], lam: Decimal, at: Instant) -> None:
+    """Close everything at the path prices, take the penalty, cancel what works, forgive what cash cannot pay."""
+    penalty_rate = desk.terms.penalty_bps / 10_000
+    for symbol in sorted(desk.positions):
+        size, price = abs(desk.positions[symbol].size), legs[symbol].at(lam)
+        desk.fill_exit(symbol, "", at, size, price, True, ZERO, penalty_rate * size * price, "liquidation")
+    for order in list(desk.orders):
+        desk.cancel(order, at, "liquidation")
+    deficit = max(ZERO, -desk.cash)
+    desk.cash += deficit
+    desk.deficit += deficit
+    desk.note("liquidated", at, "", "", path=lam, deficit_usd=deficit)
+
+
+def _take_profits(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
+    for symbol in sorted(desk.positions):
+        held = desk.positions[symbol]
+        goal = held.take_profit
+        if goal is None or symbol not in opens:
+            continue
+        best = decimal(float((tape.high if held.side > 0 else tape.low)[symbol][index]))
+        if held.side * (opens[symbol] - goal) >= 0:
+            price = opens[symbol]
+        elif held.side * (best - goal) > 0:
+            price = goal
+        else:
+            continue
+        desk.fill_exit(symbol, "", at, abs(held.size), price, False, ZERO, ZERO, "take_profit")
+
+
+def _fill_resting_limits(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
+    for order in list(desk.orders):
+        if order.limit is None or order.active_from > at or order.symbol not in opens:
+            continue
+        extreme = decimal(float((tape.low if order.side > 0 else tape.high)[order.symbol][index]))
+        if order.side * (order.limit - extreme) > 0 and desk.may_open(
+            order, at, order.limit, order.limit, False, opens
+        ):
+            desk.fill_open(order, at, order.limit, False, ZERO)
