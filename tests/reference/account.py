@@ -102,6 +102,7 @@ class Account:
     held: list[bool] = field(default_factory=list)
     funding_rows: list[dict[str, Any]] = field(default_factory=list)
     funding_paid: Decimal = Decimal(0)
+    peak: Decimal = Decimal(0)  # of the initial equity and all points so far
     deficit: Decimal = Decimal(0)
     liquidations: int = 0
 
@@ -227,7 +228,7 @@ def evaluate_halts(account: Account, now: int) -> None:
             triggered.append("daily_loss")
     if "drawdown" not in account.halts_on:
         # §2 "from the run's peak equity"
-        peak = max([account.initial_equity] + [point for _, point in account.points])
+        peak = max(account.peak, value)
         if peak - value >= peak * account.risk["drawdown_halt_pct"] / 100:
             triggered.append("drawdown")
     for kind in triggered:

@@ -6,6 +6,7 @@ Bottom of the reference package. Not a catalogue to extend: other assets are han
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
 from fractions import Fraction
+from functools import cache
 
 MILLION = 1_000_000
 
@@ -80,6 +81,7 @@ def round_toward_mark(asset: Asset, price: Decimal, mark: Decimal) -> Decimal:
     return round_price_down(asset, price)
 
 
+@cache
 def tiers(asset: Asset) -> list[tuple[Fraction, Fraction, Fraction]]:
     """(lower bound, rate, deduction) of every tier, HYPERLIQUID §7:
     "rate(tier n) = 1/(2·maxLeverage_n); deduction_0 = 0,

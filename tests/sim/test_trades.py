@@ -69,12 +69,12 @@ def test_adding_and_reducing_stay_one_trade_with_average_prices():
             fill(1, "buy", "1", "100"),
             fill(2, "buy", "3", "104"),
             fill(3, "sell", "2", "110"),
-            fill(4, "buy", "2", "90"),
+            fill(4, "buy", "2", "91"),
             fill(5, "sell", "4", "95"),
         ]
     )
-    assert (trade.entry_price, trade.exit_price, trade.max_size, trade.fills) == (D(592) / 6, D(100), D(4), 5)
-    assert trade.gross_usd == D(600 - 592)
+    assert (trade.entry_price, trade.exit_price, trade.max_size, trade.fills) == (D(99), D(100), D(4), 5)
+    assert trade.gross_usd == D(600 - 594)
 
 
 def test_a_liquidation_pays_its_penalty_apart_from_the_fee():
@@ -101,9 +101,7 @@ def test_symbols_are_separate_and_trades_come_in_the_order_in_which_they_closed(
 def test_an_unfinished_position_is_no_trade_and_is_handed_back_as_open():
     kept = book([fill(1, "buy", "3", "100", "0.5"), fill(2, "sell", "1", "120", "0.2"), funded(3, "0.1")])
     assert kept.closed == ()
-    assert kept.open == (
-        OpenTrade("BTC", "long", 1, D(2), D(100), D(3), D(-180), D("0.7"), D("0.1"), ZERO, 2),
-    )
+    assert kept.open == (OpenTrade("BTC", "long", 1, D(2), D(100), D(3), D(-180), D("0.7"), D("0.1"), ZERO, 2),)
     assert kept.open[0].pnl_usd(D(110)) == D("39.2")
 
 
@@ -151,7 +149,7 @@ def test_amounts_are_exact_or_refused():
 class Account:
     """The slow, obvious account: cash, and size and cost by symbol, as the paper world keeps them."""
 
-    cash: Decimal = D(10_000)
+    cash: Decimal = Decimal(10_000)
     size: dict[str, Decimal] = field(default_factory=dict)
     cost: dict[str, Decimal] = field(default_factory=dict)
     receipts: list[Receipt] = field(default_factory=list)

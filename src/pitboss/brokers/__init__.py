@@ -1,0 +1,1 @@
+"""Brokers: where orders go. The paper broker needs no key and cannot trade."""

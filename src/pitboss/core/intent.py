@@ -58,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer of a tick. No intents means hold."""
+    """The answer of a tick. No intents means hold. `prompt` is the system and user text a model was given."""
 
     intents: tuple[Any, ...] = ()
     text: str = ""
@@ -67,3 +67,4 @@ class Decision:
     usage: Usage = NO_USAGE
     cost_usd: Decimal | None = ZERO
     finish_reason: FinishReason = "stop"
+    prompt: tuple[str, str] | None = None

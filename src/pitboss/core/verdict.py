@@ -27,3 +27,4 @@ class Verdict:
     detail: str = ""
     margins: tuple[Margin, ...] = ()
     order_id: str | None = None
+    duplicate: bool = False

@@ -1,0 +1,1 @@
+"""Skill documents: schema, reading, upgrading, digest. Nothing in a skill is executable."""

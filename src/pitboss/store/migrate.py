@@ -31,7 +31,7 @@ def revision(connection: Connection) -> str | None:
 
 def check_known(found: str | None) -> None:
     """Refuse a schema that only a later pitboss can have made."""
-    if found is not None and found > migrations.HEAD:
+    if found is not None and found not in migrations.REVISIONS:
         raise UserError(
             f"this database was written by a newer pitboss (schema {found}; this one knows {migrations.HEAD})",
             "upgrade pitboss, or use another --home",
@@ -51,6 +51,6 @@ def migrate(write: Callable[[], AbstractContextManager[Connection]]) -> None:
             if found == migrations.HEAD:
                 return
             config = Config()
-            config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+            config.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
             config.attributes["connection"] = connection
             command.upgrade(config, "+1")

@@ -7,6 +7,7 @@ stored. A row is never changed without checking it first: an update must not giv
 import hashlib
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Select, Table, insert, select, type_coerce, update
@@ -15,42 +16,43 @@ from sqlalchemy.types import NULLTYPE
 from pitboss.core.errors import InvariantError, ReplayMismatch
 from pitboss.store.schema import SEAL
 
-_HEAD = struct.Struct(">cQ").pack
+_sha256 = hashlib.sha256
 _DOUBLE = struct.Struct(">d").pack
 
 
+@cache
 def sealed_columns(table: Table) -> tuple[str, ...]:
     """The columns that the seal covers, in the order in which it covers them."""
     return tuple(column.name for column in table.columns if column.name != SEAL)
 
 
-def seal(table_name: str, values: Iterable[object]) -> str:
-    """SHA-256 over the table's name and the values in column order, each with a type mark and its length.
+def encode(value: object) -> bytes:
+    """One value with a type mark and its length; of bytes their SHA-256, so that a long document is hashed only once.
 
-    Lengths make the encoding unambiguous; the mark tells NULL from empty text and `1` from `"1"`.
+    Lengths make a row's encoding unambiguous; the mark tells NULL from empty text and `1` from `"1"`.
     """
-    parts = [table_name.encode(), b"\0"]
-    for value in values:
-        if isinstance(value, str):
-            mark, data = b"T", value.encode("utf-8", "surrogatepass")
-        elif isinstance(value, bytes):
-            mark, data = b"B", value
-        elif value is None:
-            mark, data = b"N", b""
-        elif isinstance(value, int):  # a boolean is 0 or 1 in one database and false or true in the other
-            mark, data = b"I", b"%d" % value
-        elif isinstance(value, float):
-            mark, data = b"F", _DOUBLE(value)
-        else:
-            raise TypeError(f"a {type(value).__name__} is never stored")
-        parts.append(_HEAD(mark, len(data)))
-        parts.append(data)
-    return hashlib.sha256(b"".join(parts)).hexdigest()
+    if isinstance(value, str):
+        data = value.encode("utf-8", "surrogatepass")
+        return b"T%d:" % len(data) + data
+    if isinstance(value, bytes):
+        return b"B%d:" % len(value) + _sha256(value).digest()
+    if value is None:
+        return b"N"
+    if isinstance(value, int):  # a boolean is 0 or 1 in one database and false or true in the other
+        return b"I%d;" % value
+    if isinstance(value, float):
+        return b"F" + _DOUBLE(value)
+    raise TypeError(f"a {type(value).__name__} is never stored")
+
+
+def seal(table_name: str, encoded: Iterable[bytes]) -> str:
+    """SHA-256 over the table's name and the encoded values in column order."""
+    return _sha256(table_name.encode() + b"\0" + b"".join(encoded)).hexdigest()
 
 
 def seal_of(table: Table, row: Mapping[str, Any]) -> str:
     """The seal that this row should carry."""
-    return seal(table.name, [row[name] for name in sealed_columns(table)])
+    return seal(table.name, [encode(row[name]) for name in sealed_columns(table)])
 
 
 def intact(table: Table, row: Mapping[str, Any]) -> bool:
@@ -64,9 +66,15 @@ def require_intact(table: Table, row: Mapping[str, Any]) -> None:
         raise ReplayMismatch(f"a row of {table.name} was changed after it was written ({_name(table, row)})")
 
 
-def raw(table: Table) -> Select[Any]:
+def raw(table: Table) -> Select[*tuple[Any, ...]]:
     """SELECT of all columns, values as the driver gives them."""
-    return select(*[type_coerce(column, NULLTYPE).label(column.name) for column in table.columns])
+    columns: list[Any] = [type_coerce(column, NULLTYPE).label(column.name) for column in table.columns]
+    return select(*columns)
+
+
+def fetch_all(connection: Connection, query: Select[*tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """The rows of a `raw` query."""
+    return [{str(name): value for name, value in row.items()} for row in connection.execute(query).mappings()]
 
 
 def fetch(
@@ -74,8 +82,8 @@ def fetch(
 ) -> dict[str, Any] | None:
     """The one row with this key, or None. `lock` keeps other writers off it (SQLite locks the whole file anyway)."""
     query = raw(table).where(*[table.c[name] == value for name, value in key.items()])
-    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
-    return None if row is None else dict(row)
+    found = fetch_all(connection, query.with_for_update() if lock else query)
+    return found[0] if found else None
 
 
 def add(connection: Connection, table: Table, row: Mapping[str, object]) -> None:

@@ -9,7 +9,7 @@ from pitboss.sim.report import figures
 from pitboss.sim.report.frame import Frame, grid, roomy, round_ticks, time_axis
 from pitboss.sim.report.markup import Html, join, tag
 from pitboss.sim.report.series import Floats, as_arrays, drawdown, sample, thin
-from pitboss.sim.report.source import Report, instant
+from pitboss.sim.report.source import Plain, Report, instant
 
 WIDTH, LEFT, RIGHT = 1120.0, 72.0, 128.0
 TOP, MAIN, GAP, LOWER, FOOT = 14.0, 292.0, 26.0, 92.0, 30.0
@@ -177,10 +177,9 @@ def _halts(report: Report, main: Frame, lower: Frame) -> Html:
     return tag("g", *marks, class_="halt")
 
 
-def halt_name(halt: object) -> str:
+def halt_name(halt: Plain) -> str:
     """`daily loss` from a halt record, whatever it carries."""
-    get = halt.get if hasattr(halt, "get") else lambda _key: None  # pyright: ignore[reportAttributeAccessIssue]
-    return str(get("kind") or get("reason") or get("code") or "halt").replace("_", " ")
+    return str(halt.get("kind") or halt.get("reason") or halt.get("code") or "halt").replace("_", " ")
 
 
 def _legend(lines: list[Line]) -> Html:
@@ -221,6 +220,13 @@ def _hover(frame: Frame, lines: list[Line], agent: Line, fall: Floats) -> str:
     ]
     rows.append({"name": "Drawdown", "kind": "pct", "values": (-sample(agent.at, fall, moments)).round(2).tolist()})
     return json.dumps(
-        {"left": frame.left, "right": frame.right, "width": WIDTH, "start": frame.start, "end": frame.end, "rows": rows},
+        {
+            "left": frame.left,
+            "right": frame.right,
+            "width": WIDTH,
+            "start": frame.start,
+            "end": frame.end,
+            "rows": rows,
+        },
         separators=(",", ":"),
     )

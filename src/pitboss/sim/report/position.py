@@ -36,8 +36,10 @@ def read(fills: Sequence[Plain], symbol: str) -> tuple[list[Event], list[Hold]]:
     holds: list[Hold] = []
     held, since = 0.0, 0
     for fill in fills:
+        if fill.get("symbol") != symbol:
+            continue
         at, size, price = instant(fill.get("at")), number(fill.get("size")), number(fill.get("price"))
-        if fill.get("symbol") != symbol or at is None or size is None or price is None:
+        if at is None or size is None or price is None:
             continue
         change = abs(size) if fill.get("side") == "buy" else -abs(size)
         after = held + change

@@ -4,7 +4,7 @@ Every kind of mark has its own shape, so that the picture can be read without it
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def price_chart(report: Report, symbol: str, rows: Mapping[tuple[int, str], str]
         tag("rect", class_="lane", x=lane.left, y=lane.top, width=lane.width, height=lane.height),
         tag("text", "refused", class_="pane", x=lane.left - 8, y=lane.top + 15, text_anchor="end"),
         _events(frame, events, rows),
-        _refusals(lane, refused),
+        _refusals(lane, refused, rows),
         tag("line", class_="cursor", y1=frame.top, y2=lane.bottom, x1=0, x2=0),
         viewBox=f"0 0 {WIDTH:.0f} {lane.bottom + FOOT:.0f}",
         role="img",
@@ -152,12 +152,12 @@ def _held(frame: Frame, hold: position.Hold) -> Html:
     )
 
 
-def _levels(frame: Frame, holds: list[position.Hold], decisions: object, symbol: str) -> Html:
+def _levels(frame: Frame, holds: list[position.Hold], decisions: Sequence[Plain], symbol: str) -> Html:
     """Stop and take-profit as named at the entry, for as long as the position was held."""
     if len(holds) > MOST_LEVELS:
         return Html()
     named: list[tuple[int, Plain]] = []
-    for row in decisions if isinstance(decisions, list | tuple) else ():
+    for row in decisions:
         if row.get("symbol") == symbol and row.get("outcome") in ("allowed", "reduced"):
             at = instant(row.get("tick_at"))
             if at is not None and str(row.get("action")).startswith("open"):
@@ -205,7 +205,7 @@ def _mark(frame: Frame, found: list[position.Event], rows: Mapping[tuple[int, st
     return tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use
 
 
-def _refusals(lane: Frame, refused: list[Plain]) -> Html:
+def _refusals(lane: Frame, refused: list[Plain], rows: Mapping[tuple[int, str], str]) -> Html:
     places: dict[int, list[tuple[int, Plain]]] = {}
     for row in refused:
         at = instant(row.get("tick_at"))
@@ -217,11 +217,9 @@ def _refusals(lane: Frame, refused: list[Plain]) -> Html:
         said = f"Refused {row.get('action')} at {figures.clock(at)} UTC: {row.get('code')} {row.get('detail') or ''}"
         if len(found) > 1:
             said += f" and {len(found) - 1} more here"
-        use = tag(
-            "use", tag("title", said), href="#m-refused", x=f"{lane.x(at):.1f}", y=f"{lane.top + LANE / 2:.1f}"
-        )
-        seq = row.get("seq")
-        marks.append(tag("a", use, href=f"#d{seq}", tabindex="-1") if isinstance(seq, int) else use)
+        use = tag("use", tag("title", said), href="#m-refused", x=f"{lane.x(at):.1f}", y=f"{lane.top + LANE / 2:.1f}")
+        anchor = rows.get((at, str(row.get("symbol"))))
+        marks.append(tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use)
     return tag("g", *marks, class_="marks")
 
 

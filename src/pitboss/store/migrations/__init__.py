@@ -1,7 +1,10 @@
 """The schema's history, one file per step in `versions/`, run by `store/migrate.py` when a database is opened.
 
-A step that has been released is never edited; the next change is a new file and a new `HEAD`.
+A step that has been released is never edited; the next change is a new file and a new entry in `REVISIONS`.
 """
 
-HEAD = "0001"
+REVISIONS = ("0001",)
+"""Every revision, oldest first. Known without importing Alembic, which most starts do not need."""
+
+HEAD = REVISIONS[-1]
 """The revision that this version of pitboss reads and writes."""

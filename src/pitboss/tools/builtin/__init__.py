@@ -1,0 +1,1 @@
+"""The built-in tools, one file each with `TOOL = define_tool(...)`. The registry finds them by looking in here."""

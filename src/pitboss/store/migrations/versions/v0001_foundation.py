@@ -58,7 +58,9 @@ def upgrade() -> None:
         sa.Column("row_sha256", sa.String(64), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_runs"),
         sa.ForeignKeyConstraint(
-            ["skill_id", "skill_version"], ["skill_versions.skill_id", "skill_versions.version"], name="fk_runs_skill_id"
+            ["skill_id", "skill_version"],
+            ["skill_versions.skill_id", "skill_versions.version"],
+            name="fk_runs_skill_id",
         ),
     )
     op.create_index("ix_runs_created_at", "runs", ["created_at"])

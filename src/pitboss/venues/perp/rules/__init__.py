@@ -1,0 +1,31 @@
+"""The rules of the perp engine, one file each, in the order of their file names.
+
+A rule file has a docstring (it becomes docs/rules.md), a stable `CODE`, a `SCOPE` (`every` action or only `opens`) and
+`check(case) -> Finding`. Adding a rule is adding a file.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of the book."""
+
+    code: str
+    scope: Scope
+    check: Callable[[Case], Finding]
+    doc: str
+
+
+def _load() -> tuple[Rule, ...]:
+    names = sorted(info.name for info in pkgutil.iter_modules(__path__))
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    return tuple(Rule(module.CODE, module.SCOPE, module.check, module.__doc__ or "") for module in modules)
+
+
+RULES: tuple[Rule, ...] = _load()

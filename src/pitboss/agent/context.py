@@ -1,0 +1,50 @@
+"""What the model is told at a tick: the system prompt of the skill and one user message made of sections.
+
+The same observation always gives the same bytes, whatever was rendered before, so a run can be proved by its prompts.
+Not here: the wording of the system prompt (`prompt.compose`), the sections (`agent.sections`), the model call.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+from pitboss.agent.observation import Observation
+from pitboss.agent.sections import Memo, sections
+from pitboss.prompt.compose import compose_system
+from pitboss.skill.schema import Skill
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Everything the model is told before its first word."""
+
+    system: str
+    user: str
+
+    @property
+    def sha256(self) -> str:
+        """One digest over both halves; the mark between them cannot occur in either."""
+        return hashlib.sha256(f"{self.system}\n\x00\n{self.user}".encode()).hexdigest()
+
+
+class Context:
+    """Prompts of one skill. Made once for a run: it keeps formatted rows from tick to tick, never anything to tell."""
+
+    __slots__ = ("_memo", "_sections", "_system")
+
+    def __init__(self, skill: Skill) -> None:
+        self._system = compose_system(skill.strategy.texts(), skill.venue)
+        self._sections = sections()
+        self._memo = Memo(skill)
+
+    def system(self) -> str:
+        """The system prompt; the same at every tick."""
+        return self._system
+
+    def user(self, observation: Observation) -> str:
+        """The user message of a tick."""
+        memo = self._memo
+        return "\n\n".join([text for section in self._sections if (text := section(observation, memo)) is not None])
+
+    def prompt(self, observation: Observation) -> Prompt:
+        """Both halves of a tick."""
+        return Prompt(self._system, self.user(observation))

@@ -1,0 +1,69 @@
+"""What kind of market the last closed bar is in: one word from volatility and trend, and the ATR behind it.
+
+Indicators are worked out once over a whole column set. They are causal, so the value at a bar never depends on a
+later one, and only values below the closed count are read. Floats: a tag is a hint to a model, not money.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import talib
+
+from pitboss.core.market import Bars, Floats
+
+Tag = Literal["unknown", "high_vol", "trend_up", "trend_down", "chop"]
+
+UNKNOWN: Tag = "unknown"
+BARS_NEEDED = 50
+PERIOD = 14
+EMA_PERIOD = 20
+TREND_ADX = 25.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Indicators:
+    """Columns as long as the bars; not a number where there is not enough history yet."""
+
+    atr: Floats
+    volatility: Floats
+    adx: Floats
+    ema: Floats
+
+
+@lru_cache(maxsize=32)
+def indicators(bars: Bars) -> Indicators:
+    """The indicator columns of a column set, kept for the sets used last (they are told apart by identity)."""
+    if len(bars) == 0:
+        return Indicators(*(np.empty(0) for _ in range(4)))
+    high, low, close = (np.ascontiguousarray(column, np.float64) for column in (bars.high, bars.low, bars.close))
+    atr = talib.ATR(high, low, close, timeperiod=PERIOD)
+    adx = talib.ADX(high, low, close, timeperiod=PERIOD)
+    return Indicators(atr, atr / close, adx, talib.EMA(close, timeperiod=EMA_PERIOD))
+
+
+def atr(bars: Bars, closed: int) -> float | None:
+    """ATR(14) at the last of the first `closed` bars; None while there is too little history."""
+    if closed <= PERIOD:
+        return None
+    return float(indicators(bars).atr[closed - 1])
+
+
+def tag(bars: Bars, closed: int, lookback: int) -> Tag:
+    """The regime after the first `closed` bars; volatility is ranked among the newest `lookback` of them."""
+    if closed < BARS_NEEDED:
+        return UNKNOWN
+    found, last = indicators(bars), closed - 1
+    window = found.volatility[max(0, closed - lookback) : closed]
+    not_above = np.count_nonzero(window <= window[-1])
+    defined = len(window) - np.count_nonzero(np.isnan(window))
+    if 100 * not_above >= 80 * defined:
+        return "high_vol"
+    if found.adx[last] >= TREND_ADX:
+        slope = found.ema[last] - found.ema[last - 1]
+        if slope > 0:
+            return "trend_up"
+        if slope < 0:
+            return "trend_down"
+    return "chop"

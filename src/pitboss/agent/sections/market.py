@@ -1,0 +1,96 @@
+"""`## Market context`: for each symbol its regime, its bars, and the bars of the higher timeframes.
+
+The longest section and the one that changes least: a bar's row is formatted once, when it has closed, and a window is
+rows joined. Only bars below the closed count are ever looked at.
+"""
+
+from collections.abc import Sequence
+
+from pitboss.agent import regime
+from pitboss.agent.observation import Observation
+from pitboss.agent.sections import HIGHER_BARS, Memo
+from pitboss.core.market import Bars
+from pitboss.prompt.render import bar_header, bar_rows
+
+PLACE = 20
+
+_TITLE = "## Market context\nClosed bars only, oldest first; the time of a bar is its open."
+_SLACK = 512
+"""Rows kept behind the window, so that going back a little costs nothing; memory stays flat over a long run."""
+
+
+class Rows:
+    """Formatted rows of one column set: those of the bars from `start` on, without holes."""
+
+    __slots__ = ("bars", "lines", "start")
+
+    def __init__(self, bars: Bars) -> None:
+        self.bars = bars
+        self.start = 0
+        self.lines: list[str] = []
+
+    def window(self, closed: int, lookback: int) -> str:
+        """The newest `lookback` rows of the first `closed` bars, as one text."""
+        first = max(0, closed - lookback)
+        stop = self.start + len(self.lines)
+        if not self.start <= first <= stop:
+            self.start = stop = first
+            self.lines = []
+        if closed > stop:
+            bars = self.bars.slice(stop, closed)
+            self.lines += bar_rows(bars.open_at, bars.open, bars.high, bars.low, bars.close, bars.volume)
+            spent = first - self.start - _SLACK
+            if spent > _SLACK:
+                del self.lines[:spent]
+                self.start += spent
+        return "\n".join(self.lines[first - self.start : closed - self.start])
+
+
+class _Symbol:
+    """One symbol's block as last rendered, and the columns and counts it was rendered from."""
+
+    __slots__ = ("rows", "series", "text")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Rows] = {}
+        self.series: list[tuple[Bars, int] | None] = []
+        self.text = ""
+
+
+def render(observation: Observation, memo: Memo) -> str:
+    """Always there."""
+    view = observation.view
+    kept: dict[str, _Symbol] = memo.kept.setdefault("market", {})
+    blocks = [_TITLE]
+    for symbol in memo.symbols:
+        series = [
+            view.series(symbol, interval) if view.has_bars(symbol, interval) else None
+            for interval in (memo.interval, *memo.higher)
+        ]
+        known = kept.get(symbol) or kept.setdefault(symbol, _Symbol())
+        # Column sets compare by identity, so another market can never be taken for this one.
+        if series != known.series:
+            known.text = _block(symbol, series, memo, known.rows)
+            known.series = series
+        blocks.append(known.text)
+    return "\n".join(blocks)
+
+
+def _block(symbol: str, series: Sequence[tuple[Bars, int] | None], memo: Memo, rows: dict[str, Rows]) -> str:
+    base = series[0]
+    tag = regime.tag(*base, memo.lookback) if base else regime.UNKNOWN
+    lines = [f"### {symbol}", f"regime ({memo.interval}): {tag}"]
+    most = memo.lookback
+    for interval, column in zip((memo.interval, *memo.higher), series, strict=True):
+        if column is None:
+            lines.append(f"{interval} bars: not in this run")
+        elif column[1] == 0:
+            lines.append(f"{interval} bars: none closed yet")
+        else:
+            bars, closed = column
+            known = rows.get(interval)
+            if known is None or known.bars is not bars:
+                known = rows[interval] = Rows(bars)
+            lines += (f"{interval} bars, last {min(closed, most)}:", bar_header(), known.window(closed, most))
+        most = min(memo.lookback, HIGHER_BARS)
+    return "\n".join(lines)

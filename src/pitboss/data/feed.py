@@ -1,0 +1,239 @@
+"""From the lake to a run: which bars it stands on, whether they have holes, and the market it reads.
+
+The market holds past and future; only views cut from it reach an agent. Which symbols and intervals a run needs is
+the caller's business.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.errors import UserError
+from pitboss.core.instant import INTERVALS, Instant, interval_ms, iso
+from pitboss.core.market import Bars, Event, NewsItem, Points
+from pitboss.data.lake import Lake
+from pitboss.data.resample import resample
+from pitboss.data.series import POINT_KINDS, meant
+
+MAX_GAP = 12
+
+
+class Shelf(Mapping[tuple[str, str], Bars]):
+    """Bars by (symbol, interval), read or built when first asked for and then kept.
+
+    It offers every interval that an imported one divides, so a tool may ask for one nobody planned.
+    """
+
+    def __init__(
+        self, lake: Lake, venue: str, symbols: Iterable[str], from_at: Instant | None, to_at: Instant
+    ) -> None:
+        self._lake = lake
+        self._venue = venue
+        self._from_at = from_at
+        self._to_at = to_at
+        self._imported = {symbol: lake.intervals(venue, symbol) for symbol in sorted(set(symbols))}
+        self._built: dict[tuple[str, str], Bars] = {}
+        self._read: dict[tuple[str, str], Bars] = {}
+
+    def __getitem__(self, key: tuple[str, str]) -> Bars:
+        if key not in self._built:
+            if key not in self:
+                raise KeyError(key)
+            self._built[key] = self._build(*key)
+        return self._built[key]
+
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, tuple) or len(key) != 2 or key[1] not in INTERVALS:
+            return False
+        return any(INTERVALS[key[1]] % INTERVALS[source] == 0 for source in self._imported.get(key[0], ()))
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return (key for symbol in self._imported for interval in INTERVALS if (key := (symbol, interval)) in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _build(self, symbol: str, interval: str) -> Bars:
+        length = interval_ms(interval)
+        imported = self._imported[symbol]
+        if interval in imported and self._covers(symbol, interval, length):
+            return self._stored(symbol, interval)
+        sources = [source for source in imported if source != interval and length % INTERVALS[source] == 0]
+        covering = [source for source in sources if self._covers(symbol, source, length)]
+        if covering:
+            return resample(self._stored(symbol, covering[0]), interval)
+        # nothing covers the span: better the bars that exist than none; the gap rule guards what a run stands on
+        return self._stored(symbol, interval) if interval in imported else resample(self._stored(symbol, sources[0]), interval)
+
+    def _covers(self, symbol: str, source: str, length: int) -> bool:
+        bars = self._stored(symbol, source)
+        if not len(bars):
+            return False
+        begins = self._from_at is None or int(bars.open_at[0]) <= self._from_at
+        return begins and int(bars.open_at[-1]) + bars.interval_ms >= self._to_at - self._to_at % length
+
+    def _stored(self, symbol: str, interval: str) -> Bars:
+        key = (symbol, interval)
+        if key not in self._read:
+            bars = self._lake.bars(self._venue, symbol, interval, self._to_at)
+            if bars is None:
+                raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
+            self._read[key] = bars
+        return self._read[key]
+
+
+def load_market(
+    lake: Lake,
+    venue: str,
+    symbols: Iterable[str],
+    intervals_needed: Iterable[str],
+    to_at: Instant,
+    news_latency_ms: int = 0,
+    from_at: Instant | None = None,
+    with_news: bool = True,
+) -> Market:
+    """Everything known about the symbols up to `to_at`: bars that open before it, values, news and events by it.
+
+    With `from_at` an imported interval is taken only if it covers [from, to); else it is built from a finer one.
+    `with_news=False` spares a run that reads no news the reading of it.
+    """
+    names = sorted(set(symbols))
+    check_symbols(lake, venue, names)
+    shelf = Shelf(lake, venue, names, from_at, to_at)
+    for interval in intervals_needed:
+        for symbol in names:
+            interval_ms(interval)
+            if (symbol, interval) not in shelf:
+                raise UserError(
+                    f"no bars of {symbol} from which {interval} can be had", _covered(lake, venue, [symbol])
+                )
+            shelf[symbol, interval]
+    points: dict[tuple[str, str], Points] = {}
+    for kind in POINT_KINDS:
+        for symbol in names:
+            found = lake.points(kind, venue, symbol, to_at)
+            if found is not None:
+                points[kind, symbol] = found
+    news = _news(lake, venue, to_at, news_latency_ms) if with_news else []
+    return Market(shelf, points, news, _events(lake, venue, to_at))
+
+
+def check_symbols(lake: Lake, venue: str, symbols: Iterable[str]) -> None:
+    """Refuse symbols that have no bars, with the nearest one that has."""
+    for symbol in symbols:
+        if not lake.intervals(venue, symbol):
+            known = lake.symbols(venue)
+            if known:
+                hint = meant(symbol, known, "imported symbols")
+            elif lake.venues():
+                hint = f"venues with data: {', '.join(lake.venues())}"
+            else:
+                hint = "import some with `pitboss data import PATH`, or make some with `pitboss data demo`"
+            raise UserError(f"no bars of {symbol} for venue {venue}", hint)
+
+
+def base_interval(
+    lake: Lake, venue: str, symbols: Iterable[str], tick_ms: int, from_at: Instant, to_at: Instant
+) -> str:
+    """The finest interval that divides the tick period and whose bars span [from, to) for all symbols."""
+    if to_at <= from_at:
+        raise UserError(f"the range ends ({iso(to_at)}) before it begins ({iso(from_at)})", "swap --from and --to")
+    names = sorted(set(symbols))
+    check_symbols(lake, venue, names)
+    for interval, length in INTERVALS.items():
+        if tick_ms % length == 0 and all(_spans(lake, venue, symbol, interval, from_at, to_at) for symbol in names):
+            return interval
+    raise UserError(
+        f"no bars that fit the schedule cover {iso(from_at)} to {iso(to_at)} for {', '.join(names)}",
+        _covered(lake, venue, names),
+    )
+
+
+def check_gaps(bars: Bars, from_at: Instant, to_at: Instant, max_gap: int = MAX_GAP) -> None:
+    """Refuse a hole of more than `max_gap` bars inside [from, to)."""
+    step = bars.interval_ms
+    first = -(-from_at // step) * step
+    end = -(-to_at // step) * step  # one step after the last bar that opens before `to`
+    low, high = np.searchsorted(bars.open_at, [from_at, to_at], side="left")
+    edges = np.concatenate(([first - step], bars.open_at[low:high], [end]))
+    missing = np.diff(edges) // step - 1
+    holes = np.flatnonzero(missing > max_gap)
+    if len(holes):
+        hole = int(holes[0])
+        begins, ends = int(edges[hole]) + step, int(edges[hole + 1])
+        raise UserError(
+            f"{bars.symbol}: {int(missing[hole])} bars of {bars.interval} are missing"
+            f" from {iso(begins)} to {iso(ends)} (at most {max_gap} in a row may be)",
+            "choose a range without the hole, or import the missing bars",
+        )
+
+
+def data_digest(
+    market: Market, symbols: Iterable[str], intervals: Iterable[str], news: bool = True, events: bool = True
+) -> str:
+    """SHA-256 of the columns a run reads. The order in which symbols and intervals are listed does not matter."""
+    total = hashlib.sha256()
+    names = sorted(set(symbols))
+    for symbol in names:
+        for interval in sorted(set(intervals), key=interval_ms):
+            bars = market.bars[symbol, interval]
+            _feed(total, ["bars", symbol, interval, len(bars)])
+            total.update(bars.open_at.astype("<i8").tobytes())
+            for column in (bars.open, bars.high, bars.low, bars.close, bars.volume):
+                total.update(column.astype("<f8").tobytes())
+        for kind in POINT_KINDS:
+            points = market.points.get((kind, symbol))
+            if points is not None:
+                _feed(total, [kind, symbol, len(points)])
+                total.update(points.at.astype("<i8").tobytes())
+                total.update(points.value.astype("<f8").tobytes())
+    _feed(total, ["news", *(market.news if news else ())])
+    _feed(total, ["events", *(market.events if events else ())])
+    return total.hexdigest()
+
+
+def _feed(total: "hashlib._Hash", value: object) -> None:
+    total.update(codec.dumps(value))
+    total.update(b"\n")
+
+
+def _news(lake: Lake, venue: str, to_at: Instant, latency_ms: int) -> list[NewsItem]:
+    told = [lake.news(each, to_at, latency_ms) for each in _told(lake, "news", venue)]
+    if len(told) < 2:
+        return told[0] if told else []
+    found = {item for items in told for item in items}
+    return sorted(found, key=lambda item: (item.available_at, item.published_at, item.source, item.text, item.symbols))
+
+
+def _events(lake: Lake, venue: str, to_at: Instant) -> list[Event]:
+    found = {event for each in _told(lake, "events", venue) for event in lake.events(each, to_at)}
+    return sorted(
+        found, key=lambda event: (event.known_at, event.scheduled_at, event.kind, event.title, event.symbols)
+    )
+
+
+def _told(lake: Lake, kind: str, venue: str) -> list[str]:
+    # The world's news and calendar belong to no exchange, but a generated market must not hear of the real one,
+    # nor the other way round.
+    if lake.is_synthetic(venue):
+        return [venue]
+    return [each for each in lake.venues(kind) if not lake.is_synthetic(each)]
+
+
+def _spans(lake: Lake, venue: str, symbol: str, interval: str, from_at: Instant, to_at: Instant) -> bool:
+    extent = lake.extent(venue, symbol, interval)
+    return extent is not None and extent[0] <= from_at and extent[1] + interval_ms(interval) >= to_at
+
+
+def _covered(lake: Lake, venue: str, symbols: list[str]) -> str:
+    spans: list[str] = []
+    for symbol in symbols:
+        for interval in lake.intervals(venue, symbol):
+            extent = lake.extent(venue, symbol, interval)
+            if extent:
+                spans.append(f"{symbol} {interval} {iso(extent[0])} to {iso(extent[1] + interval_ms(interval))}")
+    shown = "; ".join(spans[:8]) + ("; …" if len(spans) > 8 else "")
+    return f"imported: {shown}" if spans else "see `pitboss data list`"

@@ -1,0 +1,181 @@
+"""`data import`: files and folders → the lake. All of one call lands, or none of it.
+
+Finds out what each file is (argument, else path, else columns, else asks), hands it to `table` or `meta` for judging
+and stages the rows. Nothing is guessed beyond that: an interval is never inferred from the spacing of rows.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import INTERVALS, Instant, interval_ms
+from pitboss.data.clue import Clue, clue_of
+from pitboss.data.lake import Lake
+from pitboss.data.meta import is_meta, meta_rows
+from pitboss.data.reading import READABLE, format_of, read
+from pitboss.data.series import SERIES, series
+from pitboss.data.staging import Batch
+from pitboss.data.table import Table, bars_of, events_of, news_of, points_of
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What one series of one file brought. `notes` are things a person should know about it."""
+
+    path: str
+    kind: str
+    venue: str
+    symbol: str | None
+    interval: str | None
+    rows: int
+    added: int
+    replaced: int
+    unchanged: int
+    first_at: Instant | None
+    last_at: Instant | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    kind: str
+    symbol: str | None
+    interval: str | None
+    frame: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def import_paths(
+    lake: Lake,
+    paths: Iterable[Path | str],
+    kind: str | None = None,
+    symbol: str | None = None,
+    interval: str | None = None,
+    venue: str = "hyperliquid",
+    replace: bool = False,
+    known_at: Instant | None = None,
+) -> list[Imported]:
+    """Import files and folders (walked in order). `known_at` dates events whose file does not say when they were known."""
+    if kind is not None:
+        series(kind)
+    if interval is not None:
+        interval_ms(interval)
+    if lake.is_synthetic(venue):
+        raise UserError(f"venue {venue!r} holds generated data", "import real data under another --venue")
+    files = _files([Path(path) for path in paths])
+    asked = Clue(kind, symbol, interval)
+    done: list[Imported] = []
+    with lake.writing() as batch:
+        for path in files:
+            for piece in _pieces(path, asked, known_at):
+                done.append(_put(lake, batch, venue, path, piece, replace))
+    return done
+
+
+def _files(paths: list[Path]) -> list[Path]:
+    if not paths:
+        raise UserError("nothing to import", "name a file or a folder")
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(file for file in path.rglob("*") if file.is_file() and not _hidden(file.relative_to(path)))
+            known = [file for file in inside if format_of(file)]
+            if not known:
+                raise UserError(f"{path}: no file in this folder can be imported", f"readable are {READABLE}")
+            files += known
+        elif path.exists():
+            files.append(path)
+        else:
+            raise UserError(f"{path}: no such file or folder")
+    return list(dict.fromkeys(files))
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _pieces(path: Path, asked: Clue, known_at: Instant | None) -> list[_Piece]:
+    content, told = read(path), clue_of(path.absolute())
+    if not isinstance(content, pl.DataFrame):
+        return [_meta(path, content, asked)]
+    table = Table(str(path), content)
+    kind = asked.kind or told.kind or table.kind()
+    if kind is None:
+        have = ", ".join(content.columns[:12])
+        raise UserError(
+            f"{path}: cannot tell what this file holds (columns: {have})",
+            f"add --kind, one of {', '.join(sorted(SERIES))}",
+        )
+    if kind == "meta":
+        raise UserError(f"{path}: meta comes as JSON", "save the exchange's `meta` reply as a .json file")
+    if kind == "news":
+        return [_Piece(kind, None, None, news_of(table, asked.symbol), tuple(table.notes))]
+    if kind == "events":
+        return [_Piece(kind, None, None, events_of(table, asked.symbol, known_at), tuple(table.notes))]
+    return [_series(table, kind, symbol, asked, told) for symbol in _symbols(table, kind, asked, told)]
+
+
+def _meta(path: Path, content: Any, asked: Clue) -> _Piece:
+    if asked.kind not in (None, "meta") or not is_meta(content):
+        raise UserError(
+            f"{path}: neither a list of rows nor a `meta` reply",
+            "rows belong in a JSON list or one object a line; meta needs a `universe`",
+        )
+    frame, notes = meta_rows(content, str(path))
+    return _Piece("meta", None, None, frame, tuple(notes))
+
+
+def _symbols(table: Table, kind: str, asked: Clue, told: Clue) -> list[str]:
+    inside = table.symbols()
+    if asked.symbol:
+        return [asked.symbol]
+    if len(inside) > 1:
+        return inside
+    known = told.symbol or (inside[0] if inside else None)
+    if not known:
+        raise UserError(f"{table.where}: whose {kind} are these?", "add --symbol, for example --symbol BTC")
+    return [known]
+
+
+def _series(table: Table, kind: str, symbol: str, asked: Clue, told: Clue) -> _Piece:
+    if kind != "bars":
+        rows = table.only(symbol, None)
+        return _Piece(kind, symbol, None, points_of(rows, kind), tuple(rows.notes))
+    inside = table.intervals()
+    interval = asked.interval or told.interval or (inside[0] if len(inside) == 1 else None)
+    if interval is None:
+        spacing = next((name for name, length in INTERVALS.items() if length == table.spacing()), None)
+        looks = f"; the rows look {spacing} apart" if spacing else ""
+        raise UserError(f"{table.where}: bars of which interval?", f"add --interval, for example --interval 5m{looks}")
+    if inside and interval not in inside:
+        raise UserError(f"{table.where}: the rows say interval {', '.join(inside)}, not {interval}")
+    rows = table.only(symbol, interval)
+    return _Piece(kind, symbol, interval, bars_of(rows, interval), tuple(rows.notes))
+
+
+def _put(lake: Lake, batch: Batch, venue: str, path: Path, piece: _Piece, replace: bool) -> Imported:
+    shape = series(piece.kind)
+    folder = lake.folder(piece.kind, venue, piece.symbol, piece.interval)
+    try:
+        did = batch.put(shape, folder, piece.frame, replace)
+    except UserError as error:
+        raise UserError(f"{path}: {error.message}", error.hint) from None
+    times = piece.frame[shape.time].dt.epoch("ms") if shape.time else None
+    return Imported(
+        str(path),
+        piece.kind,
+        venue,
+        piece.symbol,
+        piece.interval,
+        piece.frame.height,
+        did.added,
+        did.replaced,
+        did.unchanged,
+        int(times[0]) if times is not None else None,
+        int(times[-1]) if times is not None else None,
+        piece.notes,
+    )

@@ -1,0 +1,336 @@
+"""The lake: everything imported, as hive-partitioned parquet under one folder.
+
+    bars/venue=hyperliquid/interval=5m/symbol=BTC/year=2025/part.parquet
+    funding/venue=hyperliquid/symbol=BTC/year=2025/part.parquet      (also open_interest, mark, oracle)
+    news/venue=hyperliquid/year=2025/part.parquet                    (also events)
+    meta/venue=hyperliquid/part.parquet
+
+A write is staged beside the data and moved into place file by file, so a reader or a crash never meets half a file.
+It does not judge rows (that is `table`) and it does not cut by time (that is the as-of view).
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import numpy as np
+import polars as pl
+
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+from pitboss.core.instant import INTERVALS, Instant, interval_ms
+from pitboss.core.market import Bars, Event, Floats, Ints, NewsItem, Points
+from pitboss.data.series import POINT_KINDS, SERIES, Series, series
+from pitboss.data.staging import Added, Batch, locked, read_parquet
+from pitboss.venues.perp.assets import Asset, make_asset
+
+MARKER = "SYNTHETIC"
+_VENUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_ROLLING = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One series in the lake. `interval` and `symbol` are None where the kind has none."""
+
+    venue: str
+    kind: str
+    symbol: str | None
+    interval: str | None
+    rows: int
+    first_at: Instant | None
+    last_at: Instant | None
+    gaps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one series lives: its identity and its files, oldest first."""
+
+    kind: str
+    venue: str
+    symbol: str | None
+    interval: str | None
+    files: tuple[Path, ...]
+
+
+class Lake:
+    """All imported data of a workspace."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    # writing
+
+    def put(
+        self,
+        kind: str,
+        venue: str,
+        symbol: str | None,
+        interval: str | None,
+        frame: pl.DataFrame,
+        replace: bool = False,
+    ) -> Added:
+        """Add rows to a series. Rows already there change nothing; differing ones are refused unless `replace`."""
+        with self.writing() as batch:
+            return batch.put(series(kind), self.folder(kind, venue, symbol, interval), frame, replace)
+
+    @contextmanager
+    def writing(self) -> Iterator[Batch]:
+        """Several puts that land together or not at all."""
+        with locked(self.root) as staging:
+            batch = Batch(staging)
+            yield batch
+            batch.commit()
+
+    def mark_synthetic(self, venue: str, text: str) -> None:
+        """Say in the lake itself that this venue's data was generated."""
+        path = self.folder("meta", venue, None, None) / MARKER
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def synthetic_note(self, venue: str) -> str | None:
+        """What the marker of a generated venue says."""
+        path = self.folder("meta", venue, None, None) / MARKER
+        return path.read_text(encoding="utf-8") if path.is_file() else None
+
+    def is_synthetic(self, venue: str) -> bool:
+        """Whether this venue's data was generated rather than imported."""
+        return self.synthetic_note(venue) is not None
+
+    def drop_synthetic(self, venue: str) -> None:
+        """Remove a generated venue. Imported data is never removed by the program."""
+        if not self.is_synthetic(venue):
+            raise UserError(f"the data of venue {venue!r} was imported, not generated; it is not removed")
+        for kind in sorted(SERIES):
+            shutil.rmtree(self.root / kind / f"venue={venue}", ignore_errors=True)
+
+    # where things are
+
+    def folder(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> Path:
+        """The folder of one series."""
+        shape = series(kind)
+        if not _VENUE.fullmatch(venue):
+            raise UserError(f"{venue!r} is not a venue name", "letters, digits, dots, dashes and underscores")
+        path = self.root / kind / f"venue={venue}"
+        if shape.per_interval:
+            interval_ms(interval or "")
+            path /= f"interval={interval}"
+        if shape.per_symbol:
+            if not symbol:
+                raise UserError(f"{kind} need a symbol", "add --symbol")
+            path /= f"symbol={quote(symbol, safe='')}"
+        return path
+
+    def places(self, kind: str | None = None, venue: str | None = None) -> list[Place]:
+        """Every series with at least one file, sorted by venue, kind, symbol and interval."""
+        found: dict[tuple[str, str, str, int], Place] = {}
+        for each in [series(kind)] if kind else SERIES.values():
+            for path in sorted((self.root / each.kind).glob("**/part.parquet")):
+                names = _names(path.parent.relative_to(self.root / each.kind).parts)
+                if not _belongs(each, names) or (venue and names["venue"] != venue):
+                    continue
+                interval = names.get("interval")
+                key = (names["venue"], each.kind, names.get("symbol", ""), INTERVALS.get(interval or "", 0))
+                earlier = found[key].files if key in found else ()
+                found[key] = Place(each.kind, names["venue"], names.get("symbol"), interval, (*earlier, path))
+        return [found[key] for key in sorted(found)]
+
+    def list(self) -> list[Holding]:
+        """What is in the lake, with how many rows, from when to when, and how many holes."""
+        return [self._holding(place) for place in self.places()]
+
+    def venues(self, kind: str | None = None) -> "list[str]":
+        """Venues with any data, or with data of one kind."""
+        kinds = [kind] if kind else sorted(SERIES)
+        folders = (path for each in kinds for path in (self.root / each).glob("venue=*"))
+        return sorted({path.name.removeprefix("venue=") for path in folders if any(path.glob("**/part.parquet"))})
+
+    def symbols(self, venue: str) -> "list[str]":
+        """Symbols of a venue that have bars."""
+        return sorted({place.symbol or "" for place in self.places("bars", venue)})
+
+    def intervals(self, venue: str, symbol: str) -> "list[str]":
+        """Intervals in which bars of a symbol were imported, finest first."""
+        name = f"symbol={quote(symbol, safe='')}"
+        return [
+            interval
+            for interval in INTERVALS
+            if any((self.root / "bars" / f"venue={venue}" / f"interval={interval}" / name).glob("*/part.parquet"))
+        ]
+
+    def extent(self, venue: str, symbol: str, interval: str) -> tuple[Instant, Instant] | None:
+        """Open times of the first and the last bar; reads no more than the two outer files."""
+        files = self._files("bars", venue, symbol, interval)
+        if not files:
+            return None
+        first = read_parquet(files[0], ["open_at"])["open_at"].dt.epoch("ms").min()
+        last = read_parquet(files[-1], ["open_at"])["open_at"].dt.epoch("ms").max()
+        return (int(first), int(last)) if isinstance(first, int) and isinstance(last, int) else None
+
+    # reading
+
+    def bars(self, venue: str, symbol: str, interval: str, before: Instant | None = None) -> Bars | None:
+        """Bars that open before an instant (all by default); None if the series was never imported."""
+        frame = self._frame("bars", venue, symbol, interval, before, inclusive=False)
+        if frame is None:
+            return None
+        opens = _ints(frame["open_at"])
+        columns = [_floats(frame[name]) for name in ("open", "high", "low", "close", "volume")]
+        self._must_rise(opens, f"{interval} bars of {symbol}")
+        return Bars(symbol, interval, interval_ms(interval), opens, *columns)
+
+    def points(self, kind: str, venue: str, symbol: str, until: Instant | None = None) -> Points | None:
+        """A point series up to and including an instant; None if it was never imported."""
+        frame = self._frame(kind, venue, symbol, None, until)
+        if frame is None:
+            return None
+        at = _ints(frame["at"])
+        self._must_rise(at, f"{kind} of {symbol}")
+        for name in POINT_KINDS:
+            if name == kind:
+                return Points(symbol, name, at, _floats(frame["value"]))
+        raise UserError(f"{kind} is not a series of values")
+
+    def news(self, venue: str, until: Instant | None = None, latency_ms: int = 0) -> "list[NewsItem]":
+        """News that arrived by an instant, in order of arrival.
+
+        A date without a time says only that the item came out some time that day: it arrives at the next midnight.
+        """
+        frame = self._frame("news", venue, None, None, until)
+        if frame is None:
+            return []
+        day = 86_400_000
+        items = [
+            NewsItem(at, at + (day if date_only else latency_ms), source, text, sentiment, _split(symbols))
+            for at, source, text, sentiment, symbols, date_only in frame.with_columns(
+                pl.col("published_at").dt.epoch("ms")
+            ).iter_rows()
+        ]
+        arrived = [item for item in items if until is None or item.available_at <= until]
+        return sorted(arrived, key=lambda item: (item.available_at, item.published_at, item.source, item.text))
+
+    def events(self, venue: str, until: Instant | None = None) -> "list[Event]":
+        """Events known by an instant, in the order in which they became known."""
+        frame = self._frame("events", venue, None, None, None)
+        if frame is None:
+            return []
+        events = [
+            Event(scheduled_at, known_at, kind, title, importance, _split(symbols))
+            for scheduled_at, kind, title, known_at, importance, symbols in frame.with_columns(
+                pl.col("scheduled_at", "known_at").dt.epoch("ms")
+            ).iter_rows()
+            if until is None or known_at <= until
+        ]
+        return sorted(events, key=lambda event: (event.known_at, event.scheduled_at, event.kind, event.title))
+
+    def assets(self, venue: str) -> dict[str, Asset]:
+        """Assets of the imported `meta`, by symbol."""
+        frame = self._frame("meta", venue, None, None, None)
+        if frame is None:
+            return {}
+        return {
+            symbol: make_asset(symbol, decimals, [(Decimal(bound), cap) for bound, cap in codec.loads(tiers)])
+            for symbol, decimals, tiers in frame.sort("symbol").iter_rows()
+        }
+
+    def _files(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> "list[Path]":
+        folder = self.folder(kind, venue, symbol, interval)
+        if series(kind).time is None:
+            return [path for path in (folder / "part.parquet",) if path.is_file()]
+        return sorted(folder.glob("year=*/part.parquet"))
+
+    def _frame(
+        self,
+        kind: str,
+        venue: str,
+        symbol: str | None,
+        interval: str | None,
+        until: Instant | None,
+        inclusive: bool = True,
+    ) -> pl.DataFrame | None:
+        files = self._files(kind, venue, symbol, interval)
+        if not files:
+            return None
+        shape = series(kind)
+        if until is not None and shape.time:
+            files = [path for path in files if _year(path) <= year_of(until)] or files[:1]
+        columns = list(shape.columns)
+        frame = pl.concat([read_parquet(path, columns) for path in files]) if len(files) > 1 else read_parquet(files[0], columns)
+        if until is not None and shape.time:
+            moments = frame[shape.time].dt.epoch("ms").to_numpy()
+            side = "right" if inclusive else "left"
+            frame = frame.head(int(np.searchsorted(moments, until, side=side)))
+        return frame.rechunk()
+
+    def _holding(self, place: Place) -> Holding:
+        time = series(place.kind).time
+        if time is None:
+            rows = sum(read_parquet(path, ["symbol"]).height for path in place.files)
+            return Holding(place.venue, place.kind, None, None, rows, None, None, 0)
+        moments = _ints(pl.concat([read_parquet(path, [time]) for path in place.files])[time].rechunk())
+        first, last = (int(moments[0]), int(moments[-1])) if len(moments) else (None, None)
+        holes = len(find_holes(place, moments))
+        return Holding(place.venue, place.kind, place.symbol, place.interval, len(moments), first, last, holes)
+
+    def _must_rise(self, moments: Ints, what: str) -> None:
+        if len(moments) > 1 and not bool(np.all(moments[1:] > moments[:-1])):
+            raise UserError(f"the stored {what} are out of order", "see `pitboss data check`")
+
+
+def find_holes(place: Place, moments: Ints) -> Ints:
+    """Positions after which something is missing.
+
+    Bars follow their interval. Values follow the pace around them, because venues change it (8-hourly funding became
+    hourly): a step of more than one and a half times the local median is a hole.
+    """
+    steps = np.diff(moments)
+    if place.interval:
+        return np.flatnonzero(steps > interval_ms(place.interval))
+    if place.kind not in POINT_KINDS or len(steps) < 2:
+        return np.empty(0, dtype=np.int64)
+    usual = pl.Series(steps).cast(pl.Float64).rolling_median(_ROLLING, min_samples=1, center=True).to_numpy()
+    return np.flatnonzero(steps > 1.5 * usual)
+
+
+def year_of(at: Instant) -> int:
+    """The UTC year of an instant."""
+    return int(np.datetime64(at, "ms").astype("datetime64[Y]").astype(int)) + 1970
+
+
+def _year(path: Path) -> int:
+    return int(path.parent.name.removeprefix("year="))
+
+
+def _names(parts: tuple[str, ...]) -> dict[str, str]:
+    pairs = (part.partition("=") for part in parts)
+    return {name: unquote(value) for name, equals, value in pairs if equals}
+
+
+def _belongs(shape: Series, names: dict[str, str]) -> bool:
+    wanted = {"venue"}
+    wanted |= {"interval"} if shape.per_interval else set()
+    wanted |= {"symbol"} if shape.per_symbol else set()
+    wanted |= {"year"} if shape.time else set()
+    return set(names) == wanted and (not shape.per_interval or names["interval"] in INTERVALS)
+
+
+def _split(symbols: str) -> tuple[str, ...]:
+    return tuple(symbols.split(",")) if symbols else ()
+
+
+def _ints(column: pl.Series) -> Ints:
+    values = column.dt.epoch("ms").to_numpy()
+    values.setflags(write=False)
+    return values
+
+
+def _floats(column: pl.Series) -> Floats:
+    values = column.to_numpy()
+    values.setflags(write=False)
+    return values

@@ -1,0 +1,82 @@
+"""Hyperliquid's `meta` reply → rows of the lake. Also takes `metaAndAssetCtxs` and lists of several replies.
+
+Only what the venue says about assets: size decimals and leverage tiers. Prices in such a reply are ignored.
+"""
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import polars as pl
+
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+from pitboss.core.money import text
+from pitboss.data.series import SERIES
+
+_SINGLE_TIER_BELOW = 50
+"""Margin tables with a lower id are not listed: the id is the maximum leverage of their only tier."""
+
+
+def is_meta(value: Any) -> bool:
+    """Whether a plain JSON value is, or holds, a perp `meta` reply."""
+    return bool(_replies(value))
+
+
+def meta_rows(value: Any, where: str) -> tuple[pl.DataFrame, list[str]]:
+    """One row per listed asset, and what had to be assumed."""
+    rows: dict[str, tuple[str, int, str]] = {}
+    notes: list[str] = []
+    replies = _replies(value)
+    if not replies:
+        raise UserError(f"{where}: not a `meta` reply", "it needs a `universe` of perps with name, szDecimals, maxLeverage")
+    for reply in replies:
+        tables = _tables(reply, where)
+        for number, listed in enumerate(reply["universe"], 1):
+            try:
+                symbol, decimals, cap = str(listed["name"]), int(listed["szDecimals"]), int(listed["maxLeverage"])
+            except (KeyError, TypeError, ValueError):
+                raise UserError(f"{where}: asset {number} of the universe lacks name, szDecimals or maxLeverage") from None
+            if symbol in rows:
+                raise UserError(f"{where}: {symbol} is listed twice")
+            tiers, note = _tiers(listed.get("marginTableId"), cap, tables)
+            if decimals < 0 or any(leverage < 1 for _, leverage in tiers):
+                raise UserError(f"{where}: {symbol} has a size precision or a leverage that cannot be")
+            notes += [f"{symbol}: {note}"] if note else []
+            ladder = [[text(bound), leverage] for bound, leverage in tiers]
+            rows[symbol] = (symbol, decimals, codec.dumps(ladder).decode())
+    if not rows:
+        raise UserError(f"{where}: the universe is empty")
+    return pl.DataFrame(sorted(rows.values()), schema=dict(SERIES["meta"].columns), orient="row"), notes
+
+
+def _replies(value: Any) -> list[dict[str, Any]]:
+    several = value if isinstance(value, list) else [value]
+    return [
+        reply
+        for reply in several
+        if isinstance(reply, dict) and isinstance(reply.get("universe"), list) and "tokens" not in reply
+    ]
+
+
+def _tables(reply: dict[str, Any], where: str) -> dict[int, list[tuple[Decimal, int]]]:
+    tables: dict[int, list[tuple[Decimal, int]]] = {}
+    try:
+        for number, table in reply.get("marginTables") or []:
+            tiers = [(Decimal(str(tier["lowerBound"])), int(tier["maxLeverage"])) for tier in table["marginTiers"]]
+            tables[int(number)] = sorted(tiers)
+    except (KeyError, TypeError, ValueError, InvalidOperation):
+        raise UserError(f"{where}: marginTables cannot be read", "expected [[id, {marginTiers: […]}], …]") from None
+    return tables
+
+
+def _tiers(
+    table_id: Any, cap: int, tables: dict[int, list[tuple[Decimal, int]]]
+) -> tuple[list[tuple[Decimal, int]], str]:
+    if table_id is None:
+        return [(Decimal(0), cap)], ""
+    number = int(table_id)
+    if tables.get(number):
+        return tables[number], ""
+    if number < _SINGLE_TIER_BELOW:
+        return [(Decimal(0), number)], ""
+    return [(Decimal(0), cap)], f"margin table {number} is not in the reply; taken as one tier of {cap}×"

@@ -1,0 +1,56 @@
+"""Time columns of any make → UTC milliseconds: ISO text, seconds, milliseconds (micro, nano), dates, datetimes.
+
+A time without a zone is UTC. What cannot be read becomes null; who called decides what that means.
+"""
+
+from datetime import UTC, datetime
+
+import polars as pl
+
+
+def moments(column: pl.Series) -> pl.Series:
+    """The column as Int64 milliseconds since 1970, null where a value cannot be read."""
+    dtype = column.dtype
+    if isinstance(dtype, pl.Datetime):
+        return column.dt.epoch("ms")
+    if dtype == pl.Date:
+        return column.cast(pl.Datetime("ms")).dt.epoch("ms")
+    if dtype.is_numeric():
+        return _scaled(column)
+    if dtype in (pl.String, pl.Categorical) or isinstance(dtype, pl.Enum):
+        text = column.cast(pl.String).str.strip_chars()
+        number = text.cast(pl.Float64, strict=False)
+        if number.null_count() == text.null_count() and number.null_count() < len(number):
+            whole = text.cast(pl.Int64, strict=False)
+            return _scaled(whole if whole.null_count() == text.null_count() else number)
+        return pl.Series(column.name, [_parsed(value) for value in text], dtype=pl.Int64)
+    return pl.Series(column.name, [None] * len(column), dtype=pl.Int64)
+
+
+def _scaled(column: pl.Series) -> pl.Series:
+    # Real market times tell their unit by size: 1e11 seconds is the year 5138, 1e11 milliseconds is 1973.
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+        column = column.set(column.is_infinite().fill_null(False), None)
+    elif column.dtype.is_decimal():
+        column = column.cast(pl.Float64)
+    largest = column.abs().max()
+    size = float(largest) if isinstance(largest, int | float) else 0.0
+    if size < 1e11:
+        return (column * 1000).round().cast(pl.Int64) if column.dtype.is_float() else column.cast(pl.Int64) * 1000
+    if size < 1e14:
+        return column.round().cast(pl.Int64) if column.dtype.is_float() else column.cast(pl.Int64)
+    whole = column.cast(pl.Int64, strict=False)
+    return whole // (1_000 if size < 1e17 else 1_000_000)
+
+
+def _parsed(value: str | None) -> int | None:
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value.removesuffix(" UTC"))
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)

@@ -1,0 +1,101 @@
+"""The kinds of series a lake holds, and the columns each of them has there.
+
+Beneath `lake`. It says what a stored row looks like; reading strangers' files is `table` and `importing`.
+"""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from pitboss.core.errors import UserError
+
+TIME = pl.Datetime("ms", "UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """How one kind is stored. `time` names the instant that orders and partitions it; `key` makes a row unique."""
+
+    kind: str
+    columns: dict[str, pl.DataType]
+    key: tuple[str, ...]
+    time: str | None
+    per_symbol: bool
+    per_interval: bool = False
+
+
+_TEXT = pl.String()
+_NUMBER = pl.Float64()
+_POINT: dict[str, pl.DataType] = {"at": TIME, "value": _NUMBER}
+
+POINT_KINDS = ("funding", "mark", "open_interest", "oracle")
+
+SERIES: dict[str, Series] = {
+    "bars": Series(
+        "bars",
+        {"open_at": TIME} | dict.fromkeys(("open", "high", "low", "close", "volume"), _NUMBER),
+        ("open_at",),
+        "open_at",
+        per_symbol=True,
+        per_interval=True,
+    ),
+    **{kind: Series(kind, _POINT, ("at",), "at", per_symbol=True) for kind in POINT_KINDS},
+    "news": Series(
+        "news",
+        {
+            "published_at": TIME,
+            "source": _TEXT,
+            "text": _TEXT,
+            "sentiment": _NUMBER,
+            "symbols": _TEXT,
+            "date_only": pl.Boolean(),
+        },
+        ("published_at", "source", "text"),
+        "published_at",
+        per_symbol=False,
+    ),
+    "events": Series(
+        "events",
+        {
+            "scheduled_at": TIME,
+            "kind": _TEXT,
+            "title": _TEXT,
+            "known_at": TIME,
+            "importance": _NUMBER,
+            "symbols": _TEXT,
+        },
+        ("scheduled_at", "kind", "title"),
+        "scheduled_at",
+        per_symbol=False,
+    ),
+    "meta": Series(
+        "meta",
+        {"symbol": _TEXT, "size_decimals": pl.Int64(), "tiers": _TEXT},
+        ("symbol",),
+        None,
+        per_symbol=False,
+    ),
+}
+"""Every kind that can be stored, by name."""
+
+
+def series(kind: str) -> Series:
+    """The layout of a kind; an unknown one is the user's typo."""
+    if kind == "l2":
+        raise UserError("order books (l2) are not read by this version", f"kinds: {', '.join(sorted(SERIES))}")
+    if kind not in SERIES:
+        raise UserError(f"unknown kind of data {kind!r}", meant(kind, SERIES, "kinds"))
+    return SERIES[kind]
+
+
+def meant(word: str, known: Iterable[str], noun: str) -> str:
+    """A hint for a word that is not known: the nearest known one, or all of them."""
+    names = sorted(known)
+    folded = {name.casefold(): name for name in reversed(names)}
+    near = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {folded[near[0]]}?"
+    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"{noun}: {shown}" if names else ""

@@ -1,0 +1,349 @@
+"""Raw columns → the columns of a kind, or one clear refusal naming the row and its time.
+
+What is refused: what cannot be read, what is missing, not finite, not positive where it is a price, high below low,
+times out of order, repeated or off the interval's grid. News and events are sorted instead: their order means nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import DAY_MS, Instant, interval_ms, iso
+from pitboss.data.moment import moments
+from pitboss.data.series import TIME, series
+
+TIMES = ("date", "time", "timestamp", "ts", "open_time", "t")
+_NEWS_TIMES = ("published", "published_at", *TIMES)
+_EVENT_TIMES = ("release_utc", "scheduled_at", *TIMES)
+_BARS = {
+    "open": ("open", "o"),
+    "high": ("high", "h"),
+    "low": ("low", "l"),
+    "close": ("close", "c"),
+    "volume": ("volume", "v", "vol"),
+}
+_VALUES = {
+    "funding": ("funding_rate", "rate", "fundingRate", "value"),
+    "open_interest": ("open_interest", "openInterest", "oi", "value"),
+    "mark": ("mark", "mark_price", "markPx", "value", "price"),
+    "oracle": ("oracle", "oracle_price", "oraclePx", "value", "price"),
+}
+_SYMBOLS = ("symbol", "coin", "s")
+_INTERVALS = ("interval", "i")
+_LEVELS = {"low": 0.2, "medium": 0.5, "high": 0.9}
+
+
+@dataclass
+class Table:
+    """One file's raw columns, found under any of their usual names."""
+
+    where: str
+    frame: pl.DataFrame
+    notes: list[str] = field(default_factory=list[str])
+
+    def find(self, *names: str) -> str | None:
+        """The first of these columns that exists: as written, else whatever its case, spaces and underscores."""
+        for name in names:
+            if name in self.frame.columns:
+                return name
+        folded: dict[str, list[str]] = {}
+        for column in self.frame.columns:
+            folded.setdefault(_folded(column), []).append(column)
+        for name in names:
+            # `t` and `T` are two things in an exchange's reply, so one-letter names match as written only
+            if len(name) > 1 and len(folded.get(_folded(name), [])) == 1:
+                return folded[_folded(name)][0]
+        return None
+
+    def need(self, what: str, *names: str) -> str:
+        """As `find`, but its absence is an error."""
+        found = self.find(*names)
+        if found is None:
+            have = ", ".join(self.frame.columns[:12])
+            raise UserError(f"{self.where}: no column for {what}", f"one of {', '.join(names)}; the file has {have}")
+        return found
+
+    def kind(self) -> str | None:
+        """What the columns look like, if they look like anything."""
+        if self.find("published", "published_at"):
+            return "news"
+        if self.find("release_utc", "scheduled_at"):
+            return "events"
+        if all(self.find(*names) for names in list(_BARS.values())[:4]):
+            return "bars"
+        for kind, names in _VALUES.items():
+            if self.find(*[name for name in names if name not in ("value", "price")]):
+                return kind
+        return None
+
+    def symbols(self) -> list[str]:
+        """Symbols named in a column, sorted."""
+        return self._words(_SYMBOLS)
+
+    def intervals(self) -> list[str]:
+        """Intervals named in a column, sorted."""
+        return self._words(_INTERVALS)
+
+    def only(self, symbol: str | None, interval: str | None) -> "Table":
+        """The rows of one symbol and one interval, where columns tell them apart."""
+        frame = self.frame
+        for word, words, names in ((symbol, self.symbols(), _SYMBOLS), (interval, self.intervals(), _INTERVALS)):
+            if word in words and len(words) > 1:
+                frame = frame.filter(pl.col(self.need("", *names)).cast(pl.String) == word)
+        return Table(self.where, frame, self.notes)
+
+    def spacing(self) -> int | None:
+        """The smallest step between two rows, in milliseconds."""
+        name = self.find(*TIMES)
+        steps = moments(self.frame[name]).diff().drop_nulls() if name else pl.Series([], dtype=pl.Int64)
+        least = steps.filter(steps > 0).min()
+        return least if isinstance(least, int) else None
+
+    def _words(self, names: tuple[str, ...]) -> list[str]:
+        found = self.find(*names)
+        if found is None or self.frame[found].dtype.is_nested():
+            return []
+        return sorted(str(word) for word in self.frame[found].drop_nulls().unique() if str(word).strip())
+
+
+class _Check:
+    """Finds the first bad row of a table, whichever rule it breaks."""
+
+    def __init__(self, table: Table, times: pl.Series) -> None:
+        self._table = table
+        self._times = times
+        self._first: tuple[int, Callable[[int], str]] | None = None
+
+    def refuse(self, bad: NDArray[np.bool_], reason: Callable[[int], str]) -> None:
+        found = int(np.argmax(bad)) if bad.any() else None
+        if found is not None and (self._first is None or found < self._first[0]):
+            self._first = (found, reason)
+
+    def done(self) -> None:
+        if self._first is None:
+            return
+        row, reason = self._first
+        at = self._times[row]
+        when = f" ({iso(at)})" if at is not None else ""
+        raise UserError(f"{self._table.where}: row {row + 1}{when}: {reason(row)}", "correct the file and import it again")
+
+
+def bars_of(table: Table, interval: str) -> pl.DataFrame:
+    """OHLCV rows of one symbol and interval."""
+    step = interval_ms(interval)
+    times, check = _timed(table, TIMES)
+    columns = {name: _number(table, check, name, names) for name, names in _BARS.items()}
+    prices = {name: columns[name].to_numpy() for name in ("open", "high", "low", "close")}
+    for name, values in prices.items():
+        check.refuse(values <= 0, _says(f"{name} is {{}}, not a price", values))
+    check.refuse(columns["volume"].to_numpy() < 0, _says("volume is {}", columns["volume"].to_numpy()))
+    high, low = prices["high"], prices["low"]
+    check.refuse(high < low, lambda row: f"high {high[row]!s} is below low {low[row]!s}")
+    moment = times.fill_null(0).to_numpy()
+    check.refuse(moment % step != 0, lambda row: f"the time is not a multiple of {interval}")
+    _rising(check, moment)
+    check.done()
+    inside = (prices["open"] <= high) & (prices["open"] >= low) & (prices["close"] <= high) & (prices["close"] >= low)
+    if not inside.all():
+        table.notes.append(f"{int((~inside).sum())} bars open or close outside their low and high; kept as they are")
+    spacing = table.spacing()
+    if spacing is not None and spacing > step:
+        table.notes.append(f"no two rows are {interval} apart: is the interval right?")
+    return _frame("bars", {"open_at": times, **columns})
+
+
+def points_of(table: Table, kind: str) -> pl.DataFrame:
+    """Rows of one value over time. Prices given as bars count by their open: it is the price at that instant."""
+    times, check = _timed(table, TIMES)
+    values = _number(table, check, kind.replace("_", " "), (*_VALUES[kind], "open", "o"))
+    amounts = values.to_numpy()
+    if kind in ("mark", "oracle"):
+        check.refuse(amounts <= 0, _says("{} is not a price", amounts))
+    if kind == "open_interest":
+        check.refuse(amounts < 0, _says("{} is not an open interest", amounts))
+    _rising(check, times.fill_null(0).to_numpy())
+    check.done()
+    return _frame(kind, {"at": times, "value": values})
+
+
+def news_of(table: Table, symbol: str | None) -> pl.DataFrame:
+    """News rows. A midnight exactly means that only the date is known."""
+    times, check = _timed(table, _NEWS_TIMES)
+    text = _text(table, table.need("the headline", "text", "title", "headline"))
+    check.refuse((text.str.strip_chars().fill_null("") == "").to_numpy(), lambda row: "there is no text")
+    sentiment = _optional_number(table, check, "sentiment")
+    check.done()
+    source = table.find("source", "publisher", "site")
+    frame = _frame(
+        "news",
+        {
+            "published_at": times,
+            "source": _text(table, source).fill_null("unknown") if source else _same(table, "unknown"),
+            "text": text,
+            "sentiment": sentiment,
+            "symbols": _symbols(table, symbol),
+            "date_only": times % DAY_MS == 0,
+        },
+    )
+    return _deduplicated(table, frame, "news")
+
+
+def events_of(table: Table, symbol: str | None, known_at: Instant | None) -> pl.DataFrame:
+    """Calendar rows. Without a `known_at` an event counts as known when it happens: never early."""
+    times, check = _timed(table, _EVENT_TIMES)
+    kind_column = table.find("kind", "type", "category", "event")
+    title_column = table.find("title", "name", "event", "kind", "type")
+    if title_column is None:
+        table.need("the event's title", "title", "name", "kind")
+    title = _text(table, title_column or "")
+    check.refuse((title.str.strip_chars().fill_null("") == "").to_numpy(), lambda row: "there is no title")
+    known_column = table.find("known_at", "announced_at", "known")
+    known = moments(table.frame[known_column]) if known_column else None
+    if known is not None:
+        raw = table.frame[known_column or ""]
+        check.refuse(known.is_null().to_numpy(), lambda row: f"{known_column} {_shown(raw[row])} is not a time")
+    elif known_at is not None:
+        known = pl.Series([min(known_at, at) for at in times.fill_null(0)], dtype=pl.Int64)
+    else:
+        known = times
+        table.notes.append("no known_at column: each event counts as known only from the moment it happens")
+    importance = _importance(table, check)
+    check.done()
+    frame = _frame(
+        "events",
+        {
+            "scheduled_at": times,
+            "kind": _text(table, kind_column).fill_null("event") if kind_column else _same(table, "event"),
+            "title": title,
+            "known_at": known,
+            "importance": importance,
+            "symbols": _symbols(table, symbol),
+        },
+    )
+    return _deduplicated(table, frame, "events")
+
+
+def _timed(table: Table, names: tuple[str, ...]) -> tuple[pl.Series, _Check]:
+    column = table.frame[table.need("time", *names)]
+    times = moments(column)
+    check = _Check(table, times)
+    check.refuse(
+        times.is_null().to_numpy(),
+        lambda row: "the time is missing" if column[row] is None else f"{_shown(column[row])} is not a time",
+    )
+    return times, check
+
+
+def _number(table: Table, check: _Check, what: str, names: tuple[str, ...]) -> pl.Series:
+    column = table.frame[table.need(what, *names)]
+    numbers = _numbers(column)
+    bad = ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
+    check.refuse(bad, lambda row: _why(what, column[row]))
+    return numbers
+
+
+def _optional_number(table: Table, check: _Check, name: str) -> pl.Series:
+    found = table.find(name)
+    if found is None:
+        return pl.Series([None] * table.frame.height, dtype=pl.Float64)
+    column = table.frame[found]
+    numbers = _numbers(column)
+    bad = column.is_not_null().to_numpy() & ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
+    check.refuse(bad, lambda row: _why(name, column[row]))
+    return numbers
+
+
+def _importance(table: Table, check: _Check) -> pl.Series:
+    found = table.find("importance", "impact")
+    if found is None:
+        return pl.Series([0.5] * table.frame.height, dtype=pl.Float64)
+    words = _text(table, found).str.strip_chars().str.to_lowercase()
+    levels = words.replace_strict(_LEVELS, default=None, return_dtype=pl.Float64)
+    numbers = levels.fill_null(_numbers(table.frame[found]))
+    given = words.is_not_null().to_numpy()
+    bad = given & ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
+    check.refuse(bad, lambda row: f"importance {_shown(words[row])} is neither a number nor low, medium, high")
+    return numbers.fill_null(0.5)
+
+
+def _numbers(column: pl.Series) -> pl.Series:
+    dtype = column.dtype
+    if dtype.is_float() or dtype.is_integer():
+        return column.cast(pl.Float64)
+    if dtype.is_decimal() or dtype == pl.String:
+        return column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    return pl.Series([None] * len(column), dtype=pl.Float64)
+
+
+def _rising(check: _Check, moment: NDArray[np.int64]) -> None:
+    step = np.diff(moment, prepend=moment[:1] - 1)
+    check.refuse(step == 0, lambda row: "the same time as the row before (duplicated)")
+    seen: set[int] = set()
+
+    def disorder(row: int) -> str:
+        seen.update(int(at) for at in moment[:row])
+        return "this time was there before (duplicated)" if int(moment[row]) in seen else "earlier than the row before (unordered)"
+
+    check.refuse(step < 0, disorder)
+
+
+def _symbols(table: Table, symbol: str | None) -> pl.Series:
+    found = table.find("symbols", "tickers", *_SYMBOLS)
+    if found is None:
+        return _same(table, symbol or "")
+    column = table.frame[found]
+    if isinstance(column.dtype, pl.List):
+        lists = [[] if value is None else [str(word) for word in value] for value in column.to_list()]
+    else:
+        lists = [(value or "").replace(";", ",").replace(" ", ",").split(",") for value in _text(table, found)]
+    joined = [",".join(sorted({word.strip() for word in words if word.strip()})) for words in lists]
+    return pl.Series([words or symbol or "" for words in joined], dtype=pl.String)
+
+
+def _deduplicated(table: Table, frame: pl.DataFrame, kind: str) -> pl.DataFrame:
+    shape = series(kind)
+    unique = frame.unique(maintain_order=True)
+    if unique.height < frame.height:
+        table.notes.append(f"{frame.height - unique.height} repeated rows counted once")
+    twice = unique.filter(pl.struct(shape.key).is_duplicated()).sort(shape.key)
+    if twice.height:
+        at = twice[shape.time or ""].dt.epoch("ms")[0]
+        raise UserError(f"{table.where}: two rows at {iso(at)} say different things about the same item")
+    return unique.sort(shape.key)
+
+
+def _frame(kind: str, columns: dict[str, pl.Series]) -> pl.DataFrame:
+    shape = series(kind).columns
+    return pl.DataFrame([_as(columns[name], dtype).alias(name) for name, dtype in shape.items()])
+
+
+def _as(column: pl.Series, dtype: pl.DataType) -> pl.Series:
+    return column.cast(pl.Datetime("ms")).dt.replace_time_zone("UTC") if dtype == TIME else column.cast(dtype)
+
+
+def _text(table: Table, name: str) -> pl.Series:
+    return table.frame[name].cast(pl.String)
+
+
+def _same(table: Table, word: str) -> pl.Series:
+    return pl.Series([word] * table.frame.height, dtype=pl.String)
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold().replace(" ", "").replace("_", "")
+
+
+def _says(form: str, values: NDArray[np.float64]) -> Callable[[int], str]:
+    return lambda row: form.format(values[row])
+
+
+def _why(what: str, value: object) -> str:
+    return f"{what} is missing" if value is None else f"{what} is {_shown(value)}, not a finite number"
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,54 @@
+"""`act`: send what the guard has allowed, and only that. The broker's refusal becomes rule R13."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from pitboss.core.instant import HOUR_MS, Instant
+from pitboss.core.receipt import Receipt
+from pitboss.core.state import State
+from pitboss.core.verdict import Verdict
+from pitboss.engine.guard import Judgement
+from pitboss.venues.perp.world import OrderRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What the broker answered: the world after it, its receipts, or why it refused."""
+
+    world: Any
+    receipts: tuple[Receipt, ...] = ()
+    order_id: str | None = None
+    refusal: str = ""
+
+
+class Broker(Protocol):
+    """The port through which orders leave. A refusal is a value."""
+
+    async def submit(self, world: Any, request: OrderRequest, at: Instant) -> Placed: ...
+
+    async def cancel(self, world: Any, order_id: str, at: Instant) -> Placed: ...
+
+
+async def act(
+    state: State, judgement: Judgement, broker: Broker, at: Instant
+) -> tuple[State, Verdict, tuple[Receipt, ...]]:
+    """Carry out one judgement. A refused, repeated or empty one changes nothing but what has been seen."""
+    verdict = judgement.verdict
+    if verdict.duplicate:
+        return state, verdict, ()
+    placed: Placed | None = None
+    if judgement.order is not None:
+        placed = await broker.submit(state.world, judgement.order, at)
+    elif judgement.cancel_id is not None:
+        placed = await broker.cancel(state.world, judgement.cancel_id, at)
+    receipts: tuple[Receipt, ...] = ()
+    world, opens = state.world, state.accepted_opens
+    if placed is not None and placed.refusal:
+        verdict = replace(verdict, outcome="refused", code="R13_VENUE", detail=placed.refusal)
+    elif placed is not None:
+        world, receipts = placed.world, placed.receipts
+        verdict = replace(verdict, order_id=placed.order_id)
+        if judgement.opens:
+            opens = (*(accepted for accepted in opens if accepted > at - HOUR_MS), at)
+    seen = {**state.seen, judgement.key: verdict}
+    return replace(state, world=world, accepted_opens=opens, seen=seen), verdict, receipts

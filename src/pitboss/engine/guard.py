@@ -1,0 +1,132 @@
+"""`guard`: one intent against the book of rules. Pure and total: any JSON value gets a verdict, nothing raises.
+
+The first rule that refuses names the verdict; every rule's margin is recorded all the same. What may follow from an
+allowed verdict is worked out here too (`Order`, `Cancel`), so that nothing is rounded twice.
+"""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.instant import Instant, interval_ms
+from pitboss.core.money import HUNDRED, ONE, exact, round_down
+from pitboss.core.state import State
+from pitboss.core.verdict import Margin, Verdict
+from pitboss.skill.schema import Skill
+from pitboss.venues.perp.caps import Caps
+from pitboss.venues.perp.case import Case, make_case
+from pitboss.venues.perp.intents import Proposal
+from pitboss.venues.perp.rules import RULES
+from pitboss.venues.perp.state import Terms
+from pitboss.venues.perp.world import OrderRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict and what to do about it: an order to send, an order id to cancel, or nothing."""
+
+    verdict: Verdict
+    key: str
+    order: OrderRequest | None = None
+    cancel_id: str | None = None
+    opens: bool = False
+    broken: bool = False
+
+
+def caps_of(skill: Skill) -> Caps:
+    """The skill's risk section as exact caps."""
+    risk, context = skill.risk, skill.context
+    age_s = risk.max_data_age_s
+    age_ms = 2 * interval_ms(context.bars_interval) if age_s is None else int(Decimal(age_s) * 1000)
+    return Caps(
+        max_position_pct=risk.max_position_pct,
+        max_total_exposure_pct=risk.max_total_exposure_pct,
+        max_leverage=Decimal(risk.max_leverage),
+        min_order_usd=risk.min_order_usd,
+        max_order_usd=risk.max_order_usd,
+        max_orders_per_hour=risk.max_orders_per_hour,
+        daily_loss_halt_pct=risk.daily_loss_halt_pct,
+        drawdown_halt_pct=risk.drawdown_halt_pct,
+        price_band_pct=risk.price_band_pct,
+        max_data_age_ms=age_ms,
+        symbols=tuple(sorted(context.symbols)),
+        allowed_symbols=tuple(sorted(risk.allowed_symbols)),
+    )
+
+
+def intent_key(tick_at: Instant, intent: Any) -> str:
+    """The name of an intent: its tick and its exact content."""
+    return codec.digest([tick_at, codec.number_fragments(intent)])
+
+
+@exact
+def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> Judgement:
+    """Judge one intent against the state as it is at this moment."""
+    key = intent_key(now, intent)
+    stored = state.seen.get(key)
+    try:
+        case = make_case(caps, terms, state.world, intent, now, state.accepted_opens, stored)
+    except ArithmeticError as error:
+        return Judgement(Verdict("refused", "R1_SHAPE", f"cannot be worked out: {error!r}"), key)
+    proposal = case.proposal
+    if proposal is not None and proposal.action == "no_op":
+        return Judgement(Verdict("noop"), key)
+
+    opens = proposal is None or proposal.opens
+    code, detail, broken = None, "", False
+    margins: list[Margin] = []
+    for rule in RULES:
+        if rule.scope == "opens" and not opens:
+            continue
+        try:
+            finding = rule.check(case)
+        except Exception as error:  # noqa: BLE001 – a rule that breaks must refuse, never let through
+            code, detail, broken = code or rule.code, detail or f"the rule itself failed: {error!r}", True
+            continue
+        if finding.margin is not None:
+            margins.append(finding.margin)
+        if finding.refusal and code is None:
+            code, detail = rule.code, finding.refusal
+    if stored is not None and code == "R12_DUPLICATE":
+        return Judgement(replace(stored, duplicate=True), key)
+    if code is not None or proposal is None:
+        return Judgement(Verdict("refused", code or "R1_SHAPE", detail, tuple(margins)), key, broken=broken)
+    verdict = Verdict("allowed", margins=tuple(margins))
+    if proposal.action == "cancel":
+        return Judgement(verdict, key, cancel_id=proposal.order_id)
+    return Judgement(verdict, key, order=_request(case, proposal), opens=proposal.opens)
+
+
+def _request(case: Case, proposal: Proposal) -> OrderRequest:
+    """The order an allowed proposal becomes."""
+    if proposal.opens:
+        assert case.size is not None  # R10 has refused the case without a price
+        return OrderRequest(
+            kind="limit" if case.limit is not None else "market",
+            symbol=proposal.symbol,
+            side=proposal.side,
+            size=case.size,
+            leverage=int(proposal.leverage or ONE),
+            limit=case.limit,
+            stop=case.stop,
+            take_profit=case.take_profit,
+            thesis=proposal.reason,
+        )
+    held = case.world.positions[proposal.symbol]
+    whole = abs(held.size)
+    if proposal.action == "close":
+        return OrderRequest("close", proposal.symbol, -held.side, whole)
+    return OrderRequest("reduce", proposal.symbol, -held.side, _reduction(case, proposal, whole))
+
+
+def _reduction(case: Case, proposal: Proposal, whole: Decimal) -> Decimal:
+    """How much a reduce takes: down to the lot, at least one lot, at most the position."""
+    lot = case.terms.assets[proposal.symbol].lot
+    if proposal.reduce_pct is not None:
+        size = round_down(whole * proposal.reduce_pct / HUNDRED, lot)
+    elif proposal.size_usd is not None and case.mark is not None:
+        size = round_down(proposal.size_usd / case.mark, lot)
+    else:
+        size = whole  # no usable price: taking all of it off is the safe reading
+    return min(max(size, lot), whole)

@@ -1,0 +1,173 @@
+"""A skill as a document again: plain values, JSON text, JSON Schema, field list, shipped examples.
+
+The other direction of `skill.load`. Everything said about a field comes from `skill.schema`.
+"""
+
+import types
+import typing
+from dataclasses import dataclass
+from decimal import Decimal
+from importlib import resources
+from typing import Any, Literal, cast
+
+import orjson
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from pitboss.core import codec, money
+from pitboss.prompt.compose import REQUIRED
+from pitboss.skill.schema import NULLABLE, Part, Skill
+from pitboss.skill.spelling import dotted, fields
+
+SCHEMA_ID = "urn:pitboss:skill:1"
+
+
+def to_plain(skill: Skill) -> dict[str, Any]:
+    """The whole document, defaults written out, as `skill.load` reads it: exact numbers, nulls only where allowed."""
+    return cast("dict[str, Any]", _listed(skill.model_dump(), ()))
+
+
+def to_json(skill: Skill) -> bytes:
+    """The whole document as canonical JSON with numbers as numbers; reading it back gives an equal skill."""
+    return codec.dumps(codec.number_fragments(to_plain(skill)))
+
+
+def _listed(value: Any, path: tuple[str, ...]) -> Any:
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {
+            key: _listed(item, (*path, key))
+            for key, item in items
+            if item is not None or dotted((*path, key)) in NULLABLE
+        }
+    if isinstance(value, tuple | list):
+        return [_listed(item, path) for item in cast("list[Any]", value)]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class FieldNote:
+    """One field for people: where, of what type, its default as written in YAML ("required" if none), its meaning."""
+
+    path: str
+    type: str
+    default: str
+    description: str
+
+
+def describe_fields() -> list[FieldNote]:
+    """Every field of a skill in document order, for `docs/skill.md` and the editor."""
+    notes: list[FieldNote] = []
+    for path, info in fields():
+        default = "required" if info.is_required() else _default_text(info.default)
+        notes.append(
+            FieldNote(dotted(path), _type_text(info.annotation, info.metadata), default, info.description or "")
+        )
+    return notes
+
+
+def _default_text(value: Any) -> str:
+    if isinstance(value, Part):
+        return ""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "[]"
+    return money.text(value) if isinstance(value, Decimal) else str(value)
+
+
+def _type_text(annotation: Any, metadata: list[Any]) -> str:
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        inner, *more = typing.get_args(annotation)
+        return _type_text(inner, [*more, *metadata])
+    if origin is Literal:
+        return " | ".join(str(choice) for choice in typing.get_args(annotation))
+    if origin in (typing.Union, types.UnionType):
+        arms = [arm for arm in typing.get_args(annotation) if arm is not type(None)]
+        return " | ".join(_type_text(arm, metadata) for arm in arms)
+    if origin is tuple:
+        return f"list of {_type_text(typing.get_args(annotation)[0], [])}"
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return "map"
+    name = {str: "text", int: "whole number", bool: "true | false", Decimal: "number"}.get(annotation, "value")
+    return name + _range_text(metadata) if annotation in (int, Decimal) else name
+
+
+def _range_text(metadata: list[Any]) -> str:
+    bounds: dict[str, Any] = {}
+    for item in metadata:
+        for holder in (item, *getattr(item, "metadata", ())):
+            bounds |= {
+                key: getattr(holder, key) for key in ("gt", "ge", "le") if getattr(holder, key, None) is not None
+            }
+    low = f"above {bounds['gt']}" if "gt" in bounds else f"from {bounds['ge']}" if "ge" in bounds else ""
+    high = f"to {bounds['le']}" if "le" in bounds else ""
+    return f" {low} {high}".rstrip().replace("  ", " ") if low or high else ""
+
+
+class _Schema(GenerateJsonSchema):
+    """JSON Schema as people write documents: decimals are plain numbers."""
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        bounds = {"gt": "exclusiveMinimum", "ge": "minimum", "le": "maximum"}
+        found: JsonSchemaValue = {"type": "number"}
+        for key, name in bounds.items():
+            if key in schema:
+                found[name] = _number(cast("Decimal", schema[key]))
+        return found
+
+    def encode_default(self, dft: Any) -> Any:
+        if isinstance(dft, Decimal):
+            return _number(dft)
+        return _plain_numbers(to_plain(cast("Any", dft))) if isinstance(dft, Part) else super().encode_default(dft)
+
+
+def _number(value: Decimal | int) -> int | float:
+    return int(value) if value == int(value) else float(value)
+
+
+def _plain_numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain_numbers(item) for key, item in cast("dict[str, Any]", value).items()}
+    return _number(value) if isinstance(value, Decimal) else value
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of a skill document in snake_case, with a description on every field."""
+    schema = Skill.model_json_schema(schema_generator=_Schema)
+    nullable = {path.rpartition(".")[2] for path in NULLABLE}
+    for part in (schema, *schema["$defs"].values()):
+        for name, prop in part.get("properties", {}).items():
+            if "anyOf" in prop and name not in nullable:
+                _without_null(prop)
+    schema["$defs"]["Strategy"]["allOf"] = [
+        {"if": {"properties": {"mode": {"const": mode}}, "required": ["mode"]}, "then": {"required": list(needed)}}
+        for mode, needed in REQUIRED.items()
+    ] + [{"if": {"not": {"required": ["mode"]}}, "then": {"required": list(REQUIRED["thesis"])}}]
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
+    about = "A pitboss skill. Keys may also be written in camelCase."
+    return {**head, **schema, "title": "pitboss skill", "description": about}
+
+
+def _without_null(prop: dict[str, Any]) -> None:
+    """Optional fields are left out, not null: take null out of the type and the default."""
+    arms = [arm for arm in prop.pop("anyOf") if arm != {"type": "null"}]
+    prop.pop("default", None)
+    prop.update(arms[0] if len(arms) == 1 else {"anyOf": arms})
+
+
+def json_schema_text() -> str:
+    """The schema as indented JSON text, keys in order."""
+    return orjson.dumps(json_schema(), option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def examples() -> dict[str, str]:
+    """The shipped example skills: file name → text."""
+    folder = resources.files("pitboss.skill") / "examples"
+    texts = {
+        entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")
+    }
+    return dict(sorted(texts.items()))

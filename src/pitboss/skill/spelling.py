@@ -1,0 +1,165 @@
+"""Names in skill documents: both spellings of a key, and the nearest name to one that does not exist.
+
+Documents may spell keys in snake_case or camelCase. `canonical` brings them to snake_case and remembers how each was
+written, so that errors speak of the document as its author sees it. Values are not judged here, except null.
+"""
+
+import difflib
+import re
+import types
+import typing
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast
+
+from pydantic.fields import FieldInfo
+
+from pitboss.skill.parse import Path
+from pitboss.skill.schema import NULLABLE, Part, Skill
+
+
+@dataclass(frozen=True, slots=True)
+class SkillError:
+    """One thing that is wrong: where in the document, what, and how to put it right."""
+
+    path: str
+    message: str
+    hint: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A document in snake_case. `written` maps canonical paths to the author's own keys where they differ."""
+
+    value: Any
+    written: dict[Path, str] = field(default_factory=dict[Path, str])
+    errors: list[tuple[Path, str, str]] = field(default_factory=list[tuple[Path, str, str]])
+
+
+def canonical(plain: Any) -> Canonical:
+    """The document with every known key in snake_case; keys given in both spellings and nulls are errors."""
+    found = Canonical(None)
+    return Canonical(_walk(plain, Skill, (), found), found.written, found.errors)
+
+
+def _walk(value: Any, part: type[Part] | None, path: Path, found: Canonical) -> Any:
+    if isinstance(value, list):
+        return [_walk(item, part, (*path, index), found) for index, item in enumerate(cast("list[Any]", value))]
+    if not isinstance(value, dict) or part is None:
+        return cast("Any", value)
+    result: dict[str, Any] = {}
+    names = _camel_names(part)
+    for key, item in cast("dict[str, Any]", value).items():
+        name = names.get(key, key)
+        here = (*path, name)
+        if name in result:
+            message = f"{key} and {found.written.get(here, name)} are two spellings of one key"
+            found.errors.append((here, message, "keep one of them"))
+            continue
+        if name != key:
+            found.written[here] = key
+        if item is None and name in part.model_fields and dotted(here) not in NULLABLE:
+            found.errors.append((here, "has no value", "write a value or leave the key out"))
+            continue
+        info = part.model_fields.get(name)
+        result[name] = _walk(item, part_of(info) if info else None, here, found)
+    return result
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """`context.symbols[1]`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+@cache
+def _camel_names(part: type[Part]) -> dict[str, str]:
+    return {re.sub(r"_([a-z])", lambda found: found[1].upper(), name): name for name in part.model_fields}
+
+
+@cache
+def _part_in(annotation: Any) -> type[Part] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return annotation
+    return next((part for inner in typing.get_args(annotation) if (part := _part_in(inner))), None)
+
+
+def part_of(info: FieldInfo) -> type[Part] | None:
+    """The part of a skill that a field holds, or holds a list of."""
+    return _part_in(info.annotation)
+
+
+def takes_text(info: FieldInfo) -> bool:
+    """Whether the field's value is text or one of several words."""
+    arms = _arms(info.annotation)
+    return all(arm is str or isinstance(arm, str) for arm in arms)
+
+
+def takes_list(info: FieldInfo) -> bool:
+    """Whether the field's value is a list."""
+    return any(typing.get_origin(arm) is tuple for arm in _arms(info.annotation))
+
+
+def _arms(annotation: Any) -> list[Any]:
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return _arms(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        return [arm for inner in typing.get_args(annotation) if inner is not type(None) for arm in _arms(inner)]
+    return list(typing.get_args(annotation)) if origin is typing.Literal else [annotation]
+
+
+def fields(part: type[Part] = Skill, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
+    """Every field of a skill with its path, in document order; a part comes before its own fields."""
+    for name, info in part.model_fields.items():
+        yield (*path, name), info
+        inner = part_of(info)
+        if inner:
+            yield from fields(inner, (*path, name))
+
+
+def field_at(path: Path) -> FieldInfo | None:
+    """The field that a canonical path leads to, list positions ignored."""
+    return _by_path().get(tuple(part for part in path if isinstance(part, str)))
+
+
+@cache
+def _by_path() -> dict[tuple[str, ...], FieldInfo]:
+    return dict(fields())
+
+
+def keys_at(path: Path) -> list[str]:
+    """The keys that exist inside the part at a path."""
+    info = field_at(path)
+    part = part_of(info) if info else Skill
+    return list(part.model_fields) if part else []
+
+
+def nearest(word: str, choices: Iterable[str]) -> str | None:
+    """The choice that a person who wrote `word` most likely meant."""
+    folded: dict[str, str] = {}
+    for choice in choices:
+        folded.setdefault(_fold(choice), choice)
+    found = difflib.get_close_matches(_fold(word), list(folded), n=1, cutoff=0.6)
+    return folded[found[0]] if found else None
+
+
+def nearest_key(path: Path) -> str | None:
+    """The key that an unknown one most likely stands for: beside it first, then anywhere in a skill."""
+    word = str(path[-1])
+    beside = nearest(word, keys_at(path[:-1]))
+    if beside:
+        return beside
+    elsewhere = {_fold(where[-1]): dotted(where) for where in reversed(list(_by_path()))}
+    return elsewhere.get(_fold(word))
+
+
+def did_you_mean(found: str | None, otherwise: str) -> str:
+    """The hint for an unknown name."""
+    return f"did you mean {found}?" if found else otherwise
+
+
+def _fold(word: str) -> str:
+    return re.sub(r"[\s_-]", "", word).lower()

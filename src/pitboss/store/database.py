@@ -1,0 +1,166 @@
+"""One open database: transactions to read and to write in, errors that a person can read, the schema up to date.
+
+Everything that is particular to SQLite is in `sqlite.py`; the SQL of the other modules runs on Postgres as well.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.exc import ArgumentError as BadAddress
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError
+
+from pitboss.core.errors import UserError
+from pitboss.store import rows, schema, sqlite
+from pitboss.store.migrate import check_known, migrate, revision
+from pitboss.store.migrations import HEAD
+from pitboss.store.sqlite import JournalMode, Processes
+
+_SQLITE_PREFIX = "sqlite:///"
+
+
+class Database:
+    """An open database. Close it when done, or use it in a `with`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        where: str,
+        mode: JournalMode | None = None,
+        version: tuple[int, int, int] | None = None,
+        held: IO[bytes] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.where = where
+        self.journal_mode = mode
+        self.sqlite_version = version
+        self._held = held
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads. Keep it short: with a rollback journal it makes writers wait."""
+        with self.explained(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that writes: all of it happens, or nothing."""
+        with self.explained(), self.engine.connect() as connection:
+            writing = connection.execution_options(**{sqlite.WRITES: True})
+            with writing.begin():
+                yield writing
+
+    @contextmanager
+    def write_raw(self) -> Iterator[Any]:
+        """The same with a bare driver cursor, for the one place where the layers between cost too much."""
+        with self.explained():
+            connection = self.engine.raw_connection()
+            try:
+                cursor = connection.cursor()
+                try:
+                    if self.journal_mode is not None:
+                        cursor.execute("BEGIN IMMEDIATE")
+                    yield cursor
+                    connection.commit()
+                except BaseException:
+                    connection.rollback()
+                    raise
+                finally:
+                    cursor.close()
+            finally:
+                connection.close()
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn a driver's error that a person can do something about into a `UserError`."""
+        try:
+            yield
+        except (DBAPIError, sqlite3.Error) as error:
+            explained = sqlite.explain(error, self.where)
+            if explained is None:
+                raise
+            raise explained from error
+
+    def close(self) -> None:
+        """Close all connections and let go of the lock. Safe to call twice."""
+        self.engine.dispose()
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def open_database(
+    url_or_path: str | Path,
+    processes: Processes = "several",
+    sqlite_version: tuple[int, int, int] = sqlite3.sqlite_version_info,
+) -> Database:
+    """Open a database, make it if it is not there, and bring its schema up to date.
+
+    `processes="one"` says that no other process will use it meanwhile, and makes sure of it.
+    """
+    text = str(url_or_path)
+    if "://" in text and not text.startswith(_SQLITE_PREFIX):
+        database = _open_address(text)
+    else:
+        database = _open_file(Path(text.removeprefix(_SQLITE_PREFIX)), processes, sqlite_version)
+    try:
+        with database.read() as connection:
+            found = revision(connection)
+        check_known(found)
+        if found != HEAD:
+            migrate(database.write)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _open_file(path: Path, processes: Processes, version: tuple[int, int, int]) -> Database:
+    if not path.parent.is_dir():
+        raise UserError(f"there is no folder {path.parent} to keep the database in", "make it, or name another --home")
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, not a database", "name a file in it")
+    held = sqlite.hold(path, version, processes)
+    mode = sqlite.journal_mode(version, processes)
+    return Database(sqlite.engine(path, mode), str(path), mode, version, held)
+
+
+def _open_address(address: str) -> Database:
+    try:
+        engine = create_engine(address)
+    except (BadAddress, NoSuchModuleError, ModuleNotFoundError) as error:
+        raise UserError(
+            f"cannot open a database at {address.partition('://')[0]}://…: {error}",
+            "a file path, or postgresql+psycopg://user@host/name",
+        ) from None
+    return Database(engine, engine.url.render_as_string(hide_password=True))
+
+
+def journal_note(database: Database) -> str | None:
+    """What to tell a person about the journal mode: text the first time it is asked for a database, then None."""
+    if database.sqlite_version is None or database.sqlite_version >= sqlite.WAL_FIXED:
+        return None
+    version = ".".join(str(part) for part in database.sqlite_version)
+    key = {"key": "journal_note"}
+    with database.read() as connection:
+        if rows.fetch(connection, schema.facts, key):
+            return None
+    with database.write() as connection:
+        if rows.fetch(connection, schema.facts, key):
+            return None
+        rows.add(connection, schema.facts, {**key, "value": version})
+    return (
+        f"SQLite {version} is older than 3.51.3, which mends a fault that can damage a database written by several "
+        "processes in WAL mode. pitboss therefore uses the slower rollback journal here, and WAL only in a process "
+        "that has the database to itself. Nothing for you to do; a newer SQLite makes commits faster."
+    )

@@ -1,0 +1,105 @@
+"""Skills and their versions, as they were when a run used them. A version never changes once it is written."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
+from pitboss.store import rows
+from pitboss.store.database import Database
+from pitboss.store.schema import skill_versions, skills
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSkill:
+    """One version of a skill document."""
+
+    id: str
+    name: str
+    version: int
+    digest: str
+    body: bytes
+    created_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class SkillLine:
+    """A skill in a list."""
+
+    id: str
+    name: str
+    latest_version: int
+
+
+class Skills:
+    """The skills in a database."""
+
+    def __init__(self, database: Database, now: Callable[[], Instant], new_id: Callable[[], str]) -> None:
+        self._database = database
+        self._now = now
+        self._new_id = new_id
+
+    def save(self, name: str, digest: str, body: bytes) -> StoredSkill:
+        """Keep a document under its name. A content that is already there keeps the version it has."""
+        with self._database.write() as connection:
+            skill = rows.fetch(connection, skills, {"name": name}, lock=True)
+            if skill is None:
+                skill = {"id": self._new_id(), "name": name, "latest_version": 0}
+                rows.add(connection, skills, skill)
+                skill = rows.fetch(connection, skills, {"name": name}, lock=True) or skill
+            same = rows.fetch(connection, skill_versions, {"skill_id": skill["id"], "digest": digest})
+            if same is not None:
+                return _stored(skill, same)
+            version = {
+                "skill_id": skill["id"],
+                "version": skill["latest_version"] + 1,
+                "digest": digest,
+                "body": body,
+                "created_at": self._now(),
+            }
+            rows.add(connection, skill_versions, version)
+            rows.change(connection, skills, skill, {"latest_version": version["version"]})
+            return _stored(skill, version)
+
+    def get(self, name: str, version: int | None = None) -> StoredSkill:
+        """One version of the skill of this name, the latest if none is named."""
+        with self._database.read() as connection:
+            skill = rows.fetch(connection, skills, {"name": name})
+            if skill is None:
+                known = connection.execute(select(skills.c.name).order_by(skills.c.name).limit(10)).scalars().all()
+                raise UserError(
+                    f"no skill {name!r} is stored",
+                    f"stored are: {', '.join(known)}" if known else "a skill is stored when it is first run",
+                )
+            return self._version(connection, skill, version or skill["latest_version"])
+
+    def get_by_id(self, skill_id: str, version: int) -> StoredSkill:
+        """The version that a run names."""
+        with self._database.read() as connection:
+            skill = rows.fetch(connection, skills, {"id": skill_id})
+            if skill is None:
+                raise UserError(f"no skill with id {skill_id!r} is stored")
+            return self._version(connection, skill, version)
+
+    def list(self) -> Sequence[SkillLine]:
+        """All skills by name."""
+        with self._database.read() as connection:
+            found = rows.fetch_all(connection, rows.raw(skills).order_by(skills.c.name))
+        return [SkillLine(row["id"], row["name"], row["latest_version"]) for row in found]
+
+    def _version(self, connection: Any, skill: dict[str, Any], version: int) -> StoredSkill:
+        found = rows.fetch(connection, skill_versions, {"skill_id": skill["id"], "version": version})
+        if found is None:
+            raise UserError(
+                f"skill {skill['name']!r} has no version {version}", f"versions go from 1 to {skill['latest_version']}"
+            )
+        return _stored(skill, found)
+
+
+def _stored(skill: dict[str, Any], version: dict[str, Any]) -> StoredSkill:
+    return StoredSkill(
+        skill["id"], skill["name"], version["version"], version["digest"], version["body"], version["created_at"]
+    )

@@ -1,0 +1,130 @@
+"""The one place that knows it is SQLite: pragmas, locks, the journal mode, what its error codes mean.
+
+SQLite before 3.51.3 can corrupt a database in WAL mode when several processes write it (the WAL-reset bug). There, WAL
+is used only by a process that holds the database for itself; everyone else gets the rollback journal.
+"""
+
+import fcntl
+import sqlite3
+from pathlib import Path
+from typing import IO, Literal
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+
+from pitboss.core.errors import UserError
+
+WAL_FIXED = (3, 51, 3)
+BUSY_TIMEOUT_MS = 10_000
+WRITES = "pitboss_writes"
+
+Processes = Literal["several", "one"]
+JournalMode = Literal["wal", "truncate"]
+
+
+def journal_mode(version: tuple[int, int, int], processes: Processes) -> JournalMode:
+    """The fastest mode that is safe with this version of SQLite and this number of processes."""
+    return "wal" if version >= WAL_FIXED or processes == "one" else "truncate"
+
+
+def hold(path: Path, version: tuple[int, int, int], processes: Processes) -> IO[bytes] | None:
+    """Lock the database against a process that would use it in the other mode; None where that does no harm.
+
+    Several processes share the lock; one alone has it whole. It lives in a file beside the database, because closing
+    any handle on the database itself would drop SQLite's own locks.
+    """
+    if version >= WAL_FIXED:
+        return None
+    try:
+        handle = path.with_name(path.name + ".lock").open("ab")
+    except OSError as error:
+        raise unwritable(path, error) from None
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_EX if processes == "one" else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+        if processes == "one":
+            raise UserError(
+                f"{path} is in use by another pitboss process",
+                "wait until it ends, or start this one so that several processes may share the database",
+            ) from None
+        raise UserError(
+            f"{path} is held by a pitboss process that uses it alone",
+            "wait until it ends, or stop it; then start this again",
+        ) from None
+    except OSError as error:
+        handle.close()
+        raise unwritable(path, error) from None
+    return handle
+
+
+def unwritable(path: Path, error: OSError) -> UserError:
+    """What an `OSError` on the way to the database means for a person."""
+    return UserError(f"cannot use the database {path}: {error.strerror}", "choose a folder you may write, with --home")
+
+
+def engine(path: Path, mode: JournalMode) -> Engine:
+    """An engine whose every connection is durable, patient, strict about references, and begins writes as writes."""
+    made = create_engine(URL.create("sqlite+pysqlite", database=str(path)))
+
+    @event.listens_for(made, "connect")
+    def prepare(connection: sqlite3.Connection, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
+        connection.isolation_level = None  # we say BEGIN ourselves; the driver would say it too late
+        cursor = connection.cursor()
+        try:
+            cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+            # Asking for a mode takes locks, so do not ask for what is already there. TRUNCATE is not kept in the file.
+            (now,) = cursor.execute("PRAGMA journal_mode").fetchone()
+            if now != mode:
+                (now,) = cursor.execute(f"PRAGMA journal_mode={mode}").fetchone()
+            if now != mode:
+                raise sqlite3.OperationalError(f"journal mode is {now}, not {mode}")
+            cursor.execute("PRAGMA synchronous=FULL")
+            cursor.execute("PRAGMA foreign_keys=ON")
+        finally:
+            cursor.close()
+
+    @event.listens_for(made, "begin")
+    def begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
+        # A transaction that reads first and writes later can fail half-way with SQLITE_BUSY; one that says so cannot.
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return made
+
+
+def explain(error: BaseException, where: str) -> UserError | None:
+    """The line for a person behind a driver error, or None if it is not one that a person can fix."""
+    cause = getattr(error, "orig", None) or error
+    if not isinstance(cause, sqlite3.Error):
+        return None
+    name = getattr(cause, "sqlite_errorname", None) or ""
+    for start, message, hint in _MEANINGS:
+        if name.startswith(start):
+            return UserError(message.format(where=where), hint)
+    if isinstance(cause, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
+        return None
+    return UserError(f"the database {where} cannot be used: {cause}", "restore a copy, or use another --home")
+
+
+_MEANINGS = (
+    ("SQLITE_NOTADB", "{where} is not a database", "name another file, or move this one away"),
+    ("SQLITE_READONLY", "the database {where} cannot be written", "choose a folder you may write, with --home"),
+    ("SQLITE_CANTOPEN", "the database {where} cannot be opened or made", "is the folder there, and may you write it?"),
+    ("SQLITE_PERM", "the database {where} cannot be opened or made", "is the folder there, and may you write it?"),
+    ("SQLITE_FULL", "the disk is full: {where} cannot grow", "free some space; everything committed so far is kept"),
+    ("SQLITE_BUSY", "the database {where} is busy: another process has kept it for 10 s", "try again when it is done"),
+    (
+        "SQLITE_LOCKED",
+        "the database {where} is busy: another process has kept it for 10 s",
+        "try again when it is done",
+    ),
+    ("SQLITE_CORRUPT", "the database {where} is damaged", "restore a copy, or use another --home"),
+    ("SQLITE_IOERR", "the disk under {where} reports an error", "check the disk; everything committed so far is kept"),
+)
+
+
+def damage(connection: Connection) -> list[str]:
+    """What SQLite's own check of the file finds; empty when it is sound."""
+    rows = connection.exec_driver_sql("PRAGMA integrity_check(5)").scalars()
+    return [str(row) for row in rows if row != "ok"]

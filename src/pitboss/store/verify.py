@@ -1,0 +1,104 @@
+"""Whether a stored run is still, byte for byte, what was written.
+
+Checks the file, the seal of every row that belongs to the run, the chain of digests from its beginning, and that the
+run's own digest is the chain's end. It does not recompute metrics: that needs the simulator, which is the caller's.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import zstandard
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from pitboss.core import codec, snapshot
+from pitboss.core.errors import ReplayMismatch, UserError
+from pitboss.core.snapshot import GENESIS, Record
+from pitboss.store import rows, sqlite
+from pitboss.store.database import Database
+from pitboss.store.journal import PAGE
+from pitboss.store.schema import records, run_states, runs, skill_versions, skills
+
+
+def verify_run(database: Database, run_id: str) -> list[str]:
+    """Everything that is wrong with a stored run, in plain words; empty when nothing is."""
+    problems: list[str] = []
+    try:
+        if database.journal_mode is not None:
+            with database.read() as connection:
+                problems += [f"the database file is damaged: {line}" for line in sqlite.damage(connection)]
+        with database.read() as connection:
+            run = rows.fetch(connection, runs, {"id": run_id})
+            if run is None:
+                return [*problems, f"there is no run {run_id}"]
+            problems += _run_and_skill(connection, run)
+        end, found = _chain(database, run_id)
+        problems += found
+        with database.read() as connection:
+            problems += _state(connection, run_id, *end)
+        if run["status"] == "complete" and run["digest"] != end[1]:
+            problems.append("the run's digest is not that of its last record")
+    except (UserError, DBAPIError) as error:
+        # A changed byte can make a row unreadable for the driver itself; that is a finding, not a failure.
+        problems.append(f"the database cannot be read: {error}")
+    return problems
+
+
+def _run_and_skill(connection: Connection, run: Mapping[str, Any]) -> Iterator[str]:
+    if not rows.intact(runs, run):
+        yield "the run's row was changed"
+    skill = rows.fetch(connection, skills, {"id": run["skill_id"]})
+    if skill is None:
+        yield "the run's skill is missing"
+    elif not rows.intact(skills, skill):
+        yield "the row of the run's skill was changed"
+    key = {"skill_id": run["skill_id"], "version": run["skill_version"]}
+    version = rows.fetch(connection, skill_versions, key)
+    if version is None:
+        yield "the run's skill version is missing"
+    elif not rows.intact(skill_versions, version):
+        yield "the row of the run's skill version was changed"
+
+
+def _chain(database: Database, run_id: str) -> tuple[tuple[int, str], list[str]]:
+    """Where the chain ends (next number, last digest), and what is wrong on the way. Goes on after a bad record."""
+    problems: list[str] = []
+    expected, digest, unpress = 0, GENESIS, zstandard.ZstdDecompressor().decompress
+    after = -(1 << 62)  # below any number: a record that sits before the first is found too
+    while True:
+        query = rows.raw(records).where(records.c.run_id == run_id, records.c.seq > after)
+        with database.read() as connection:
+            page = rows.fetch_all(connection, query.order_by(records.c.seq).limit(PAGE))
+        for row in page:
+            after = row["seq"]
+            if not rows.intact(records, row):
+                problems.append(f"record {row['seq']} was changed")
+            else:
+                try:
+                    snapshot.check(_record(row, unpress), expected, digest)
+                except ReplayMismatch as error:
+                    problems.append(str(error))
+                except (zstandard.ZstdError, ValueError, KeyError, TypeError):
+                    problems.append(f"record {row['seq']} cannot be read")
+            expected, digest = after + 1, row["digest"]
+        if len(page) < PAGE:
+            return (expected, digest), problems
+
+
+def _record(row: Mapping[str, Any], unpress: Any) -> Record:
+    fields = {name: row[name] for name in ("seq", "kind", "tick_at", "prev_digest", "digest")}
+    return Record(**fields, covered=unpress(row["covered"]), extra=unpress(row["extra"]))
+
+
+def _state(connection: Connection, run_id: str, next_seq: int, digest: str) -> Iterator[str]:
+    row = rows.fetch(connection, run_states, {"run_id": run_id})
+    if row is None:
+        if next_seq:
+            yield "the run has records but no state"
+        return
+    if not rows.intact(run_states, row):
+        yield "the run's state was changed"
+        return
+    state = codec.loads(zstandard.ZstdDecompressor().decompress(row["body"]))
+    if (row["seq"], state["seq"], state["prev_digest"]) != (next_seq, next_seq, digest):
+        yield "the run's state does not belong to its last record"

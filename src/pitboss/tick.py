@@ -1,0 +1,211 @@
+"""The one loop: observe → decide → guard → act → record. Simulation, paper and live call this same function.
+
+There is no mode here. What differs between a backtest and a live account is the ports that are passed in.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from pitboss.agent.context import Context
+from pitboss.agent.decider import Decider
+from pitboss.agent.observation import Observation
+from pitboss.agent.wake import awake
+from pitboss.core import codec
+from pitboss.core.asof import View
+from pitboss.core.instant import Instant
+from pitboss.core.intent import Decision, Step
+from pitboss.core.money import ZERO, text
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import Record, seal
+from pitboss.core.state import LastDecision, State
+from pitboss.core.verdict import Verdict
+from pitboss.engine.execute import Broker, act
+from pitboss.engine.guard import guard
+from pitboss.skill.schema import Skill
+from pitboss.venues.perp.caps import Caps
+from pitboss.venues.perp.portfolio import summary
+from pitboss.venues.perp.state import Terms, World, equity
+
+EquityPoints = Sequence[tuple[Instant, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything a tick needs that is not its state."""
+
+    skill: Skill
+    limits: Caps
+    terms: Terms
+    view: Callable[[Instant], View]
+    decider: Decider
+    broker: Broker
+    context: Context
+    started_at: Instant
+    keep_prompts: bool = True
+    build_prompts: bool = True
+    wakes: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What the world did since the previous tick: receipts and equity points, already part of the state's world."""
+
+    receipts: tuple[Receipt, ...] = ()
+    equity: EquityPoints = ()
+
+
+async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> tuple[State, Record, Decision]:
+    """One tick on a world that has been brought up to `at`."""
+    before = summary(state.world)
+    observation = observe(state, at, ports)
+    asked, decision = False, _unasked(state, observation, ports)
+    if decision is None:
+        asked = True
+        decision = await ports.decider.decide(
+            observation, lambda intent: guard(ports.limits, ports.terms, state, intent, at).verdict
+        )
+    state = replace(state, seen={})
+    verdicts: list[Verdict] = []
+    receipts: list[Receipt] = list(happened.receipts)
+    for intent in decision.intents:
+        judgement = guard(ports.limits, ports.terms, state, intent, at)
+        state, verdict, answers = await act(state, judgement, ports.broker, at)
+        if judgement.broken:
+            state = replace(state, world=replace(state.world, halts=(*state.world.halts, "invariant")))
+        verdicts.append(verdict)
+        receipts.extend(answers)
+    prompt = decision.prompt
+    if prompt is None and asked and ports.build_prompts:
+        built = ports.context.prompt(observation)
+        prompt = (built.system, built.user)
+    record = _record(state, at, decision, prompt, verdicts, receipts, happened.equity, before, ports)
+    failed = "model_error" in decision.flags
+    state = replace(
+        state,
+        seq=state.seq + 1,
+        prev_digest=record.digest,
+        tick_at=at,
+        last=_last(at, decision, verdicts),
+        model_errors=state.model_errors + 1 if failed else 0,
+    )
+    if asked and ports.wakes and ports.skill.schedule.wake_when:
+        state = replace(state, asked_close=_closes(observation), news_seen=observation.view.news_count())
+    return state, record, decision
+
+
+def observe(state: State, at: Instant, ports: Ports) -> Observation:
+    """What the agent may know now."""
+    return Observation(
+        at,
+        ports.started_at,
+        ports.skill,
+        ports.view(at),
+        state.world,
+        ports.terms,
+        ports.limits,
+        state.accepted_opens,
+        state.last,
+        state.memory,
+    )
+
+
+def ruined(world: World) -> bool:
+    """Nothing left and nothing open: there is no point in asking any more."""
+    return not world.positions and not world.orders and equity(world) <= 0
+
+
+def _unasked(state: State, observation: Observation, ports: Ports) -> Decision | None:
+    """The no-op of a tick at which the model is not asked, or None."""
+    if ruined(state.world):
+        return Decision(flags=("ruined",))
+    if ports.wakes and not awake(observation, state.asked_close, state.news_seen):
+        return Decision(flags=("asleep",))
+    return None
+
+
+def _closes(observation: Observation) -> dict[str, float]:
+    interval = observation.skill.context.bars_interval
+    found: dict[str, float] = {}
+    for symbol in sorted(observation.skill.context.symbols):
+        bars = observation.view.bars(symbol, interval, 1)
+        if len(bars):
+            found[symbol] = float(bars.close[-1])
+    return found
+
+
+def _last(at: Instant, decision: Decision, verdicts: Sequence[Verdict]) -> LastDecision:
+    """What the next prompt tells of this tick. Of a no-op nothing but its flag, so that holds can be foreseen."""
+    flag = decision.flags[0] if decision.flags else ""
+    if not verdicts or verdicts[0].outcome == "noop":
+        return LastDecision(at, "noop", flag)
+    proposal = codec.dumps(codec.number_fragments(decision.intents[0])).decode()
+    verdict = verdicts[0]
+    outcome = "accepted" if verdict.outcome in ("allowed", "reduced") else "refused"
+    return LastDecision(at, outcome, flag, proposal, verdict.code or "", verdict.detail)
+
+
+def _record(
+    state: State,
+    at: Instant,
+    decision: Decision,
+    prompt: tuple[str, str] | None,
+    verdicts: Sequence[Verdict],
+    receipts: Sequence[Receipt],
+    points: EquityPoints,
+    before: dict[str, Any],
+    ports: Ports,
+) -> Record:
+    """Seal the snapshot: what any honest rerun must reproduce is covered, the rest stands beside it."""
+    covered = {
+        "prompt_sha256": None if prompt is None else prompt_sha256(prompt),
+        "steps": [_step(step) for step in decision.steps],
+        "text": decision.text,
+        "proposals": codec.number_fragments(list(decision.intents)),
+        "verdicts": verdicts,
+        "receipts": receipts,
+        "equity": points,
+        "before": before,
+        "after": summary(state.world) if decision.intents else before,
+        "flags": list(decision.flags),
+        "finish_reason": decision.finish_reason,
+    }
+    extra = {
+        "prompt": prompt if ports.keep_prompts else None,
+        "cost_usd": decision.cost_usd,
+        "usage": decision.usage,
+        "steps": [
+            {"latency_ms": step.latency_ms, "provider_id": step.provider_id, "usage": step.usage}
+            for step in decision.steps
+        ],
+    }
+    return seal(state.seq, "tick", at, state.prev_digest, covered, extra)
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "text": step.text,
+        "finish_reason": step.finish_reason,
+        "calls": [
+            {"name": call.name, "arguments": call.arguments, "result": call.result, "failed": call.failed}
+            for call in step.calls
+        ],
+    }
+
+
+def prompt_sha256(prompt: tuple[str, str]) -> str:
+    """The name of a prompt: system and user text, kept apart by a zero byte."""
+    return hashlib.sha256(f"{prompt[0]}\n\x00\n{prompt[1]}".encode()).hexdigest()
+
+
+def equity_points(closes_at: Sequence[Instant], values: Sequence[Decimal]) -> list[tuple[Instant, str]]:
+    """Equity points as they are hashed and stored. Equal neighbours share one text: flat stretches cost little."""
+    points: list[tuple[Instant, str]] = []
+    previous, shown = ZERO, "0"
+    for at, value in zip(closes_at, values, strict=True):
+        if value is not previous:
+            previous, shown = value, text(value)
+        points.append((at, shown))
+    return points

@@ -1,0 +1,109 @@
+"""One tool as its author writes it: a definition that is built anew for every tick.
+
+A tool looks and never changes anything; it gets the observation of its tick and reads the market through that
+observation's as-of view only. Which modes may have it, what it takes and what it can reach are data, so that the
+registry can refuse before anything runs and the catalogue can show it without building it.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pitboss.agent.decider import Judge
+from pitboss.agent.observation import Observation
+from pitboss.core.errors import InvariantError
+from pitboss.core.ports import Tool, ToolSpec
+from pitboss.tools import arguments as shape
+
+Mode = Literal["read", "write"]
+"""read: someone asks about a run (chat). write: an agent decides at a tick."""
+
+Category = Literal["market_data", "news", "portfolio", "execution", "introspection", "external"]
+Reach = Literal["as_of", "recorded", "live_only"]
+"""as_of: computed from the as-of view. recorded: replays what was recorded then. live_only: knows only the present."""
+
+CATEGORIES: tuple[Category, ...] = ("market_data", "news", "portfolio", "execution", "introspection", "external")
+MODES: tuple[Mode, ...] = ("read", "write")
+REACHES: tuple[Reach, ...] = ("as_of", "recorded", "live_only")
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool is built with. `judge` asks the engine without sending anything; None where there is no engine."""
+
+    observation: Observation
+    mode: Mode
+    judge: Judge | None = None
+
+
+Look = Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]
+"""The tool itself: checked arguments → compact text that is the same for the same context and arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool before it is built. `example` holds valid arguments for the docs and the tests."""
+
+    name: str
+    category: Category
+    description: str
+    ui_hint: str
+    modes: frozenset[Mode]
+    schema: Mapping[str, Any]
+    example: Mapping[str, Any]
+    reach: Reach
+    build: Callable[[ToolContext], Tool]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltTool:
+    """A tool bound to one tick."""
+
+    spec: ToolSpec
+    context: ToolContext
+    look: Look
+    checked: bool
+
+    async def call(self, arguments: Any) -> str:
+        """Check the arguments, then look."""
+        return await self.look(self.context, shape.check(self.spec.schema, arguments) if self.checked else arguments)
+
+
+def define_tool(
+    *,
+    name: str,
+    category: Category,
+    description: str,
+    schema: Mapping[str, Any],
+    example: Mapping[str, Any],
+    look: Look,
+    ui_hint: str = "",
+    modes: Collection[Mode] = MODES,
+    reach: Reach = "as_of",
+    checked: bool = True,
+) -> ToolDefinition:
+    """Define a tool. `checked=False` hands the arguments over as they came, for tools that pass them to the engine."""
+    if not _NAME.fullmatch(name):
+        raise InvariantError(f"tool name {name!r} is not snake_case")
+    if category not in CATEGORIES or reach not in REACHES or not modes or not set(modes) <= set(MODES):
+        raise InvariantError(f"tool {name}: category, reach or modes are not of the vocabulary")
+    if not description:
+        raise InvariantError(f"tool {name} has no description")
+    if checked:
+        shape.require_known(name, schema)
+    else:
+        shape.require_closed(name, schema)
+    spec = ToolSpec(name, description, schema)
+    return ToolDefinition(
+        name=name,
+        category=category,
+        description=description,
+        ui_hint=ui_hint,
+        modes=frozenset(modes),
+        schema=schema,
+        example=example,
+        reach=reach,
+        build=lambda context: BuiltTool(spec, context, look, checked),
+    )

@@ -1,0 +1,85 @@
+"""Every built-in tool, found by looking into `tools/builtin/`, and the whitelist that an agent gets of them.
+
+A new tool is one new file with `TOOL = define_tool(...)`; nothing here changes. Modes are enforced when tools are
+hydrated, so a tool that its mode does not allow is never built at all.
+"""
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from pitboss.core.errors import InvariantError, UserError
+from pitboss.core.ports import Tool
+from pitboss.tools import builtin
+from pitboss.tools.define import ToolContext, ToolDefinition
+
+
+def hydrate(names: Iterable[str], context: ToolContext, simulated: bool = True) -> dict[str, Tool]:
+    """Build the named tools for one tick, in the order of `names`; a name that comes twice counts once.
+
+    Unknown names, tools that the mode does not allow and, in a simulation, tools that know only the present are
+    refused.
+    """
+    tools: dict[str, Tool] = {}
+    for name in names:
+        definition = lookup(name)
+        if context.mode not in definition.modes:
+            allowed = " or ".join(sorted(definition.modes))
+            raise UserError(f"tool {name} is not allowed in {context.mode} mode", f"it runs in {allowed} mode only")
+        if simulated and definition.reach == "live_only":
+            raise UserError(
+                f"tool {name} knows only the present and cannot be used in a simulation",
+                "take it out of tools.built_in for backtests: its answers would come from after the tick",
+            )
+        tools[name] = definition.build(context)
+    return tools
+
+
+def lookup(name: str) -> ToolDefinition:
+    """One tool by name."""
+    known = registry()
+    if name not in known:
+        close = get_close_matches(name, known, 1)
+        raise UserError(
+            f"unknown tool {name!r}", f"did you mean {close[0]}?" if close else f"tools: {', '.join(known)}"
+        )
+    return known[name]
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """Every tool as plain values, by name: for the editor, the docs and the API."""
+    return [
+        {
+            "name": tool.name,
+            "category": tool.category,
+            "description": tool.description,
+            "ui_hint": tool.ui_hint,
+            "modes": sorted(tool.modes),
+            "input_schema": tool.schema,
+            "example": tool.example,
+            "reach": tool.reach,
+        }
+        for tool in registry().values()
+    ]
+
+
+@cache
+def registry() -> Mapping[str, ToolDefinition]:
+    """Every built-in tool by name, sorted."""
+    return discover()
+
+
+def discover() -> dict[str, ToolDefinition]:
+    """Look into the package afresh. A file without a tool, or two tools of one name, stop the program."""
+    found: dict[str, ToolDefinition] = {}
+    for module in sorted(iter_modules(builtin.__path__), key=lambda module: module.name):
+        tool = getattr(import_module(f"{builtin.__name__}.{module.name}"), "TOOL", None)
+        if not isinstance(tool, ToolDefinition):
+            raise InvariantError(f"tools/builtin/{module.name}.py has no TOOL = define_tool(...)")
+        if tool.name in found:
+            raise InvariantError(f"two built-in tools are named {tool.name}")
+        found[tool.name] = tool
+    return dict(sorted(found.items()))

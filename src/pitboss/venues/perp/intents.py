@@ -1,0 +1,150 @@
+"""The perp vocabulary: one order proposal, its JSON Schema for models, and the strict reading of untrusted values.
+
+Reading never raises: it gives a `Proposal` or the list of what is wrong with it.
+"""
+
+import sys
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, cast
+
+from pitboss.core.money import CONTEXT
+
+ACTIONS = ("open_long", "open_short", "close", "reduce", "cancel", "no_op")
+OPENS = ("open_long", "open_short")
+TERMINAL = "propose_order"
+DESCRIPTION = (
+    "Propose what to do this tick: open, close, reduce, cancel or no_op. Call it exactly once. "
+    "The engine checks it against the hard limits and tells you next tick what it did."
+)
+
+_NUMBERS = ("size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "reduce_pct", "confidence")
+_TEXTS = ("action", "symbol", "order_type", "order_id", "reason")
+KEYS = (*_TEXTS, *_NUMBERS)
+LARGEST = Decimal(repr(sys.float_info.max))
+"""Beyond this a JSON number is infinite to most of the world."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["action", "symbol", "reason"],
+    "properties": {
+        "action": {"type": "string", "enum": list(ACTIONS), "description": "What to do. no_op is a valid answer."},
+        "symbol": {"type": "string", "description": "The market, such as BTC."},
+        "size_usd": {"type": "number", "description": "Notional in USD. Required to open; for reduce give this or reduce_pct."},
+        "leverage": {"type": "integer", "minimum": 1, "description": "Whole number within the cap; 1 when left out."},
+        "order_type": {"type": "string", "enum": ["market", "limit"], "description": "market when left out; limit is for opens only."},
+        "limit_price": {"type": "number", "description": "Required with order_type limit."},
+        "stop_loss": {"type": "number", "description": "Price on the losing side of the market that closes the position."},
+        "take_profit": {"type": "number", "description": "Price on the winning side of the market that closes the position."},
+        "reduce_pct": {"type": "number", "exclusiveMinimum": 0, "maximum": 100, "description": "Share of the position to take off."},
+        "order_id": {"type": "string", "description": "The working order to cancel."},
+        "reason": {"type": "string", "description": "Why, in a sentence or two. Kept with the position."},
+        "confidence": {"type": "number", "minimum": 0, "maximum": 1, "description": "How sure you are, 0 to 1."},
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One well-formed intent. Numbers are exact and finite; which of them matter depends on the action."""
+
+    action: str
+    symbol: str
+    reason: str
+    order_type: str = "market"
+    size_usd: Decimal | None = None
+    leverage: Decimal | None = None
+    limit_price: Decimal | None = None
+    stop_loss: Decimal | None = None
+    take_profit: Decimal | None = None
+    reduce_pct: Decimal | None = None
+    order_id: str | None = None
+    confidence: Decimal | None = None
+
+    @property
+    def opens(self) -> bool:
+        """Whether it adds exposure."""
+        return self.action in OPENS
+
+    @property
+    def side(self) -> int:
+        """+1 for a long, −1 for a short."""
+        return 1 if self.action == "open_long" else -1
+
+
+def read(raw: Any) -> tuple[Proposal | None, list[str]]:
+    """An untrusted JSON value → a proposal, or everything that is wrong with it. A null field counts as left out."""
+    if not isinstance(raw, dict):
+        return None, ["a proposal is a JSON object"]
+    given = {key: value for key, value in cast("dict[Any, Any]", raw).items() if value is not None}
+    problems = [f"unknown key {str(key)[:40]!r}" for key in given if key not in KEYS]
+    for key in _TEXTS:
+        if key in given and not isinstance(given[key], str):
+            problems.append(f"{key} must be text")
+    numbers: dict[str, Decimal] = {}
+    for key in _NUMBERS:
+        if key in given:
+            number = _number(given[key])
+            if number is None:
+                problems.append(f"{key} must be a finite JSON number")
+            else:
+                numbers[key] = number
+    if problems:
+        return None, problems
+    action = given.get("action")
+    if action not in ACTIONS:
+        return None, [f"action must be one of {', '.join(ACTIONS)}"]
+    problems = _missing(action, given, numbers)
+    if problems:
+        return None, problems
+    texts: dict[str, str] = {key: given[key] for key in _TEXTS if key in given}
+    return (
+        Proposal(
+            action=action,
+            symbol=texts.get("symbol", ""),
+            reason=texts.get("reason", ""),
+            order_type=texts.get("order_type", "market"),
+            order_id=texts.get("order_id"),
+            **numbers,
+        ),
+        [],
+    )
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not number.is_finite() or abs(number) > LARGEST:
+        return None
+    return CONTEXT.plus(number)
+
+
+def _missing(action: str, given: dict[Any, Any], numbers: dict[str, Decimal]) -> list[str]:
+    """The rules that depend on the action."""
+    problems: list[str] = []
+    if "reason" not in given:
+        problems.append("reason is required")
+    if "symbol" not in given and action != "no_op":
+        problems.append("symbol is required")
+    order_type = given.get("order_type", "market")
+    if order_type not in ("market", "limit"):
+        problems.append("order_type must be market or limit")
+    elif order_type == "limit":
+        if action not in OPENS:
+            problems.append("order_type limit is for opens only")
+        if "limit_price" not in numbers:
+            problems.append("a limit order needs limit_price")
+    if action in OPENS and "size_usd" not in numbers:
+        problems.append(f"{action} needs size_usd")
+    if action == "reduce":
+        if ("size_usd" in numbers) == ("reduce_pct" in numbers):
+            problems.append("reduce needs exactly one of size_usd and reduce_pct")
+        elif "reduce_pct" in numbers and not 0 < numbers["reduce_pct"] <= 100:
+            problems.append("reduce_pct must be above 0 and at most 100")
+        elif "size_usd" in numbers and numbers["size_usd"] <= 0:
+            problems.append("size_usd of a reduce must be above 0")
+    if action == "cancel" and "order_id" not in given:
+        problems.append("cancel needs order_id")
+    return problems

@@ -1,0 +1,15 @@
+"""The proposal is well formed.
+
+Refuses anything that is not a valid proposal: an unknown key, a missing field for its action, a number that is a
+string, a boolean or not finite, a limit order without a price.
+"""
+
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R1_SHAPE"
+SCOPE: Scope = "every"
+
+
+def check(case: Case) -> Finding:
+    """Refuse what could not be read."""
+    return Finding("; ".join(case.problems)) if case.problems else Finding()

@@ -1,0 +1,39 @@
+"""The proposal is about something the agent may touch.
+
+An open needs a symbol of the skill's `context.symbols`, on `allowed_symbols` when that list is not empty, listed by the
+venue, and without an opposite position or working open (close first: nothing flips silently). A close or reduce needs a
+position, a cancel needs a working order.
+"""
+
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R2_SCOPE"
+SCOPE: Scope = "every"
+
+
+def check(case: Case) -> Finding:
+    """Refuse what is out of scope."""
+    proposal, world = case.proposal, case.world
+    if proposal is None:
+        return Finding()
+    symbol = proposal.symbol
+    if proposal.action == "cancel":
+        known = [order.id for order in world.orders]
+        if proposal.order_id not in known:
+            return Finding(f"no working order {proposal.order_id!r}; working: {', '.join(known) or 'none'}")
+        return Finding()
+    held = world.positions.get(symbol)
+    if not proposal.opens:
+        return Finding() if held else Finding(f"no position in {symbol}")
+    if symbol not in case.caps.symbols:
+        return Finding(f"{symbol} is not one of this skill's symbols ({', '.join(case.caps.symbols)})")
+    if not case.caps.opens_allowed(symbol):
+        return Finding(f"{symbol} is not on allowed_symbols ({', '.join(case.caps.allowed_symbols)})")
+    if symbol not in case.terms.assets:
+        return Finding(f"the venue does not list {symbol}")
+    if held is not None and held.side != proposal.side:
+        return Finding(f"{symbol} is held the other way: close first")
+    for order in world.orders:
+        if order.opens and order.symbol == symbol and order.side != proposal.side:
+            return Finding(f"order {order.id} works the other way in {symbol}: cancel it first")
+    return Finding()

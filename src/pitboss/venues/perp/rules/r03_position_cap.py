@@ -1,0 +1,28 @@
+"""One symbol does not grow too large.
+
+The resulting notional of the symbol (position at mark, working opens and this one, each open at the worse of mark and
+limit price) may not exceed `max_position_pct` percent of equity.
+"""
+
+from decimal import Decimal
+
+from pitboss.core.money import HUNDRED
+from pitboss.core.verdict import Margin
+from pitboss.venues.perp.caps import exposure
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R3_POSITION_CAP"
+SCOPE: Scope = "opens"
+
+
+def check(case: Case) -> Finding:
+    """Refuse an open that would make the symbol too large."""
+    if case.proposal is None or case.size is None or case.mark is None:
+        return Finding()
+    used = exposure(case.world, case.proposal.symbol) + case.size * max(case.mark, case.limit or Decimal(0))
+    limit = case.caps.max_position_pct * case.equity / HUNDRED
+    margin = Margin(CODE, f"{limit:.2f}", f"{used:.2f}", limit - used, "usd")
+    if used > limit:
+        share = f"{case.caps.max_position_pct:f} % of equity"
+        return Finding(f"{case.proposal.symbol} would be {used:.2f} USD, the cap is {limit:.2f} ({share})", margin)
+    return Finding(margin=margin)

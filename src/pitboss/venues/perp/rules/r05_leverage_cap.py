@@ -1,0 +1,30 @@
+"""Leverage is a whole number within the caps.
+
+The leverage asked for (1 when left out) must be an integer, at least 1, at most `max_leverage` and at most the asset's
+own maximum.
+"""
+
+from decimal import Decimal
+
+from pitboss.core.money import ONE
+from pitboss.core.verdict import Margin
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R5_LEVERAGE_CAP"
+SCOPE: Scope = "opens"
+
+
+def check(case: Case) -> Finding:
+    """Refuse leverage outside the caps."""
+    if case.proposal is None or case.proposal.symbol not in case.terms.assets:
+        return Finding()
+    asked = ONE if case.proposal.leverage is None else case.proposal.leverage
+    top = min(case.caps.max_leverage, Decimal(case.terms.assets[case.proposal.symbol].max_leverage))
+    margin = Margin(CODE, f"{top:f}", f"{asked:f}", top - asked, "x")
+    if asked != asked.to_integral_value():
+        return Finding(f"leverage {asked:f} is not a whole number", margin)
+    if asked < 1:
+        return Finding(f"leverage {asked:f} is below 1", margin)
+    if asked > top:
+        return Finding(f"leverage {asked:f} is above the cap of {top:f}", margin)
+    return Finding(margin=margin)

@@ -1,0 +1,30 @@
+"""The order is neither dust nor too large.
+
+The size rounded down to the lot, at mark, must be at least `min_order_usd` and the venue's 10 USD, at most
+`max_order_usd` when set, and more than zero lots.
+"""
+
+from pitboss.core.verdict import Margin
+from pitboss.venues.perp.caps import min_order
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R6_ORDER_SIZE"
+SCOPE: Scope = "opens"
+
+
+def check(case: Case) -> Finding:
+    """Refuse an order outside its size bounds."""
+    notional = case.notional
+    if notional is None:
+        return Finding()
+    least, most = min_order(case.caps), case.caps.max_order_usd
+    left = notional - least if most is None else min(notional - least, most - notional)
+    bounds = f"{least:f}" if most is None else f"{least:f}..{most:f}"
+    margin = Margin(CODE, bounds, f"{notional:.2f}", left, "usd")
+    if case.size is not None and case.size <= 0:
+        return Finding("the size rounds down to zero lots", margin)
+    if notional < least:
+        return Finding(f"{notional:.2f} USD after rounding to the lot is below the minimum of {least:f}", margin)
+    if most is not None and notional > most:
+        return Finding(f"{notional:.2f} USD is above max_order_usd {most:f}", margin)
+    return Finding(margin=margin)

@@ -1,0 +1,22 @@
+"""Opens do not come too fast.
+
+At most `max_orders_per_hour` opens may be accepted in any sliding hour.
+"""
+
+from decimal import Decimal
+
+from pitboss.core.verdict import Margin
+from pitboss.venues.perp.caps import recent_opens
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R7_ORDER_RATE"
+SCOPE: Scope = "opens"
+
+
+def check(case: Case) -> Finding:
+    """Refuse an open beyond the hourly rate."""
+    used, most = recent_opens(case.accepted_opens, case.now), case.caps.max_orders_per_hour
+    margin = Margin(CODE, str(most), str(used), Decimal(most - used - 1), "opens/h")
+    if used >= most:
+        return Finding(f"{used} opens accepted in the last hour, the cap is {most}", margin)
+    return Finding(margin=margin)

@@ -1,0 +1,26 @@
+"""The account can pay for it.
+
+Free margin now must cover notional divided by the leverage asked for, plus the taker fee.
+"""
+
+from pitboss.core.money import ONE
+from pitboss.core.verdict import Margin
+from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.state import free_margin
+
+CODE = "R9_MARGIN"
+SCOPE: Scope = "opens"
+
+
+def check(case: Case) -> Finding:
+    """Refuse an open the account cannot carry."""
+    notional = case.notional
+    if case.proposal is None or notional is None:
+        return Finding()
+    leverage = case.proposal.leverage or ONE
+    need = notional / leverage + case.terms.taker * notional
+    free = free_margin(case.world)
+    margin = Margin(CODE, f"{free:.2f}", f"{need:.2f}", free - need, "usd")
+    if free < need:
+        return Finding(f"needs {need:.2f} USD of margin, {free:.2f} is free", margin)
+    return Finding(margin=margin)

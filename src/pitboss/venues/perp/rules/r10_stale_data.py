@@ -1,0 +1,28 @@
+"""The price is fresh.
+
+The newest closed bar of the symbol (live: its mark) may not be older than `max_data_age_s`, and its price must be a
+positive finite number.
+"""
+
+from decimal import Decimal
+
+from pitboss.core.verdict import Margin
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R10_STALE_DATA"
+SCOPE: Scope = "opens"
+
+
+def check(case: Case) -> Finding:
+    """Refuse an open on an old or missing price."""
+    if case.proposal is None:
+        return Finding()
+    symbol = case.proposal.symbol
+    marked_at = case.world.marked_at.get(symbol)
+    if case.mark is None or marked_at is None:
+        return Finding(f"no usable price of {symbol} yet")
+    age, most = case.now - marked_at, case.caps.max_data_age_ms
+    margin = Margin(CODE, f"{most / 1000:g}", f"{age / 1000:g}", Decimal(most - age) / 1000, "s")
+    if age > most:
+        return Finding(f"the last price of {symbol} is {age / 1000:g} s old, the cap is {most / 1000:g} s", margin)
+    return Finding(margin=margin)

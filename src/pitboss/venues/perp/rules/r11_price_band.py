@@ -1,0 +1,40 @@
+"""Prices make sense.
+
+A limit may not reach further than `price_band_pct` percent beyond mark on the side where it would trade at once. After
+rounding, a stop must be strictly on the losing side and a take-profit strictly on the winning side of mark (of a limit
+order: of the lower of mark and limit for a long, the higher for a short).
+"""
+
+from decimal import Decimal
+
+from pitboss.core.money import HUNDRED
+from pitboss.core.verdict import Margin
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R11_PRICE_BAND"
+SCOPE: Scope = "opens"
+
+
+def check(case: Case) -> Finding:
+    """Refuse senseless prices."""
+    if case.proposal is None or case.mark is None:
+        return Finding()
+    side, mark, limit = case.proposal.side, case.mark, case.limit
+    margin = None
+    anchor = mark
+    if limit is not None:
+        edge = mark * (HUNDRED + side * case.caps.price_band_pct) / HUNDRED
+        margin = Margin(CODE, f"{edge:f}", f"{limit:f}", side * (edge - limit), "price")
+        if side * (limit - edge) > 0:
+            return Finding(f"limit {limit:f} is more than {case.caps.price_band_pct:f} % beyond mark {mark:f}", margin)
+        anchor = min(mark, limit) if side > 0 else max(mark, limit)
+    for name, price, sign in (("stop_loss", case.stop, side), ("take_profit", case.take_profit, -side)):
+        if price is None:
+            continue
+        left: Decimal = sign * (anchor - price)
+        if margin is None or left < (margin.left or left):
+            margin = Margin(CODE, f"{anchor:f}", f"{price:f}", left, "price")
+        if left <= 0:
+            where = "losing" if name == "stop_loss" else "winning"
+            return Finding(f"{name} {price:f} is not on the {where} side of {anchor:f}", margin)
+    return Finding(margin=margin)

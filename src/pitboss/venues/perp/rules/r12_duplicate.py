@@ -1,0 +1,15 @@
+"""The same intent is answered once.
+
+An intent whose key (its tick and its content) has been judged before gets the stored verdict again, and nothing new is
+sent.
+"""
+
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R12_DUPLICATE"
+SCOPE: Scope = "every"
+
+
+def check(case: Case) -> Finding:
+    """Refuse what has been answered before."""
+    return Finding("already answered at this tick") if case.stored is not None else Finding()

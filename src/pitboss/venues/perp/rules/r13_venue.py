@@ -1,0 +1,15 @@
+"""The venue accepts it.
+
+Judged by the venue itself when the order is sent; its own reason is kept. The engine's other rules have passed by then.
+"""
+
+from pitboss.venues.perp.case import Case, Finding, Scope
+
+CODE = "R13_VENUE"
+SCOPE: Scope = "every"
+
+
+def check(case: Case) -> Finding:
+    """No objection before the venue has been asked."""
+    del case
+    return Finding()
