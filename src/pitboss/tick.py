@@ -12,7 +12,7 @@ from typing import Any
 from pitboss.agent.context import Context
 from pitboss.agent.decider import Decider
 from pitboss.agent.observation import Observation
-from pitboss.agent.wake import awake
+from pitboss.agent.wake import awake, closes
 from pitboss.core import codec
 from pitboss.core.asof import View
 from pitboss.core.instant import Instant
@@ -92,7 +92,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> t
         model_errors=state.model_errors + 1 if failed else 0,
     )
     if asked and ports.wakes and ports.skill.schedule.wake_when:
-        state = replace(state, asked_close=_closes(observation), news_seen=observation.view.news_count())
+        state = replace(state, asked_close=closes(observation), news_seen=observation.view.news_count())
     return state, record, decision
 
 
@@ -124,16 +124,6 @@ def _unasked(state: State, observation: Observation, ports: Ports) -> Decision |
     if ports.wakes and not awake(observation, state.asked_close, state.news_seen):
         return Decision(flags=("asleep",))
     return None
-
-
-def _closes(observation: Observation) -> dict[str, float]:
-    interval = observation.skill.context.bars_interval
-    found: dict[str, float] = {}
-    for symbol in sorted(observation.skill.context.symbols):
-        bars = observation.view.bars(symbol, interval, 1)
-        if len(bars):
-            found[symbol] = float(bars.close[-1])
-    return found
 
 
 def _last(at: Instant, decision: Decision, verdicts: Sequence[Verdict]) -> LastDecision:

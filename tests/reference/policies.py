@@ -57,4 +57,4 @@ def buy_and_hold(arguments: dict[str, Any]) -> Result:
         each = Decimal(arguments.get("equity", "10000")) / (1 + taker) / len(symbols)
     first = ticks(arguments["from_ms"], arguments["to_ms"], arguments["tick_ms"])[:1]
     buys = [{"action": "open_long", "symbol": symbol, "size_usd": each, "reason": "baseline"} for symbol in symbols]
-    return run(**{**arguments, "decisions": {t: buys for t in first}, "guard": False, "margin_check": False})
+    return run(**{**arguments, "decisions": dict.fromkeys(first, buys), "guard": False, "margin_check": False})

@@ -21,7 +21,8 @@ Judge = Callable[[Any], Verdict]
 class Decider(Protocol):
     """Answers one tick."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision: ...
 

@@ -55,10 +55,8 @@ def tag(bars: Bars, closed: int, lookback: int) -> Tag:
     if closed < BARS_NEEDED:
         return UNKNOWN
     found, last = indicators(bars), closed - 1
-    window = found.volatility[max(0, closed - lookback) : closed]
-    not_above = np.count_nonzero(window <= window[-1])
-    defined = len(window) - np.count_nonzero(np.isnan(window))
-    if 100 * not_above >= 80 * defined:
+    window = found.volatility[max(PERIOD, closed - lookback) : closed]  # the first defined value is at PERIOD
+    if 100 * np.count_nonzero(window <= window[-1]) >= 80 * len(window):
         return "high_vol"
     if found.adx[last] >= TREND_ADX:
         slope = found.ema[last] - found.ema[last - 1]

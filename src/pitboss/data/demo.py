@@ -41,9 +41,9 @@ class _Coin:
 
 
 _COINS = (
-    _Coin("BTC", 94_000.0, 1.0, 0.35, 9e6, 32_000.0),
-    _Coin("ETH", 3_300.0, 1.25, 0.55, 5e6, 520_000.0),
-    _Coin("SOL", 190.0, 1.5, 0.8, 2.5e6, 4_100_000.0),
+    _Coin("BTC", 94_000.0, 1.0, 0.35, 36e6, 32_000.0),
+    _Coin("ETH", 3_300.0, 1.25, 0.55, 20e6, 520_000.0),
+    _Coin("SOL", 190.0, 1.5, 0.8, 10e6, 4_100_000.0),
 )
 
 # regime: mean length in hours, drift a day, volatility a day, weight when it is chosen
@@ -125,9 +125,9 @@ def _crash(drift: Floats, spread: Floats, jumps: Floats, count: int) -> None:
     """One day of falling: a slide, a plunge, half of it taken back over the next day."""
     begins = int(count * _CRASH_SHARE) // _BARS_A_DAY * _BARS_A_DAY + int(0.55 * _BARS_A_DAY)
     slide, plunge, back = slice(begins, begins + 60), slice(begins + 60, begins + 66), slice(begins + 72, begins + 300)
-    drift[slide], spread[slide] = -0.03 / 60, 0.05 / np.sqrt(_BARS_A_DAY)
-    drift[plunge], spread[plunge] = -0.075 / 6, 0.12 / np.sqrt(_BARS_A_DAY)
-    drift[back], spread[back] = 0.055 / 228, 0.045 / np.sqrt(_BARS_A_DAY)
+    drift[slide], spread[slide] = -0.04 / 60, 0.05 / np.sqrt(_BARS_A_DAY)
+    drift[plunge], spread[plunge] = -0.095 / 6, 0.12 / np.sqrt(_BARS_A_DAY)
+    drift[back], spread[back] = 0.075 / 228, 0.045 / np.sqrt(_BARS_A_DAY)
     jumps[begins : begins + 300] = 0.0
     jumps[begins + 60] = -0.02
 

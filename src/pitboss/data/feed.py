@@ -27,9 +27,7 @@ class Shelf(Mapping[tuple[str, str], Bars]):
     It offers every interval that an imported one divides, so a tool may ask for one nobody planned.
     """
 
-    def __init__(
-        self, lake: Lake, venue: str, symbols: Iterable[str], from_at: Instant | None, to_at: Instant
-    ) -> None:
+    def __init__(self, lake: Lake, venue: str, symbols: Iterable[str], from_at: Instant | None, to_at: Instant) -> None:
         self._lake = lake
         self._venue = venue
         self._from_at = from_at
@@ -66,7 +64,11 @@ class Shelf(Mapping[tuple[str, str], Bars]):
         if covering:
             return resample(self._stored(symbol, covering[0]), interval)
         # nothing covers the span: better the bars that exist than none; the gap rule guards what a run stands on
-        return self._stored(symbol, interval) if interval in imported else resample(self._stored(symbol, sources[0]), interval)
+        return (
+            self._stored(symbol, interval)
+            if interval in imported
+            else resample(self._stored(symbol, sources[0]), interval)
+        )
 
     def _covers(self, symbol: str, source: str, length: int) -> bool:
         bars = self._stored(symbol, source)
@@ -210,9 +212,7 @@ def _news(lake: Lake, venue: str, to_at: Instant, latency_ms: int) -> list[NewsI
 
 def _events(lake: Lake, venue: str, to_at: Instant) -> list[Event]:
     found = {event for each in _told(lake, "events", venue) for event in lake.events(each, to_at)}
-    return sorted(
-        found, key=lambda event: (event.known_at, event.scheduled_at, event.kind, event.title, event.symbols)
-    )
+    return sorted(found, key=lambda event: (event.known_at, event.scheduled_at, event.kind, event.title, event.symbols))
 
 
 def _told(lake: Lake, kind: str, venue: str) -> list[str]:

@@ -261,7 +261,11 @@ class Lake:
         if until is not None and shape.time:
             files = [path for path in files if _year(path) <= year_of(until)] or files[:1]
         columns = list(shape.columns)
-        frame = pl.concat([read_parquet(path, columns) for path in files]) if len(files) > 1 else read_parquet(files[0], columns)
+        frame = (
+            pl.concat([read_parquet(path, columns) for path in files])
+            if len(files) > 1
+            else read_parquet(files[0], columns)
+        )
         if until is not None and shape.time:
             moments = frame[shape.time].dt.epoch("ms").to_numpy()
             side = "right" if inclusive else "left"

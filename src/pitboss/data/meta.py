@@ -28,14 +28,18 @@ def meta_rows(value: Any, where: str) -> tuple[pl.DataFrame, list[str]]:
     notes: list[str] = []
     replies = _replies(value)
     if not replies:
-        raise UserError(f"{where}: not a `meta` reply", "it needs a `universe` of perps with name, szDecimals, maxLeverage")
+        raise UserError(
+            f"{where}: not a `meta` reply", "it needs a `universe` of perps with name, szDecimals, maxLeverage"
+        )
     for reply in replies:
         tables = _tables(reply, where)
         for number, listed in enumerate(reply["universe"], 1):
             try:
                 symbol, decimals, cap = str(listed["name"]), int(listed["szDecimals"]), int(listed["maxLeverage"])
             except (KeyError, TypeError, ValueError):
-                raise UserError(f"{where}: asset {number} of the universe lacks name, szDecimals or maxLeverage") from None
+                raise UserError(
+                    f"{where}: asset {number} of the universe lacks name, szDecimals or maxLeverage"
+                ) from None
             if symbol in rows:
                 raise UserError(f"{where}: {symbol} is listed twice")
             tiers, note = _tiers(listed.get("marginTableId"), cap, tables)

@@ -17,7 +17,9 @@ from pitboss.data.lake import Lake, Place, find_holes
 from pitboss.data.series import SERIES, series
 from pitboss.data.staging import STAGING, read_parquet
 
-Problem = Literal["unreadable", "bad_rows", "duplicates", "unordered", "gaps", "outside", "stale", "leftover", "unknown"]
+Problem = Literal[
+    "unreadable", "bad_rows", "duplicates", "unordered", "gaps", "outside", "stale", "leftover", "unknown"
+]
 STALE_MS = 7 * DAY_MS
 
 
@@ -68,14 +70,14 @@ def _file(lake: Lake, place: Place, path: Path, findings: list[Finding]) -> pl.D
         rows = np.flatnonzero(bad)
         if len(rows):
             at = moments[int(rows[0])] if moments is not None else None
-            text = f"{len(rows)} {detail}, the first in row {int(rows[0]) + 1}" + (f" ({iso(at)})" if at is not None else "")
+            text = f"{len(rows)} {detail}, the first in row {int(rows[0]) + 1}" + (
+                f" ({iso(at)})" if at is not None else ""
+            )
             findings.append(_finding(lake, place, path, problem, len(rows), at, text, usable))
     return frame
 
 
-def _rows(
-    place: Place, frame: pl.DataFrame, moments: pl.Series | None
-) -> list[tuple[Problem, np.ndarray, str, bool]]:
+def _rows(place: Place, frame: pl.DataFrame, moments: pl.Series | None) -> list[tuple[Problem, np.ndarray, str, bool]]:
     optional = ("sentiment",)
     needed = [name for name in frame.columns if name not in optional]
     missing = frame.select(pl.any_horizontal(pl.col(needed).is_null())).to_series().to_numpy()
@@ -131,7 +133,9 @@ def _stale(lake: Lake, last_seen: list[tuple[Place, Instant]], findings: list[Fi
     for place, last in last_seen:
         latest = newest.get((place.venue, place.kind), last)
         if place.symbol and latest - last > STALE_MS:
-            detail = f"ends {iso(last)}, {(latest - last) // DAY_MS} days before the newest {place.kind} of {place.venue}"
+            detail = (
+                f"ends {iso(last)}, {(latest - last) // DAY_MS} days before the newest {place.kind} of {place.venue}"
+            )
             folder = lake.folder(place.kind, place.venue, place.symbol, place.interval)
             findings.append(_finding(lake, place, folder, "stale", 1, last, detail, usable=True))
 
@@ -152,6 +156,4 @@ def _finding(
     lake: Lake, place: Place, path: Path, problem: Problem, count: int, at: Instant | None, detail: str, usable: bool
 ) -> Finding:
     where = path.relative_to(lake.root).as_posix()
-    return Finding(
-        where, place.venue, place.kind, place.symbol, place.interval, problem, count, at, detail, usable
-    )
+    return Finding(where, place.venue, place.kind, place.symbol, place.interval, problem, count, at, detail, usable)

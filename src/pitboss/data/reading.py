@@ -72,7 +72,9 @@ def _read(path: Path, found: str) -> pl.DataFrame | Any:
     if found == "csv":
         return pl.read_csv(content, infer_schema=False)
     if found == "jsonl":
-        return _table(path, [_line(path, number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()])
+        return _table(
+            path, [_line(path, number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
+        )
     value = orjson.loads(content)
     rows = isinstance(value, list) and value and all(isinstance(row, dict) and "universe" not in row for row in value)
     return _table(path, value) if rows or value == [] else value

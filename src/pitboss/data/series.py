@@ -4,7 +4,7 @@ Beneath `lake`. It says what a stored row looks like; reading strangers' files i
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -19,7 +19,7 @@ class Series:
     """How one kind is stored. `time` names the instant that orders and partitions it; `key` makes a row unique."""
 
     kind: str
-    columns: dict[str, pl.DataType]
+    columns: Mapping[str, pl.DataType]
     key: tuple[str, ...]
     time: str | None
     per_symbol: bool

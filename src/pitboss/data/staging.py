@@ -69,7 +69,9 @@ def locked(root: Path) -> Iterator[Path]:
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
-        raise UserError(f"cannot write to {root}: {error.strerror or error}", "check permissions and free space") from error
+        raise UserError(
+            f"cannot write to {root}: {error.strerror or error}", "check permissions and free space"
+        ) from error
 
 
 class Batch:

@@ -129,7 +129,9 @@ class _Check:
         row, reason = self._first
         at = self._times[row]
         when = f" ({iso(at)})" if at is not None else ""
-        raise UserError(f"{self._table.where}: row {row + 1}{when}: {reason(row)}", "correct the file and import it again")
+        raise UserError(
+            f"{self._table.where}: row {row + 1}{when}: {reason(row)}", "correct the file and import it again"
+        )
 
 
 def bars_of(table: Table, interval: str) -> pl.DataFrame:
@@ -286,7 +288,11 @@ def _rising(check: _Check, moment: NDArray[np.int64]) -> None:
 
     def disorder(row: int) -> str:
         seen.update(int(at) for at in moment[:row])
-        return "this time was there before (duplicated)" if int(moment[row]) in seen else "earlier than the row before (unordered)"
+        return (
+            "this time was there before (duplicated)"
+            if int(moment[row]) in seen
+            else "earlier than the row before (unordered)"
+        )
 
     check.refuse(step < 0, disorder)
 

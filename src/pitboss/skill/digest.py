@@ -24,14 +24,9 @@ def normal(skill: Skill) -> dict[str, Any]:
     allowed = document.get("risk", {}).get("allowed_symbols")
     if allowed:
         document["risk"]["allowed_symbols"] = sorted(allowed)
-    return _without_empty(document)
+    return document
 
 
 def skill_digest(skill: Skill) -> str:
     """SHA-256 of the canonical JSON of the normal form."""
     return codec.digest(normal(skill))
-
-
-def _without_empty(document: dict[str, Any]) -> dict[str, Any]:
-    # A section in which only defaults were written out says as much as one that is not there.
-    return {key: value for key, value in document.items() if value != {}}

@@ -92,8 +92,8 @@ def _type_text(annotation: Any, metadata: list[Any]) -> str:
         return f"list of {_type_text(typing.get_args(annotation)[0], [])}"
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return "map"
-    name = {str: "text", int: "whole number", bool: "true | false", Decimal: "number"}.get(annotation, "value")
-    return name + _range_text(metadata) if annotation in (int, Decimal) else name
+    names: dict[Any, str] = {str: "text", int: "whole number", bool: "true | false", Decimal: "number"}
+    return names[annotation] + (_range_text(metadata) if annotation in (int, Decimal) else "")
 
 
 def _range_text(metadata: list[Any]) -> str:
@@ -108,16 +108,14 @@ def _range_text(metadata: list[Any]) -> str:
     return f" {low} {high}".rstrip().replace("  ", " ") if low or high else ""
 
 
+_BOUNDS = {"gt": "exclusiveMinimum", "ge": "minimum", "le": "maximum"}
+
+
 class _Schema(GenerateJsonSchema):
     """JSON Schema as people write documents: decimals are plain numbers."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        bounds = {"gt": "exclusiveMinimum", "ge": "minimum", "le": "maximum"}
-        found: JsonSchemaValue = {"type": "number"}
-        for key, name in bounds.items():
-            if key in schema:
-                found[name] = _number(cast("Decimal", schema[key]))
-        return found
+        return {"type": "number"}
 
     def encode_default(self, dft: Any) -> Any:
         if isinstance(dft, Decimal):
@@ -137,7 +135,7 @@ def _plain_numbers(value: Any) -> Any:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a skill document in snake_case, with a description on every field."""
-    schema = Skill.model_json_schema(schema_generator=_Schema)
+    schema = cast("dict[str, Any]", _bounds_named(Skill.model_json_schema(schema_generator=_Schema)))
     nullable = {path.rpartition(".")[2] for path in NULLABLE}
     for part in (schema, *schema["$defs"].values()):
         for name, prop in part.get("properties", {}).items():
@@ -150,6 +148,16 @@ def json_schema() -> dict[str, Any]:
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
     about = "A pitboss skill. Keys may also be written in camelCase."
     return {**head, **schema, "title": "pitboss skill", "description": about}
+
+
+def _bounds_named(value: Any) -> Any:
+    # Bounds that follow a validator of our own come out under the schema library's names; here they get JSON Schema's.
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {_BOUNDS.get(key, key): _bounds_named(item) for key, item in items}
+    if isinstance(value, list):
+        return [_bounds_named(item) for item in cast("list[Any]", value)]
+    return _number(value) if isinstance(value, Decimal) else value
 
 
 def _without_null(prop: dict[str, Any]) -> None:

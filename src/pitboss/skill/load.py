@@ -149,16 +149,15 @@ def check_plain(
     problem = _version_problem(plain)
     if problem:
         return _refused(_placed([problem], {}, lines or {}))
-    document, notes = upgrade(plain, plain.get("pitboss", 0))
-    if overrides:
-        document = override(document, overrides)
-    spelled = canonical(document)
-    found = [*spelled.errors, *_unknown_names(spelled.value, names)]
+    upgraded, notes = upgrade(plain, plain.get("pitboss", 0))
+    spelled = canonical(upgraded)
+    document = _with_settings(spelled.value, overrides)
+    found = [*spelled.errors, *_unknown_names(document, names)]
     skill = None
     try:
-        skill = Skill.model_validate(spelled.value)
+        skill = Skill.model_validate(document)
     except ValidationError as error:
-        told = {path for path, _, _ in spelled.errors}
+        told = {path for path, _, _ in found}
         found += [item for item in map(explain, error.errors(include_url=False)) if item[0] not in told]
     if found or skill is None:
         return _refused(_placed(found, spelled.written, lines or {}), notes)
@@ -238,7 +237,11 @@ def override(plain: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any
     problem = _version_problem(plain)
     if problem:
         raise summary("skill", _placed([problem], {}, {}))
-    document = deepcopy(cast("dict[str, Any]", canonical(upgrade(plain, plain.get("pitboss", 0))[0]).value))
+    return _with_settings(canonical(upgrade(plain, plain.get("pitboss", 0))[0]).value, settings)
+
+
+def _with_settings(plain: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
+    document = deepcopy(dict(plain))
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals:
@@ -246,14 +249,16 @@ def override(plain: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any
         path = _setting_path(name.strip())
         place = document
         for part in path[:-1]:
-            inner = place.get(part)
-            place[part] = place = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+            if not isinstance(place.get(part), dict):
+                place[part] = {}
+            place = cast("dict[str, Any]", place[part])
         place[path[-1]] = _setting_value(path, value.strip())
     return document
 
 
 def _setting_path(name: str) -> tuple[str, ...]:
-    known = {dotted(path): path for path, _ in fields() if not path[0] == "pitboss"}
+    lists = {path for path, info in fields() if takes_list(info)}
+    known = {dotted(path): path for path, _ in fields() if path[0] != "pitboss" and path[:-1] not in lists}
     path = known.get(name) or known.get(dotted(_spelled(name)))
     if path is None:
         last = {where.rpartition(".")[2]: where for where in known}

@@ -142,7 +142,7 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     folded: dict[str, str] = {}
     for choice in choices:
         folded.setdefault(_fold(choice), choice)
-    found = difflib.get_close_matches(_fold(word), list(folded), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(_fold(word), list(folded), n=1, cutoff=0.5)
     return folded[found[0]] if found else None
 
 

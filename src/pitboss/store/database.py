@@ -79,7 +79,7 @@ class Database:
         """Turn a driver's error that a person can do something about into a `UserError`."""
         try:
             yield
-        except (DBAPIError, sqlite3.Error) as error:
+        except (DBAPIError, sqlite3.Error, UnicodeDecodeError) as error:
             explained = sqlite.explain(error, self.where)
             if explained is None:
                 raise

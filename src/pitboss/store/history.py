@@ -20,5 +20,5 @@ def receipts(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
 def equity(records: Iterable[Record]) -> Iterator[tuple[Instant, str]]:
     """Every equity point `(at, usd)`, one for each base-bar close."""
     for record in records:
-        for at, usd in codec.loads(record.covered).get("equity", ()):
-            yield at, usd
+        points = codec.loads(record.covered).get("equity", ())
+        yield from ((at, usd) for at, usd in points)

@@ -40,8 +40,13 @@ class Tail:
     digest: str = GENESIS
 
 
-def follow(tail: Tail, batch: Sequence[Record], state: State) -> Tail:
-    """The tail after these records, or `ReplayMismatch` if they do not continue the chain or the state is not its end."""
+def follow(tail: Tail, batch: Sequence[Record], state: State, progress: float) -> Tail:
+    """The tail after these records, or `ReplayMismatch` if they do not continue the chain or the state is not its end.
+
+    Every journal asks this before it writes. `progress` is the share of the run that is done, 0 to 1.
+    """
+    if not 0.0 <= progress <= 1.0:
+        raise InvariantError(f"progress {progress} is not a share from 0 to 1")
     seq, digest = tail.next_seq, tail.digest
     for record in batch:
         if record.seq != seq or record.prev_digest != digest:
@@ -136,7 +141,7 @@ class StoredJournal:
         """
         if self._tail is None:
             self._tail = self._stored_tail()
-        tail = follow(self._tail, batch, state)
+        tail = follow(self._tail, batch, state, progress)
         record_rows = [self._insert_record.bind(self._record_row(record)) for record in batch]
         body = self._press(codec.dumps(state))
         state_seal = rows.seal("run_states", map(rows.encode, (self.run_id, state.seq, body)))

@@ -12,7 +12,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, delete, func, select
 
 from pitboss.core import codec
-from pitboss.core.errors import UserError
+from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
 from pitboss.store import rows
@@ -287,8 +287,11 @@ def _figures(cost_usd: Decimal | None, wall_s: float | None, ticks: int | None) 
 
 def _run(row: Mapping[str, Any]) -> Run:
     values = {name: row[name] for name in rows.sealed_columns(runs)}
-    for name in ("params", "metrics", "baselines"):
-        values[name] = None if values[name] is None else codec.loads(values[name])
-    values["cost_usd"] = Decimal(values["cost_usd"])
+    try:
+        for name in ("params", "metrics", "baselines"):
+            values[name] = None if values[name] is None else codec.loads(values[name])
+        values["cost_usd"] = Decimal(values["cost_usd"])
+    except (ValueError, TypeError, ArithmeticError):
+        raise ReplayMismatch(f"the row of run {row['id']} was changed after it was written") from None
     values["cancel_requested"] = bool(values["cancel_requested"])
     return Run(**values)

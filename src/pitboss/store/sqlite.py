@@ -96,6 +96,8 @@ def engine(path: Path, mode: JournalMode) -> Engine:
 def explain(error: BaseException, where: str) -> UserError | None:
     """The line for a person behind a driver error, or None if it is not one that a person can fix."""
     cause = getattr(error, "orig", None) or error
+    if isinstance(cause, UnicodeDecodeError):  # the driver chokes on text, or on its own message about broken text
+        return UserError(f"the database {where} is damaged", "restore a copy, or use another --home")
     if not isinstance(cause, sqlite3.Error):
         return None
     name = getattr(cause, "sqlite_errorname", None) or ""

@@ -70,6 +70,8 @@ def _chain(database: Database, run_id: str) -> tuple[tuple[int, str], list[str]]
         with database.read() as connection:
             page = rows.fetch_all(connection, query.order_by(records.c.seq).limit(PAGE))
         for row in page:
+            if not isinstance(row["seq"], int):  # sorts after every number, so nothing of the chain comes later
+                return (expected, digest), [*problems, f"record {row['seq']!r} was changed"]
             after = row["seq"]
             if not rows.intact(records, row):
                 problems.append(f"record {row['seq']} was changed")
@@ -99,6 +101,10 @@ def _state(connection: Connection, run_id: str, next_seq: int, digest: str) -> I
     if not rows.intact(run_states, row):
         yield "the run's state was changed"
         return
-    state = codec.loads(zstandard.ZstdDecompressor().decompress(row["body"]))
+    try:
+        state = codec.loads(zstandard.ZstdDecompressor().decompress(row["body"]))
+    except (zstandard.ZstdError, ValueError):
+        yield "the run's state cannot be read"
+        return
     if (row["seq"], state["seq"], state["prev_digest"]) != (next_seq, next_seq, digest):
         yield "the run's state does not belong to its last record"

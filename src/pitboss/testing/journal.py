@@ -23,7 +23,7 @@ class MemoryJournal:
 
     async def commit(self, records: Sequence[Record], state: State, progress: float) -> None:
         last = self._records[-1] if self._records else None
-        follow(Tail() if last is None else Tail(last.seq + 1, last.digest), records, state)
+        follow(Tail() if last is None else Tail(last.seq + 1, last.digest), records, state, progress)
         body = codec.dumps(state)
         self._records.extend(records)
         self._state = body

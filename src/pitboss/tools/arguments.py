@@ -32,7 +32,9 @@ def check(schema: Schema, arguments: Any) -> dict[str, Any]:
     for name in arguments:
         if name not in known:
             close = get_close_matches(str(name), known, 1)
-            raise ToolFailed(f"unknown argument {_show(name)}" + (f"; did you mean {close[0]}?" if close else _offer(schema)))
+            raise ToolFailed(
+                f"unknown argument {_show(name)}" + (f"; did you mean {close[0]}?" if close else _offer(schema))
+            )
     for name, part in known.items():
         if name in arguments:
             checked[name] = _value(name, part, arguments[name])

@@ -57,7 +57,7 @@ class ToolDefinition:
     build: Callable[[ToolContext], Tool]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BuiltTool:
     """A tool bound to one tick."""
 

@@ -14,27 +14,32 @@ from typing import Any
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Tool
 from pitboss.tools import builtin
-from pitboss.tools.define import ToolContext, ToolDefinition
+from pitboss.tools.define import Mode, ToolContext, ToolDefinition
 
 
 def hydrate(names: Iterable[str], context: ToolContext, simulated: bool = True) -> dict[str, Tool]:
-    """Build the named tools for one tick, in the order of `names`; a name that comes twice counts once.
+    """Build the named tools for one tick, in the order of `names`, refusing what `permit` refuses."""
+    return {tool.name: tool.build(context) for tool in permit(names, context.mode, simulated)}
+
+
+def permit(names: Iterable[str], mode: Mode, simulated: bool = True) -> list[ToolDefinition]:
+    """The named tools, if all of them are allowed; a name that comes twice counts once.
 
     Unknown names, tools that the mode does not allow and, in a simulation, tools that know only the present are
-    refused.
+    refused, so a run can ask before it starts.
     """
-    tools: dict[str, Tool] = {}
-    for name in names:
-        definition = lookup(name)
-        if context.mode not in definition.modes:
-            allowed = " or ".join(sorted(definition.modes))
-            raise UserError(f"tool {name} is not allowed in {context.mode} mode", f"it runs in {allowed} mode only")
-        if simulated and definition.reach == "live_only":
+    tools: list[ToolDefinition] = []
+    for name in dict.fromkeys(names):
+        tool = lookup(name)
+        if mode not in tool.modes:
+            allowed = " or ".join(sorted(tool.modes))
+            raise UserError(f"tool {name} is not allowed in {mode} mode", f"it runs in {allowed} mode only")
+        if simulated and tool.reach == "live_only":
             raise UserError(
                 f"tool {name} knows only the present and cannot be used in a simulation",
                 "take it out of tools.built_in for backtests: its answers would come from after the tick",
             )
-        tools[name] = definition.build(context)
+        tools.append(tool)
     return tools
 
 

@@ -69,9 +69,9 @@ class Memo:
 Section = Callable[[Observation, Memo], str | None]
 
 
-def signed(x: Decimal | float) -> str:
+def signed(x: Decimal) -> str:
     """A result or a score, with its sign when it is above zero too."""
-    return f"+{render.amount(x)}" if x > 0 else render.amount(x)
+    return f"+{render.cents(x)}" if x.is_finite() and x > 0 else render.cents(x)
 
 
 def price_or(x: Decimal | None, absent: str) -> str:

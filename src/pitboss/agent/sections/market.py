@@ -37,8 +37,9 @@ class Rows:
             self.start = stop = first
             self.lines = []
         if closed > stop:
-            bars = self.bars.slice(stop, closed)
-            self.lines += bar_rows(bars.open_at, bars.open, bars.high, bars.low, bars.close, bars.volume)
+            bars, new = self.bars, slice(stop, closed)
+            columns = (bars.open_at, bars.open, bars.high, bars.low, bars.close, bars.volume)
+            self.lines += bar_rows(*(column[new].tolist() for column in columns))
             spent = first - self.start - _SLACK
             if spent > _SLACK:
                 del self.lines[:spent]

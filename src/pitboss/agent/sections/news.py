@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pitboss.agent.observation import Observation
 from pitboss.agent.sections import Memo, fenced, signed
 from pitboss.core.market import NewsItem
+from pitboss.core.money import decimal
 from pitboss.prompt.render import age
 from pitboss.skill.schema import Strategy
 
@@ -19,11 +20,14 @@ PLACE = 30
 _SHARED_WORDS_COUNTED = 3
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _COMMON = frozenset(
-    "about above after again against also always and any are been before below between both but could does down each "
-    "every from have into just less like long more most much must near never not once only other over price same "
-    "short should some such take than that the their them then there these they this those through time trade under "
-    "until upon very wait want well were what when where which while will with within without would your".split()
+    _WORD.findall(
+        "about above after again against also always been before below between both could does down each every from "
+        "have into just less like long more most much must near never once only other over price same short should "
+        "some such take than that their them then there these they this those through time trade under until upon "
+        "very wait want well were what when where which while will with within without would your"
+    )
 )
+_NOT_PROSE = ("mode", "leash")
 
 
 class _Ranking:
@@ -35,7 +39,8 @@ class _Ranking:
         self.names = frozenset(symbols)
         self.words = frozenset(
             word
-            for text in strategy.texts().values()
+            for name, text in strategy.texts().items()
+            if name not in _NOT_PROSE
             for word in _WORD.findall((text or "").lower())
             if len(word) > 3 and word not in _COMMON
         )
@@ -82,5 +87,5 @@ def _first_copies(items: Iterable[NewsItem]) -> list[NewsItem]:
 
 
 def _line(item: NewsItem) -> str:
-    sentiment = "unknown" if item.sentiment is None else signed(item.sentiment)
+    sentiment = "unknown" if item.sentiment is None else signed(decimal(item.sentiment))
     return f"sentiment {sentiment}, source {fenced(item.source, 40)}: {fenced(item.text)}"

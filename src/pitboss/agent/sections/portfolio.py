@@ -2,7 +2,7 @@
 
 from pitboss.agent.observation import Observation
 from pitboss.agent.sections import Memo, fenced, price_or, signed
-from pitboss.prompt.render import age, amount, price, size
+from pitboss.prompt.render import age, cents, price, size
 from pitboss.venues.perp.portfolio import Holding
 
 PLACE = 50
@@ -13,7 +13,7 @@ def render(observation: Observation, memo: Memo) -> str:
     account = memo.account(observation)
     lines = [
         "## Portfolio",
-        f"equity {amount(account.equity_usd)} USD, free margin {amount(account.free_margin_usd)} USD",
+        f"equity {cents(account.equity_usd)} USD, free margin {cents(account.free_margin_usd)} USD",
     ]
     for held in account.positions:
         lines.append(_line(held, observation.at))
@@ -27,7 +27,7 @@ def render(observation: Observation, memo: Memo) -> str:
 
 def _line(held: Holding, at: int) -> str:
     return (
-        f"- {held.symbol} {held.side}: size {size(held.size)} ({amount(held.notional_usd)} USD at {held.leverage}x), "
+        f"- {held.symbol} {held.side}: size {size(held.size)} ({cents(held.notional_usd)} USD at {held.leverage}x), "
         f"entry {price(held.entry)}, mark {price(held.mark)}, unrealised {signed(held.unrealised_usd)} USD, "
         f"liquidation {price_or(held.liquidation, 'unreachable')}, stop {price_or(held.stop, 'none')}, "
         f"take-profit {price_or(held.take_profit, 'none')}, open for {age(at - held.opened_at)}"

@@ -21,10 +21,31 @@ SIGNS = {"allowed": "✓", "reduced": "✓", "refused": "✕", "noop": "·"}
 _RANK = {"refused": 0, "allowed": 1, "reduced": 1}
 
 
+def merged(decisions: Sequence[Plain]) -> list[Plain]:
+    """Stretches of the same bare no-op as one row each, with `times` and `until`."""
+    found: list[Plain] = []
+    alike: tuple[object, ...] | None = None
+    for row in decisions:
+        bare = row.get("outcome") == "noop" and not (row.get("margins") or row.get("steps") or row.get("text"))
+        key = (row.get("reason"), row.get("symbol"), tuple(row.get("flags") or ())) if bare else None
+        if key is not None and key == alike:
+            found[-1] = {**found[-1], "times": times(found[-1]) + times(row), "until": row.get("tick_at")}
+        else:
+            found.append(row)
+        alike = key
+    return found
+
+
+def times(row: Plain) -> int:
+    """How many ticks a row stands for."""
+    return int(number(row.get("times")) or 1)
+
+
 def chosen(decisions: Sequence[Plain]) -> list[Plain]:
     """The rows to show, in time order."""
+    decisions = merged(decisions)
     if len(decisions) <= MOST_ROWS:
-        return list(decisions)
+        return decisions
     acting = [index for index, row in enumerate(decisions) if row.get("outcome") in _RANK]
     if len(acting) > MOST_ROWS:
         keep = acting[: MOST_ROWS // 2] + acting[-MOST_ROWS // 2 :]
@@ -53,9 +74,10 @@ def decision_section(report: Report, rows: Sequence[Plain]) -> Html:
     bodies = [_body(row, details.get(index)) for index, row in enumerate(rows)]
     columns = (("Time (UTC)", LEFT), ("Proposal", LEFT), ("Reason", LEFT), ("Verdict", LEFT))
     notes: list[str] = []
-    if len(rows) < len(report.decisions):
+    shown, whole = sum(times(row) for row in rows), sum(times(row) for row in report.decisions)
+    if shown < whole:
         notes.append(
-            f"Shown are {figures.count(len(rows))} of {figures.plural(len(report.decisions), 'decision')}; "
+            f"Shown are {figures.count(shown)} of {figures.plural(whole, 'decision')}; "
             "proposals were kept before no-ops."
         )
     if left_out:
@@ -107,10 +129,12 @@ def _body(row: Plain, details: Html | None) -> Html:
     outcome = str(row.get("outcome") or "noop")
     at, seq = instant(row.get("tick_at")), row.get("seq")
     when = tag("time", figures.clock(at), datetime=row.get("tick_at") if isinstance(row.get("tick_at"), str) else None)
+    if times(row) > 1:
+        when = join([when, tag("small", f"to {figures.clock(instant(row.get('until')))}")])
     first = tag(
         "tr",
         tag("th", when, scope="row"),
-        tag("td", tag("b", action(row)), _terms(row)),
+        tag("td", tag("b", action(row)), f" × {figures.count(times(row))}" if times(row) > 1 else None, _terms(row)),
         tag("td", _reason(row)),
         tag("td", _verdict(row, outcome)),
     )
@@ -140,7 +164,7 @@ def _terms(row: Plain) -> Html | None:
     for key, word in (("stop_loss", "stop"), ("take_profit", "target")):
         if number(row.get(key)) is not None:
             terms.append(f"{word} {figures.price(row.get(key))}")
-    return tag("small", " · ".join(terms)) if terms else None
+    return tag("small", " · ".join(term.replace(" ", "\u00a0") for term in terms)) if terms else None
 
 
 def _reason(row: Plain) -> Html:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pitboss.sim.report import figures
-from pitboss.sim.report.frame import Frame, grid, roomy, round_ticks, time_axis
+from pitboss.sim.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
 from pitboss.sim.report.markup import Html, join, tag
 from pitboss.sim.report.series import Floats, as_arrays, drawdown, sample, thin
 from pitboss.sim.report.source import Plain, Report, instant
@@ -42,8 +42,8 @@ def equity_chart(report: Report) -> Html:
     svg = tag(
         "svg",
         tag("title", "Equity of this run against its baselines, with drawdown"),
-        grid(main, [(value, figures.usd(value, digits=0)) for value in round_ticks(main.low, main.high, 5)]),
-        grid(lower, [(value, figures.percent(value, digits=0)) for value in _fall_ticks(lower.low)]),
+        grid(main, labelled(round_ticks(main.low, main.high, 5), before="$")),
+        grid(lower, labelled(round_ticks(lower.low, 0.0, 3), after="%")),
         time_axis(lower, main.top),
         _start_line(main, report.initial_usd),
         *[_curve(main, line) for line in reversed(lines)],
@@ -95,7 +95,8 @@ def _frames(report: Report, lines: list[Line]) -> tuple[Frame, Frame]:
 
 
 def _curve(frame: Frame, line: Line) -> Html:
-    keep = thin(line.at, line.values, frame.start, frame.end, COLUMNS)
+    columns = COLUMNS if line.key == "agent" else COLUMNS // 2  # dashes need room to be seen as dashes
+    keep = thin(line.at, line.values, frame.start, frame.end, columns)
     return tag("path", class_=f"line {_style(line)}", d="M" + frame.points(line.at[keep], line.values[keep]))
 
 
@@ -127,10 +128,6 @@ def _end_labels(frame: Frame, lines: list[Line], initial: float) -> Html:
             )
         )
     return join(labels)
-
-
-def _fall_ticks(low: float) -> list[float]:
-    return [tick for tick in round_ticks(low, 0.0, 3) if tick <= 0]
 
 
 def _fall_area(frame: Frame, at: Floats, fall: Floats) -> Html:
@@ -171,7 +168,7 @@ def _halts(report: Report, main: Frame, lower: Frame) -> Html:
                 "g",
                 tag("title", f"Halt at {figures.clock(at)}: {halt_name(halt)}"),
                 tag("line", x1=x, x2=x, y1=main.top, y2=lower.bottom),
-                tag("path", d=f"M{x} {main.top:.0f}h11l-3.5 4.5l3.5 4.5h-11z"),
+                tag("text", "halt", x=f"{main.x(at) + 5:.1f}", y=main.top + 9),
             )
         )
     return tag("g", *marks, class_="halt")
@@ -179,7 +176,7 @@ def _halts(report: Report, main: Frame, lower: Frame) -> Html:
 
 def halt_name(halt: Plain) -> str:
     """`daily loss` from a halt record, whatever it carries."""
-    return str(halt.get("kind") or halt.get("reason") or halt.get("code") or "halt").replace("_", " ")
+    return str(halt.get("kind") or halt.get("halt") or halt.get("reason") or halt.get("code") or "halt").replace("_", " ")
 
 
 def _legend(lines: list[Line]) -> Html:

@@ -45,10 +45,10 @@ def percent(value: object, *, signed: bool = False, digits: int = 2) -> str:
     return NONE if found is None else _sign(found, f"{abs(found):,.{digits}f}%", signed)
 
 
-def share(value: object, digits: int = 1) -> str:
+def share(value: object, digits: int = 1, *, signed: bool = False) -> str:
     """A fraction as a percentage."""
     found = number(value)
-    return NONE if found is None else percent(found * 100, digits=digits)
+    return NONE if found is None else percent(found * 100, digits=digits, signed=signed)
 
 
 def price(value: object) -> str:
@@ -78,6 +78,8 @@ def with_unit(value: object, unit: str) -> str:
     unit = unit.strip()
     if unit.lower() == "usd":
         return usd(found)
+    if unit == "price":
+        return price(found)
     digits = 0 if found == int(found) else 2 if abs(found) >= 0.01 else 6
     shown = plain(found, digits)
     if unit in ("%", "pct"):

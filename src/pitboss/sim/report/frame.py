@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
+from pitboss.sim.report.figures import MINUS
 from pitboss.sim.report.markup import Html, join, tag
 from pitboss.sim.report.series import Floats
 
@@ -70,6 +71,18 @@ def round_ticks(low: float, high: float, wanted: int) -> list[float]:
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
     first = math.ceil(low / step - 1e-9)
     return [step * index for index in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def labelled(ticks: list[float], before: str = "", after: str = "") -> list[tuple[float, str]]:
+    """Ticks with labels that have just the digits their step needs."""
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else abs(ticks[0]) if ticks else 1.0
+    digits = next((places for places in range(9) if abs(step * 10**places - round(step * 10**places)) < 1e-6), 8)
+    found: list[tuple[float, str]] = []
+    for tick in ticks:
+        shown = f"{abs(tick):,.{digits}f}"
+        minus = MINUS if tick < 0 and any(digit in shown for digit in "123456789") else ""
+        found.append((tick, f"{minus}{before}{shown}{after}"))
+    return found
 
 
 def time_ticks(start: float, end: float, wanted: int = 8) -> list[tuple[float, str]]:

@@ -38,10 +38,11 @@ class Funnel:
             refused = dict(Counter(str(row.get("code")) for row in report.decisions if row.get("outcome") == "refused"))
         flags = _counts(metrics.get("noops_by_flag"))
         ticks = _first(metrics.get("total_ticks"), report.document.get("ticks"), len(report.decisions))
+        slept = sum(flags.get(flag, 0) for flag in NOT_ASKED)
         allowed = outcomes["allowed"] + outcomes["reduced"]
         return cls(
             ticks=ticks,
-            asked=max(ticks - sum(flags.get(flag, 0) for flag in NOT_ASKED), 0),
+            asked=_first(mapping(metrics.get("funnel")).get("asked"), max(ticks - slept, 0)),
             proposals=_first(metrics.get("total_proposed_actions"), allowed + outcomes["refused"]),
             accepted=_first(metrics.get("total_accepted_actions"), allowed),
             refused=dict(sorted(refused.items(), key=lambda item: (-item[1], item[0]))),
@@ -102,7 +103,7 @@ def funnel_section(funnel: Funnel) -> Html:
 def _quiet(items: list[Html]) -> Html | None:
     if not items:
         return None
-    return tag("div", tag("h4", "Ticks that ended in nothing for a reason"), tag("ul", *items, class_="quiet"))
+    return tag("div", tag("h4", "Ticks that ended in nothing"), tag("ul", *items, class_="quiet"))
 
 
 def _bar(name: str, value: int, most: int, note: str, style: str = "") -> Html:

@@ -166,7 +166,7 @@ def _gap(own: object, holding: object) -> str:
         return "no baseline"
     if abs(first - second) < 0.005:
         return "this run did the same"
-    return f"this run: {figures.plain(first - second, signed=True)} points {'better' if first > second else 'worse'}"
+    return f"this run did {'better' if first > second else 'worse'} by {figures.plain(abs(first - second))} points"
 
 
 def _deep(metrics: Plain, holding: Plain) -> str:

@@ -11,13 +11,13 @@ _VOID = frozenset({"meta", "link", "input", "br", "hr"})
 _DRAWN = frozenset({"path", "rect", "line", "circle", "use", "polyline"})
 
 # Control characters break files; bidirectional overrides and lone surrogates can make a line read as another one.
-_UNPRINTABLE = {
-    code: "\ufffd"
-    for code in (
-        *range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0),
+_UNPRINTABLE = dict.fromkeys(
+    (
+        *range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0),
         *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF,
-    )
-}  # fmt: skip
+    ),
+    "\ufffd",
+)  # fmt: skip
 
 
 class Html(str):
@@ -41,7 +41,7 @@ def join(parts: Iterable[object], between: str = "") -> Html:
     return Html(text(between).join(text(part) for part in parts))
 
 
-def tag(name: str, *children: object, **attributes: object) -> Html:
+def tag(name: str, /, *children: object, **attributes: object) -> Html:
     """One element. `class_` gives `class`, `data_x` gives `data-x`; None and False leave an attribute out."""
     written = name
     for key, value in attributes.items():

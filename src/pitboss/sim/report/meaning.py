@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-Form = Literal["percent", "share", "ratio", "usd", "signed_usd", "count", "days", "table"]
+Form = Literal["percent", "signed_percent", "share", "signed_share", "ratio", "usd", "count", "days", "table"]
 
 
 class Rule(NamedTuple):
@@ -58,9 +58,10 @@ RULES: dict[str, Rule] = {
 
 METRICS: dict[str, Metric] = {
     "total_return_pct": Metric(
-        "Total return", "percent", "Change of equity from the start to the end, after all trading costs."
+        "Total return", "signed_percent", "Change of equity from the start to the end, after all trading costs."
     ),
-    "cagr": Metric("Yearly growth", "share", "The return as if it went on for a year; misleading for short runs."),
+    "final_equity_usd": Metric("Final equity", "usd", "What the account was worth at the end, open positions at their mark."),
+    "cagr": Metric("Yearly growth", "signed_share", "The return as if it went on for a year; misleading for short runs."),
     "max_drawdown_pct": Metric("Max drawdown", "percent", "Deepest fall from an earlier peak, seen at every base bar."),
     "max_drawdown_duration_days": Metric(
         "Longest drawdown", "days", "Longest time from a peak until it was reached again."
@@ -80,7 +81,7 @@ METRICS: dict[str, Metric] = {
     "turnover": Metric("Turnover", "ratio", "Value of all fills over the starting equity."),
     "total_fees_usd": Metric("Fees", "usd", "Paid to the venue for fills."),
     "total_funding_usd": Metric(
-        "Funding", "signed_usd", "Net paid to the other side of the perpetual; below zero means received."
+        "Funding", "usd", "Net paid to the other side of the perpetual; below zero means received."
     ),
     "total_slippage_usd": Metric(
         "Slippage", "usd", "Worse price than the bar's open or the stop; already in the fill prices."
@@ -95,14 +96,15 @@ METRICS: dict[str, Metric] = {
     "total_ticks": Metric("Ticks", "count", "Times the schedule came round."),
     "total_proposed_actions": Metric("Proposals", "count", "Ticks that ended in something other than doing nothing."),
     "total_accepted_actions": Metric("Accepted", "count", "Proposals that the engine let through."),
-    "rejections_by_rule": Metric("Refused by rule", "table", "How often each rule refused."),
-    "noops_by_flag": Metric("No-ops by flag", "table", "Why ticks ended in nothing, where there was a reason."),
+    "rejections_by_rule": Metric("Refused by rule", "table", "Proposals that a rule refused."),
+    "noops_by_flag": Metric("No-ops by flag", "table", "Ticks that ended in nothing, by flag; plain means it chose to hold."),
 }
 
 INTERVALS: dict[str, str] = {"total_return_pct": "total_return_ci", "sharpe": "sharpe_ci"}
 """Metric → the key of its 95 % interval."""
 
 FLAGS: dict[str, str] = {
+    "plain": "the agent chose to hold",
     "asleep": "the skill's wake conditions did not hold",
     "ruined": "the equity was gone",
     "no_decision": "the model ended without a valid proposal",

@@ -1,5 +1,7 @@
 """All metrics with their intervals and meanings, baselines beside them; and what the costs were made of."""
 
+from collections.abc import Callable
+
 from pitboss.sim.report import figures
 from pitboss.sim.report.equity import NAMES
 from pitboss.sim.report.markup import Html, join, tag
@@ -7,22 +9,22 @@ from pitboss.sim.report.meaning import INTERVALS, METRICS, Form, Metric
 from pitboss.sim.report.source import Plain, Report, mapping, number, pair
 from pitboss.sim.report.table import LEFT, RIGHT, table
 
-_FORMS = {
-    "percent": lambda value: figures.percent(value),
-    "share": lambda value: figures.share(value),
-    "ratio": lambda value: figures.plain(value),
-    "usd": lambda value: figures.usd(value),
-    "signed_usd": lambda value: figures.usd(value),
-    "count": lambda value: figures.count(value),
+_FORMS: dict[Form, Callable[[object], str]] = {
+    "percent": figures.percent,
+    "signed_percent": lambda value: figures.percent(value, signed=True),
+    "share": figures.share,
+    "signed_share": lambda value: figures.share(value, signed=True),
+    "ratio": figures.plain,
+    "usd": figures.usd,
+    "count": figures.count,
     "days": lambda value: f"{figures.plain(value, 1)} days",
 }
 
 
 def show(value: object, form: Form) -> str:
-    """A metric in its own form; nothing known is a dash."""
+    """A metric in its own form; nothing known is a dash, a table is its sum."""
     if form == "table":
-        items = sorted(mapping(value).items(), key=lambda item: (-(number(item[1]) or 0), str(item[0])))
-        return ", ".join(f"{key} {figures.count(item)}" for key, item in items) or figures.NONE
+        return figures.count(sum(number(item) or 0 for item in mapping(value).values()))
     return figures.NONE if number(value) is None else _FORMS[form](value)
 
 
@@ -61,9 +63,15 @@ def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain]) -> tu
         metric.label,
         show(metrics.get(key), metric.form),
         reach,
-        *[show(baseline.get(key), metric.form) for baseline in baselines],
-        metric.meaning,
+        *[show(baseline.get(key), metric.form) if key in baseline else figures.NONE for baseline in baselines],
+        f"{metric.meaning} {_parts(metrics.get(key))}".strip(),
     )
+
+
+def _parts(value: object) -> str:
+    """What a table is made of, the most frequent first."""
+    items = sorted(mapping(value).items(), key=lambda item: (-(number(item[1]) or 0), str(item[0])))
+    return ", ".join(f"{key} {figures.count(item)}" for key, item in items)
 
 
 def cost_section(report: Report) -> Html:
@@ -80,7 +88,9 @@ def cost_section(report: Report) -> Html:
     whole = sum(paid.values())
     result = report.final_usd - report.initial_usd
     most = max([abs(value) for value in (*paid.values(), model or 0.0)] + [1e-9])
-    rows = [(name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in paid.items()]
+    rows: list[tuple[object, ...]] = [
+        (name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in paid.items()
+    ]
     rows.append((tag("b", "All trading costs"), tag("b", figures.usd(whole)), tag("b", _of(whole, report)), ""))
     rows.append(("Model, paid apart", figures.usd(model or 0.0), _of(model or 0.0, report), _bar(model or 0.0, most)))
     columns = (("Cost", LEFT), ("USD", RIGHT), ("Of starting equity", RIGHT), ("", LEFT))

@@ -16,7 +16,7 @@ from pitboss.sim.report.price import legend, price_chart, shapes
 from pitboss.sim.report.proof import assumption_section, skill_section, verify_section
 from pitboss.sim.report.refusals import refusal_section
 from pitboss.sim.report.source import Report
-from pitboss.sim.report.summary import sentences
+from pitboss.sim.report.summary import paragraphs
 from pitboss.sim.report.trades import trade_section
 
 OPEN_CHARTS = 4
@@ -61,7 +61,7 @@ def _body(report: Report) -> Html:
     summary = tag(
         "section",
         tag("h2", "In plain words", id="summary-title"),
-        tag("p", " ".join(sentences(report, funnel))),
+        tag("div", *[tag("p", words) for words in paragraphs(report, funnel)]),
         class_="summary",
         aria_labelledby="summary-title",
     )

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pitboss.sim.report import figures, position
-from pitboss.sim.report.frame import Frame, grid, roomy, round_ticks, time_axis
+from pitboss.sim.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
 from pitboss.sim.report.markup import Html, join, tag
 from pitboss.sim.report.series import Floats, candles
 from pitboss.sim.report.source import Plain, Report, instant, number
 
 WIDTH, LEFT, RIGHT = 1120.0, 72.0, 20.0
 TOP, MAIN, LANE, FOOT = 12.0, 286.0, 24.0, 30.0
-MOST_COLUMNS, CANDLES_UP_TO, MOST_LEVELS = 720, 260, 120
+MOST_COLUMNS, CANDLES_UP_TO, MOST_LEVELS, MOST_MARKS = 720, 260, 120, 400
 
 MARKS: dict[str, tuple[str, str]] = {
     "enter_long": ("Buy to open", "M0-6.5L6.5 5.5H-6.5Z"),
@@ -80,8 +80,8 @@ def price_chart(report: Report, symbol: str, rows: Mapping[tuple[int, str], str]
     svg = tag(
         "svg",
         tag("title", f"Price of {symbol} with what the agent did"),
-        join(_held(frame, hold) for hold in holds),
-        grid(frame, [(value, figures.price(value)) for value in round_ticks(frame.low, frame.high, 5)]),
+        _held(frame, holds),
+        grid(frame, labelled(round_ticks(frame.low, frame.high, 5))),
         time_axis(lane, frame.top),
         _levels(frame, holds, report.decisions, symbol),
         _bars(frame, merged),
@@ -137,19 +137,22 @@ def _bars(frame: Frame, merged: Floats) -> Html:
     )
 
 
-def _held(frame: Frame, hold: position.Hold) -> Html:
-    left = max(frame.x(hold.start), frame.left)
-    right = min(frame.x(frame.end if hold.end is None else hold.end), frame.right)
-    ends = "still open at the end" if hold.end is None else f"until {figures.clock(hold.end)}"
-    return tag(
-        "rect",
-        tag("title", f"{hold.side} from {figures.clock(hold.start)} {ends}"),
-        class_=f"held {hold.side}",
-        x=f"{left:.1f}",
-        y=frame.top,
-        width=f"{max(right - left, 1.0):.1f}",
-        height=frame.height,
-    )
+def _held(frame: Frame, holds: list[position.Hold]) -> Html:
+    """Shading while a side was held: with a title for each stretch, or as one shape when there are very many."""
+    areas: dict[str, list[str]] = {"long": [], "short": []}
+    shades: list[Html] = []
+    for hold in holds:
+        left = max(frame.x(hold.start), frame.left)
+        right = min(frame.x(frame.end if hold.end is None else hold.end), frame.right)
+        width = max(right - left, 1.0)
+        area = f"M{left:.1f} {frame.top:.0f}h{width:.1f}v{frame.height:.0f}h-{width:.1f}z"
+        areas[hold.side].append(area)
+        ends = "still open at the end" if hold.end is None else f"until {figures.clock(hold.end)}"
+        words = f"{hold.side} from {figures.clock(hold.start)} {ends}"
+        shades.append(tag("path", tag("title", words), class_=f"held {hold.side}", d=area))
+    if len(shades) <= MOST_LEVELS:
+        return join(shades)
+    return join(tag("path", class_=f"held {side}", d="".join(drawn)) for side, drawn in areas.items() if drawn)
 
 
 def _levels(frame: Frame, holds: list[position.Hold], decisions: Sequence[Plain], symbol: str) -> Html:
@@ -178,29 +181,28 @@ def _levels(frame: Frame, holds: list[position.Hold], decisions: Sequence[Plain]
 
 def _events(frame: Frame, events: list[position.Event], rows: Mapping[tuple[int, str], str]) -> Html:
     """One mark for each kind and place; fills that would cover one another are counted in one mark."""
+    shown = [event for event in events if frame.inside(event.at)]
     places: dict[tuple[str, int, int], list[position.Event]] = {}
-    for event in events:
-        if frame.inside(event.at):
-            cell = (event.kind, round(frame.x(event.at) / 5), round(frame.y(event.price) / 5))
-            places.setdefault(cell, []).append(event)
-    dense = " dense" if len(places) > 160 else ""
-    return tag("g", *[_mark(frame, found, rows) for found in places.values()], class_=f"marks{dense}")
+    for cell in (4, 7, 11, 16, 24):
+        places = {}
+        for event in shown:
+            place = (event.kind, round(frame.x(event.at) / cell), round(frame.y(event.price) / cell))
+            places.setdefault(place, []).append(event)
+        if len(places) <= MOST_MARKS:
+            break
+    scale = 1.0 if len(places) <= 50 else 0.78
+    return tag("g", *[_mark(frame, found, rows, scale) for found in places.values()], class_="marks")
 
 
-def _mark(frame: Frame, found: list[position.Event], rows: Mapping[tuple[int, str], str]) -> Html:
+def _mark(frame: Frame, found: list[position.Event], rows: Mapping[tuple[int, str], str], scale: float) -> Html:
     event, name = found[0], MARKS[found[0].kind][0]
     fill = event.fill
     said = f"{name} {fill.get('symbol')}: {fill.get('side')} {figures.amount(fill.get('size'))} at "
     said += f"{figures.price(event.price)}, {figures.clock(event.at)} UTC ({fill.get('reason')})"
     if len(found) > 1:
         said += f" and {len(found) - 1} more here"
-    use = tag(
-        "use",
-        tag("title", said),
-        href=f"#m-{event.kind}",
-        x=f"{frame.x(event.at):.1f}",
-        y=f"{frame.y(event.price):.1f}",
-    )
+    place = f"translate({frame.x(event.at):.1f} {frame.y(event.price):.1f}) scale({scale})"
+    use = tag("use", tag("title", said), href=f"#m-{event.kind}", transform=place)
     anchor = rows.get((event.at, str(fill.get("symbol")))) if fill.get("reason") == "market" else None
     return tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use
 

@@ -84,15 +84,16 @@ def _detail(row: Plain) -> Html:
 
 def _margin(margin: Plain | None) -> Html:
     """Limit, what was asked, and how far beyond, with a bar where both are plain numbers."""
-    if margin is None:
+    if margin is None or number(margin.get("left")) is None:
         return Html()
     unit = str(margin.get("unit") or "")
     limit, used, left = number(margin.get("limit")), number(margin.get("used")), number(margin.get("left"))
     said = f"limit {figures.with_unit(margin.get('limit'), unit)}, asked {figures.with_unit(margin.get('used'), unit)}"
     if left is not None and left < 0:
-        said += f": {figures.with_unit(-left, unit)} beyond"
+        below = limit is not None and used is not None and used < limit and unit.lower() == "usd"
+        said += f": {figures.with_unit(-left, unit)} {'short' if below else 'beyond'}"
     bar = None
-    if limit is not None and used is not None and used > limit > 0:
+    if limit is not None and used is not None and used > limit > 0 and unit != "price":
         edge = 100 * limit / used
         bar = tag(
             "svg",

@@ -95,7 +95,7 @@
         row.hidden = !(fits && (symbol === '' || row.dataset.symbol === symbol) && (text === '' || textOf(row).includes(text)));
         if (!row.hidden) shown += 1;
       }
-      form.querySelector('.shown').textContent = `${fixed(shown, 0)} of ${fixed(rows.length, 0)} shown`;
+      form.querySelector('.shown').textContent = `${fixed(shown, 0)} of ${fixed(rows.length, 0)} rows`;
     };
     form.addEventListener('input', apply);
     form.addEventListener('submit', (event) => event.preventDefault());

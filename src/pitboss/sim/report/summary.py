@@ -7,15 +7,15 @@ from pitboss.sim.report.meaning import FLAGS, rule
 from pitboss.sim.report.source import Report, number, pair
 
 
-def sentences(report: Report, funnel: Funnel) -> list[str]:
-    """The paragraph, sentence by sentence."""
-    found = [_result(report)]
-    if funnel.total_fills == 0:
-        found += [_nothing(funnel)]
+def paragraphs(report: Report, funnel: Funnel) -> list[str]:
+    """What came out, then how it came about."""
+    if funnel.total_fills:
+        first = [_result(report), _chance(report), _against_holding(report), _caveat(report)]
+        second = [_risk(report), _trading(report), _refusals(funnel), _halts(report), _costs(report, funnel)]
     else:
-        found += [_chance(report), _against_holding(report), _risk(report), _trading(report)]
-    found += [_refusals(funnel), _halts(report), _costs(report, funnel), _caveat(report)]
-    return [sentence for sentence in found if sentence]
+        first = [_result(report), _nothing(funnel), _caveat(report)]
+        second = [_against_holding(report), _refusals(funnel), _halts(report), _costs(report, funnel)]
+    return [" ".join(filter(None, sentences)) for sentences in (first, second) if any(sentences)]
 
 
 def _result(report: Report) -> str:

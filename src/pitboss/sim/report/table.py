@@ -13,18 +13,19 @@ def table(
     rows: Iterable[Sequence[object]],
     *,
     style: str = "",
-    header: bool = True,
+    tall: bool = False,
 ) -> Html:
-    """A table whose first column heads its row. `columns` are names with `LEFT` or `RIGHT`."""
+    """A table whose first column heads its row. `columns` are names with `LEFT` or `RIGHT`; a tall one scrolls."""
     return scrolled(
         caption,
         tag(
             "table",
             tag("caption", caption),
             head(columns),
-            tag("tbody", *[_row(columns, cells, header) for cells in rows]),
+            tag("tbody", *[_row(columns, cells) for cells in rows]),
             class_=style or None,
         ),
+        style="tall" if tall else "",
     )
 
 
@@ -37,10 +38,10 @@ def scrolled(name: str, inner: Html, *, style: str = "") -> Html:
     return tag("div", inner, class_=f"scroll {style}".strip(), tabindex="0", role="region", aria_label=name)
 
 
-def _row(columns: Sequence[tuple[str, str]], cells: Sequence[object], header: bool) -> Html:
+def _row(columns: Sequence[tuple[str, str]], cells: Sequence[object]) -> Html:
     written: list[Html] = []
     for index, ((_, side), cell) in enumerate(zip(columns, cells, strict=True)):
-        if index == 0 and header:
+        if index == 0:
             written.append(tag("th", cell, scope="row", class_=side or None))
         else:
             written.append(tag("td", cell, class_=side or None))

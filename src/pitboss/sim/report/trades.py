@@ -31,7 +31,7 @@ def trade_section(report: Report) -> Html:
         rows = [rows[index] for index in sorted(order[:MOST_ROWS])]
         kept, whole = figures.count(MOST_ROWS), figures.count(len(report.trades))
         note = tag("p", f"Shown are the {kept} largest results of {whole} round trips.", class_="note")
-    return join([note, table("Round trips", COLUMNS, [_row(row) for row in rows], style="trades")])
+    return join([note, table("Round trips", COLUMNS, [_row(row) for row in rows], style="trades", tall=len(rows) > 30)])
 
 
 def _row(row: Plain) -> tuple[object, ...]:

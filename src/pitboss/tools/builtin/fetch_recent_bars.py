@@ -45,7 +45,8 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     bars = view.bars(symbol, interval, arguments["lookback"])
     if not len(bars):
         return f"{symbol} {interval}: no bar has closed by {iso(view.at)}"
-    rows = render.bar_rows(bars.open_at, bars.open, bars.high, bars.low, bars.close, bars.volume)
+    columns = (bars.open_at, bars.open, bars.high, bars.low, bars.close, bars.volume)
+    rows = render.bar_rows(*(column.tolist() for column in columns))
     title = f"{symbol} {interval}, {len(rows)} closed bars by {iso(view.at)}, newest first, time is the bar's open"
     return "\n".join((title, render.bar_header(), *reversed(rows)))
 

@@ -122,6 +122,7 @@ def liquidation_price(world: World, terms: Terms, held: Position) -> Decimal | N
     return None
 
 
+@exact
 def summary(world: World) -> dict[str, Any]:
     """The compact form that snapshots keep before and after a tick."""
     value = equity(world)

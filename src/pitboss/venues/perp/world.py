@@ -121,8 +121,10 @@ def set_marks(world: World, prices: dict[str, tuple[Decimal, Instant]]) -> World
 
 
 @exact
-def advance(world: World, terms: Terms, tape: Tape, start: int, stop: int, pause_on_change: bool = False) -> Stretch:
-    """Consume the bars `[start, stop)`. With `pause_on_change` stop after the first bar that changed the book.
+def advance(
+    world: World, terms: Terms, tape: Tape, start: int, stop: int, pause_before_change: bool = False
+) -> Stretch:
+    """Consume the bars `[start, stop)`. With `pause_before_change` stop before the first bar that changes the book.
 
     A change is anything a decision could depend on besides prices: a fill, a rejection, a cancellation, a halt.
     """
@@ -135,11 +137,13 @@ def advance(world: World, terms: Terms, tape: Tape, start: int, stop: int, pause
             world = _coast(world, terms, tape, index, quiet, equity)
             index = quiet
             continue
-        world, happened = _step(world, terms, tape, index, equity)
+        after, happened = _step(world, terms, tape, index, equity)
+        if pause_before_change and any(receipt.kind != "funded" for receipt in happened):
+            equity.pop()
+            break
+        world = after
         index += 1
         receipts.extend(happened)
-        if pause_on_change and any(receipt.kind != "funded" for receipt in happened):
-            break
     return Stretch(world, tuple(receipts), equity, index)
 
 

@@ -1,0 +1,30 @@
+"""The machine's clock and source of new ids, behind the ports everything else uses."""
+
+import os
+import secrets
+import time
+
+from pitboss.core.instant import Instant
+
+
+class SystemClock:
+    """The wall clock."""
+
+    def now(self) -> Instant:
+        """Milliseconds since the epoch, UTC."""
+        return time.time_ns() // 1_000_000
+
+
+def new_id() -> str:
+    """A fresh id: twelve characters, easy to type the start of."""
+    return secrets.token_hex(6)
+
+
+def stopwatch() -> float:
+    """Seconds that only go forward, for measuring how long something took."""
+    return time.perf_counter()
+
+
+def environment(name: str) -> str | None:
+    """One variable of the environment."""
+    return os.environ.get(name)

@@ -1,0 +1,195 @@
+"""Running a backtest in a workspace: start, go on, finish, and say what came of it.
+
+Everything a run says about itself afterwards (document, report, verification) is computed from its stored records.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from pitboss import __version__
+from pitboss.bootstrap.backtest import Assembly, Request, assemble
+from pitboss.bootstrap.machine import stopwatch
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.errors import InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
+from pitboss.core.instant import Instant, interval_ms, iso
+from pitboss.core.money import ZERO
+from pitboss.sim import baseline
+from pitboss.sim.metrics import Outcome, compute
+from pitboss.sim.outcome import Ledger, read_ledger
+from pitboss.sim.replay import Script, Watch, first_state, read_state, replay
+from pitboss.skill.digest import normal, skill_digest
+from pitboss.store.journal import StoredJournal
+from pitboss.store.runs import Run
+from pitboss.store.verify import verify_run
+
+NOTHING = Watch()
+
+
+async def start(workspace: Workspace, request: Request, watch: Watch = NOTHING) -> Run:
+    """Run a backtest from the beginning. Nothing is stored unless the request and its data are in order."""
+    assembly = assemble(request, workspace.lake, workspace.settings)
+    skill = assembly.skill
+    saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+    params = {
+        **codec.plain(dataclasses.replace(request, data_venue=assembly.venue)),
+        "base_interval": assembly.script.base_interval,
+        "skill_digest": skill_digest(skill),
+        "version": __version__,
+    }
+    run_id = workspace.runs.create(saved.id, saved.version, request.source, params, assembly.data_digest)
+    return await _work(workspace, run_id, assembly, watch)
+
+
+async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING) -> Run:
+    """Go on with a run that stopped, from its last committed record."""
+    run = workspace.runs.get(run_id)
+    if run.status == "complete":
+        return run
+    assembly = assemble(request_of(run), workspace.lake, workspace.settings)
+    if run.data_digest and run.data_digest != assembly.data_digest:
+        raise UserError(
+            "the data under this run has changed since it began; going on would mix two pasts",
+            "start a new backtest, or bring back the data as it was",
+        )
+    return await _work(workspace, run.id, assembly, watch)
+
+
+def request_of(run: Run) -> Request:
+    """The request a run was started with."""
+    return codec.parse(Request, run.params)
+
+
+async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Watch) -> Run:
+    runs, began = workspace.runs, stopwatch()
+    epoch = runs.claim(run_id)
+    journal = StoredJournal(workspace.database, run_id, epoch, workspace.now)
+    spent_s = runs.get(run_id).wall_s
+
+    def wall_s() -> float:
+        return spent_s + stopwatch() - began
+
+    try:
+        stored = journal.latest_state()
+        state = first_state(assembly.script) if stored is None else read_state(stored[1])
+        runs.set_status(run_id, "running", epoch)
+        state = await replay(assembly.script, journal, state, watch)
+        runs.set_status(run_id, "computing_metrics", epoch)
+        ledger = read_ledger(journal.records())
+        metrics, baselines = measure(assembly, ledger)
+        runs.finish(
+            run_id,
+            epoch,
+            digest=state.prev_digest,
+            metrics=metrics,
+            baselines=baselines,
+            cost_usd=ledger.cost_usd or ZERO,
+            wall_s=wall_s(),
+            ticks=ledger.ticks,
+        )
+    except RunCancelled:
+        runs.note(run_id, epoch, wall_s=wall_s())
+        runs.set_status(run_id, "cancelled", epoch)
+        raise
+    except (TransientError, InvariantError, UserError) as error:
+        if not isinstance(error, InvariantError) or "another worker" not in str(error):
+            runs.fail(run_id, epoch, str(error), wall_s=wall_s())
+        raise
+    return runs.get(run_id)
+
+
+def measure(assembly: Assembly, ledger: Ledger) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Metrics of a run and of its baselines."""
+    script, seed = assembly.script, assembly.request.seed
+    start, interval = int(script.tick_at[0]), script.tape.interval_ms
+    metrics = compute(ledger.outcome(start, script.to_at, interval, script.initial_usd), seed)
+    return metrics, {name: compute(outcome, seed) for name, outcome in baseline_outcomes(script).items()}
+
+
+def baseline_outcomes(script: Script) -> dict[str, Outcome]:
+    """What cash and buy-and-hold would have given over the same bars."""
+    start, world = int(script.tick_at[0]), first_state(script).world
+    marks: dict[str, tuple[Decimal, Instant]] = {
+        symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()
+    }
+    return {
+        "buy_and_hold": baseline.buy_and_hold(
+            script.initial_usd, script.tape, script.ports.terms, marks, start, script.to_at
+        ),
+        "cash": baseline.cash(script.initial_usd, script.tape, start, script.to_at),
+    }
+
+
+def ledger_of(workspace: Workspace, run: Run) -> Ledger:
+    """What the stored records of a run say."""
+    return read_ledger(journal_of(workspace, run).records())
+
+
+def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
+    """The records of a run, for reading."""
+    return StoredJournal(workspace.database, run.id, run.lease_epoch, workspace.now)
+
+
+def document(run: Run) -> dict[str, Any]:
+    """The public document of a run."""
+    params = run.params
+    return {
+        "run_id": run.id,
+        "status": run.status,
+        "digest": run.digest,
+        "skill_digest": params["skill_digest"],
+        "data_digest": run.data_digest,
+        "model": run.model,
+        "from": iso(params["from_at"]),
+        "to": iso(params["to_at"]),
+        "ticks": run.ticks,
+        "metrics": run.metrics,
+        "baselines": run.baselines,
+        "cost_usd": float(run.cost_usd),
+        "wall_s": run.wall_s,
+        "report": run.report,
+        "errors": [run.error_text] if run.error_text else [],
+    }
+
+
+def long_document(run: Run) -> dict[str, Any]:
+    """The public document with the run's life beside it."""
+    return {
+        **document(run),
+        "progress_pct": round(run.progress * 100, 2),
+        "error_text": run.error_text,
+        "created_at": iso(run.created_at),
+        "started_at": None if run.started_at is None else iso(run.started_at),
+        "finished_at": None if run.finished_at is None else iso(run.finished_at),
+    }
+
+
+def verify(workspace: Workspace, run_id: str) -> list[str]:
+    """Every difference between a stored run and what its own records say: rows, chain, metrics."""
+    run_id = workspace.runs.find(run_id)
+    problems = verify_run(workspace.database, run_id)
+    if problems:
+        return problems
+    run = workspace.runs.get(run_id)
+    if run.metrics is None:
+        return []
+    try:
+        ledger = ledger_of(workspace, run)
+    except ReplayMismatch as error:
+        return [str(error)]
+    params = run.params
+    request = request_of(run)
+    period = interval_ms(params["skill"]["schedule"]["every"])
+    start = -(-request.from_at // period) * period
+    outcome = ledger.outcome(start, request.to_at, interval_ms(params["base_interval"]), request.equity_usd)
+    return _differences(run.metrics, codec.plain(compute(outcome, request.seed)))
+
+
+def _differences(stored: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    return [
+        f"metric {name}: stored {stored.get(name)!r}, recomputed {found.get(name)!r}"
+        for name in sorted({*stored, *found})
+        if stored.get(name) != found.get(name)
+    ]

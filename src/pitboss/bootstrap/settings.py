@@ -1,0 +1,85 @@
+"""Every setting, once: a key of `settings.toml` in the workspace and an environment variable `PITBOSS_<KEY>`.
+
+The environment wins over the file, the file over the default. Secrets are not settings.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from pitboss.core.errors import UserError
+
+FILE = "settings.toml"
+DEFAULT_HOME = Path(".pitboss")
+
+
+class Settings(BaseSettings):
+    """What can be set, with defaults and meaning."""
+
+    model_config = SettingsConfigDict(env_prefix="PITBOSS_", extra="forbid", frozen=True)
+
+    home: Path = Field(default=DEFAULT_HOME, description="Workspace folder: database, lake, reports, settings.")
+    database_url: str = Field(default="", description="Database address; empty: pitboss.db in the workspace.")
+    sqlite_processes: Literal["one", "several"] = Field(
+        default="several",
+        description="'one' lets a single process use faster commits on SQLite below 3.51.3 and locks others out.",
+    )
+    data_venue: str = Field(default="", description="Venue whose data is used; empty: hyperliquid, or the only one.")
+    max_gap: int = Field(default=12, ge=0, description="Missing bars in a row that a run tolerates.")
+    commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
+    lease_stale_s: float = Field(default=20, gt=0, description="A run without a sign of life for this long is stale.")
+    lease_heartbeat_s: float = Field(default=5, gt=0, description="How often a worker says that it is alive.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment first, then the values of the file, which are passed to the constructor."""
+        return env_settings, init_settings
+
+
+def load_settings(home: Path | None = None, database_url: str | None = None) -> Settings:
+    """The settings of a workspace. Options of the command line win over everything."""
+    try:
+        root = home or Settings().home
+        settings = Settings(**_file(root / FILE))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        message = "no such setting" if first["type"] == "extra_forbidden" else first["msg"]
+        raise UserError(f"setting {name}: {message}", "`pitboss settings` lists them") from None
+    changes: dict[str, Any] = {"home": root}
+    if database_url:
+        changes["database_url"] = database_url
+    return settings.model_copy(update=changes)
+
+
+def _file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path}: cannot be read: {error}", "fix or remove the file") from None
+
+
+def describe(settings: Settings) -> list[dict[str, Any]]:
+    """Every setting with its value, default and meaning."""
+    return [
+        {
+            "key": name,
+            "variable": f"PITBOSS_{name.upper()}",
+            "value": str(getattr(settings, name)),
+            "default": str(field.default),
+            "meaning": field.description,
+        }
+        for name, field in Settings.model_fields.items()
+    ]

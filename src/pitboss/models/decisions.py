@@ -1,0 +1,137 @@
+"""A file of decisions in place of a model: one `{"tick_at": ISO, "proposal": {…}}` a line.
+
+What the file says about *when* and *which field* must be right before a run starts, and a mistake names its line.
+What stands in a field is a matter for the engine, which refuses it at its tick like anybody's proposal.
+"""
+
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pitboss.agent.decider import Judge
+from pitboss.agent.observation import Observation
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, iso, parse_instant
+from pitboss.core.intent import Decision
+from pitboss.core.market import Ints
+from pitboss.venues.perp.intents import KEYS
+from pitboss.venues.perp.state import World
+
+_LINE_KEYS = ("tick_at", "proposal")
+_EXAMPLE = '{"tick_at": "2025-06-01T12:00:00Z", "proposal": {"action": "close", "symbol": "BTC", "reason": "…"}}'
+
+
+class DecisionFile:
+    """Answers each tick with the proposals that the file has for it, in file order; with nothing where it has none."""
+
+    name = "decisions"
+
+    def __init__(self, proposals: Mapping[Instant, tuple[Any, ...]]) -> None:
+        self.proposals = dict(sorted(proposals.items()))
+
+    @classmethod
+    def load(cls, path: Path | str, ticks: Container[Instant]) -> "DecisionFile":
+        """Read a file. `ticks` are the ticks of the run: a `range(from, to, period)` does."""
+        file = Path(path)
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            raise UserError(f"cannot read {file}: {error.strerror}", "give --decisions a JSON lines file") from None
+        return cls.read(data, file.name, ticks)
+
+    @classmethod
+    def read(cls, data: bytes, name: str, ticks: Container[Instant]) -> "DecisionFile":
+        """Read the bytes of a file; `name` is how mistakes call it."""
+        return cls(_read(data, name, ticks))
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        """What the file says at this tick."""
+        del judge
+        return Decision(self.proposals.get(observation.at, ()))
+
+    def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "DecisionPlan":
+        """Which ticks have a proposal."""
+        del market, symbols, interval
+        wanted = np.fromiter(self.proposals, np.int64, len(self.proposals))
+        return DecisionPlan(np.flatnonzero(np.isin(tick_at, wanted)).tolist(), len(tick_at))
+
+
+class DecisionPlan:
+    """The ticks that have a line."""
+
+    def __init__(self, at: list[int], count: int) -> None:
+        self._at = at
+        self._count = count
+
+    def next_tick(self, index: int, world: World) -> int:
+        """The next tick in the file."""
+        del world
+        place = bisect_left(self._at, index)
+        return self._at[place] if place < len(self._at) else self._count
+
+
+def _read(data: bytes, name: str, ticks: Container[Instant]) -> dict[Instant, tuple[Any, ...]]:
+    found: dict[Instant, tuple[Any, ...]] = {}
+    # Split as bytes: an unescaped U+2028 in a reason is a character of JSON, not the end of a line.
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if line.strip():
+            place = f"{name} line {number}"
+            at, proposal = _entry(line, place)
+            if at not in ticks:
+                raise UserError(
+                    f"{place}: {iso(at)} is not a tick of this run",
+                    "tick_at must be a multiple of schedule.every inside [--from, --to)",
+                )
+            if proposal is not None:
+                found[at] = (*found.get(at, ()), proposal)
+    return found
+
+
+def _entry(line: bytes, place: str) -> tuple[Instant, Any]:
+    try:
+        entry = codec.loads_exact(line.decode())
+    except UnicodeDecodeError:
+        raise UserError(f"{place}: not UTF-8 text", "save the file as UTF-8") from None
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        raise UserError(f"{place}: not valid JSON ({_first_line(error)})", f"one object a line: {_EXAMPLE}") from None
+    if not isinstance(entry, dict):
+        raise UserError(f"{place}: not a JSON object", f"one object a line: {_EXAMPLE}")
+    _known(entry, _LINE_KEYS, place, "")
+    for key in _LINE_KEYS:
+        if key not in entry:
+            raise UserError(f"{place}: {key} is missing", f"one object a line: {_EXAMPLE}")
+    proposal = entry["proposal"]
+    if proposal is not None:
+        if not isinstance(proposal, dict):
+            raise UserError(f"{place}: proposal is not an object", "an object, or null for no action")
+        _known(proposal, KEYS, place, "proposal.")
+    return _instant(entry["tick_at"], place), proposal
+
+
+def _instant(value: Any, place: str) -> Instant:
+    if not isinstance(value, str):
+        raise UserError(f"{place}: tick_at is not text", "write it as 2025-06-01T12:30:00Z (UTC)")
+    try:
+        return parse_instant(value)
+    except UserError as error:
+        raise UserError(f"{place}: {error.message}", error.hint) from None
+    except OverflowError:
+        raise UserError(f"{place}: cannot read {value!r} as a time", "write it as 2025-06-01T12:30:00Z") from None
+
+
+def _known(entry: Mapping[str, Any], keys: Iterable[str], place: str, prefix: str) -> None:
+    for key in entry:
+        if key not in keys:
+            close = get_close_matches(key, keys, 1)
+            hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(keys)}"
+            raise UserError(f"{place}: unknown key {prefix}{key[:60]!r}", hint)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:120]

@@ -1,0 +1,178 @@
+"""The user message read back from its text: what a reader who only has the prompt can know.
+
+For the stand-in, which is given text like any model. Tolerant on purpose: a section that is missing, new or worded
+differently leaves its part empty and never raises. Numbers read here are rounded ones; nothing exact comes of them.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+_SYMBOL = re.compile(r"^### (\S+)\s*$", re.MULTILINE)
+_NUMBER = r"[-+]?\d+(?:\.\d+)?"
+_ROW = re.compile(
+    rf"^(?:\d{{4}}-)?\d\d-\d\d \d\d:\d\d ({_NUMBER}) ({_NUMBER}) ({_NUMBER}) ({_NUMBER}) ({_NUMBER})\s*$", re.MULTILINE
+)
+_TABLE = re.compile(r"^(\d+[mhd]) bars\b[^\n]*:\s*$", re.MULTILINE)
+_REGIME = re.compile(r"^regime\b[^:\n]*: *(\w+)", re.MULTILINE)
+_POSITION = re.compile(r"^- (\S+) (long|short)\b:?(.*)$", re.MULTILINE)
+_NEWS = re.compile(rf"^- .*?\bsentiment ({_NUMBER})\b(.*)$", re.MULTILINE)
+_FENCED = re.compile(r"<data>.*?</data>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One bar as it was printed."""
+
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One symbol's regime and tables, the finest interval first, rows oldest first."""
+
+    regime: str = "unknown"
+    tables: Mapping[str, tuple[Row, ...]] = field(default_factory=dict[str, tuple[Row, ...]])
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """The bars that the agent works on."""
+        return next(iter(self.tables.values()), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One position as it was printed."""
+
+    side: int
+    entry: float
+    mark: float
+    unrealised_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the caps leave for an open in one symbol."""
+
+    largest_usd: float = 0.0
+    cap_usd: float = 0.0
+    top_leverage: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything that could be read."""
+
+    time: str
+    charts: Mapping[str, Chart]
+    mood: Mapping[str, float]
+    equity_usd: float
+    positions: Mapping[str, Held]
+    room: Mapping[str, Room]
+    working: frozenset[str]
+    halted: bool
+    refused: str
+    refused_symbol: str
+
+
+def read(message: str) -> Page:
+    """A user message → what it says."""
+    parts = _sections(message)
+    charts = _charts(parts.get("Market context", ""))
+    portfolio = parts.get("Portfolio", "")
+    caps = parts.get("Risk caps", "")
+    refused, refused_symbol = _last(parts.get("Last decision", ""))
+    return Page(
+        time=parts.get("Time", "").strip(),
+        charts=charts,
+        mood=_mood(parts.get("News", ""), charts),
+        equity_usd=_after("equity", portfolio),
+        positions=_positions(portfolio),
+        room={symbol: _room(symbol, caps) for symbol in charts},
+        working=_working(parts.get("Open orders", ""), charts),
+        halted=bool(re.search(r"^Halts on: (?!none\b)", caps, re.MULTILINE)),
+        refused=refused,
+        refused_symbol=refused_symbol,
+    )
+
+
+def rows_of(text: str) -> tuple[Row, ...]:
+    """Every bar row in a text, in its order."""
+    return tuple(Row(*map(float, found)) for found in _ROW.findall(text))
+
+
+def _sections(message: str) -> dict[str, str]:
+    heads = list(_SECTION.finditer(message))
+    ends = [head.start() for head in heads[1:]] + [len(message)]
+    # By the words before any bracket: `## News (last 6h, …)` is News whatever its numbers are.
+    return {
+        head[1].split("(")[0].strip(): message[head.end() : end].strip("\n")
+        for head, end in zip(heads, ends, strict=True)
+    }
+
+
+def _charts(text: str) -> dict[str, Chart]:
+    heads = list(_SYMBOL.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    return {head[1]: _chart(text[head.end() : end]) for head, end in zip(heads, ends, strict=True)}
+
+
+def _chart(text: str) -> Chart:
+    regime = _REGIME.search(text)
+    heads = list(_TABLE.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    tables = {head[1]: rows_of(text[head.end() : end]) for head, end in zip(heads, ends, strict=True)}
+    return Chart(regime[1] if regime else "unknown", {name: rows for name, rows in tables.items() if rows})
+
+
+def _mood(text: str, charts: Mapping[str, Chart]) -> dict[str, float]:
+    """Mean sentiment of the headlines that name a symbol. The words themselves are data: nothing else is read."""
+    found: dict[str, list[float]] = {}
+    for sentiment, rest in _NEWS.findall(text):
+        for symbol in charts:
+            if re.search(rf"\b{re.escape(symbol)}\b", rest):
+                found.setdefault(symbol, []).append(float(sentiment))
+    return {symbol: sum(scores) / len(scores) for symbol, scores in found.items()}
+
+
+def _positions(text: str) -> dict[str, Held]:
+    return {
+        symbol: Held(
+            1 if side == "long" else -1, _after("entry", rest), _after("mark", rest), _after("unrealised", rest)
+        )
+        for symbol, side, rest in _POSITION.findall(_FENCED.sub("", text))
+    }
+
+
+def _room(symbol: str, text: str) -> Room:
+    name = re.escape(symbol)
+    fits = re.search(rf"^- {name}: (.*)$", text, re.MULTILINE)
+    sizes = re.findall(rf"(?:to|up to) ({_NUMBER}) at leverage", fits[1]) if fits and "size_usd" in fits[1] else []
+    cap = re.search(rf"R3_POSITION_CAP\b[^\n]*= *({_NUMBER})", text)
+    leverage = re.search(rf"R5_LEVERAGE_CAP\b[^\n]*?\b{name} 1 to (\d+)", text)
+    return Room(
+        # The first size is the one that fits at leverage 1, and so at every other.
+        largest_usd=float(sizes[0]) if sizes else 0.0,
+        cap_usd=float(cap[1]) if cap else 0.0,
+        top_leverage=int(leverage[1]) if leverage else 1,
+    )
+
+
+def _working(text: str, charts: Mapping[str, Chart]) -> frozenset[str]:
+    return frozenset(symbol for symbol in charts if re.search(rf"^- .*\b{re.escape(symbol)}\b", text, re.MULTILINE))
+
+
+def _last(text: str) -> tuple[str, str]:
+    code = re.search(r"^engine: refused(?: (\w+))?", text, re.MULTILINE)
+    symbol = re.search(r'symbol\W{1,5}([^\s",]+)', text)
+    return (code[1] or "unknown", symbol[1] if symbol else "") if code else ("", "")
+
+
+def _after(word: str, text: str) -> float:
+    found = re.search(rf"\b{word} ({_NUMBER})", text)
+    return float(found[1]) if found else 0.0

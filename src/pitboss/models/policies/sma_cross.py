@@ -1,0 +1,56 @@
+"""Long while the 20-bar average of closes is above the 50-bar one, flat otherwise."""
+
+from decimal import Decimal
+from math import fsum
+
+import numpy as np
+
+from pitboss.core.market import Bars, Floats
+from pitboss.core.money import ZERO, exact
+from pitboss.models.policy import define_policy
+from pitboss.models.scaled import decimals, scale
+from pitboss.models.signals import FLAT, LONG, STAY, SignalPolicy, Signals, closes
+from pitboss.prompt import render
+
+FAST, SLOW = 20, 50
+
+
+def signal(bars: Bars) -> Signals:
+    """Compares exact sums, so that equal averages are never above each other."""
+    count = len(bars)
+    wishes = np.full(count, STAY, np.int8)
+    if count < SLOW:
+        return wishes
+    units, fits = scale(bars.close)
+    # The running total may wrap around; differences of it are right all the same, as the windows themselves fit.
+    total = np.concatenate((np.zeros(1, np.int64), np.cumsum(units)))
+    ends = np.arange(SLOW, count + 1)
+    fast, slow = total[ends] - total[ends - FAST], total[ends] - total[ends - SLOW]
+    wishes[SLOW - 1 :] = np.where(fast * SLOW > slow * FAST, LONG, FLAT)
+    misfits = np.concatenate((np.zeros(1, np.int64), np.cumsum(~fits)))
+    for end in ends[misfits[ends] > misfits[ends - SLOW]].tolist():
+        wishes[end - 1] = LONG if _above(bars.close[end - SLOW : end]) else FLAT
+    return wishes
+
+
+@exact
+def _above(window: Floats) -> bool:
+    if not np.isfinite(window).all():
+        return False
+    prices: list[Decimal] = decimals(window)
+    return sum(prices[-FAST:], ZERO) * SLOW > sum(prices, ZERO) * FAST
+
+
+def reason(bars: Bars, closed: int, wish: int) -> str:
+    """Both averages."""
+    window = closes(bars, closed, SLOW)
+    fast, slow = fsum(window[-FAST:]) / FAST, fsum(window) / SLOW
+    relation = "above" if wish == LONG else "not above"
+    return f"SMA({FAST}) {render.price(fast)} {relation} SMA({SLOW}) {render.price(slow)}"
+
+
+POLICY = define_policy(
+    "sma_cross",
+    "long while SMA(20) is above SMA(50), flat otherwise",
+    lambda seed: SignalPolicy("sma_cross", signal, reason),
+)

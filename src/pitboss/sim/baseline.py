@@ -1,0 +1,64 @@
+"""What doing nothing clever would have given: cash, and buying everything at the first tick and holding it.
+
+Buy and hold has the same costs and funding as the run and no guard. Its orders carry each asset's highest leverage, so
+that a first open above the last close cannot fail a margin check that is not part of the comparison; the money at stake
+is still one times equity.
+"""
+
+from dataclasses import replace
+from decimal import Decimal
+
+from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.money import ONE, ZERO, decimal, exact, round_down
+from pitboss.core.receipt import Receipt
+from pitboss.sim.metrics import Outcome
+from pitboss.venues.perp.state import Terms, World, open_world
+from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.world import OrderRequest, advance, set_marks, submit
+
+
+def cash(initial_usd: Decimal, tape: Tape, from_at: Instant, to_at: Instant) -> Outcome:
+    """The account that is never touched."""
+    closes = (tape.open_at + tape.interval_ms).tolist()
+    return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, [initial_usd] * len(closes), exposed_bars=0)
+
+
+@exact
+def buy_and_hold(
+    initial_usd: Decimal,
+    tape: Tape,
+    terms: Terms,
+    marks: dict[str, tuple[Decimal, Instant]],
+    from_at: Instant,
+    to_at: Instant,
+) -> Outcome:
+    """All symbols in equal parts at the first tick, held to the end."""
+    free = replace(terms, daily_loss_halt_pct=None, drawdown_halt_pct=None)
+    world = set_marks(open_world(initial_usd, from_at // DAY_MS), marks)
+    receipts: list[Receipt] = []
+    share = initial_usd / (ONE + terms.taker) / len(tape.symbols)
+    for symbol in tape.symbols:
+        world = _buy(world, free, tape, symbol, share, from_at, receipts)
+    stretch = advance(world, free, tape, 0, len(tape))
+    receipts.extend(stretch.receipts)
+    closes = (tape.open_at + tape.interval_ms).tolist()
+    return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, stretch.equity, receipts)
+
+
+def _buy(
+    world: World, terms: Terms, tape: Tape, symbol: str, share: Decimal, at: Instant, receipts: list[Receipt]
+) -> World:
+    asset = terms.assets[symbol]
+    price = world.marks.get(symbol)
+    if price is None:  # no bar before the first tick: its first open is the nearest thing to a mark
+        opens = [value for value in tape.open[symbol].tolist() if value == value]
+        if not opens:
+            return world
+        price = decimal(opens[0])
+    size = round_down(share / price, asset.lot)
+    if size <= ZERO:
+        return world
+    request = OrderRequest("market", symbol, 1, size, leverage=asset.max_leverage)
+    world, _, receipt = submit(world, terms, request, at)
+    receipts.append(receipt)
+    return world

@@ -1,0 +1,282 @@
+"""Replay: bring the world to each tick, call the one `tick()`, keep the records.
+
+A model is asked at every tick. A planned decider (a policy, a file of decisions) says when it acts next, so that the
+ticks in between become one span record and cost next to nothing; spans end at the next acting tick and at every UTC
+midnight, so the digest does not depend on how the work was batched. Records are committed together with the state they
+lead to, in one transaction: a crash loses at most what was not committed, and a resumed run ends in the same digest.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+
+from pitboss.agent.decider import Planned
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.errors import RunCancelled, TransientError
+from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.market import Ints
+from pitboss.core.money import ZERO, decimal
+from pitboss.core.ports import Journal
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import Record, seal
+from pitboss.core.state import LastDecision, State
+from pitboss.tick import Happened, Ports, equity_points, ruined, tick
+from pitboss.venues.perp.portfolio import summary
+from pitboss.venues.perp.state import World, open_world
+from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.world import Stretch, advance, close_all, set_marks
+
+COMMIT_RECORDS = 50
+"""Ticks that paid for nothing share a transaction: a commit costs as much as several ticks."""
+
+MAX_MODEL_ERRORS = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Script:
+    """A range to replay: its ticks, its bars, its market, and the ports to tick with."""
+
+    ports: Ports
+    market: Market
+    base_interval: str
+    tape: Tape
+    tick_at: Ints
+    to_at: Instant
+    initial_usd: Decimal
+    close_at_end: bool = False
+    planned: bool = False
+    commit_records: int = COMMIT_RECORDS
+
+
+def nothing_asked() -> bool:
+    """Nobody asks for a stop."""
+    return False
+
+
+def no_progress(done: float) -> None:
+    """Nobody watches."""
+    del done
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who looks on: told how far we are, asked whether to stop."""
+
+    progress: Callable[[float], None] = no_progress
+    stop: Callable[[], bool] = nothing_asked
+
+
+def ticks_between(from_at: Instant, to_at: Instant, period_ms: int) -> Ints:
+    """The multiples of a period in `[from_at, to_at)`, aligned to the epoch."""
+    first = -(-from_at // period_ms) * period_ms
+    return np.arange(first, to_at, period_ms, dtype=np.int64)
+
+
+def first_state(script: Script) -> State:
+    """A fresh account at the first tick, marked at the last closes known then."""
+    at = int(script.tick_at[0])
+    world = open_world(script.initial_usd, at // DAY_MS)
+    view = script.market.view(at)
+    marks: dict[str, tuple[Decimal, Instant]] = {}
+    for symbol in script.tape.symbols:
+        bars = view.bars(symbol, script.base_interval, 1)
+        if len(bars):
+            marks[symbol] = decimal(float(bars.close[-1])), int(bars.open_at[-1]) + bars.interval_ms
+    return State(set_marks(world, marks))
+
+
+def read_state(plain: object) -> State:
+    """A stored state, with its world as the venue's own type."""
+    state = codec.parse(State, plain)
+    return replace(state, world=codec.parse(World, state.world))
+
+
+async def replay(script: Script, journal: Journal, state: State, watch: Watch) -> State:
+    """Run (or go on with) a range to its end. Raises `RunCancelled` when asked to stop, with everything kept."""
+    pen = _Pen(script, journal, state, watch)
+    try:
+        if script.planned:
+            await _leap_through(script, pen)
+        else:
+            await _ask_at_every_tick(script, pen)
+        pen.close()
+    except BaseException:
+        await pen.commit()  # whatever stopped us, what is done stays done
+        raise
+    await pen.commit()
+    return pen.state
+
+
+class _Pen:
+    """Where the replay stands: the state, the next bar, and the records that are not committed yet.
+
+    `state` runs ahead between two records; `settled` is the state right after the last one, and what is committed.
+    """
+
+    def __init__(self, script: Script, journal: Journal, state: State, watch: Watch) -> None:
+        self.script = script
+        self.journal = journal
+        self.watch = watch
+        self.state = state
+        self.settled = state
+        self.records: list[Record] = []
+        ticks = script.tick_at
+        self.index = 0 if state.tick_at is None else int(np.searchsorted(ticks, state.tick_at, side="right"))
+        self.bar_of = np.searchsorted(script.tape.open_at, ticks, side="left")
+        self.bar = 0 if state.tick_at is None else int(self.bar_of[self.index - 1])
+        self.closes_at = script.tape.open_at + script.tape.interval_ms
+
+    def advance(self, stop: int, pause_before_change: bool = False) -> Stretch:
+        """What the world does until bar `stop`; nothing is kept until `keep`."""
+        return advance(self.state.world, self.script.ports.terms, self.script.tape, self.bar, stop, pause_before_change)
+
+    def keep(self, stretch: Stretch) -> Happened:
+        """Take a stretch as history."""
+        start, self.bar = self.bar, stretch.index
+        self.state = replace(self.state, world=stretch.world)
+        times = self.closes_at[start : stretch.index].tolist()
+        return Happened(stretch.receipts, equity_points(times, stretch.equity))
+
+    def check(self) -> None:
+        """Stop between two ticks if somebody asked for it."""
+        if self.watch.stop():
+            raise RunCancelled
+
+    async def add(self, record: Record, state: State, at_once: bool = False) -> None:
+        """Keep a record and the state that follows it."""
+        self.records.append(record)
+        self.state = self.settled = state
+        self.watch.progress(self.done())
+        if at_once or len(self.records) >= self.script.commit_records:
+            await self.commit()
+
+    async def commit(self) -> None:
+        """One transaction with all that has been gathered."""
+        if self.records:
+            records, self.records = self.records, []
+            await self.journal.commit(records, self.settled, self.done())
+
+    def done(self) -> float:
+        """Share of the ticks that are behind us."""
+        return self.index / max(1, len(self.script.tick_at))
+
+    def close(self) -> None:
+        """The closing record: the bars after the last tick, and the open positions marked or closed."""
+        if self.state.tick_at is not None and self.state.tick_at >= self.script.to_at:
+            return  # a finished run that was resumed
+        script = self.script
+        happened = self.keep(self.advance(len(script.tape)))
+        receipts, points = happened.receipts, happened.equity
+        if script.close_at_end and len(script.tape):
+            at = int(script.tape.open_at[-1])
+            stretch = close_all(self.state.world, script.ports.terms, at)
+            self.state = replace(self.state, world=stretch.world)
+            receipts += stretch.receipts
+            points = [*points[:-1], *equity_points([at + script.tape.interval_ms], [stretch.world.last_equity])]
+        covered = {"receipts": receipts, "equity": points, "after": summary(self.state.world), "flags": []}
+        record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, {"cost_usd": ZERO})
+        self.records.append(record)
+        self.state = self.settled = replace(
+            self.state, seq=self.state.seq + 1, prev_digest=record.digest, tick_at=script.to_at, seen={}
+        )
+
+
+async def _ask_at_every_tick(script: Script, pen: _Pen) -> None:
+    """The plain way: every tick is asked and recorded."""
+    while pen.index < len(script.tick_at):
+        pen.check()
+        await _one_tick(script, pen, pen.keep(pen.advance(int(pen.bar_of[pen.index]))))
+
+
+async def _one_tick(script: Script, pen: _Pen, happened: Happened) -> None:
+    at = int(script.tick_at[pen.index])
+    state, record, decision = await tick(pen.state, at, happened, script.ports)
+    pen.index += 1
+    await pen.add(record, state, at_once=decision.cost_usd != ZERO)
+    if state.model_errors >= MAX_MODEL_ERRORS:
+        raise TransientError(f"the model failed {state.model_errors} times in a row; last: {decision.text}")
+
+
+async def _leap_through(script: Script, pen: _Pen) -> None:
+    """The quick way for deciders that foresee their holds: from one acting tick to the next."""
+    decider, ports = script.ports.decider, script.ports
+    assert isinstance(decider, Planned)
+    symbols = tuple(sorted(ports.skill.context.symbols))
+    plan = decider.plan(script.market, script.tick_at, symbols, ports.skill.context.bars_interval)
+    count, span = len(script.tick_at), _Span()
+    while pen.index < count:
+        pen.check()
+        here = pen.index
+        stretch = pen.advance(int(pen.bar_of[here]))
+        over = ruined(stretch.world)
+        acts = count if over else plan.next_tick(here, stretch.world)
+        if span.ticks and (acts <= here or int(script.tick_at[here]) // DAY_MS != span.day):
+            await span.flush(pen)
+        happened = pen.keep(stretch)
+        if acts <= here:
+            await _one_tick(script, pen, happened)
+            continue
+        span.add(script, here, here, happened, over)
+        pen.index = here + 1
+        last = min(acts, int(np.searchsorted(script.tick_at, (span.day + 1) * DAY_MS))) - 1
+        if last > here:
+            leap = pen.advance(int(pen.bar_of[last]), pause_before_change=True)
+            if leap.index < pen.bar_of[last]:  # the book is about to change: stop at the tick before that bar
+                last = int(np.searchsorted(pen.bar_of, leap.index, side="right")) - 1
+                if leap.index > pen.bar_of[last]:
+                    leap = pen.advance(int(pen.bar_of[last]))
+            if last > here:
+                span.add(script, here + 1, last, pen.keep(leap), over)
+                pen.index = last + 1
+    await span.flush(pen)
+
+
+class _Span:
+    """Consecutive no-op ticks of one UTC day, gathered into one record."""
+
+    def __init__(self) -> None:
+        self.ticks = 0
+        self.day = 0
+        self.first_at = self.last_at = 0
+        self.ruined = 0
+        self.receipts: list[Receipt] = []
+        self.equity: list[tuple[Instant, str]] = []
+
+    def add(self, script: Script, first: int, last: int, happened: Happened, over: bool) -> None:
+        """Put the ticks `first` to `last` and what happened up to them into the span."""
+        if not self.ticks:
+            self.first_at = int(script.tick_at[first])
+            self.day = self.first_at // DAY_MS
+        self.last_at = int(script.tick_at[last])
+        self.ticks += last - first + 1
+        self.ruined += (last - first + 1) if over else 0
+        self.receipts.extend(happened.receipts)
+        self.equity.extend(happened.equity)
+
+    async def flush(self, pen: _Pen) -> None:
+        """Seal the span, if there is one. The world stands at its last tick."""
+        if not self.ticks:
+            return
+        covered = {
+            "until_at": self.last_at,
+            "ticks": self.ticks,
+            "receipts": self.receipts,
+            "equity": self.equity,
+            "flags": {"ruined": self.ruined} if self.ruined else {},
+        }
+        state = pen.state
+        record = seal(state.seq, "span", self.first_at, state.prev_digest, covered, {"cost_usd": ZERO})
+        flag = "ruined" if self.ruined else ""
+        kept = replace(
+            state,
+            seq=state.seq + 1,
+            prev_digest=record.digest,
+            tick_at=self.last_at,
+            seen={},
+            last=LastDecision(self.last_at, "noop", flag),
+        )
+        self.__init__()
+        await pen.add(record, kept)

@@ -1,0 +1,119 @@
+"""Listing, crashes and damaged files."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from lake_files import HOUR, MIN5, START, bar_rows, write
+
+from pitboss.core.errors import UserError
+from pitboss.data.importing import import_paths
+from pitboss.data.lake import Holding, Lake
+from pitboss.data.quality import check
+from pitboss.data.series import series
+
+
+def test_the_list_is_sorted_and_counts_holes(tmp_path: Path, lake: Lake) -> None:
+    rows = bar_rows(30)
+    del rows[10:12], rows[20]
+    import_paths(lake, [write(tmp_path / "5m" / "ETH.csv", rows), write(tmp_path / "5m" / "BTC.csv", bar_rows())])
+    import_paths(lake, [write(tmp_path / "1h" / "BTC.csv", bar_rows(3, step=HOUR))])
+    rates = [
+        {"date": START + HOUR * hour, "rate": 0.0} for hour in (*range(0, 200, 8), *range(200, 230), *range(231, 260))
+    ]
+    import_paths(lake, [write(tmp_path / "funding" / "BTC.csv", rates)])
+    assert lake.list() == [
+        Holding("hyperliquid", "bars", "BTC", "5m", 24, START, START + 23 * MIN5, 0),
+        Holding("hyperliquid", "bars", "BTC", "1h", 3, START, START + 2 * HOUR, 0),
+        Holding("hyperliquid", "bars", "ETH", "5m", 27, START, START + 29 * MIN5, 2),
+        Holding("hyperliquid", "funding", "BTC", None, 84, START, START + 259 * HOUR, 1),
+    ]
+
+
+def test_an_empty_lake_lists_nothing_and_writes_nothing(lake: Lake) -> None:
+    assert lake.list() == []
+    assert check(lake) == []
+    assert not lake.root.exists()
+
+
+def test_a_put_that_fails_leaves_no_file(lake: Lake) -> None:
+    frame = pl.DataFrame({"at": [START], "value": [1.0]}).with_columns(
+        pl.from_epoch("at", "ms").dt.replace_time_zone("UTC")
+    )
+    with pytest.raises(RuntimeError), lake.writing() as batch:
+        batch.put(series("mark"), lake.root / "mark", frame)
+        raise RuntimeError("the power went out")
+    assert [path.name for path in lake.root.rglob("*")] == [".lock"]
+
+
+def test_what_a_killed_import_left_is_reported_and_removed_by_the_next(tmp_path: Path, lake: Lake) -> None:
+    left = lake.root / ".staging-dead"
+    left.mkdir(parents=True)
+    (left / "0-year=2025.parquet").write_bytes(b"half")
+    assert [(finding.problem, finding.usable) for finding in check(lake)] == [("leftover", True)]
+    import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())])
+    assert not left.exists()
+    assert check(lake) == []
+
+
+def test_a_lake_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(UserError, match="cannot write to"):
+        import_paths(Lake(tmp_path / "file"), [write(tmp_path / "5m" / "BTC.csv", bar_rows())])
+
+
+@pytest.mark.parametrize("damage", [b"", b"PAR1 nothing PAR1", None])
+def test_a_damaged_file_is_a_finding_and_a_clear_line_not_a_traceback(tmp_path: Path, lake: Lake, damage) -> None:
+    import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())])
+    (file,) = lake.root.rglob("part.parquet")
+    file.write_bytes(file.read_bytes()[:-40] if damage is None else damage)
+    (finding,) = check(lake)
+    assert (finding.problem, finding.usable, finding.symbol) == ("unreadable", False, "BTC")
+    for reading in (lambda: lake.bars("hyperliquid", "BTC", "5m"), lake.list):
+        with pytest.raises(UserError, match="is damaged and cannot be read"):
+            reading()
+
+
+@pytest.mark.parametrize(
+    ("row", "values", "problem", "usable"),
+    [
+        (3, {"close": None}, "bad_rows", False),
+        (3, {"close": float("nan")}, "bad_rows", False),
+        (3, {"high": 1.0, "close": 1.0, "open": 1.0}, "bad_rows", False),
+        (3, {"low": -1.0}, "bad_rows", False),
+        (3, {"date": START + 3 * MIN5 + 1}, "bad_rows", False),
+        (3, {"date": START + 2 * MIN5}, "duplicates", False),
+        (3, {"date": START + MIN5}, "unordered", False),
+        (3, {"open": 1e6}, "outside", True),
+    ],
+)
+def test_an_edited_file_is_found_out(tmp_path: Path, lake: Lake, row: int, values: dict, problem: str, usable) -> None:
+    import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())])
+    (file,) = lake.root.rglob("part.parquet")
+    rows = bar_rows()
+    rows[row] |= values
+    frame = pl.DataFrame(rows).rename({"date": "open_at"})
+    frame.with_columns(pl.from_epoch("open_at", "ms").dt.replace_time_zone("UTC")).write_parquet(file)
+    findings = [finding for finding in check(lake) if finding.problem != "gaps"]
+    assert [(finding.problem, finding.usable, finding.count) for finding in findings] == [(problem, usable, 1)]
+    if problem in ("duplicates", "unordered"):
+        with pytest.raises(UserError, match="out of order"):
+            lake.bars("hyperliquid", "BTC", "5m")
+
+
+def test_holes_and_series_that_end_early_are_mentioned_but_usable(tmp_path: Path, lake: Lake) -> None:
+    rows = bar_rows(30)
+    del rows[10:15]
+    import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])
+    import_paths(lake, [write(tmp_path / "5m" / "ETH.csv", bar_rows(5, start=START + 10 * 24 * HOUR))])
+    gaps, stale = check(lake)
+    assert (gaps.problem, gaps.count, gaps.usable) == ("gaps", 1, True)
+    assert "5 bars missing" in gaps.detail
+    assert (stale.problem, stale.symbol, stale.usable) == ("stale", "BTC", True)
+
+
+def test_a_stray_parquet_file_is_mentioned(lake: Lake) -> None:
+    stray = lake.root / "bars" / "mine.parquet"
+    stray.parent.mkdir(parents=True)
+    stray.write_bytes(b"x")
+    assert [(finding.problem, finding.file) for finding in check(lake)] == [("unknown", "bars/mine.parquet")]

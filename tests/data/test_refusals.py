@@ -1,0 +1,202 @@
+"""Bad files: each gets one line naming file, row and time, and leaves nothing behind."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from lake_files import HOUR, MIN5, START, bar_rows, write
+
+from pitboss.core.errors import UserError
+from pitboss.data.importing import import_paths
+from pitboss.data.lake import Lake
+
+Rows = list[dict[str, Any]]
+
+
+def setting(row: int, **values: Any) -> Callable[[Rows], Rows]:
+    return lambda rows: [each | values if index == row else each for index, each in enumerate(rows)]
+
+
+def swapped(rows: Rows) -> Rows:
+    return [rows[0], rows[2], rows[1], *rows[3:]]
+
+
+def doubled(rows: Rows) -> Rows:
+    return [*rows[:3], rows[2], *rows[3:]]
+
+
+def repeated_later(rows: Rows) -> Rows:
+    return [*rows, rows[1]]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (setting(3, high=1.0), r"row 4 \(2025-01-01T00:15:00Z\): high 1.0 is below low"),
+        (setting(3, low=0.0), r"row 4 \(2025-01-01T00:15:00Z\): low is 0.0, not a price"),
+        (setting(3, open=-5.0), r"row 4 \(2025-01-01T00:15:00Z\): open is -5.0, not a price"),
+        (setting(3, close=math.nan), r"row 4 \(2025-01-01T00:15:00Z\): close is nan, not a finite number"),
+        (setting(3, high=math.inf), r"row 4 \(2025-01-01T00:15:00Z\): high is inf, not a finite number"),
+        (setting(3, volume=-1.0), r"row 4 \(2025-01-01T00:15:00Z\): volume is -1.0"),
+        (setting(3, volume=None), r"row 4 \(2025-01-01T00:15:00Z\): volume is missing"),
+        (setting(3, date=None), r"row 4: the time is missing"),
+        (setting(3, date=START + 3 * MIN5 + 1000), r"row 4 .*: the time is not a multiple of 5m"),
+        (swapped, r"row 3 \(2025-01-01T00:05:00Z\): earlier than the row before \(unordered\)"),
+        (doubled, r"row 4 \(2025-01-01T00:10:00Z\): the same time as the row before \(duplicated\)"),
+        (repeated_later, r"row 25 \(2025-01-01T00:05:00Z\): this time was there before \(duplicated\)"),
+    ],
+)
+def test_a_bad_bar_is_refused_by_row_and_time(tmp_path: Path, lake: Lake, spoil, says: str) -> None:
+    path = write(tmp_path / "5m" / "BTC.parquet", spoil(bar_rows()))
+    with pytest.raises(UserError, match=r"BTC\.parquet: " + says):
+        import_paths(lake, [path])
+    assert list(lake.root.rglob("*.parquet")) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("abc", "close is 'abc', not a finite number"),
+        ("NaN", "close is 'NaN', not a finite number"),
+        ("", "close is missing"),
+    ],
+)
+def test_text_that_is_no_number_is_shown_as_it_stands(tmp_path: Path, lake: Lake, value: str, says: str) -> None:
+    path = tmp_path / "5m" / "BTC.csv"
+    path.parent.mkdir()
+    path.write_text(f"date,open,high,low,close,volume\n2025-01-01T00:00:00Z,1,2,1,{value},0\n")
+    with pytest.raises(UserError, match=says):
+        import_paths(lake, [path])
+
+
+def test_the_first_bad_row_is_named_whatever_is_wrong_with_later_ones(tmp_path: Path, lake: Lake) -> None:
+    rows = setting(2, volume=None)(setting(6, high=0.1)(bar_rows()))
+    with pytest.raises(UserError, match="row 3 "):
+        import_paths(lake, [write(tmp_path / "5m" / "BTC.parquet", rows)])
+
+
+def test_a_time_that_cannot_be_read_is_shown(tmp_path: Path, lake: Lake) -> None:
+    rows = [row | {"date": "01/02/2025"} for row in bar_rows(1)]
+    with pytest.raises(UserError, match="row 1: '01/02/2025' is not a time"):
+        import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])
+
+
+@pytest.mark.parametrize("column", ["date", "open", "high", "low", "close", "volume"])
+def test_a_missing_column_is_named_with_what_the_file_has(tmp_path: Path, lake: Lake, column: str) -> None:
+    rows = [{name: value for name, value in row.items() if name != column} for row in bar_rows()]
+    with pytest.raises(UserError, match="no column for " + ("time" if column == "date" else column)) as refused:
+        import_paths(lake, [write(tmp_path / "5m" / "BTC.parquet", rows)])
+    assert "the file has" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "says"),
+    [
+        ("funding", [{"date": START, "rate": math.nan}], "funding is nan"),
+        ("funding", [{"date": START, "rate": 1e-5}, {"date": START, "rate": 1e-5}], "duplicated"),
+        ("funding", [{"date": START + HOUR, "rate": 1e-5}, {"date": START, "rate": 1e-5}], "unordered"),
+        ("funding", [{"date": START, "premium": 1e-5}], "no column for funding"),
+        ("mark", [{"date": START, "value": 0.0}], "0.0 is not a price"),
+        ("oracle", [{"date": START, "value": -2.0}], "-2.0 is not a price"),
+        ("open_interest", [{"date": START, "value": -2.0}], "-2.0 is not an open interest"),
+        ("news", [{"published": START, "text": " "}], "there is no text"),
+        ("news", [{"published": START, "sentiment": 0.5}], "no column for the headline"),
+        ("news", [{"published": START, "text": "x", "sentiment": math.inf}], "sentiment is inf"),
+        ("news", [{"published": START, "text": "x", "sentiment": s} for s in (0.1, 0.2)], "say different things"),
+        ("events", [{"release_utc": START, "note": "x"}], "no column for the event's title"),
+        ("events", [{"release_utc": START, "title": "x", "known_at": "soon"}], "known_at 'soon' is not a time"),
+        ("events", [{"release_utc": START, "title": "x", "importance": "huge"}], "importance 'huge'"),
+    ],
+)
+def test_bad_rows_of_other_kinds_are_refused(tmp_path: Path, lake: Lake, kind: str, rows: Rows, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        import_paths(lake, [write(tmp_path / kind / "BTC.parquet", rows)])
+    assert lake.list() == []
+
+
+def test_an_empty_file_is_refused(tmp_path: Path, lake: Lake) -> None:
+    for name in ("BTC.csv", "BTC.jsonl", "BTC.parquet"):
+        path = tmp_path / "5m" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"")
+        with pytest.raises(UserError, match=f"{name}.*(empty|cannot be read)"):
+            import_paths(lake, [path])
+    path.with_name("B.csv").write_text("date,open,high,low,close,volume\n")
+    with pytest.raises(UserError, match="empty"):
+        import_paths(lake, [path.with_name("B.csv")])
+    pl.DataFrame(schema={"date": pl.Int64, "open": pl.Float64}).write_parquet(path)
+    with pytest.raises(UserError, match="empty"):
+        import_paths(lake, [path])
+
+
+def test_an_unknown_extension_is_refused(tmp_path: Path, lake: Lake) -> None:
+    path = tmp_path / "5m" / "BTC.xlsx"
+    path.parent.mkdir()
+    path.write_bytes(b"x")
+    with pytest.raises(UserError, match="unknown kind of file") as refused:
+        import_paths(lake, [path])
+    assert "parquet" in refused.value.hint
+    with pytest.raises(UserError, match="no file in this folder"):
+        import_paths(lake, [tmp_path])
+
+
+@pytest.mark.parametrize("name", ["BTC.parquet", "BTC.feather", "BTC.csv.gz", "BTC.json"])
+def test_garbage_under_a_good_name_is_one_clear_line(tmp_path: Path, lake: Lake, name: str) -> None:
+    path = tmp_path / "5m" / name
+    path.parent.mkdir()
+    path.write_bytes(b"\x00\x01garbage" * 50)
+    with pytest.raises(UserError, match="cannot be read"):
+        import_paths(lake, [path])
+
+
+def test_bad_json_is_named_by_line(tmp_path: Path, lake: Lake) -> None:
+    path = write(tmp_path / "5m" / "BTC.jsonl", bar_rows(3))
+    path.write_text(path.read_text() + '{"date": NaN}\n')
+    with pytest.raises(UserError, match="line 4 is not valid JSON"):
+        import_paths(lake, [path])
+    path.write_text("[1, 2]\n")
+    with pytest.raises(UserError, match="row 1 is not an object"):
+        import_paths(lake, [path])
+
+
+def test_a_missing_path_is_refused(tmp_path: Path, lake: Lake) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        import_paths(lake, [tmp_path / "nowhere"])
+
+
+def test_what_neither_path_nor_columns_tell_is_asked_for(tmp_path: Path, lake: Lake) -> None:
+    path = write(tmp_path / "x" / "some prices.csv", bar_rows())
+    with pytest.raises(UserError) as refused:
+        import_paths(lake, [path])
+    assert "--symbol" in refused.value.hint
+    with pytest.raises(UserError) as refused:
+        import_paths(lake, [path], symbol="BTC")
+    assert refused.value.hint == "add --interval, for example --interval 5m; the rows look 5m apart"
+    path = write(tmp_path / "x" / "things.csv", [{"a": 1, "b": 2}])
+    with pytest.raises(UserError, match="cannot tell what this file holds") as refused:
+        import_paths(lake, [path])
+    assert "--kind" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "says", "hint"),
+    [
+        ({"kind": "bar"}, "unknown kind of data 'bar'", "did you mean bars?"),
+        ({"kind": "l2"}, "not read by this version", "kinds: "),
+        ({"interval": "7m"}, "unknown interval '7m'", "one of 1m"),
+        ({"venue": "../x"}, "is not a venue name", "letters"),
+    ],
+)
+def test_a_wrong_argument_is_refused_with_a_hint(tmp_path: Path, lake: Lake, given: dict, says: str, hint: str) -> None:
+    with pytest.raises(UserError, match=says) as refused:
+        import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())], **given)
+    assert refused.value.hint.startswith(hint)
+
+
+def test_rows_that_name_another_interval_are_refused(tmp_path: Path, lake: Lake) -> None:
+    rows = [row | {"interval": "1h"} for row in bar_rows(3, step=HOUR)]
+    with pytest.raises(UserError, match="the rows say interval 1h, not 5m"):
+        import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])

@@ -1,0 +1,228 @@
+"""Opening a database: the journal mode by version, the lock, and one clear line for everything that is wrong."""
+
+import os
+import sqlite3
+
+import pytest
+
+from pitboss.core.errors import UserError
+from pitboss.store import sqlite
+from pitboss.store.database import journal_note, open_database
+
+OLD, LAST_BAD, FIXED, NEWER = (3, 40, 1), (3, 51, 2), (3, 51, 3), (4, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "processes", "mode"),
+    [
+        (OLD, "several", "truncate"),
+        (OLD, "one", "wal"),
+        (LAST_BAD, "several", "truncate"),
+        (LAST_BAD, "one", "wal"),
+        (FIXED, "several", "wal"),
+        (FIXED, "one", "wal"),
+        (NEWER, "several", "wal"),
+    ],
+)
+def test_the_journal_mode_follows_the_version_and_the_number_of_processes(path, version, processes, mode):
+    with open_database(path, processes, version) as database, database.read() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == mode
+        assert database.journal_mode == mode
+
+
+def test_every_connection_is_durable_patient_and_strict(bench):
+    with bench.database.read() as first, bench.database.read() as second:
+        for connection in (first, second):
+            assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
+            assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+def test_a_write_takes_the_write_lock_when_it_begins(bench, path):
+    other = sqlite3.connect(path, isolation_level=None, timeout=0)
+    with bench.database.write(), pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("BEGIN IMMEDIATE")
+    other.execute("BEGIN IMMEDIATE")
+    other.close()
+
+
+def test_a_database_held_by_one_process_is_refused_to_the_next_with_what_to_do(path):
+    with open_database(path, "one", OLD):
+        with pytest.raises(UserError, match="in use by another pitboss process") as alone:
+            open_database(path, "one", OLD)
+        with pytest.raises(UserError, match="uses it alone") as shared:
+            open_database(path, "several", OLD)
+    assert "wait until it ends" in alone.value.hint
+    assert "wait until it ends" in shared.value.hint
+
+    open_database(path, "several", OLD).close()
+
+
+def test_several_processes_share_a_database_and_none_may_then_have_it_alone(path):
+    first, second = open_database(path, "several", OLD), open_database(path, "several", OLD)
+    with first, second, pytest.raises(UserError, match="in use"):
+        open_database(path, "one", OLD)
+
+    open_database(path, "one", OLD).close()
+
+
+def test_a_fixed_sqlite_needs_no_lock(path):
+    with open_database(path, "one", FIXED), open_database(path, "several", FIXED):
+        assert not path.with_name("pitboss.db.lock").exists()
+
+
+def test_a_database_left_in_wal_mode_is_opened_with_a_rollback_journal_and_keeps_its_rows(path):
+    with open_database(path, "one", OLD) as database:
+        assert journal_note(database) is not None
+    with open_database(path, "several", OLD) as database:
+        assert database.journal_mode == "truncate"
+        assert journal_note(database) is None
+
+
+def test_the_note_about_the_journal_is_told_once_per_database(path, tmp_path):
+    with open_database(path, "several", OLD) as database:
+        note = journal_note(database)
+        assert note is not None
+        assert "SQLite 3.40.1" in note
+        assert "3.51.3" in note
+        assert journal_note(database) is None
+    with open_database(path, "several", OLD) as database:
+        assert journal_note(database) is None
+    with open_database(tmp_path / "other.db", "several", OLD) as other:
+        assert journal_note(other) is not None
+
+
+def test_a_fixed_sqlite_has_nothing_to_note(path):
+    with open_database(path, "several", FIXED) as database:
+        assert journal_note(database) is None
+
+
+def test_a_file_that_is_no_database_is_named_and_left_alone(path):
+    path.write_bytes(b"time,open,high,low,close\n" * 200)
+
+    with pytest.raises(UserError, match=r"pitboss\.db is not a database"):
+        open_database(path)
+
+    assert path.read_bytes() == b"time,open,high,low,close\n" * 200
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(path):
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE trades (id INTEGER)")
+    other.close()
+
+    with pytest.raises(UserError, match="belongs to another program"):
+        open_database(path)
+
+    with sqlite3.connect(path) as other:
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("trades",)]
+    other.close()
+
+
+def test_a_newer_schema_is_refused_with_the_way_out(path):
+    with open_database(path) as database, database.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0999'")
+
+    with pytest.raises(UserError, match=r"newer pitboss \(schema 0999") as refused:
+        open_database(path)
+
+    assert "upgrade pitboss" in refused.value.hint
+
+
+def test_a_missing_folder_is_a_mistake_and_is_not_made(tmp_path):
+    with pytest.raises(UserError, match="there is no folder"):
+        open_database(tmp_path / "nowhere" / "pitboss.db")
+
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_folder_in_place_of_the_file_is_a_mistake(tmp_path):
+    with pytest.raises(UserError, match="is a folder"):
+        open_database(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_a_mistake(tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(UserError, match="cannot"):
+            open_database(tmp_path / "pitboss.db")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_an_os_error_becomes_one_line_that_names_the_file(path):
+    told = sqlite.unwritable(path, PermissionError(13, "Permission denied"))
+
+    assert told.message == f"cannot use the database {path}: Permission denied"
+    assert "--home" in told.hint
+
+
+def test_a_write_to_a_read_only_database_is_a_mistake_in_one_line(bench):
+    with bench.database.read() as connection:
+        connection.exec_driver_sql("PRAGMA query_only=ON")
+
+    with pytest.raises(UserError, match="cannot be written"):
+        bench.queued()
+
+
+def test_a_full_disk_is_told_in_one_line_and_nothing_half_written_stays(bench):
+    run_id, _ = bench.complete()
+    with bench.database.read() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+
+    with pytest.raises(UserError, match="disk is full") as full:
+        bench.skills.save("big", "6" * 64, os.urandom(200_000))
+
+    assert "everything committed so far is kept" in full.value.hint
+    assert [skill.name for skill in bench.skills.list()] == ["trend"]
+    assert bench.runs.get(run_id).status == "complete"
+
+
+def test_a_busy_database_is_told_in_one_line(bench, path):
+    with bench.database.read() as connection:
+        connection.exec_driver_sql("PRAGMA busy_timeout=0")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+
+    with pytest.raises(UserError, match="is busy"):
+        bench.queued()
+
+    other.close()
+
+
+def test_an_error_in_a_transaction_leaves_nothing_of_it(bench):
+    with pytest.raises(ZeroDivisionError), bench.database.write() as connection:
+        connection.exec_driver_sql("INSERT INTO facts VALUES ('a', 'b', 'c')")
+        raise ZeroDivisionError
+
+    with bench.database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM facts").scalar() == 0
+
+
+def test_a_programming_mistake_is_not_dressed_up_as_the_users(bench):
+    with pytest.raises(Exception, match="UNIQUE") as failed, bench.database.write() as connection:
+        for _ in range(2):
+            connection.exec_driver_sql("INSERT INTO facts VALUES ('a', 'b', 'c')")
+
+    assert not isinstance(failed.value, UserError)
+
+
+def test_an_address_with_an_unknown_scheme_is_a_mistake_that_does_not_repeat_the_password():
+    with pytest.raises(UserError) as refused:
+        open_database("oracle9://me:hunter2@host/db")
+
+    assert "hunter2" not in refused.value.message
+    assert "postgresql+psycopg" in refused.value.hint
+
+
+def test_a_sqlite_address_opens_the_file(path):
+    with open_database(f"sqlite:///{path}"):
+        assert path.is_file()
+
+
+def test_closing_twice_is_harmless(path):
+    database = open_database(path)
+    database.close()
+    database.close()

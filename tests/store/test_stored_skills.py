@@ -1,0 +1,51 @@
+"""Skills and their versions."""
+
+import pytest
+
+from pitboss.core.errors import UserError
+
+
+def test_a_new_content_makes_a_new_version_and_the_old_one_stays(bench):
+    first = bench.skills.save("trend", "1" * 64, b"one")
+    second = bench.skills.save("trend", "2" * 64, b"two")
+
+    assert (first.version, second.version) == (1, 2)
+    assert bench.skills.get("trend").body == b"two"
+    assert bench.skills.get("trend", 1).body == b"one"
+    assert bench.skills.get_by_id(first.id, 1) == first
+
+
+def test_the_same_content_again_makes_no_version(bench):
+    first = bench.skills.save("trend", "1" * 64, b"one")
+    bench.skills.save("trend", "2" * 64, b"two")
+    bench.at += 1000
+
+    assert bench.skills.save("trend", "1" * 64, b"one") == first
+    assert [line.latest_version for line in bench.skills.list()] == [2]
+
+
+def test_two_names_do_not_share_versions(bench):
+    bench.skills.save("trend", "1" * 64, b"one")
+
+    assert bench.skills.save("range", "1" * 64, b"one").version == 1
+    assert [line.name for line in bench.skills.list()] == ["range", "trend"]
+
+
+def test_an_unknown_skill_is_a_mistake_that_names_the_known_ones(bench):
+    with pytest.raises(UserError) as empty:
+        bench.skills.get("trend")
+    bench.skills.save("range", "1" * 64, b"one")
+    with pytest.raises(UserError) as known:
+        bench.skills.get("trend")
+
+    assert "first run" in empty.value.hint
+    assert "range" in known.value.hint
+
+
+def test_an_unknown_version_is_a_mistake_that_names_the_range(bench):
+    bench.skills.save("trend", "1" * 64, b"one")
+
+    with pytest.raises(UserError, match="no version 7") as refused:
+        bench.skills.get("trend", 7)
+
+    assert "from 1 to 1" in refused.value.hint

@@ -1,0 +1,208 @@
+"""One changed byte anywhere in a stored run is found."""
+
+import random
+import shutil
+import sqlite3
+import struct
+
+import pytest
+
+from pitboss.core.errors import UserError
+from pitboss.core.snapshot import seal
+from pitboss.store import rows, schema
+from pitboss.store.database import open_database
+from pitboss.store.verify import verify_run
+from pitboss.testing.journal import chained
+
+TABLES = ("skills", "skill_versions", "runs", "records", "run_states")
+COLUMNS = [(name, column.name) for name in TABLES for column in schema.metadata.tables[name].columns]
+RECORDS = 4
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """One finished run in a file, made once; every test works on a copy."""
+    from conftest import Bench
+
+    path = tmp_path_factory.mktemp("finished") / "pitboss.db"
+    with open_database(path) as database:
+        run_id, _ = Bench(database).complete(RECORDS)
+    return path, run_id
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    path, run_id = finished
+    return shutil.copy(path, tmp_path / "pitboss.db"), run_id
+
+
+def flips(value):
+    """The value with one byte changed: the first, a middle one, the last. A NULL becomes something."""
+    if value is None:
+        return ["", 0]
+    if isinstance(value, int):
+        return [value ^ 1, value ^ (1 << 40)]
+    if isinstance(value, float):
+        data = struct.pack(">d", value)
+        return [struct.unpack(">d", data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])[0] for at in (0, 4, 7)]
+    data = value.encode() if isinstance(value, str) else value
+    changed = [data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] for at in {0, len(data) // 2, len(data) - 1}]
+    return [item.decode() if isinstance(value, str) else item for item in changed]
+
+
+def problems(path, run_id):
+    with open_database(path) as database:
+        return verify_run(database, run_id)
+
+
+def test_an_untouched_run_has_no_problems(copied):
+    assert problems(*copied) == []
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_one_changed_byte_in_any_column_of_any_row_is_found(copied, table, column):
+    path, run_id = copied
+    with sqlite3.connect(path, isolation_level=None) as other:
+        found = other.execute(f"SELECT rowid, {column} FROM {table}").fetchall()
+        cases = [(rowid, value, changed) for rowid, value in found for changed in flips(value)]
+        refused = 0
+        for rowid, value, changed in cases:
+            try:
+                other.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (changed, rowid))
+            except sqlite3.IntegrityError:  # would be another row's key
+                refused += 1
+                continue
+            assert problems(path, run_id), f"row {rowid}: {value!r} became {changed!r}"
+            other.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (value, rowid))
+    other.close()
+    assert refused < len(cases)
+    assert problems(path, run_id) == []
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_missing_row_is_found(copied, table):
+    path, run_id = copied
+    for which in ("ASC", "DESC"):
+        with sqlite3.connect(path) as other:
+            rowid = other.execute(f"SELECT rowid FROM {table} ORDER BY rowid {which}").fetchone()[0]
+            columns = ", ".join(column.name for column in schema.metadata.tables[table].columns)
+            row = other.execute(f"SELECT {columns} FROM {table} WHERE rowid = ?", (rowid,)).fetchone()
+            other.execute(f"DELETE FROM {table} WHERE rowid = ?", (rowid,))
+        other.close()
+        assert problems(path, run_id)
+        with sqlite3.connect(path) as other:
+            other.execute(f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(row))})", row)
+        other.close()
+    assert problems(path, run_id) == []
+
+
+def test_one_changed_byte_anywhere_in_the_file_is_found_or_changes_nothing_that_is_read(finished, tmp_path):
+    """The file, not the rows: a byte may also fall on the database's own structure, or on space that holds nothing."""
+    path, run_id = finished
+    original = path.read_bytes()
+    told = {name: _dump(path, name) for name in TABLES}
+    chance, caught = random.Random(2), 0
+    for number in range(4000):
+        at = chance.randrange(len(original))
+        image = tmp_path / f"{number}.db"
+        image.write_bytes(original[:at] + bytes([original[at] ^ (1 << chance.randrange(8))]) + original[at + 1 :])
+        try:
+            found = problems(image, run_id)
+        except UserError:  # not even opened: the person is told
+            found = ["refused"]
+        if found:
+            caught += 1
+        else:
+            assert {name: _dump(image, name) for name in TABLES} == told, f"byte {at} changed unseen"
+    assert caught > 20
+
+
+def _dump(path, table):
+    with sqlite3.connect(path) as other:
+        found = other.execute(f"SELECT * FROM {table}").fetchall()
+    other.close()
+    return found
+
+
+def _reseal(bench, table, key, changes):
+    """Change a row as someone would who knows how seals are made."""
+    with bench.database.write() as connection:
+        rows.change(connection, table, rows.fetch(connection, table, key), changes)
+
+
+def test_a_forged_record_with_a_fresh_seal_breaks_the_chain(bench):
+    run_id, records = bench.complete(3)
+    forged = seal(1, "tick", records[1].tick_at, records[0].digest, {"text": "bought at the low"}, {})
+    kept = bench.journal(run_id, 1)
+    changes = {"digest": forged.digest, "covered": kept._press(forged.covered)}
+    _reseal(bench, schema.records, {"run_id": run_id, "seq": 1}, changes)
+
+    assert verify_run(bench.database, run_id) == ["record 2 is not the next link after 1"]
+
+
+def test_a_forged_end_with_fresh_seals_is_not_the_runs_digest(bench):
+    run_id, records = bench.complete(3)
+    forged = seal(2, "tick", records[2].tick_at, records[1].digest, {"text": "bought at the low"}, {})
+    kept = bench.journal(run_id, 1)
+    changes = {"digest": forged.digest, "covered": kept._press(forged.covered)}
+    _reseal(bench, schema.records, {"run_id": run_id, "seq": 2}, changes)
+
+    assert verify_run(bench.database, run_id) == [
+        "the run's state does not belong to its last record",
+        "the run's digest is not that of its last record",
+    ]
+
+
+def test_a_record_whose_columns_lie_about_its_content_is_found(bench):
+    run_id, _ = bench.complete(3)
+    _reseal(bench, schema.records, {"run_id": run_id, "seq": 1}, {"tick_at": 5})
+
+    assert verify_run(bench.database, run_id) == ["record 1 does not hold what its columns say"]
+
+
+def test_a_record_that_cannot_be_unpacked_is_found(bench):
+    run_id, _ = bench.complete(3)
+    _reseal(bench, schema.records, {"run_id": run_id, "seq": 1}, {"extra": b"not zstd"})
+
+    assert verify_run(bench.database, run_id) == ["record 1 cannot be read"]
+
+
+def test_a_hole_in_an_unfinished_run_is_found(bench):
+    run_id, epoch = bench.running()
+    bench.commit(bench.journal(run_id, epoch), chained(5))
+    with bench.database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM records WHERE seq = 2")
+
+    assert verify_run(bench.database, run_id) == ["record 3 is not the next link after 1"]
+
+
+def test_an_unfinished_run_that_lost_its_last_records_is_found(bench):
+    run_id, epoch = bench.running()
+    bench.commit(bench.journal(run_id, epoch), chained(5))
+    with bench.database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM records WHERE seq >= 3")
+
+    assert verify_run(bench.database, run_id) == ["the run's state does not belong to its last record"]
+
+
+def test_a_queued_run_and_one_in_the_middle_have_no_problems(bench):
+    queued = bench.queued()
+    run_id, epoch = bench.running()
+    bench.commit(bench.journal(run_id, epoch), chained(2))
+
+    assert verify_run(bench.database, queued) == []
+    assert verify_run(bench.database, run_id) == []
+
+
+def test_an_unknown_run_is_a_problem(bench):
+    assert verify_run(bench.database, "nowhere") == ["there is no run nowhere"]
+
+
+def test_another_runs_damage_is_not_this_ones(bench):
+    sound, _ = bench.complete(3)
+    hurt, _ = bench.complete(3)
+    with bench.database.write() as connection:
+        connection.exec_driver_sql(f"UPDATE records SET extra = x'00' WHERE run_id = '{hurt}' AND seq = 1")
+
+    assert verify_run(bench.database, sound) == []
+    assert verify_run(bench.database, hurt) == ["record 1 was changed"]
