@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lake_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import DAY_MS, parse_instant
+from pitboss.core.instant import parse_instant
 from pitboss.data.clue import Clue, clue_of
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
@@ -301,7 +301,8 @@ def test_a_truncated_archive_is_one_clear_line(tmp_path: Path, lake: Lake) -> No
         import_paths(lake, [path])
 
 
-def test_a_date_only_event_day_is_its_midnight(tmp_path: Path, lake: Lake) -> None:
-    import_paths(lake, [write(tmp_path / "events.csv", [{"date": "2025-03-01", "title": "x"}])])
+@pytest.mark.parametrize("date", ["2025-03-01", "20250301"])
+def test_an_event_with_only_a_date_is_scheduled_for_its_midnight(tmp_path: Path, lake: Lake, date: str) -> None:
+    import_paths(lake, [write(tmp_path / "events.csv", [{"date": date, "title": "x", "known_at": None}])])
     (event,) = lake.events("hyperliquid")
-    assert event.scheduled_at % DAY_MS == 0
+    assert event.scheduled_at == event.known_at == parse_instant("2025-03-01")

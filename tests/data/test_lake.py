@@ -1,7 +1,10 @@
 """Listing, crashes and damaged files."""
 
+import contextlib
+import math
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from lake_files import HOUR, MIN5, START, bar_rows, write
@@ -99,6 +102,28 @@ def test_an_edited_file_is_found_out(tmp_path: Path, lake: Lake, row: int, value
     if problem in ("duplicates", "unordered"):
         with pytest.raises(UserError, match="out of order"):
             lake.bars("hyperliquid", "BTC", "5m")
+    if not math.isfinite(values.get("close") or math.nan) and "close" in values:
+        with pytest.raises(UserError, match="not finite"):
+            lake.bars("hyperliquid", "BTC", "5m")
+
+
+def test_flipped_bytes_never_end_in_a_traceback(tmp_path: Path, lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
+    brought = write(tmp_path / "5m" / "BTC.parquet", bar_rows(300))
+    import_paths(lake, [brought])
+    (file,) = lake.root.rglob("part.parquet")
+    random, sound = np.random.default_rng(1), [file.read_bytes(), brought.read_bytes()]
+    for _ in range(60):
+        for path, content in zip((file, brought), sound, strict=True):
+            damaged = bytearray(content)
+            for position in random.integers(0, len(content), 3):
+                damaged[position] ^= int(random.integers(1, 256))
+            path.write_bytes(bytes(damaged))
+        check(lake)
+        with contextlib.suppress(UserError):
+            lake.bars("hyperliquid", "BTC", "5m")
+        with contextlib.suppress(UserError):
+            import_paths(Lake(tmp_path / "other"), [brought], replace=True)
+    assert capfd.readouterr().err == ""
 
 
 def test_holes_and_series_that_end_early_are_mentioned_but_usable(tmp_path: Path, lake: Lake) -> None:

@@ -1,6 +1,7 @@
 """Random markets and random decisions for comparing the product's world with the reference.
 
-`random_case(seed)` for long seeded sweeps, `cases()` for Hypothesis. Nothing here knows the rules: valid and invalid decisions are mixed by chance.
+`random_case(seed)` for long seeded sweeps, `cases()` for Hypothesis. Nothing here knows the rules: valid and
+invalid decisions are mixed by chance.
 """
 
 import json

@@ -139,7 +139,7 @@ def test_a_small_run_gives_the_figures_worked_out_by_hand():
     assert (figures["liquidations"], figures["deficit_usd"]) == (1, 1.5)
     assert (figures["total_ai_cost_usd"], figures["cost_per_decision_usd"]) == (0.3, 0.05)
     assert figures["turnover"] == 0.614
-    assert figures["exposure_time_pct"] == 5 / 8 * 100
+    assert figures["exposure_time_pct"] == 3 / 8 * 100
     assert figures["total_return_pct"] == pytest.approx(0.4693)
     assert figures["final_equity_usd"] == 10_046.93
     assert figures["max_drawdown_pct"] == pytest.approx(51.92 / 10_098.85 * 100)
@@ -354,16 +354,14 @@ def test_p13_a_run_a_number_of_times_as_rich_has_the_same_ratios(equity, times):
 
 
 def slow_exposure(receipts, bars):
-    """Bar by bar: is anything held at its open, or opened in it?"""
+    """Bar by bar: is anything held at its close?"""
     held, count = {}, 0
     for open_at, close_at in bars:
-        exposed = any(held.values())
         for receipt in receipts:
             if open_at <= receipt.at < close_at:
                 signed = receipt.facts["size"] * (1 if receipt.facts["side"] == "buy" else -1)
                 held[receipt.symbol] = held.get(receipt.symbol, ZERO) + signed
-                exposed = exposed or any(held.values())
-        count += exposed
+        count += any(held.values())
     return count
 
 
@@ -381,14 +379,19 @@ def test_exposed_bars_equal_the_slow_reference(events, holes):
     assert exposed_bars(receipts, [close for _, close in bars]) == slow_exposure(receipts, bars)
 
 
-def test_a_position_opened_and_stopped_in_one_bar_exposes_that_bar():
+def test_a_position_opened_and_stopped_in_one_bar_exposes_none():
     receipts = [fill(START, "buy", "1", "100"), fill(START, "sell", "1", "99", reason="stop")]
-    assert exposed_bars(receipts, [START + HOUR_MS, START + 2 * HOUR_MS]) == 1
+    assert exposed_bars(receipts, [START + HOUR_MS, START + 2 * HOUR_MS]) == 0
+
+
+def test_a_position_held_from_one_open_to_another_exposes_the_bars_between():
+    receipts = [fill(START, "buy", "1", "100"), fill(START + 2 * HOUR_MS, "sell", "1", "99")]
+    assert exposed_bars(receipts, [START + hours * HOUR_MS for hours in (1, 2, 3, 4)]) == 2
 
 
 def test_a_close_at_the_very_end_exposes_the_last_bar_and_none_beyond():
-    receipts = [fill(START + HOUR_MS, "buy", "1", "100"), fill(START + 2 * HOUR_MS, "sell", "1", "99", reason="end")]
-    assert exposed_bars(receipts, [START + HOUR_MS, START + 2 * HOUR_MS]) == 1
+    receipts = [fill(START, "buy", "1", "100"), fill(START + HOUR_MS, "sell", "1", "99", reason="end")]
+    assert exposed_bars(receipts, [START + HOUR_MS, START + 2 * HOUR_MS]) == 2
 
 
 def test_a_count_of_exposed_bars_that_is_given_is_used():

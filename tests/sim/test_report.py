@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.instant import DAY_MS, iso
@@ -68,7 +68,13 @@ def margins(code: str | None, size: float, equity: float) -> list[dict[str, Any]
         ("R11_PRICE_BAND", "5 %", "market", None, ""),
     ]
     return [
-        {"code": name, "limit": str(limit), "used": str(used), "left": None if left is None else str(left), "unit": unit}
+        {
+            "code": name,
+            "limit": str(limit),
+            "used": str(used),
+            "left": None if left is None else str(left),
+            "unit": unit,
+        }
         for name, limit, used, left, unit in rows
     ]
 
@@ -78,7 +84,13 @@ def said(seq: int, at: int, outcome: str, **more: Any) -> dict[str, Any]:
         ("symbol", "size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "confidence", "code")
     )
     row |= {"seq": seq, "tick_at": iso(at), "action": "no_op", "order_type": "market", "outcome": outcome, "detail": ""}
-    row |= {"reason": "Range is narrow and volume thin; nothing to do.", "margins": [], "flags": [], "text": "", "steps": []}
+    row |= {
+        "reason": "Range is narrow and volume thin; nothing to do.",
+        "margins": [],
+        "flags": [],
+        "text": "",
+        "steps": [],
+    }
     return row | {"cost_usd": "0"} | more
 
 
@@ -115,7 +127,9 @@ def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> Report:
             asked = size * 1.9 if code == "R3_POSITION_CAP" else size
             common |= {"size_usd": round(asked, 2), "leverage": 5 if code == "R5_LEVERAGE_CAP" else 2}
             detail = "the stop lies on the winning side of the mark" if code == "R11_PRICE_BAND" else ""
-            decisions.append(said(seq, at, "refused", code=code, detail=detail, margins=margins(code, asked, cash), **common))
+            decisions.append(
+                said(seq, at, "refused", code=code, detail=detail, margins=margins(code, asked, cash), **common)
+            )
             continue
         decisions.append(said(seq, at, "allowed", margins=margins(None, size, cash), **common))
         coins = round(size / last, 5)
@@ -124,7 +138,7 @@ def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> Report:
         fills.append({"at": iso(at), "symbol": symbol, "side": buy, "size": str(coins), "price": str(last), "fee_usd": str(fee), "slippage_usd": "0.01", "penalty_usd": "0", "liquidity": "taker", "reason": "market"})  # fmt: skip
         end, leave, why = min(index + int(draw.integers(60, 900)), bars - 1), 0.0, "market"
         for probe in range(index, end + 1):
-            _, open_, high, low, close = prices[symbol][probe]
+            _, _, high, low, close = prices[symbol][probe]
             stop, target = common["stop_loss"], common["take_profit"]
             if (low <= stop) if side > 0 else (high >= stop):
                 end, leave, why = probe, stop, "stop"
@@ -141,7 +155,7 @@ def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> Report:
         free[symbol] = end + 1
         out = START + end * BAR
         fills.append({"at": iso(out), "symbol": symbol, "side": sell, "size": str(coins), "price": str(leave), "fee_usd": str(fee), "slippage_usd": "0", "penalty_usd": "0", "liquidity": "taker", "reason": why})  # fmt: skip
-        trades.append({"symbol": symbol, "side": "long" if side > 0 else "short", "opened_at": iso(at), "closed_at": iso(out), "pnl_usd": str(result), "fees_usd": str(2 * fee), "funding_usd": "0.42", "exit": why})  # fmt: skip
+        trades.append({"symbol": symbol, "side": "long" if side > 0 else "short", "opened_at": iso(at), "closed_at": iso(out), "pnl_usd": str(result), "fees_usd": str(2 * fee), "funding_usd": "0.42", "exit_reason": why})  # fmt: skip
     curve = 10_000 + np.cumsum(gain)[1:] + np.cumsum(draw.normal(0, 0.9, bars))
     times = (START + BAR * np.arange(1, bars + 1)).tolist()
     held = 10_000 * np.mean([[bar[4] / rows[0][1] for bar in rows] for rows in prices.values()], axis=0)
@@ -160,7 +174,13 @@ def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> Report:
         "total_accepted_actions": proposals - len(refused), "rejections_by_rule": {code: refused.count(code) for code in refused},
         "noops_by_flag": {"asleep": 12, "no_decision": 3}, "exposure_time_pct": 47.2, "turnover": 15.3, "probabilistic_sharpe": 0.63,
     }  # fmt: skip
-    base = {"total_return_pct": holding, "max_drawdown_pct": 24.8, "sharpe": 0.2, "total_fees_usd": 4.5, "win_rate": None}
+    base = {
+        "total_return_pct": holding,
+        "max_drawdown_pct": 24.8,
+        "sharpe": 0.2,
+        "total_fees_usd": 4.5,
+        "win_rate": None,
+    }
     return Report(
         document={
             "run_id": "01JQ8Z5T", "status": "complete", "digest": "3f" * 32, "skill_digest": "a1" * 32, "data_digest": "b7" * 32,
@@ -175,3 +195,278 @@ def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> Report:
         assumptions=("Fees are 4.5 bps for taking and 1.5 bps for making.", "An order decided at a tick fills no earlier than the next bar's open."),
         synthetic=True, standin=True, halts=[{"at": START + 40 * DAY_MS, "kind": "daily_loss", "detail": "5.1 % lost since 00:00"}], version="0.1.0",
     )  # fmt: skip
+
+
+class Outline(HTMLParser):
+    """What a browser would see: the open elements at the end, attributes, scripts, and the text outside of them."""
+
+    VOID = frozenset({"meta", "link", "input", "br", "hr"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.scripts: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+        elif self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return sample()
+
+
+@pytest.fixture(scope="module")
+def page(report: Report) -> str:
+    return render(report)
+
+
+def bare(**document: Any) -> Report:
+    """A run of which nothing is known but its document."""
+    return Report(document=document, skill_name="s", skill_text="pitboss: 1", initial_usd=10_000.0, equity=[])
+
+
+def test_every_element_is_closed_in_order_and_no_id_is_used_twice(page: str) -> None:
+    outline = Outline(page)
+    assert outline.wrong == []
+    assert outline.open == []
+    assert len(outline.ids) == len(set(outline.ids))
+
+
+def test_every_link_inside_the_page_leads_somewhere(page: str) -> None:
+    outline = Outline(page)
+    targets = {value[1:] for _, name, value in outline.attributes if name == "href" and value.startswith("#")}
+    assert targets - {""} <= set(outline.ids)
+
+
+def test_the_same_run_gives_the_same_bytes(page: str) -> None:
+    assert render(sample()) == page
+
+
+def test_the_page_asks_nothing_of_another_machine(page: str) -> None:
+    assert not re.search(r"https?:|//[a-z]+\.|@import|url\((?!#)", page)
+    for element, name, value in Outline(page).attributes:
+        if name in ("src", "href", "action", "srcset", "poster", "data"):
+            assert value.startswith(("#", "data:")), (element, name, value)
+
+
+def test_the_policy_allows_this_script_and_nothing_else(page: str) -> None:
+    outline = Outline(page)
+    (script,) = outline.scripts
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = [value for _, name, value in outline.attributes if name == "content" and "default-src" in value]
+    assert "default-src 'none'" in policy
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "unsafe-eval" not in policy
+    assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
+    assert "innerHTML" not in script
+
+
+def test_hostile_text_stays_text_wherever_it_stands(report: Report) -> None:
+    row = {
+        **report.decisions[0], "seq": 0, "outcome": "refused", "code": HOSTILE, "action": HOSTILE, "symbol": HOSTILE, "reason": HOSTILE,
+        "detail": HOSTILE, "flags": [HOSTILE], "text": HOSTILE, "tick_at": HOSTILE,
+        "margins": [{"code": HOSTILE, "limit": HOSTILE, "used": HOSTILE, "left": "-1", "unit": HOSTILE}],
+        "steps": [{"text": HOSTILE + "2", "calls": [{"name": HOSTILE, "arguments": {HOSTILE: HOSTILE}, "result": HOSTILE}]}],
+    }  # fmt: skip
+    fill = {**report.fills[0], "symbol": HOSTILE, "side": HOSTILE, "reason": HOSTILE}
+    metrics = {**report.metrics, "rejections_by_rule": {HOSTILE: 3}, "noops_by_flag": {HOSTILE: 1}, HOSTILE: HOSTILE}
+    document = {
+        **report.document, "run_id": HOSTILE, "status": HOSTILE, "model": HOSTILE, "digest": HOSTILE, "errors": [HOSTILE], "metrics": metrics,
+        "baselines": {HOSTILE: {"sharpe": 1}},
+    }  # fmt: skip
+    page = render(
+        replace(
+            report,
+            document=document,
+            skill_name=HOSTILE,
+            skill_text=HOSTILE,
+            decisions=[row],
+            fills=[fill],
+            trades=[{"symbol": HOSTILE, "side": HOSTILE, "exit_reason": HOSTILE}],
+            assumptions=[HOSTILE],
+            version=HOSTILE,
+            halts=[{"at": START + DAY_MS, "kind": HOSTILE}],
+            prices={HOSTILE: report.prices["BTC"]},
+            baseline_equity={HOSTILE: report.equity},
+        )
+    )
+    outline = Outline(page)
+    assert page.count("<script") == page.count("</script") == len(outline.scripts) == 1
+    assert page.count("</style") == 1
+    assert not [name for _, name, _ in outline.attributes if name.startswith("on") or name == "src"]
+    assert not {"img", "iframe", "object", "base"} & {element for element, _, _ in outline.attributes}
+    assert "<script>alert(1)</script>" in outline.text
+    assert "\u202e" not in page
+    assert "\x00" not in page
+    assert (outline.wrong, outline.open) == ([], [])
+
+
+@given(st.text(alphabet=st.characters(), max_size=60))
+@settings(max_examples=60)
+def test_any_text_comes_back_as_the_same_text_or_with_marks_for_what_cannot_be_shown(words: str) -> None:
+    html = tag("p", words, title=words)
+    outline = Outline(html)
+    html.encode()
+    assert (outline.open, outline.wrong) == ([], [])
+    assert [name for _, name, _ in outline.attributes] == ["title"]
+    assert html.count("<") == 2
+
+
+def test_the_labels_say_when_the_market_is_made_up_and_the_model_is_no_language_model(
+    report: Report, page: str
+) -> None:
+    assert "Synthetic market" in page
+    assert "Not a language model" in page
+    real = render(replace(report, synthetic=False, standin=False))
+    assert "Synthetic market" not in real
+    assert "Not a language model" not in real
+    assert "while it was trained" in real
+
+
+def test_the_summary_says_luck_and_worse_than_holding(page: str) -> None:
+    text = Outline(page).text
+    assert "It includes zero: this result cannot be told from luck." in text
+    assert "the agent did worse by" in text
+
+
+def test_an_interval_above_zero_and_a_better_result_are_said_plainly(report: Report) -> None:
+    metrics = {**report.metrics, "total_return_pct": 60.0, "total_return_ci": [5.0, 130.0]}
+    text = Outline(render(replace(report, document={**report.document, "metrics": metrics}))).text
+    assert "wholly above zero" in text
+    assert "the agent did better by" in text
+
+
+def test_a_run_without_trades_says_so_and_shows_its_funnel(report: Report) -> None:
+    metrics = {**report.metrics, "total_trades": 0, "win_rate": None, "total_proposed_actions": 2, "total_accepted_actions": 0,
+               "rejections_by_rule": {"R8_HALTED": 2}, "total_return_pct": 0.0, "total_return_ci": None, "sharpe": None}  # fmt: skip
+    quiet = replace(report, document={**report.document, "metrics": metrics}, fills=[], trades=[])
+    text = Outline(render(quiet)).text
+    assert "Nothing was traded. The funnel: 540 ticks, 528 asked, 2 proposals, 2 refused, 0 fills." in text
+    assert "Every proposal was refused" in text
+    assert RULES["R8_HALTED"].meaning in text
+
+
+def test_unknown_numbers_are_dashes_and_never_nan_or_none(report: Report) -> None:
+    keys = dict.fromkeys(report.metrics)
+    for metrics in (keys, {}, dict.fromkeys(keys, math.nan)):
+        document = {**report.document, "metrics": metrics, "baselines": {}, "cost_usd": None}
+        text = Outline(render(replace(report, document=document))).text
+        assert not re.search(r"\b(nan|inf|None|null)\b", text)
+
+
+@pytest.mark.parametrize("status", ["error", "cancelled"])
+def test_a_partial_run_is_called_partial(report: Report, status: str) -> None:
+    partial = replace(
+        report,
+        document={**report.document, "status": status, "errors": [{"message": "budget"}]},
+        equity=report.equity[:900],
+    )
+    text = Outline(render(partial)).text
+    assert "Partial run" in text
+    assert "The run did not finish" in text
+    assert "budget" in text
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        bare(),
+        bare(run_id="r", status="error", errors=["no data"], **{"from": "2025-03-01T00:00:00Z"}),
+        replace(bare(run_id="r"), equity=[(START, 10_000.0)], prices={"BTC": [(START, 1.0, 1.0, 1.0, 1.0)], "ETH": []}),
+        replace(bare(run_id="r"), equity=[(START, 0.0), (START + BAR, 0.0)], initial_usd=0.0),
+    ],
+    ids=["nothing", "failed at once", "one point", "no money"],
+)  # fmt: skip
+def test_a_run_with_almost_nothing_in_it_still_gives_a_page(report: Report) -> None:
+    outline = Outline(render(report))
+    assert (outline.wrong, outline.open) == ([], [])
+    assert "Nothing was traded" in outline.text
+
+
+def test_every_kind_of_mark_has_its_own_shape_on_the_chart(page: str) -> None:
+    for kind in ("enter_long", "enter_short", "exit", "stop", "take_profit", "liquidation", "refused"):
+        assert page.count(f'id="m-{kind}"') == 1
+        assert page.count(f'href="#m-{kind}"') >= 2, f"{kind} is in the legend and on a chart"
+
+
+def test_a_refusal_shows_limit_what_was_asked_and_how_far_beyond(report: Report) -> None:
+    row = said(1, START, "refused", code="R3_POSITION_CAP", action="open_long", symbol="BTC", size_usd=4_000,
+               margins=[{"code": "R3_POSITION_CAP", "limit": "2500", "used": "4000", "left": "-1500", "unit": "usd"}])  # fmt: skip
+    text = Outline(render(replace(report, decisions=[row]))).text
+    assert "limit $2,500.00, asked $4,000.00: $1,500.00 beyond" in text
+
+
+def test_all_thirteen_rules_have_a_meaning() -> None:
+    assert [code.partition("_")[0] for code in RULES] == [f"R{number}" for number in range(1, 14)]
+
+
+def test_of_too_many_decisions_proposals_are_kept_and_the_cut_is_said(report: Report) -> None:
+    quiet = [said(seq, START + seq * BAR, "noop", reason=f"reason {seq}") for seq in range(3_000)]
+    loud = [{**row, "seq": 3_000 + index} for index, row in enumerate(report.decisions) if row["outcome"] != "noop"]
+    page = render(replace(report, decisions=[*quiet, *loud]))
+    outline = Outline(page)
+    assert page.count("data-outcome=") == 2_000
+    assert {f"d{row['seq']}" for row in loud} <= set(outline.ids)
+    assert f"Shown are 2,000 of {3_000 + len(loud):,} decisions" in outline.text
+
+
+def test_equal_no_ops_in_a_row_are_shown_as_one(report: Report) -> None:
+    rows = [said(seq, START + seq * BAR, "noop") for seq in range(50)]
+    text = Outline(render(replace(report, decisions=rows))).text
+    assert "Hold × 50" in text
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400), st.integers(1, 40))
+def test_thinning_keeps_both_extremes_and_the_last_point(values: list[float], columns: int) -> None:
+    at, series = np.arange(len(values), dtype=float), np.array(values)
+    kept = thin(at, series, 0.0, float(len(values)), columns)
+    assert {series.min(), series.max(), series[-1]} <= set(series[kept])
+    assert (np.diff(kept) > 0).all()
+    assert len(kept) <= max(3 * columns, 2 * columns)
+
+
+def test_a_year_of_bars_and_two_thousand_full_decisions_render_fast_and_small() -> None:
+    year = sample(days=365)
+    full = next(row for row in year.decisions if row["outcome"] == "refused")
+    steps = [
+        {"text": "word " * 300, "calls": [{"name": "fetch_recent_bars", "arguments": {}, "result": "row " * 500}]}
+    ] * 3
+    rows = [{**full, "seq": seq, "steps": steps, "reason": f"{seq} " + "because " * 30} for seq in range(2_000)]
+    heavy = replace(year, decisions=rows)
+    assert len(heavy.equity) == 105_120
+    took = []
+    for _ in range(3):
+        began = time.perf_counter()
+        page = render(heavy)
+        took.append(time.perf_counter() - began)
+    assert len(page.encode()) < 3_000_000
+    assert "left out to keep this file small" in page
+    assert min(took) < 2.0, "one second on a free machine; two where others run beside it"

@@ -76,6 +76,11 @@ class Bench:
         return run_id, records
 
 
+@pytest.fixture(scope="session")
+def make_bench() -> type[Bench]:
+    return Bench
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "pitboss.db"

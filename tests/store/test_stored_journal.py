@@ -119,21 +119,33 @@ def test_a_commit_notes_progress_and_a_sign_of_life_and_progress_never_falls(ben
 
 
 @pytest.mark.parametrize("processes", ["several", "one"])
-def test_reopening_gives_identical_bytes(path, processes):
-    from conftest import Bench
-
+def test_reopening_gives_identical_bytes(path, processes, make_bench):
     with open_database(path, processes) as database:
-        bench = Bench(database)
+        bench = make_bench(database)
         run_id, records = bench.complete(600)
         state = bench.journal(run_id, 1).latest_state()
         rows = [stored(bench, table) for table in ("runs", "records", "run_states", "skills", "skill_versions")]
 
     with open_database(path, processes) as database:
-        again = Bench(database)
+        again = make_bench(database)
         assert list(again.journal(run_id, 1).records()) == records
         assert again.journal(run_id, 1).latest_state() == state
         assert [stored(again, table) for table in ("runs", "records", "run_states", "skills", "skill_versions")] == rows
         assert verify_run(database, run_id) == []
+
+
+def test_a_cancel_request_reaches_the_worker_with_its_next_commit(bench):
+    run_id, epoch = bench.running()
+    kept, records = bench.journal(run_id, epoch), chained(3)
+    bench.commit(kept, records[:1])
+    assert not kept.cancel_requested
+
+    bench.runs.request_cancel(run_id)
+    bench.commit(kept, records[1:2])
+
+    assert kept.cancel_requested
+    bench.commit(kept, records[2:])
+    assert kept.cancel_requested
 
 
 def test_reading_records_slowly_does_not_hold_up_the_run(bench, monkeypatch):
@@ -225,16 +237,14 @@ def test_statements_bind_by_name_for_a_driver_that_wants_names():
     assert prepared.bind(range(len(names))) == dict(zip(names, range(len(names)), strict=True))
 
 
-def test_a_write_ahead_log_cut_anywhere_leaves_a_prefix_with_every_acknowledged_commit(tmp_path):
+def test_a_write_ahead_log_cut_anywhere_leaves_a_prefix_with_every_acknowledged_commit(tmp_path, make_bench):
     """E4, a hundredth of it: the machine stops, and of the log only the first bytes reached the disk."""
-    from conftest import Bench
-
     live = tmp_path / "live"
     live.mkdir()
     log = live / "pitboss.db-wal"
     records, acknowledged = chained(20), []
     with open_database(live / "pitboss.db", "one") as database:
-        bench = Bench(database)
+        bench = make_bench(database)
         run_id, epoch = bench.running()
         with database.engine.connect() as connection:  # from here on the whole story is in the log
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -252,7 +262,7 @@ def test_a_write_ahead_log_cut_anywhere_leaves_a_prefix_with_every_acknowledged_
         shutil.copytree(tmp_path / "image", image, ignore=shutil.ignore_patterns("*-shm"), dirs_exist_ok=True)
         (image / "pitboss.db-wal").write_bytes(whole[:cut])
         with open_database(image / "pitboss.db", "one") as database:
-            found = list(Bench(database).journal(run_id, epoch).records())
+            found = list(make_bench(database).journal(run_id, epoch).records())
             assert verify_run(database, run_id) == []
         assert found == records[: len(found)]
         assert len(found) >= sum(size <= cut for size in acknowledged)

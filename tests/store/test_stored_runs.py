@@ -1,6 +1,7 @@
 """The life of a run: legal moves only, leases that fence, ids by their beginning."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import get_args
 
@@ -116,6 +117,31 @@ def test_a_scan_for_stale_runs_takes_only_those_without_a_recent_sign_of_life(be
         bench.runs.claim(run_id, stale_before=bench.at - 20_000)
 
     assert bench.runs.claim(run_id, stale_before=bench.at - 19_999) == epoch + 1
+
+
+def test_of_many_workers_that_want_a_queued_run_exactly_one_gets_it(bench):
+    """Finding 10: asking and taking are one step."""
+    run_id = bench.queued()
+
+    def take(_: int) -> int | None:
+        try:
+            return bench.runs.claim(run_id, stale_before=bench.at)
+        except UserError:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(take, range(8)))
+
+    assert sorted(got, key=str) == [1] + [None] * 7
+
+
+def test_people_who_take_over_at_once_get_different_epochs(bench):
+    run_id = bench.queued()
+
+    with ThreadPoolExecutor(8) as pool:
+        epochs = list(pool.map(lambda _: bench.runs.claim(run_id), range(8)))
+
+    assert sorted(epochs) == list(range(1, 9))
 
 
 def test_a_taken_over_run_still_knows_that_it_should_stop(bench):

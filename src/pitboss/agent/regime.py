@@ -40,7 +40,9 @@ def indicators(bars: Bars) -> Indicators:
     high, low, close = (np.ascontiguousarray(column, np.float64) for column in (bars.high, bars.low, bars.close))
     atr = talib.ATR(high, low, close, timeperiod=PERIOD)
     adx = talib.ADX(high, low, close, timeperiod=PERIOD)
-    return Indicators(atr, atr / close, adx, talib.EMA(close, timeperiod=EMA_PERIOD))
+    with np.errstate(all="ignore"):  # a bar that nobody may see yet must not be able to raise a warning either
+        volatility = atr / close
+    return Indicators(atr, volatility, adx, talib.EMA(close, timeperiod=EMA_PERIOD))
 
 
 def atr(bars: Bars, closed: int) -> float | None:
@@ -55,7 +57,7 @@ def tag(bars: Bars, closed: int, lookback: int) -> Tag:
     if closed < BARS_NEEDED:
         return UNKNOWN
     found, last = indicators(bars), closed - 1
-    window = found.volatility[max(PERIOD, closed - lookback) : closed]  # the first defined value is at PERIOD
+    window = found.volatility[max(PERIOD, closed - lookback) : closed + 1]  # the first defined value is at PERIOD
     if 100 * np.count_nonzero(window <= window[-1]) >= 80 * len(window):
         return "high_vol"
     if found.adx[last] >= TREND_ADX:

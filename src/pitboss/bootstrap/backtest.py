@@ -37,6 +37,8 @@ from pitboss.venues.perp.state import Terms
 from pitboss.venues.perp.tape import Tape, make_tape
 
 DEFAULT_VENUE = "hyperliquid"
+LEAP_COMMITS = 20
+"""Records of policies and decision files are cheap to make again: they share larger transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,8 @@ def assemble(request: Request, lake: Lake, settings: Settings) -> Assembly:
     ticks = ticks_between(request.from_at, request.to_at, period)
     if not len(ticks):
         raise UserError(f"no {skill.schedule.every} tick falls into the range", "choose a longer range")
-    decider = _decider(request, skill, ticks)
-    quick = isinstance(decider, Planned)
-    prompts = bool(request.prompts) if quick else True
+    decider = make_decider(request, skill, ticks)
+    prompts = wants_prompts(request, decider)
     shown = (skill.context.bars_interval, *(skill.context.timeframes() if prompts else ()))
     market = load_market(
         lake,
@@ -110,7 +111,30 @@ def assemble(request: Request, lake: Lake, settings: Settings) -> Assembly:
     )
     for symbol in symbols:
         check_gaps(market.bars[symbol, base], request.from_at, request.to_at, request.max_gap)
+    script = make_script(request, skill, market, base, assets, decider, settings.commit_records)
+    digest = data_digest(market, symbols, {base, *shown}, news=prompts, events=prompts)
+    return Assembly(request, skill, script, venue, digest, lake.is_synthetic(venue))
+
+
+def wants_prompts(request: Request, decider: Decider) -> bool:
+    """Planned deciders read no prompt, so none is built unless asked for; models always get one."""
+    return bool(request.prompts) if isinstance(decider, Planned) else True
+
+
+def make_script(
+    request: Request,
+    skill: Skill,
+    market: Market,
+    base: str,
+    assets: dict[str, Asset],
+    decider: Decider,
+    commit_records: int,
+) -> Script:
+    """The replay of a request over a market that has been loaded."""
+    ticks = ticks_between(request.from_at, request.to_at, interval_ms(skill.schedule.every))
+    quick, prompts = isinstance(decider, Planned), wants_prompts(request, decider)
     terms = _terms(request, skill, assets)
+    leaps = quick and not prompts
     ports = Ports(
         skill=skill,
         limits=caps_of(skill),
@@ -124,20 +148,18 @@ def assemble(request: Request, lake: Lake, settings: Settings) -> Assembly:
         build_prompts=prompts,
         wakes=not quick,
     )
-    script = Script(
+    return Script(
         ports=ports,
         market=market,
         base_interval=base,
-        tape=_tape(market, symbols, base, int(ticks[0]), request.to_at),
+        tape=_tape(market, skill.context.sorted_symbols, base, int(ticks[0]), request.to_at),
         tick_at=ticks,
         to_at=request.to_at,
         initial_usd=request.equity_usd,
         close_at_end=request.close_at_end,
-        planned=quick and not prompts,
-        commit_records=settings.commit_records,
+        planned=leaps,
+        commit_records=commit_records * LEAP_COMMITS if leaps else commit_records,
     )
-    digest = data_digest(market, symbols, {base, *shown}, news=prompts, events=prompts)
-    return Assembly(request, skill, script, venue, digest, lake.is_synthetic(venue))
 
 
 def read_skill(plain: Mapping[str, Any]) -> Skill:
@@ -195,7 +217,7 @@ def _tape(market: Market, symbols: tuple[str, ...], base: str, start: Instant, t
     return make_tape({symbol: market.bars[symbol, base] for symbol in symbols}, start, to_at, points("funding"), prices)
 
 
-def _decider(request: Request, skill: Skill, ticks: Ints) -> Decider:
+def make_decider(request: Request, skill: Skill, ticks: Ints) -> Decider:
     if request.decisions is not None:
         return DecisionFile.read(request.decisions.encode(), "decisions", set(ticks.tolist()))
     found = resolve(request.source, request.seed)

@@ -25,6 +25,7 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, Event, Floats, Ints, NewsItem, Points
+from pitboss.data.moment import EARLIEST, LATEST
 from pitboss.data.series import POINT_KINDS, SERIES, Series, series
 from pitboss.data.staging import Added, Batch, locked, read_parquet
 from pitboss.venues.perp.assets import Asset, make_asset
@@ -182,7 +183,7 @@ class Lake:
             return None
         opens = _ints(frame["open_at"])
         columns = [_floats(frame[name]) for name in ("open", "high", "low", "close", "volume")]
-        self._must_rise(opens, f"{interval} bars of {symbol}")
+        self._must_be_sound(opens, columns, f"{interval} bars of {symbol}")
         return Bars(symbol, interval, interval_ms(interval), opens, *columns)
 
     def points(self, kind: str, venue: str, symbol: str, until: Instant | None = None) -> Points | None:
@@ -190,11 +191,11 @@ class Lake:
         frame = self._frame(kind, venue, symbol, None, until)
         if frame is None:
             return None
-        at = _ints(frame["at"])
-        self._must_rise(at, f"{kind} of {symbol}")
+        at, values = _ints(frame["at"]), _floats(frame["value"])
+        self._must_be_sound(at, [values], f"{kind} of {symbol}")
         for name in POINT_KINDS:
             if name == kind:
-                return Points(symbol, name, at, _floats(frame["value"]))
+                return Points(symbol, name, at, values)
         raise UserError(f"{kind} is not a series of values")
 
     def news(self, venue: str, until: Instant | None = None, latency_ms: int = 0) -> "list[NewsItem]":
@@ -282,9 +283,12 @@ class Lake:
         holes = len(find_holes(place, moments))
         return Holding(place.venue, place.kind, place.symbol, place.interval, len(moments), first, last, holes)
 
-    def _must_rise(self, moments: Ints, what: str) -> None:
-        if len(moments) > 1 and not bool(np.all(moments[1:] > moments[:-1])):
+    def _must_be_sound(self, moments: Ints, columns: "list[Floats]", what: str) -> None:
+        # import let only sound rows in; a file edited since then must not reach a run
+        if not bool(np.all(moments[1:] > moments[:-1])):
             raise UserError(f"the stored {what} are out of order", "see `pitboss data check`")
+        if not all(bool(np.isfinite(column).all()) for column in columns):
+            raise UserError(f"the stored {what} hold numbers that are not finite", "see `pitboss data check`")
 
 
 def find_holes(place: Place, moments: Ints) -> Ints:
@@ -330,6 +334,8 @@ def _split(symbols: str) -> tuple[str, ...]:
 
 def _ints(column: pl.Series) -> Ints:
     values = column.dt.epoch("ms").to_numpy()
+    if values.dtype != np.int64 or (len(values) and not EARLIEST <= values.min() <= values.max() <= LATEST):
+        raise UserError("a stored file holds times that are none", "see `pitboss data check`")
     values.setflags(write=False)
     return values
 

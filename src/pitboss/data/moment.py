@@ -7,9 +7,17 @@ from datetime import UTC, datetime
 
 import polars as pl
 
+EARLIEST, LATEST = -62_135_596_800_000, 253_402_300_799_999
+"""Years 1 to 9999: what a calendar can print."""
+
 
 def moments(column: pl.Series) -> pl.Series:
     """The column as Int64 milliseconds since 1970, null where a value cannot be read."""
+    read = _read(column)
+    return read.set(~read.is_between(EARLIEST, LATEST).fill_null(True), None)
+
+
+def _read(column: pl.Series) -> pl.Series:
     dtype = column.dtype
     if isinstance(dtype, pl.Datetime):
         return column.dt.epoch("ms")
@@ -20,7 +28,8 @@ def moments(column: pl.Series) -> pl.Series:
     if dtype in (pl.String, pl.Categorical) or isinstance(dtype, pl.Enum):
         text = column.cast(pl.String).str.strip_chars()
         number = text.cast(pl.Float64, strict=False)
-        if number.null_count() == text.null_count() and number.null_count() < len(number):
+        numeric = number.null_count() == text.null_count() and number.null_count() < len(number)
+        if numeric and not text.str.contains(r"^(19|20)\d{6}$").all():  # 20250131 is a date, not seconds
             whole = text.cast(pl.Int64, strict=False)
             return _scaled(whole if whole.null_count() == text.null_count() else number)
         return pl.Series(column.name, [_parsed(value) for value in text], dtype=pl.Int64)

@@ -14,6 +14,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant, interval_ms, iso
 from pitboss.data.lake import Lake, Place, find_holes
+from pitboss.data.moment import EARLIEST, LATEST
 from pitboss.data.series import SERIES, series
 from pitboss.data.staging import STAGING, read_parquet
 
@@ -48,7 +49,7 @@ def check(lake: Lake) -> list[Finding]:
         frames = [frame for path in place.files if (frame := _file(lake, place, path, findings)) is not None]
         time = series(place.kind).time
         if time and frames:
-            moments = np.concatenate([frame[time].dt.epoch("ms").drop_nulls().to_numpy() for frame in frames])
+            moments = np.concatenate([_real(frame[time]).drop_nulls().to_numpy() for frame in frames])
             if len(moments):
                 _gaps(lake, place, moments, findings)
                 last_seen.append((place, int(moments.max())))
@@ -65,7 +66,7 @@ def _file(lake: Lake, place: Place, path: Path, findings: list[Finding]) -> pl.D
     except (UserError, pl.exceptions.PolarsError) as error:
         findings.append(_finding(lake, place, path, "unreadable", 1, None, str(error).splitlines()[0], usable=False))
         return None
-    moments = frame[shape.time].dt.epoch("ms") if shape.time else None
+    moments = _real(frame[shape.time]) if shape.time else None
     for problem, bad, detail, usable in _rows(place, frame, moments):
         rows = np.flatnonzero(bad)
         if len(rows):
@@ -77,10 +78,17 @@ def _file(lake: Lake, place: Place, path: Path, findings: list[Finding]) -> pl.D
     return frame
 
 
+def _real(times: pl.Series) -> pl.Series:
+    moments = times.dt.epoch("ms")
+    return moments.set(~moments.is_between(EARLIEST, LATEST).fill_null(True), None)
+
+
 def _rows(place: Place, frame: pl.DataFrame, moments: pl.Series | None) -> list[tuple[Problem, np.ndarray, str, bool]]:
     optional = ("sentiment",)
     needed = [name for name in frame.columns if name not in optional]
     missing = frame.select(pl.any_horizontal(pl.col(needed).is_null())).to_series().to_numpy()
+    if moments is not None:
+        missing = missing | moments.is_null().to_numpy()
     floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64]
     wild = np.zeros(frame.height, dtype=bool)
     for name in floats:
@@ -104,7 +112,14 @@ def _rows(place: Place, frame: pl.DataFrame, moments: pl.Series | None) -> list[
         found.append(("bad_rows", ~positive & ~wild, "bars with prices that are not positive", False))
         found.append(("bad_rows", high < low, "bars with high below low", False))
         found.append(("bad_rows", off, f"bars off the {place.interval} grid", False))
-        found.append(("outside", outside & (high >= low), "bars that open or close outside their low and high", True))
+        found.append(
+            (
+                "outside",
+                outside & (high >= low) & ~missing & ~wild,
+                "bars that open or close outside their low and high",
+                True,
+            )
+        )
     return found
 
 

@@ -12,7 +12,7 @@ import orjson
 import polars as pl
 
 from pitboss.core.errors import UserError
-from pitboss.data.staging import UNREADABLE, first_line
+from pitboss.data.staging import UNREADABLE, first_line, quiet
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -60,10 +60,13 @@ def read(path: Path) -> pl.DataFrame | Any:
 
 
 def _read(path: Path, found: str) -> pl.DataFrame | Any:
-    if found == "parquet":
-        return pl.read_parquet(path, hive_partitioning=False, glob=False)
-    if found == "feather":
-        return pl.read_ipc(path.read_bytes())
+    if found in ("parquet", "feather"):
+        with quiet():
+            return (
+                pl.read_ipc(path.read_bytes())
+                if found == "feather"
+                else pl.read_parquet(path, hive_partitioning=False, glob=False)
+            )
     content = path.read_bytes()
     if path.name.lower().endswith(".gz"):
         content = gzip.decompress(content)

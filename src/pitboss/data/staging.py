@@ -39,12 +39,30 @@ class Added:
 def read_parquet(path: Path, columns: list[str]) -> pl.DataFrame:
     """One file of the lake; a damaged one is told in plain words."""
     try:
-        return pl.read_parquet(path, columns=columns, hive_partitioning=False, glob=False)
+        with quiet():
+            return pl.read_parquet(path, columns=columns, hive_partitioning=False, glob=False)
     except UNREADABLE as error:
         raise UserError(
             f"{path} is damaged and cannot be read ({first_line(error)})",
             "delete that file and import its data again; `pitboss data check` looks at all files",
         ) from None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep stderr silent for a moment: on a damaged file polars prints its stack before it raises."""
+    try:
+        saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # no stderr to keep silent
+        yield
+        return
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(nowhere)
 
 
 def first_line(error: BaseException) -> str:

@@ -207,7 +207,9 @@ def events_of(table: Table, symbol: str | None, known_at: Instant | None) -> pl.
     known = moments(table.frame[known_column]) if known_column else None
     if known is not None:
         raw = table.frame[known_column or ""]
-        check.refuse(known.is_null().to_numpy(), lambda row: f"{known_column} {_shown(raw[row])} is not a time")
+        unread = (known.is_null() & raw.is_not_null()).to_numpy()
+        check.refuse(unread, lambda row: f"{known_column} {_shown(raw[row])} is not a time")
+        known = known.fill_null(times)
     elif known_at is not None:
         known = pl.Series([min(known_at, at) for at in times.fill_null(0)], dtype=pl.Int64)
     else:

@@ -107,9 +107,7 @@ def _entry(line: bytes, place: str) -> tuple[Instant, Any]:
         if key not in entry:
             raise UserError(f"{place}: {key} is missing", f"one object a line: {_EXAMPLE}")
     proposal = entry["proposal"]
-    if proposal is not None:
-        if not isinstance(proposal, dict):
-            raise UserError(f"{place}: proposal is not an object", "an object, or null for no action")
+    if isinstance(proposal, dict):
         _known(proposal, KEYS, place, "proposal.")
     return _instant(entry["tick_at"], place), proposal
 

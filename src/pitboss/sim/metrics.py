@@ -169,7 +169,7 @@ def growth_rate(initial: float, final: float, span_ms: int) -> float | None:
 
 
 def exposed_bars(receipts: Iterable[Receipt], equity_at: Sequence[Instant] | Ints) -> int:
-    """Base bars with any position at any moment: from the bar of the first fill to that of the last, both included."""
+    """Base bars at whose close any position is open. A close at the end of the run happens after the last close."""
     return _exposed(book(receipts), np.asarray(equity_at, dtype=np.int64))
 
 
@@ -178,11 +178,11 @@ def _exposed(trades: Book, at: Ints) -> int:
     if not count:
         return 0
     opened = [trade.opened_at for trade in trades.closed] + [trade.opened_at for trade in trades.open]
-    closed = [trade.closed_at for trade in trades.closed]
+    closed = [trade.closed_at for trade in trades.closed if trade.exit_reason != "end"]
     # A fill carries its bar's open time, so its bar is the first one that closes later.
-    first = np.minimum(np.searchsorted(at, np.asarray(opened, np.int64), side="right"), count - 1)
-    last = np.minimum(np.searchsorted(at, np.asarray(closed, np.int64), side="right"), count - 1)
-    change = np.bincount(first, minlength=count + 1) - np.bincount(last + 1, minlength=count + 1)
+    first = np.minimum(np.searchsorted(at, np.asarray(opened, np.int64), side="right"), count)
+    last = np.minimum(np.searchsorted(at, np.asarray(closed, np.int64), side="right"), count)
+    change = np.bincount(first, minlength=count + 1) - np.bincount(last, minlength=count + 1)
     return int(np.count_nonzero(np.cumsum(change)[:count]))
 
 

@@ -171,11 +171,11 @@ class _Pen:
         happened = self.keep(self.advance(len(script.tape)))
         receipts, points = happened.receipts, happened.equity
         if script.close_at_end and len(script.tape):
-            at = int(script.tape.open_at[-1])
-            stretch = close_all(self.state.world, script.ports.terms, at)
+            stretch = close_all(self.state.world, script.ports.terms, script.to_at, script.tape.interval_ms)
             self.state = replace(self.state, world=stretch.world)
             receipts += stretch.receipts
-            points = [*points[:-1], *equity_points([at + script.tape.interval_ms], [stretch.world.last_equity])]
+            if points:  # the close happens at the last close, so its fee belongs into that point
+                points = [*points[:-1], *equity_points([points[-1][0]], [stretch.world.last_equity])]
         covered = {"receipts": receipts, "equity": points, "after": summary(self.state.world), "flags": []}
         record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, {"cost_usd": ZERO})
         self.records.append(record)

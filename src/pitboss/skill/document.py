@@ -59,18 +59,18 @@ def describe_fields() -> list[FieldNote]:
     """Every field of a skill in document order, for `docs/skill.md` and the editor."""
     notes: list[FieldNote] = []
     for path, info in fields():
-        default = "required" if info.is_required() else _default_text(info.default)
+        default = "required" if info.is_required() else _default_text(info.default, dotted(path))
         notes.append(
             FieldNote(dotted(path), _type_text(info.annotation, info.metadata), default, info.description or "")
         )
     return notes
 
 
-def _default_text(value: Any) -> str:
+def _default_text(value: Any, path: str) -> str:
     if isinstance(value, Part):
         return ""
     if value is None:
-        return "none"
+        return "null" if path in NULLABLE else "left out"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):

@@ -11,6 +11,7 @@ from pathlib import Path as File
 from typing import Any, cast
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from pitboss.core.errors import UserError
 from pitboss.skill.digest import skill_digest
@@ -158,10 +159,17 @@ def check_plain(
         skill = Skill.model_validate(document)
     except ValidationError as error:
         told = {path for path, _, _ in found}
-        found += [item for item in map(explain, error.errors(include_url=False)) if item[0] not in told]
+        found += [item for item in map(explain, _first_causes(error)) if item[0] not in told]
     if found or skill is None:
         return _refused(_placed(found, spelled.written, lines or {}), notes)
     return SkillCheck(True, skill_digest(skill), (), skill, (*notes, *_remarks(skill)))
+
+
+def _first_causes(error: ValidationError) -> list[ErrorDetails]:
+    """The schema's errors without those that only follow from others: a list is short because its entries failed."""
+    details = error.errors(include_url=False)
+    inner = {item["loc"][:end] for item in details for end in range(len(item["loc"]))}
+    return [item for item in details if item["type"] != "too_short" or item["loc"] not in inner]
 
 
 def _refused(errors: Iterable[SkillError], notes: Sequence[str] = ()) -> SkillCheck:

@@ -111,6 +111,8 @@ class StoredJournal:
         self._unpress = zstandard.ZstdDecompressor().decompress
         dialect = database.engine.dialect
         self._held: _HeldRow | None = None
+        self.cancel_requested = False
+        """Whether somebody had asked for the run to stop when the last commit was made. Costs nothing to ask."""
         self._run_columns = [column.name for column in runs.columns]
         self._read_run = _Prepared(
             select(*runs.columns).where(runs.c.id == bindparam("of_run")).with_for_update(), [], ["of_run"], dialect
@@ -210,6 +212,7 @@ class StoredJournal:
         rows.require_intact(runs, row)
         if row["status"] in ENDED:
             raise InvariantError(f"run {self.run_id} has ended ({row['status']}) and takes no more records")
+        self.cancel_requested = bool(row["cancel_requested"])
         renewed = self._beat_from(cursor, _HeldRow.of(row), progress)
         if renewed is None:
             raise LeaseLost(self.run_id)

@@ -12,6 +12,7 @@ from pitboss.prompt import render
 
 WINDOW = 48
 ENTER, LEAVE = 2.0, 0.5
+_BLOCK = 8192
 
 
 def scores(close: Floats) -> Floats:
@@ -21,14 +22,26 @@ def scores(close: Floats) -> Floats:
     taken from the window's last close: in a window of equal prices they are exactly zero, and so is z.
     """
     whole = len(close) - WINDOW + 1
+    z = np.empty(whole)
+    # Block by block only for the processor's cache: no value depends on where a block ends.
+    for start in range(0, whole, _BLOCK):
+        z[start : start + _BLOCK] = _block(close[start : start + _BLOCK + WINDOW - 1])
+    return z
+
+
+def _block(close: Floats) -> Floats:
+    whole = len(close) - WINDOW + 1
     last = close[WINDOW - 1 :]
-    total, squares = np.zeros(whole), np.zeros(whole)
+    total, squares, part = np.zeros(whole), np.zeros(whole), np.empty(whole)
     with np.errstate(all="ignore"):
         for offset in range(WINDOW):
-            total += close[offset : offset + whole] - last
+            total += np.subtract(close[offset : offset + whole], last, out=part)
         mean = total / WINDOW
         for offset in range(WINDOW):
-            squares += np.square(close[offset : offset + whole] - last - mean)
+            np.subtract(close[offset : offset + whole], last, out=part)
+            part -= mean
+            part *= part
+            squares += part
         deviation = np.sqrt(squares / WINDOW)
         return np.where(deviation > 0, -mean / deviation, 0.0)
 

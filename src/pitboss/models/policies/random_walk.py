@@ -20,21 +20,18 @@ ONE_IN = 20
 
 
 class Draw(NamedTuple):
-    """What the dice say at a tick."""
+    """What the dice say at a tick that acts."""
 
-    acts: bool
     choice: int
     side: int
 
 
-def draw(seed: int, tick_at: Instant) -> Draw:
-    """The same dice in every process."""
+def draw(seed: int, tick_at: Instant) -> Draw | None:
+    """The same dice in every process; None at the nineteen ticks of twenty that do not act."""
     dice = sha256(f"{seed}:{tick_at}".encode()).digest()
-    return Draw(
-        int.from_bytes(dice[:8], "big") % ONE_IN == 0,
-        int.from_bytes(dice[8:16], "big"),
-        1 if dice[16] % 2 else -1,
-    )
+    if int.from_bytes(dice[:8], "big") % ONE_IN:
+        return None
+    return Draw(int.from_bytes(dice[8:16], "big"), 1 if dice[16] % 2 else -1)
 
 
 class RandomWalk:
@@ -49,9 +46,11 @@ class RandomWalk:
         """Nothing, or one order in one symbol."""
         del judge
         thrown = draw(self.seed, observation.at)
+        if thrown is None:
+            return Decision()
         symbols = observation.skill.context.sorted_symbols
         symbol = symbols[thrown.choice % len(symbols)]
-        if not thrown.acts or symbol in busy(observation.world):
+        if symbol in busy(observation.world):
             return Decision()
         reason = f"by chance (seed {self.seed})"
         if symbol in observation.world.positions:
@@ -65,7 +64,7 @@ class RandomWalk:
         acts: list[tuple[int, str]] = []
         for index, at in enumerate(tick_at.tolist()):
             thrown = draw(self.seed, at)
-            if thrown.acts:
+            if thrown is not None:
                 acts.append((index, ordered[thrown.choice % len(ordered)]))
         return DicePlan(acts, len(tick_at))
 

@@ -14,8 +14,8 @@ from pitboss.sim.report.source import Plain, Report, instant, number
 from pitboss.sim.report.table import LEFT, head, scrolled
 
 MOST_ROWS = 2_000
-DETAIL_BUDGET = 1_000_000
-MOST_REASON, MOST_TEXT, MOST_ARGUMENTS, MOST_RESULT, MOST_CALLS = 1_200, 1_500, 400, 700, 12
+REASON_BUDGET, DETAIL_BUDGET = 600_000, 600_000
+MOST_TEXT, MOST_ARGUMENTS, MOST_RESULT, MOST_CALLS = 1_500, 400, 700, 12
 OUTCOMES = {"allowed": "Allowed", "reduced": "Reduced", "refused": "Refused", "noop": "No-op"}
 SIGNS = {"allowed": "✓", "reduced": "✓", "refused": "✕", "noop": "·"}
 _RANK = {"refused": 0, "allowed": 1, "reduced": 1}
@@ -71,7 +71,8 @@ def decision_section(report: Report, rows: Sequence[Plain]) -> Html:
     if not rows:
         return tag("p", "No decision was recorded.", class_="note")
     details, left_out = _details(rows)
-    bodies = [_body(row, details.get(index)) for index, row in enumerate(rows)]
+    words = max(240, min(1_200, REASON_BUDGET // len(rows)))
+    bodies = [_body(row, details.get(index), words) for index, row in enumerate(rows)]
     columns = (("Time (UTC)", LEFT), ("Proposal", LEFT), ("Reason", LEFT), ("Verdict", LEFT))
     notes: list[str] = []
     shown, whole = sum(times(row) for row in rows), sum(times(row) for row in report.decisions)
@@ -125,7 +126,7 @@ def _select(name: str, label: str, options: Sequence[tuple[str, str]]) -> Html:
     )
 
 
-def _body(row: Plain, details: Html | None) -> Html:
+def _body(row: Plain, details: Html | None, words: int) -> Html:
     outcome = str(row.get("outcome") or "noop")
     at, seq = instant(row.get("tick_at")), row.get("seq")
     when = tag("time", figures.clock(at), datetime=row.get("tick_at") if isinstance(row.get("tick_at"), str) else None)
@@ -135,8 +136,8 @@ def _body(row: Plain, details: Html | None) -> Html:
         "tr",
         tag("th", when, scope="row"),
         tag("td", tag("b", action(row)), f" × {figures.count(times(row))}" if times(row) > 1 else None, _terms(row)),
-        tag("td", _reason(row)),
-        tag("td", _verdict(row, outcome)),
+        tag("td", _reason(row, words)),
+        tag("td", _verdict(row, outcome, words // 3)),
     )
     second = tag("tr", tag("td", details, colspan=4), class_="more") if details else None
     return tag(
@@ -167,23 +168,21 @@ def _terms(row: Plain) -> Html | None:
     return tag("small", " · ".join(term.replace(" ", "\u00a0") for term in terms)) if terms else None
 
 
-def _reason(row: Plain) -> Html:
+def _reason(row: Plain, words: int) -> Html:
     reason = str(row.get("reason") or "")
     confidence = number(row.get("confidence"))
     sure = tag("small", f"confidence {figures.plain(confidence)}") if confidence is not None else None
-    return join(
-        [tag("span", clip(reason, MOST_REASON), class_="words", dir="auto") if reason else Html(), sure or Html()]
-    )
+    return join([tag("span", clip(reason, words), class_="words", dir="auto") if reason else Html(), sure or Html()])
 
 
-def _verdict(row: Plain, outcome: str) -> Html:
+def _verdict(row: Plain, outcome: str, words: int) -> Html:
     name = OUTCOMES.get(outcome, outcome)
     chip = tag("span", tag("span", SIGNS.get(outcome, ""), aria_hidden="true"), f" {name}", class_="verdict")
     code = tag("code", row["code"]) if row.get("code") else None
     flags = [tag("code", flag) for flag in row.get("flags") or ()]
     detail = str(row.get("detail") or "")
     return join(
-        [chip, *([" ", code] if code else []), *[join([" ", flag]) for flag in flags], _small(clip(detail, 300))]
+        [chip, *([" ", code] if code else []), *[join([" ", flag]) for flag in flags], _small(clip(detail, words))]
     )
 
 

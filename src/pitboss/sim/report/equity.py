@@ -72,6 +72,10 @@ def _lines(report: Report) -> list[Line]:
         if not len(points):
             continue
         at, values = as_arrays(points)
+        if found and not report.finished:
+            # A run that stopped early is compared over the part that it did.
+            done = at <= found[0].at[-1]
+            at, values = at[done], values[done]
         if len(at):
             start = report.from_at
             if start is not None and start < at[0]:
@@ -176,7 +180,9 @@ def _halts(report: Report, main: Frame, lower: Frame) -> Html:
 
 def halt_name(halt: Plain) -> str:
     """`daily loss` from a halt record, whatever it carries."""
-    return str(halt.get("kind") or halt.get("halt") or halt.get("reason") or halt.get("code") or "halt").replace("_", " ")
+    return str(halt.get("kind") or halt.get("halt") or halt.get("reason") or halt.get("code") or "halt").replace(
+        "_", " "
+    )
 
 
 def _legend(lines: list[Line]) -> Html:

@@ -104,7 +104,7 @@ def tiles(report: Report, funnel: Funnel) -> Html:
             figures.count(funnel.total_refused),
             _note(f"of {figures.plural(funnel.proposals, 'proposal')}"),
         ),
-        _tile("Cost of the model", figures.usd(cost), _note(_each(metrics))),
+        _tile("Cost of the model", figures.usd(cost), _note(_each(cost, metrics))),
         class_="tiles",
     )
 
@@ -124,7 +124,7 @@ def _interval(value: object, point: object, *, percent: bool = False) -> Html:
     """The 95 % interval as a small picture with zero marked, and in words."""
     found = pair(value)
     if found is None:
-        return _note("no 95% interval: under 20 days")
+        return _note("no 95% interval")
     show = (
         (lambda item: figures.percent(item, signed=True))
         if percent
@@ -179,6 +179,8 @@ def _wins(rate: object, trades: float | None) -> str:
     return f"{figures.share(rate, 0)} won" if trades and number(rate) is not None else "none finished"
 
 
-def _each(metrics: Plain) -> str:
+def _each(cost: object, metrics: Plain) -> str:
+    if number(cost) is None:
+        return "unknown: no price for this model"
     each = number(metrics.get("cost_per_decision_usd"))
     return f"{figures.usd(each)} per decision" if each else "nothing paid"

@@ -60,8 +60,12 @@ METRICS: dict[str, Metric] = {
     "total_return_pct": Metric(
         "Total return", "signed_percent", "Change of equity from the start to the end, after all trading costs."
     ),
-    "final_equity_usd": Metric("Final equity", "usd", "What the account was worth at the end, open positions at their mark."),
-    "cagr": Metric("Yearly growth", "signed_share", "The return as if it went on for a year; misleading for short runs."),
+    "final_equity_usd": Metric(
+        "Final equity", "usd", "What the account was worth at the end, open positions at their mark."
+    ),
+    "cagr": Metric(
+        "Yearly growth", "signed_share", "The return as if it went on for a year; misleading for short runs."
+    ),
     "max_drawdown_pct": Metric("Max drawdown", "percent", "Deepest fall from an earlier peak, seen at every base bar."),
     "max_drawdown_duration_days": Metric(
         "Longest drawdown", "days", "Longest time from a peak until it was reached again."
@@ -97,7 +101,9 @@ METRICS: dict[str, Metric] = {
     "total_proposed_actions": Metric("Proposals", "count", "Ticks that ended in something other than doing nothing."),
     "total_accepted_actions": Metric("Accepted", "count", "Proposals that the engine let through."),
     "rejections_by_rule": Metric("Refused by rule", "table", "Proposals that a rule refused."),
-    "noops_by_flag": Metric("No-ops by flag", "table", "Ticks that ended in nothing, by flag; plain means it chose to hold."),
+    "noops_by_flag": Metric(
+        "No-ops by flag", "table", "Ticks that ended in nothing, by flag; plain means it chose to hold."
+    ),
 }
 
 INTERVALS: dict[str, str] = {"total_return_pct": "total_return_ci", "sharpe": "sharpe_ci"}

@@ -16,7 +16,7 @@ from pitboss.sim.report.source import Plain, Report, instant, number
 
 WIDTH, LEFT, RIGHT = 1120.0, 72.0, 20.0
 TOP, MAIN, LANE, FOOT = 12.0, 286.0, 24.0, 30.0
-MOST_COLUMNS, CANDLES_UP_TO, MOST_LEVELS, MOST_MARKS = 720, 260, 120, 400
+MOST_COLUMNS, CANDLES_UP_TO, MOST_LEVELS, MOST_MARKS = 720, 260, 120, 1_000
 
 MARKS: dict[str, tuple[str, str]] = {
     "enter_long": ("Buy to open", "M0-6.5L6.5 5.5H-6.5Z"),
@@ -68,7 +68,7 @@ def price_chart(report: Report, symbol: str, rows: Mapping[tuple[int, str], str]
     events, holds = position.read(report.fills, symbol)
     step = float(np.median(np.diff(bars[:, 0]))) if len(bars) > 1 else 60_000.0
     start, end = float(bars[0, 0]), float(bars[-1, 0]) + step
-    columns = max(200, min(MOST_COLUMNS, 5_000 // max(len(report.prices), 1)))
+    columns = max(200, min(MOST_COLUMNS, 3_000 // max(len(report.prices), 1)))
     merged = candles(bars, start, end, columns)
     low, high = roomy(
         min(float(bars[:, 3].min()), *(event.price for event in events), np.inf),
@@ -87,7 +87,7 @@ def price_chart(report: Report, symbol: str, rows: Mapping[tuple[int, str], str]
         _bars(frame, merged),
         tag("rect", class_="lane", x=lane.left, y=lane.top, width=lane.width, height=lane.height),
         tag("text", "refused", class_="pane", x=lane.left - 8, y=lane.top + 15, text_anchor="end"),
-        _events(frame, events, rows),
+        _events(frame, events, rows, max(80, MOST_MARKS // (len(report.prices) + 1))),
         _refusals(lane, refused, rows),
         tag("line", class_="cursor", y1=frame.top, y2=lane.bottom, x1=0, x2=0),
         viewBox=f"0 0 {WIDTH:.0f} {lane.bottom + FOOT:.0f}",
@@ -179,7 +179,7 @@ def _levels(frame: Frame, holds: list[position.Hold], decisions: Sequence[Plain]
     return join(lines)
 
 
-def _events(frame: Frame, events: list[position.Event], rows: Mapping[tuple[int, str], str]) -> Html:
+def _events(frame: Frame, events: list[position.Event], rows: Mapping[tuple[int, str], str], most: int) -> Html:
     """One mark for each kind and place; fills that would cover one another are counted in one mark."""
     shown = [event for event in events if frame.inside(event.at)]
     places: dict[tuple[str, int, int], list[position.Event]] = {}
@@ -188,7 +188,7 @@ def _events(frame: Frame, events: list[position.Event], rows: Mapping[tuple[int,
         for event in shown:
             place = (event.kind, round(frame.x(event.at) / cell), round(frame.y(event.price) / cell))
             places.setdefault(place, []).append(event)
-        if len(places) <= MOST_MARKS:
+        if len(places) <= most:
             break
     scale = 1.0 if len(places) <= 50 else 0.78
     return tag("g", *[_mark(frame, found, rows, scale) for found in places.values()], class_="marks")

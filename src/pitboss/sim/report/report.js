@@ -82,7 +82,8 @@
     const rows = all('.decisions > tbody');
     const words = new Map();
     const textOf = (row) => {
-      if (!words.has(row)) words.set(row, row.textContent.toLowerCase());
+      // Not the margins: they name every rule, so a search for a rule would find everything.
+      if (!words.has(row)) words.set(row, [row.rows[0], ...all('.more .words, .call', row)].map((part) => part.textContent).join(' ').toLowerCase());
       return words.get(row);
     };
     const apply = () => {

@@ -31,14 +31,16 @@ class Report:
     fills: Sequence[Plain] = ()
     """Rows of `runs export --what fills`, in the order in which they happened."""
     decisions: Sequence[Plain] = ()
+    """One row for each tick, in order: seq, tick_at, the proposal's fields, outcome, code, detail, margins, flags, text,
+    steps, cost_usd. A row of no-ops may stand for several ticks: `times` of them, the last at `until`."""
     trades: Sequence[Plain] = ()
-    """Round trips: symbol, side, opened_at, closed_at, pnl_usd, fees_usd, funding_usd, exit."""
+    """Round trips: symbol, side, opened_at, closed_at, pnl_usd, fees_usd, funding_usd, exit_reason."""
     assumptions: Sequence[str] = ()
     synthetic: bool = False
     standin: bool = False
     """The decisions came from a program, not from a language model."""
     halts: Sequence[Plain] = ()
-    """Each: at, kind, and where known detail and until."""
+    """Each: at, kind."""
     version: str = ""
 
     @property

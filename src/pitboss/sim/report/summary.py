@@ -1,5 +1,6 @@
 """What the run shows in plain words, computed from its numbers. No hype: chance, luck and cost are named."""
 
+from pitboss.core.instant import DAY_MS
 from pitboss.sim.report import figures
 from pitboss.sim.report.equity import halt_name
 from pitboss.sim.report.funnel import Funnel
@@ -32,15 +33,9 @@ def _result(report: Report) -> str:
 
 
 def _nothing(funnel: Funnel) -> str:
-    why = ""
     if funnel.proposals == 0:
-        flag = next(iter(funnel.flags), None)
-        why = " The agent never proposed an order"
-        why += (
-            f"; most often {FLAGS.get(flag, f'the tick was flagged {flag}')}."
-            if flag
-            else ": it chose to hold at every tick."
-        )
+        flag = next(iter(funnel.flags), "plain")
+        why = f" The agent never proposed an order; most often {FLAGS.get(flag, f'the tick was flagged {flag}')}."
     elif funnel.accepted == 0:
         why = " Every proposal was refused; the table of refusals says by which rule and how far it was from the limit."
     else:
@@ -51,7 +46,9 @@ def _nothing(funnel: Funnel) -> str:
 def _chance(report: Report) -> str:
     interval = pair(report.metrics.get("total_return_ci"))
     if interval is None:
-        return "The run is too short for an interval (20 days are needed), so read the return as an anecdote."
+        short = len(report.equity) < 2 or report.equity[-1][0] - report.equity[0][0] < 20 * DAY_MS
+        why = "The run is too short for an interval (20 days are needed)" if short else "No interval could be computed"
+        return f"{why}, so read the return as an anecdote."
     low, high = (figures.percent(value, signed=True) for value in interval)
     said = f"The 95% interval of that return runs from {low} to {high}"
     if interval[0] <= 0 <= interval[1]:
@@ -82,6 +79,9 @@ def _risk(report: Report) -> str:
     liquidations = number(report.metrics.get("liquidations"))
     if liquidations:
         said += f" It was liquidated {'once' if liquidations == 1 else figures.count(liquidations) + ' times'}."
+    deficit = number(report.metrics.get("deficit_usd"))
+    if deficit:
+        said += f" Losses went {figures.usd(deficit)} beyond the account, which a real venue might claim."
     return said
 
 
@@ -102,7 +102,7 @@ def _refusals(funnel: Funnel) -> str:
     if not funnel.refused:
         return "The engine refused nothing." if funnel.proposals else ""
     code = next(iter(funnel.refused))
-    most = "" if len(funnel.refused) == 1 and funnel.total_refused == 1 else "most often "
+    most = "most often " if len(funnel.refused) > 1 else ""
     return (
         f"The engine refused {figures.count(funnel.total_refused)} of {figures.plural(funnel.proposals, 'proposal')}, "
         f"{most}by {code} ({rule(code).name.lower()})."

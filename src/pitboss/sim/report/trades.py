@@ -37,7 +37,7 @@ def trade_section(report: Report) -> Html:
 def _row(row: Plain) -> tuple[object, ...]:
     opened, closed = instant(row.get("opened_at")), instant(row.get("closed_at"))
     result = number(row.get("pnl_usd"))
-    reason = row.get("exit") or row.get("exit_reason") or figures.NONE
+    reason = row.get("exit_reason") or row.get("exit") or figures.NONE
     return (
         figures.clock(opened),
         row.get("symbol") or figures.NONE,

@@ -99,14 +99,17 @@ def cancel(world: World, terms: Terms, order_id: str, at: Instant) -> tuple[Worl
 
 
 @exact
-def close_all(world: World, terms: Terms, at: Instant) -> Stretch:
-    """End of a run with `close_at_end`: every position closes at its mark, taker fee, no slippage; orders are dropped."""
+def close_all(world: World, terms: Terms, at: Instant, interval_ms: int) -> Stretch:
+    """End of a run with `close_at_end`: every position closes at its mark, taker fee, no slippage; orders are dropped.
+
+    Like every fill, each carries the open time of its bar: the symbol's last one.
+    """
     desk = Desk(world, terms)
     for order in list(desk.orders):
         desk.cancel(order, at, "end")
     for symbol in sorted(desk.positions):
-        size = abs(desk.positions[symbol].size)
-        desk.fill_exit(symbol, "", at, size, desk.marks[symbol], True, ZERO, ZERO, "end")
+        size, opened_at = abs(desk.positions[symbol].size), desk.marked_at[symbol] - interval_ms
+        desk.fill_exit(symbol, "", opened_at, size, desk.marks[symbol], True, ZERO, ZERO, "end")
     desk.last_equity = desk.equity({})
     return Stretch(desk.freeze(), tuple(desk.receipts), (), 0)
 

@@ -1,0 +1,96 @@
+"""Small markets and backtests made by hand: no files, no database, the real everything else."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pitboss.agent.decider import Decider
+from pitboss.bootstrap.backtest import Request, make_decider, make_script, read_skill
+from pitboss.core.asof import Market
+from pitboss.core.instant import INTERVALS, interval_ms
+from pitboss.core.market import Bars, Points
+from pitboss.core.state import State
+from pitboss.sim.outcome import Ledger, read_ledger
+from pitboss.sim.replay import Script, Watch, first_state, replay, ticks_between
+from pitboss.testing.journal import MemoryJournal
+from pitboss.venues.perp.assets import SHIPPED, Asset
+
+Row = tuple[int, float, float, float, float]
+"""Open time, open, high, low, close."""
+
+Series = Mapping[str, Sequence[tuple[int, float]]]
+
+
+def plain_skill(symbols: Sequence[str] = ("BTC",), every: str = "5m", **more: Any) -> dict[str, Any]:
+    """A small valid skill document; `more` replaces whole top-level parts, `risk={…}` is the usual one."""
+    return {
+        "pitboss": 1,
+        "name": "sample",
+        "venue": "perp",
+        "model": "policy/hold",
+        "schedule": {"every": every},
+        "strategy": {"mode": "thesis", "thesis": "Prices that rise keep rising.", "avoid": "Nothing in particular."},
+        "context": {"symbols": list(symbols), "bars_interval": "5m", "bars_lookback": 50},
+        **more,
+    }
+
+
+def make_bars(symbol: str, interval: str, rows: Sequence[Row]) -> Bars:
+    """Columns from rows; the volume is 1 everywhere."""
+    columns = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 4).T
+    return Bars(
+        symbol,
+        interval,
+        interval_ms(interval),
+        np.array([row[0] for row in rows], dtype=np.int64),
+        *(np.ascontiguousarray(column) for column in columns),
+        np.ones(len(rows)),
+    )
+
+
+def make_market(
+    bars: Mapping[str, Sequence[Row]], interval: str = "5m", funding: Series | None = None, marks: Series | None = None
+) -> Market:
+    """A market of one interval."""
+    points = {
+        (kind, symbol): Points(
+            symbol,
+            kind,
+            np.array([at for at, _ in rows], dtype=np.int64),
+            np.array([value for _, value in rows], dtype=np.float64),
+        )
+        for kind, series in (("funding", funding or {}), ("mark", marks or {}))
+        for symbol, rows in series.items()
+    }
+    return Market({(symbol, interval): make_bars(symbol, interval, rows) for symbol, rows in bars.items()}, points)
+
+
+def interval_name(length_ms: int) -> str:
+    """The name of an interval by its length."""
+    return next(name for name, length in INTERVALS.items() if length == length_ms)
+
+
+def build(
+    request: Request,
+    market: Market,
+    base: str = "5m",
+    decider: Decider | None = None,
+    assets: Mapping[str, Asset] = SHIPPED,
+    commit_records: int = 50,
+) -> Script:
+    """A replay over a market made by hand. Without a decider the request's own model or decisions decide."""
+    skill = read_skill(request.skill)
+    ticks = ticks_between(request.from_at, request.to_at, interval_ms(skill.schedule.every))
+    chosen = {symbol: assets[symbol] for symbol in skill.context.symbols}
+    return make_script(
+        request, skill, market, base, chosen, decider or make_decider(request, skill, ticks), commit_records
+    )
+
+
+def play(script: Script, watch: Watch | None = None) -> tuple[State, MemoryJournal, Ledger]:
+    """Run a replay to its end in memory."""
+    journal = MemoryJournal()
+    state = asyncio.run(replay(script, journal, first_state(script), watch or Watch()))
+    return state, journal, read_ledger(journal.records())

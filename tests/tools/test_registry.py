@@ -1,0 +1,127 @@
+"""Finding tools, handing out a whitelist of them, and showing them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from models.scene import START, make_market, now, observe
+from pitboss.core.errors import InvariantError, UserError
+from pitboss.tools import builtin, registry
+from pitboss.tools.arguments import check
+from pitboss.tools.define import CATEGORIES, Mode, ToolContext, define_tool
+from pitboss.venues.perp import intents
+
+FILE = """
+from pitboss.tools.define import define_tool
+
+async def look(context, arguments):
+    return "pong"
+
+TOOL = define_tool(name="{name}", category="external", description="Says pong.", reach="{reach}", example={{}},
+                   schema={{"type": "object", "additionalProperties": False, "properties": {{}}}}, look=look)
+"""
+
+
+def context(mode: Mode = "write") -> ToolContext:
+    return ToolContext(observe(make_market({"BTC": [1.0]}), START), mode)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One more folder in which the registry looks for files."""
+    monkeypatch.setattr(builtin, "__path__", [*builtin.__path__, str(tmp_path)])
+    before = set(sys.modules)
+    monkeypatch.setattr(registry, "registry", registry.discover)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith(builtin.__name__):
+            del sys.modules[name]
+
+
+def test_a_new_file_is_all_it_takes_to_add_a_tool(folder: Path) -> None:
+    (folder / "ping.py").write_text(FILE.format(name="ping", reach="as_of"))
+    assert now(registry.hydrate(["ping"], context())["ping"].call({})) == "pong"
+    assert "ping" in [tool["name"] for tool in registry.catalogue()]
+
+
+def test_two_files_with_the_same_tool_name_stop_the_program(folder: Path) -> None:
+    (folder / "again.py").write_text(FILE.format(name="get_portfolio", reach="as_of"))
+    with pytest.raises(InvariantError, match="two built-in tools are named get_portfolio"):
+        registry.discover()
+
+
+def test_a_file_without_a_tool_stops_the_program(folder: Path) -> None:
+    (folder / "empty.py").write_text("")
+    with pytest.raises(InvariantError, match=r"empty\.py has no TOOL"):
+        registry.discover()
+
+
+@pytest.mark.parametrize("name", ["Ping", "ping-pong", "_ping", "ping__pong", "mcp_x__y", "1ping", "", "pïng"])
+def test_a_tool_name_that_is_not_snake_case_stops_the_program(name: str) -> None:
+    async def look(context: object, arguments: object) -> str:
+        return ""
+
+    with pytest.raises(InvariantError, match="snake_case"):
+        define_tool(
+            name=name,
+            category="external",
+            description="d",
+            example={},
+            look=look,
+            schema={"type": "object", "additionalProperties": False, "properties": {}},
+        )
+
+
+def test_a_tool_that_knows_only_the_present_is_refused_in_a_simulation_only(folder: Path) -> None:
+    (folder / "ping.py").write_text(FILE.format(name="ping", reach="live_only"))
+    assert list(registry.hydrate(["ping"], context(), simulated=False)) == ["ping"]
+    with pytest.raises(UserError, match="knows only the present") as refused:
+        registry.hydrate(["ping"], context(), simulated=True)
+    assert "tools.built_in" in refused.value.hint
+
+
+def test_the_four_first_tools_are_there() -> None:
+    assert list(registry.registry()) == ["fetch_recent_bars", "get_portfolio", "propose_order", "simulate_action"]
+
+
+def test_tools_come_in_the_order_asked_for_and_a_name_given_twice_counts_once() -> None:
+    names = ["simulate_action", "fetch_recent_bars", "simulate_action"]
+    assert list(registry.hydrate(names, context())) == ["simulate_action", "fetch_recent_bars"]
+
+
+def test_an_unknown_tool_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UserError, match="unknown tool 'fetch_recent_bar'") as refused:
+        registry.hydrate(["fetch_recent_bar"], context())
+    assert refused.value.hint == "did you mean fetch_recent_bars?"
+    with pytest.raises(UserError) as refused:
+        registry.hydrate(["zzzz"], context())
+    assert refused.value.hint.startswith("tools: fetch_recent_bars, ")
+
+
+def test_a_chat_can_never_be_handed_the_decision() -> None:
+    with pytest.raises(UserError, match="propose_order is not allowed in read mode") as refused:
+        registry.hydrate(["get_portfolio", "propose_order"], context("read"))
+    assert refused.value.hint == "it runs in write mode only"
+    assert list(registry.hydrate(["propose_order"], context("write"))) == ["propose_order"]
+
+
+def test_a_run_can_ask_whether_its_tools_are_allowed_before_it_starts() -> None:
+    assert [tool.name for tool in registry.permit(["get_portfolio"], "read")] == ["get_portfolio"]
+    with pytest.raises(UserError, match="not allowed in read mode"):
+        registry.permit(["propose_order"], "read")
+
+
+def test_the_catalogue_shows_every_tool_with_an_example_that_its_own_schema_accepts() -> None:
+    shown = registry.catalogue()
+    assert [tool["name"] for tool in shown] == sorted(tool["name"] for tool in shown)
+    for tool in shown:
+        assert set(tool) == {
+            "name", "category", "description", "ui_hint", "modes", "input_schema", "example", "reach",
+        }  # fmt: skip
+        assert tool["category"] in CATEGORIES
+        assert tool["description"].endswith(".")
+        if tool["input_schema"] is intents.SCHEMA:
+            assert intents.read(tool["example"])[1] == []
+        else:
+            check(tool["input_schema"], tool["example"])
