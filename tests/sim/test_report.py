@@ -462,7 +462,7 @@ def test_a_year_of_bars_and_two_thousand_full_decisions_render_fast_and_small() 
     rows = [{**full, "seq": seq, "steps": steps, "reason": f"{seq} " + "because " * 30} for seq in range(2_000)]
     heavy = replace(year, decisions=rows)
     assert len(heavy.equity) == 105_120
-    took = []
+    took, page = [], ""
     for _ in range(3):
         began = time.perf_counter()
         page = render(heavy)

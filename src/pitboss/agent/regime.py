@@ -57,7 +57,7 @@ def tag(bars: Bars, closed: int, lookback: int) -> Tag:
     if closed < BARS_NEEDED:
         return UNKNOWN
     found, last = indicators(bars), closed - 1
-    window = found.volatility[max(PERIOD, closed - lookback) : closed + 1]  # the first defined value is at PERIOD
+    window = found.volatility[max(PERIOD, closed - lookback) : closed]  # the first defined value is at PERIOD
     if 100 * np.count_nonzero(window <= window[-1]) >= 80 * len(window):
         return "high_vol"
     if found.adx[last] >= TREND_ADX:

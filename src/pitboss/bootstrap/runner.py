@@ -4,7 +4,7 @@ Everything a run says about itself afterwards (document, report, verification) i
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -28,18 +28,28 @@ from pitboss.store.verify import verify_run
 NOTHING = Watch()
 
 
-async def start(workspace: Workspace, request: Request, watch: Watch = NOTHING) -> Run:
-    """Run a backtest from the beginning. Nothing is stored unless the request and its data are in order."""
+async def start(
+    workspace: Workspace,
+    request: Request,
+    watch: Watch = NOTHING,
+    began: Callable[[str], None] = lambda run_id: None,
+) -> Run:
+    """Run a backtest from the beginning. Nothing is stored unless the request and its data are in order.
+
+    `began` is told the run's id before the first tick, so that whoever waits can name the run if it does not end.
+    """
     assembly = assemble(request, workspace.lake, workspace.settings)
     skill = assembly.skill
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
     params = {
-        **codec.plain(dataclasses.replace(request, data_venue=assembly.venue)),
+        **codec.plain(dataclasses.replace(request, skill={}, data_venue=assembly.venue)),
+        "skill": codec.number_fragments(dict(request.skill)),  # as numbers: a skill refuses text in their place
         "base_interval": assembly.script.base_interval,
         "skill_digest": skill_digest(skill),
         "version": __version__,
     }
     run_id = workspace.runs.create(saved.id, saved.version, request.source, params, assembly.data_digest)
+    began(run_id)
     return await _work(workspace, run_id, assembly, watch)
 
 

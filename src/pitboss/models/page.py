@@ -7,6 +7,8 @@ differently leaves its part empty and never raises. Numbers read here are rounde
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
 
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _SYMBOL = re.compile(r"^### (\S+)\s*$", re.MULTILINE)
@@ -21,8 +23,7 @@ _NEWS = re.compile(rf"^- .*?\bsentiment ({_NUMBER})\b(.*)$", re.MULTILINE)
 _FENCED = re.compile(r"<data>.*?</data>", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One bar as it was printed."""
 
     open: float
@@ -80,8 +81,9 @@ class Page:
     refused_symbol: str
 
 
+@lru_cache(maxsize=8)
 def read(message: str) -> Page:
-    """A user message → what it says."""
+    """A user message → what it says; kept for the further steps of its tick."""
     parts = _sections(message)
     charts = _charts(parts.get("Market context", ""))
     portfolio = parts.get("Portfolio", "")
@@ -103,7 +105,7 @@ def read(message: str) -> Page:
 
 def rows_of(text: str) -> tuple[Row, ...]:
     """Every bar row in a text, in its order."""
-    return tuple(Row(*map(float, found)) for found in _ROW.findall(text))
+    return tuple(Row._make(map(float, found)) for found in _ROW.findall(text))
 
 
 def _sections(message: str) -> dict[str, str]:

@@ -148,7 +148,8 @@ def _manage(desk: _Desk, views: Mapping[str, Opinion]) -> Reply | None:
         if against >= TURNED:
             why = f"my view turned against the {side} ({_score(view)}); result so far {result} USD. {_facts(view)}"
             return _decide(f"Closing {symbol}.", action="close", symbol=symbol, reason=why)
-        if against > -0.5 and held.unrealised_usd > 0 and desk.chance(2, 4):
+        ahead = held.side * (held.mark - held.entry)
+        if against > -0.5 and ahead > view.range_usd and desk.chance(2, 8):
             why = f"the {side} is {result} USD ahead but loses strength ({_score(view)}): taking half. {_facts(view)}"
             return _decide(f"Reducing {symbol}.", action="reduce", symbol=symbol, reduce_pct=50, reason=why)
     return None

@@ -3,7 +3,6 @@
 The tape holds the future. It belongs to the broker's side of the house; agents, tools and policies get a `View`.
 """
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,7 +27,8 @@ class FundingRow:
 class Tape:
     """Columns over the union of the symbols' bar times. A symbol's missing bar is NaN; `filled` carries its last close.
 
-    `funding` maps a bar index to the rows due in it; `funding_index` lists those bars per symbol, rising.
+    `funding` maps a bar index to the rows due in it. `funding_bars` and `funding_rates` tell the same per symbol as
+    columns, for looking ahead with floats.
     """
 
     interval_ms: int
@@ -40,7 +40,8 @@ class Tape:
     close: Mapping[str, Floats]
     filled: Mapping[str, Floats]
     funding: Mapping[int, tuple[FundingRow, ...]]
-    funding_index: Mapping[str, Sequence[int]]
+    funding_bars: Mapping[str, Ints]
+    funding_rates: Mapping[str, Floats]
 
     def __len__(self) -> int:
         return len(self.open_at)
@@ -49,11 +50,17 @@ class Tape:
         """First bar opening at or after an instant."""
         return int(np.searchsorted(self.open_at, at, side="left"))
 
-    def next_funding(self, symbol: str, start: int, stop: int) -> int:
-        """First bar in `[start, stop)` with a funding row of the symbol, else `stop`."""
-        rows = self.funding_index.get(symbol, ())
-        place = bisect_left(rows, start)
-        return min(stop, rows[place]) if place < len(rows) else stop
+    def funded_bars(self, symbol: str, start: int, stop: int) -> tuple[Ints, Floats]:
+        """Bars in `[start, stop)` with funding rows of a symbol, and their rates (the sum where there are several)."""
+        bars = self.funding_bars.get(symbol)
+        if bars is None:
+            return NO_BARS, NO_RATES
+        first, last = np.searchsorted(bars, (start, stop))
+        return bars[first:last], self.funding_rates[symbol][first:last]
+
+
+NO_BARS: Ints = np.zeros(0, np.int64)
+NO_RATES: Floats = np.zeros(0)
 
 
 def make_tape(
@@ -93,7 +100,7 @@ def make_tape(
             column[symbol] = values
         filled[symbol] = columns["close"][symbol] if whole_clock else _forward(columns["close"][symbol])
 
-    rows, index = _funding_rows(symbols, open_at, interval_ms, funding, prices)
+    rows, bars_due, rates_due = _funding_rows(symbols, open_at, interval_ms, funding, prices)
     return Tape(
         interval_ms,
         open_at,
@@ -104,7 +111,8 @@ def make_tape(
         columns["close"],
         filled,
         rows,
-        index,
+        bars_due,
+        rates_due,
     )
 
 
@@ -120,10 +128,11 @@ def _funding_rows(
     interval_ms: int,
     funding: Mapping[str, Points],
     prices: Mapping[str, Points],
-) -> tuple[dict[int, tuple[FundingRow, ...]], dict[str, list[int]]]:
+) -> tuple[dict[int, tuple[FundingRow, ...]], dict[str, Ints], dict[str, Floats]]:
     """Rows by the bar in which they fall due: the bar whose span holds the row's time floored to the hour."""
     due: dict[int, list[FundingRow]] = {}
-    index: dict[str, list[int]] = {}
+    bars_due: dict[str, Ints] = {}
+    rates_due: dict[str, Floats] = {}
     for symbol in symbols:
         points = funding.get(symbol)
         if points is None or not len(points) or not len(open_at):
@@ -133,7 +142,6 @@ def _funding_rows(
         inside = (places >= 0) & (hours < open_at[np.maximum(places, 0)] + interval_ms)
         known = prices.get(symbol)
         by_time = dict(zip(known.at.tolist(), known.value.tolist(), strict=True)) if known is not None else {}
-        seen: list[int] = []
         for at, hour, place, rate in zip(
             points.at[inside].tolist(),
             hours[inside].tolist(),
@@ -144,8 +152,7 @@ def _funding_rows(
             price = by_time.get(hour)
             row = FundingRow(symbol, at, Decimal(repr(rate)), None if price is None else Decimal(repr(price)))
             due.setdefault(place, []).append(row)
-            if not seen or seen[-1] != place:
-                seen.append(place)
-        index[symbol] = seen
+        bars_due[symbol], places_of = np.unique(places[inside], return_inverse=True)
+        rates_due[symbol] = np.bincount(places_of, weights=points.value[inside])
     ordered = {place: tuple(sorted(rows, key=lambda row: (row.at, row.symbol))) for place, rows in due.items()}
-    return ordered, index
+    return ordered, bars_due, rates_due
