@@ -67,7 +67,8 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> t
         decision = await ports.decider.decide(
             observation, lambda intent: guard(ports.limits, ports.terms, state, intent, at).verdict
         )
-    state = replace(state, seen={})
+    if state.seen:
+        state = replace(state, seen={})
     verdicts: list[Verdict] = []
     receipts: list[Receipt] = list(happened.receipts)
     for intent in decision.intents:
@@ -83,16 +84,20 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> t
         prompt = (built.system, built.user)
     record = _record(state, at, decision, prompt, verdicts, receipts, happened.equity, before, ports)
     failed = "model_error" in decision.flags
-    state = replace(
-        state,
+    noted = asked and ports.wakes and bool(ports.skill.schedule.wake_when)
+    state = State(
+        world=state.world,
         seq=state.seq + 1,
         prev_digest=record.digest,
         tick_at=at,
+        accepted_opens=state.accepted_opens,
+        seen=state.seen,
         last=_last(at, decision, verdicts),
+        memory=state.memory,
+        asked_close=closes(observation) if noted else state.asked_close,
+        news_seen=observation.view.news_count() if noted else state.news_seen,
         model_errors=state.model_errors + 1 if failed else 0,
     )
-    if asked and ports.wakes and ports.skill.schedule.wake_when:
-        state = replace(state, asked_close=closes(observation), news_seen=observation.view.news_count())
     return state, record, decision
 
 

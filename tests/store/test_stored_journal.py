@@ -210,6 +210,15 @@ def test_a_commit_does_not_launder_a_changed_run(bench):
     assert verify_run(bench.database, run_id) == ["the run's row was changed"]
 
 
+def test_a_journal_does_not_begin_on_a_run_that_was_changed(bench):
+    run_id, epoch = bench.running()
+    with bench.database.write() as connection:
+        connection.exec_driver_sql("UPDATE runs SET model = 'another'")
+
+    with pytest.raises(ReplayMismatch, match="runs was changed"):
+        bench.commit(bench.journal(run_id, epoch), chained(1))
+
+
 def test_a_resumed_run_does_not_go_on_from_a_changed_record(bench):
     run_id, epoch = bench.running()
     records = chained(2)

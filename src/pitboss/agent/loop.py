@@ -20,6 +20,7 @@ from pitboss.core.intent import NO_USAGE, Decision, FinishReason, Step, ToolResu
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, Tool, ToolCall, ToolSpec
 from pitboss.core.verdict import Verdict
+from pitboss.prompt.render import size
 
 Hydrate = Callable[[Observation, Judge], Mapping[str, Tool]]
 """The skill's tools bound to one observation."""
@@ -27,7 +28,7 @@ Hydrate = Callable[[Observation, Judge], Mapping[str, Tool]]
 Price = Callable[[Usage], Decimal | None]
 """What the tokens of a call cost; None when nobody knows."""
 
-MAX_RESULT_CHARS = 8_000
+MAX_RESULT_CHARS = 32_000
 MAX_ARGUMENT_CHARS = 16_000
 
 
@@ -176,5 +177,12 @@ def _arguments(call: ToolCall) -> Any:
 def _refusal(verdict: Verdict) -> str:
     """What the model is told about a refused proposal when it may try again in the same tick."""
     lines = [f"refused by {verdict.code}: {verdict.detail}"]
-    lines += [f"{margin.code}: limit {margin.limit}, yours {margin.used} {margin.unit}" for margin in verdict.margins]
+    lines += [
+        f"{margin.code}: limit {_short(margin.limit)}, yours {_short(margin.used)} {margin.unit}"
+        for margin in verdict.margins
+    ]
     return "\n".join(lines)
+
+
+def _short(value: Decimal | str) -> str:
+    return value if isinstance(value, str) else size(value)

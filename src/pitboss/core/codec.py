@@ -54,7 +54,10 @@ def _refuse_constant(name: str) -> object:
 
 def loads_exact(data: bytes | str) -> Any:
     """JSON from outside → plain values with every number exact (int or Decimal); NaN and Infinity are refused."""
-    return json.loads(data, parse_float=Decimal, parse_constant=_refuse_constant)
+    try:
+        return json.loads(data, parse_float=Decimal, parse_constant=_refuse_constant)
+    except ArithmeticError as error:  # an exponent beyond what any number has
+        raise ValueError("a number is out of range") from error
 
 
 def number_fragments(value: object) -> object:

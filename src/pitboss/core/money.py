@@ -4,7 +4,7 @@ Money and size are `Decimal` everywhere; floats are for indicators and metrics.
 """
 
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, getcontext, localcontext
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -18,10 +18,16 @@ R = TypeVar("R")
 
 
 def exact(function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function under our decimal context, whatever the caller's context is."""
+    """Run a function under our decimal context, whatever the caller's context is.
+
+    Nested calls see that the context is already ours and cost next to nothing.
+    """
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        present = getcontext()
+        if present.prec == CONTEXT.prec and present.rounding == ROUND_HALF_EVEN:
+            return function(*args, **kwargs)
         with localcontext(CONTEXT):
             return function(*args, **kwargs)
 

@@ -9,11 +9,14 @@ Outcome = Literal["allowed", "reduced", "refused", "noop"]
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """How far an intent is from one rule's limit: `left` below zero means beyond it, None means not applicable."""
+    """How far an intent is from one rule's limit: `left` below zero means beyond it, None means not applicable.
+
+    Exact numbers, never rounded here; text only where a limit is not one number.
+    """
 
     code: str
-    limit: str
-    used: str
+    limit: Decimal | str
+    used: Decimal | str
     left: Decimal | None
     unit: str = ""
 

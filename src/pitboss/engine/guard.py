@@ -4,6 +4,7 @@ The first rule that refuses names the verdict; every rule's margin is recorded a
 allowed verdict is worked out here too (`Order`, `Cancel`), so that nothing is rounded twice.
 """
 
+import hashlib
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -55,15 +56,15 @@ def caps_of(skill: Skill) -> Caps:
     )
 
 
-def intent_key(tick_at: Instant, intent: Any) -> str:
+def intent_key(tick_at: Instant, content: bytes) -> str:
     """The name of an intent: its tick and its exact content."""
-    return codec.digest([tick_at, codec.number_fragments(intent)])
+    return hashlib.sha256(b"%d %b" % (tick_at, content)).hexdigest()
 
 
 @exact
 def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> Judgement:
     """Judge one intent against the state as it is at this moment."""
-    key = intent_key(now, intent)
+    key = intent_key(now, codec.dumps(codec.number_fragments(intent)))
     stored = state.seen.get(key)
     try:
         case = make_case(caps, terms, state.world, intent, now, state.accepted_opens, stored)

@@ -85,7 +85,7 @@ class Page:
 def read(message: str) -> Page:
     """A user message → what it says; kept for the further steps of its tick."""
     parts = _sections(message)
-    charts = _charts(parts.get("Market context", ""))
+    charts = {symbol: _chart(body) for symbol, body in _parts(_SYMBOL, parts.get("Market context", ""))}
     portfolio = parts.get("Portfolio", "")
     caps = parts.get("Risk caps", "")
     refused, refused_symbol = _last(parts.get("Last decision", ""))
@@ -108,28 +108,22 @@ def rows_of(text: str) -> tuple[Row, ...]:
     return tuple(Row._make(map(float, found)) for found in _ROW.findall(text))
 
 
+def _parts(head: re.Pattern[str], text: str) -> list[tuple[str, str]]:
+    """The text behind each head, up to the next one."""
+    found = list(head.finditer(text))
+    ends = [*(each.start() for each in found[1:]), len(text)]
+    return [(each[1], text[each.end() : end]) for each, end in zip(found, ends, strict=False)]
+
+
 def _sections(message: str) -> dict[str, str]:
-    heads = list(_SECTION.finditer(message))
-    ends = [head.start() for head in heads[1:]] + [len(message)]
     # By the words before any bracket: `## News (last 6h, …)` is News whatever its numbers are.
-    return {
-        head[1].split("(")[0].strip(): message[head.end() : end].strip("\n")
-        for head, end in zip(heads, ends, strict=True)
-    }
-
-
-def _charts(text: str) -> dict[str, Chart]:
-    heads = list(_SYMBOL.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    return {head[1]: _chart(text[head.end() : end]) for head, end in zip(heads, ends, strict=True)}
+    return {title.split("(")[0].strip(): body.strip("\n") for title, body in _parts(_SECTION, message)}
 
 
 def _chart(text: str) -> Chart:
     regime = _REGIME.search(text)
-    heads = list(_TABLE.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    tables = {head[1]: rows_of(text[head.end() : end]) for head, end in zip(heads, ends, strict=True)}
-    return Chart(regime[1] if regime else "unknown", {name: rows for name, rows in tables.items() if rows})
+    tables = {interval: rows for interval, body in _parts(_TABLE, text) if (rows := rows_of(body))}
+    return Chart(regime[1] if regime else "unknown", tables)
 
 
 def _mood(text: str, charts: Mapping[str, Chart]) -> dict[str, float]:

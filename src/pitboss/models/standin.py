@@ -77,7 +77,7 @@ class _Desk:
             fades=bool(_FADES.search(request.system)),
             offered=frozenset({request.must_call}) if request.must_call else names,
             told={message.name: message.text for message in request.messages if message.role == "tool"},
-            dice=hashlib.sha256(message.encode()).digest(),
+            dice=hashlib.sha256(message.encode("utf-8", "surrogatepass")).digest(),
         )
 
     def chance(self, die: int, one_in: int) -> bool:

@@ -8,7 +8,7 @@ lead to, in one transaction: a crash loses at most what was not committed, and a
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from pitboss.core.asof import Market
 from pitboss.core.errors import RunCancelled, TransientError
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.market import Ints
-from pitboss.core.money import ZERO, decimal
+from pitboss.core.money import CONTEXT, ZERO, decimal
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record, seal
@@ -96,7 +96,11 @@ def read_state(plain: object) -> State:
 
 async def replay(script: Script, journal: Journal, state: State, watch: Watch) -> State:
     """Run (or go on with) a range to its end. Raises `RunCancelled` when asked to stop, with everything kept."""
-    pen = _Pen(script, journal, state, watch)
+    with localcontext(CONTEXT):
+        return await _replay(script, _Pen(script, journal, state, watch))
+
+
+async def _replay(script: Script, pen: "_Pen") -> State:
     try:
         if script.planned:
             await _leap_through(script, pen)
@@ -111,9 +115,9 @@ async def replay(script: Script, journal: Journal, state: State, watch: Watch) -
 
 
 class _Pen:
-    """Where the replay stands: the state, the next bar, and the records that are not committed yet.
+    """Where the replay stands: the records that are not committed yet, the state after the last one, the next bar.
 
-    `state` runs ahead between two records; `settled` is the state right after the last one, and what is committed.
+    Between two records only `world` and `bar` run ahead; `state` is what a commit stores.
     """
 
     def __init__(self, script: Script, journal: Journal, state: State, watch: Watch) -> None:
@@ -121,23 +125,22 @@ class _Pen:
         self.journal = journal
         self.watch = watch
         self.state = state
-        self.settled = state
+        self.world: World = state.world
         self.records: list[Record] = []
         ticks = script.tick_at
         self.index = 0 if state.tick_at is None else int(np.searchsorted(ticks, state.tick_at, side="right"))
         self.bar_of = np.searchsorted(script.tape.open_at, ticks, side="left")
         self.bar = 0 if state.tick_at is None else int(self.bar_of[self.index - 1])
-        self.closes_at = script.tape.open_at + script.tape.interval_ms
+        self.closes_at: list[Instant] = (script.tape.open_at + script.tape.interval_ms).tolist()
 
     def advance(self, stop: int, pause_before_change: bool = False) -> Stretch:
         """What the world does until bar `stop`; nothing is kept until `keep`."""
-        return advance(self.state.world, self.script.ports.terms, self.script.tape, self.bar, stop, pause_before_change)
+        return advance(self.world, self.script.ports.terms, self.script.tape, self.bar, stop, pause_before_change)
 
     def keep(self, stretch: Stretch) -> Happened:
         """Take a stretch as history."""
-        start, self.bar = self.bar, stretch.index
-        self.state = replace(self.state, world=stretch.world)
-        times = self.closes_at[start : stretch.index].tolist()
+        start, self.bar, self.world = self.bar, stretch.index, stretch.world
+        times = self.closes_at[start : stretch.index]
         return Happened(stretch.receipts, equity_points(times, stretch.equity))
 
     def check(self) -> None:
@@ -148,7 +151,7 @@ class _Pen:
     async def add(self, record: Record, state: State, at_once: bool = False) -> None:
         """Keep a record and the state that follows it."""
         self.records.append(record)
-        self.state = self.settled = state
+        self.state, self.world = state, state.world
         self.watch.progress(self.done())
         if at_once or len(self.records) >= self.script.commit_records:
             await self.commit()
@@ -157,7 +160,7 @@ class _Pen:
         """One transaction with all that has been gathered."""
         if self.records:
             records, self.records = self.records, []
-            await self.journal.commit(records, self.settled, self.done())
+            await self.journal.commit(records, self.state, self.done())
 
     def done(self) -> float:
         """Share of the ticks that are behind us."""
@@ -171,16 +174,21 @@ class _Pen:
         happened = self.keep(self.advance(len(script.tape)))
         receipts, points = happened.receipts, happened.equity
         if script.close_at_end and len(script.tape):
-            stretch = close_all(self.state.world, script.ports.terms, script.to_at, script.tape.interval_ms)
-            self.state = replace(self.state, world=stretch.world)
+            stretch = close_all(self.world, script.ports.terms, script.to_at, script.tape.interval_ms)
+            self.world = stretch.world
             receipts += stretch.receipts
             if points:  # the close happens at the last close, so its fee belongs into that point
                 points = [*points[:-1], *equity_points([points[-1][0]], [stretch.world.last_equity])]
-        covered = {"receipts": receipts, "equity": points, "after": summary(self.state.world), "flags": []}
+        covered = {"receipts": receipts, "equity": points, "after": summary(self.world), "flags": []}
         record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, {"cost_usd": ZERO})
         self.records.append(record)
-        self.state = self.settled = replace(
-            self.state, seq=self.state.seq + 1, prev_digest=record.digest, tick_at=script.to_at, seen={}
+        self.state = replace(
+            self.state,
+            world=self.world,
+            seq=self.state.seq + 1,
+            prev_digest=record.digest,
+            tick_at=script.to_at,
+            seen={},
         )
 
 
@@ -193,7 +201,7 @@ async def _ask_at_every_tick(script: Script, pen: _Pen) -> None:
 
 async def _one_tick(script: Script, pen: _Pen, happened: Happened) -> None:
     at = int(script.tick_at[pen.index])
-    state, record, decision = await tick(pen.state, at, happened, script.ports)
+    state, record, decision = await tick(replace(pen.state, world=pen.world), at, happened, script.ports)
     pen.index += 1
     await pen.add(record, state, at_once=decision.cost_usd != ZERO)
     if state.model_errors >= MAX_MODEL_ERRORS:
@@ -272,6 +280,7 @@ class _Span:
         flag = "ruined" if self.ruined else ""
         kept = replace(
             state,
+            world=pen.world,
             seq=state.seq + 1,
             prev_digest=record.digest,
             tick_at=self.last_at,

@@ -21,11 +21,11 @@ class MemoryJournal:
         self.progress = 0.0 if earlier is None else earlier.progress
         self.commits = 0
 
-    async def commit(self, records: Sequence[Record], state: State, progress: float) -> None:
+    async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None:
         last = self._records[-1] if self._records else None
-        follow(Tail() if last is None else Tail(last.seq + 1, last.digest), records, state, progress)
+        follow(Tail() if last is None else Tail(last.seq + 1, last.digest), batch, state, progress)
         body = codec.dumps(state)
-        self._records.extend(records)
+        self._records.extend(batch)
         self._state = body
         self.progress = max(self.progress, progress)
         self.commits += 1

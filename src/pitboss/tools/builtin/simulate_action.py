@@ -26,8 +26,8 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 def _margin(margin: Margin) -> dict[str, str]:
     facts = {
         "rule": margin.code,
-        "limit": _number(margin.limit, margin.unit),
-        "used": _number(margin.used, margin.unit),
+        "limit": _number(str(margin.limit), margin.unit),
+        "used": _number(str(margin.used), margin.unit),
         "left": "" if margin.left is None else _number(str(margin.left), margin.unit),
         "unit": margin.unit,
     }

@@ -37,6 +37,11 @@ class Asset:
         """Smallest size step."""
         return ONE.scaleb(-self.size_decimals)
 
+    @property
+    def steepest_rate(self) -> float:
+        """The highest maintenance rate of all tiers: a bound for looking ahead with floats."""
+        return max(1 / (2 * tier.max_leverage) for tier in self.tiers)
+
     def tier(self, notional: Decimal) -> Tier:
         """The tier that a notional falls into."""
         found = self.tiers[0]

@@ -75,18 +75,19 @@ def room(world: World, terms: Terms, caps: Caps, accepted_opens: Sequence[Instan
         asset = terms.assets.get(symbol)
         top = min(caps.max_leverage, Decimal(asset.max_leverage)) if asset else caps.max_leverage
         set_to = Decimal(world.leverage.get(symbol, 1))
-        lines.append(Margin(f"R5_LEVERAGE_CAP {symbol}", str(top), str(set_to), top - set_to, "x"))
+        lines.append(Margin(f"R5_LEVERAGE_CAP {symbol}", top, set_to, top - set_to, "x"))
     used_rate = recent_opens(accepted_opens, now)
-    rate_left = Decimal(caps.max_orders_per_hour - used_rate)
-    lines.append(Margin("R7_ORDER_RATE", str(caps.max_orders_per_hour), str(used_rate), rate_left, "opens/h"))
+    most_rate = Decimal(caps.max_orders_per_hour)
+    lines.append(Margin("R7_ORDER_RATE", most_rate, Decimal(used_rate), most_rate - used_rate, "opens/h"))
     for name, reference, pct in (
         ("R8_HALTED daily_loss", world.day_reference, caps.daily_loss_halt_pct),
         ("R8_HALTED drawdown", world.peak, caps.drawdown_halt_pct),
     ):
         lines.append(_usd(name, pct * reference / HUNDRED, max(ZERO, reference - value)))
-    lines.append(Margin("R9_MARGIN", "", "", free_margin(world), "usd"))
+    free = free_margin(world)
+    lines.append(Margin("R9_MARGIN", free, ZERO, free, "usd"))
     return lines
 
 
 def _usd(code: str, limit: Decimal, used: Decimal) -> Margin:
-    return Margin(code, str(limit), str(used), limit - used, "usd")
+    return Margin(code, limit, used, limit - used, "usd")

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from pitboss.core.instant import HOUR_MS, Instant
+from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.market import Bars, Floats, Ints, Points
 
 
@@ -27,8 +27,9 @@ class FundingRow:
 class Tape:
     """Columns over the union of the symbols' bar times. A symbol's missing bar is NaN; `filled` carries its last close.
 
-    `funding` maps a bar index to the rows due in it. `funding_bars` and `funding_rates` tell the same per symbol as
-    columns, for looking ahead with floats.
+    `funding` maps a bar index to the rows due in it. `funding_bars` and `funding_costs` (what one unit of size pays)
+    tell the same per symbol as columns, for looking ahead with floats; so do `lowest` and `highest`, the extremes with
+    the open among them: some sources have bars that open outside their own low and high.
     """
 
     interval_ms: int
@@ -39,9 +40,15 @@ class Tape:
     low: Mapping[str, Floats]
     close: Mapping[str, Floats]
     filled: Mapping[str, Floats]
+    lowest: Mapping[str, Floats]
+    highest: Mapping[str, Floats]
     funding: Mapping[int, tuple[FundingRow, ...]]
     funding_bars: Mapping[str, Ints]
-    funding_rates: Mapping[str, Floats]
+    funding_costs: Mapping[str, Floats]
+    tidy: frozenset[str]
+    """Symbols with a bar at every instant and every close inside its bar: extremes bound their closes."""
+    day_stop: Sequence[int]
+    """For each bar the first one after it that closes beyond the midnight at or after its own close."""
 
     def __len__(self) -> int:
         return len(self.open_at)
@@ -51,16 +58,16 @@ class Tape:
         return int(np.searchsorted(self.open_at, at, side="left"))
 
     def funded_bars(self, symbol: str, start: int, stop: int) -> tuple[Ints, Floats]:
-        """Bars in `[start, stop)` with funding rows of a symbol, and their rates (the sum where there are several)."""
+        """Bars in `[start, stop)` with funding rows of a symbol, and what one unit of size pays in each."""
         bars = self.funding_bars.get(symbol)
         if bars is None:
-            return NO_BARS, NO_RATES
+            return NO_BARS, NO_COSTS
         first, last = np.searchsorted(bars, (start, stop))
-        return bars[first:last], self.funding_rates[symbol][first:last]
+        return bars[first:last], self.funding_costs[symbol][first:last]
 
 
 NO_BARS: Ints = np.zeros(0, np.int64)
-NO_RATES: Floats = np.zeros(0)
+NO_COSTS: Floats = np.zeros(0)
 
 
 def make_tape(
@@ -88,6 +95,8 @@ def make_tape(
 
     columns: dict[str, dict[str, Floats]] = {name: {} for name in ("open", "high", "low", "close")}
     filled: dict[str, Floats] = {}
+    lowest: dict[str, Floats] = {}
+    highest: dict[str, Floats] = {}
     for symbol, cut in cuts.items():
         whole_clock = len(cut) == len(open_at)
         places = np.searchsorted(open_at, cut.open_at)
@@ -100,7 +109,12 @@ def make_tape(
             column[symbol] = values
         filled[symbol] = columns["close"][symbol] if whole_clock else _forward(columns["close"][symbol])
 
-    rows, bars_due, rates_due = _funding_rows(symbols, open_at, interval_ms, funding, prices)
+        opens, highs, lows = (columns[name][symbol] for name in ("open", "high", "low"))
+        lowest[symbol] = np.fmin(opens, lows) if bool(np.any(opens < lows)) else lows
+        highest[symbol] = np.fmax(opens, highs) if bool(np.any(opens > highs)) else highs
+
+    rows = _funding_rows(symbols, open_at, interval_ms, funding, prices)
+    bars_due, costs_due = _funding_columns(rows, columns["open"], filled)
     return Tape(
         interval_ms,
         open_at,
@@ -110,10 +124,26 @@ def make_tape(
         columns["low"],
         columns["close"],
         filled,
+        lowest,
+        highest,
         rows,
         bars_due,
-        rates_due,
+        costs_due,
+        frozenset(
+            symbol
+            for symbol in symbols
+            if len(cuts[symbol]) == len(open_at)
+            and bool(np.all((cuts[symbol].low <= cuts[symbol].close) & (cuts[symbol].close <= cuts[symbol].high)))
+        ),
+        _day_stops(open_at, interval_ms),
     )
+
+
+def _day_stops(open_at: Ints, interval_ms: int) -> list[int]:
+    closes_at = open_at + interval_ms
+    midnight = -(-closes_at // DAY_MS) * DAY_MS
+    stops: list[int] = np.searchsorted(closes_at, midnight, side="right").tolist()
+    return stops
 
 
 def _forward(values: Floats) -> Floats:
@@ -128,11 +158,9 @@ def _funding_rows(
     interval_ms: int,
     funding: Mapping[str, Points],
     prices: Mapping[str, Points],
-) -> tuple[dict[int, tuple[FundingRow, ...]], dict[str, Ints], dict[str, Floats]]:
+) -> dict[int, tuple[FundingRow, ...]]:
     """Rows by the bar in which they fall due: the bar whose span holds the row's time floored to the hour."""
     due: dict[int, list[FundingRow]] = {}
-    bars_due: dict[str, Ints] = {}
-    rates_due: dict[str, Floats] = {}
     for symbol in symbols:
         points = funding.get(symbol)
         if points is None or not len(points) or not len(open_at):
@@ -152,7 +180,20 @@ def _funding_rows(
             price = by_time.get(hour)
             row = FundingRow(symbol, at, Decimal(repr(rate)), None if price is None else Decimal(repr(price)))
             due.setdefault(place, []).append(row)
-        bars_due[symbol], places_of = np.unique(places[inside], return_inverse=True)
-        rates_due[symbol] = np.bincount(places_of, weights=points.value[inside])
-    ordered = {place: tuple(sorted(rows, key=lambda row: (row.at, row.symbol))) for place, rows in due.items()}
-    return ordered, bars_due, rates_due
+    return {place: tuple(sorted(rows, key=lambda row: (row.at, row.symbol))) for place, rows in due.items()}
+
+
+def _funding_columns(
+    funding: Mapping[int, Sequence[FundingRow]], opens: Mapping[str, Floats], filled: Mapping[str, Floats]
+) -> tuple[dict[str, Ints], dict[str, Floats]]:
+    """Per symbol the bars with funding rows, rising, and the USD that one unit of size pays in each."""
+    costs: dict[str, dict[int, float]] = {}
+    for place in sorted(funding):
+        for row in funding[place]:
+            price = float(opens[row.symbol][place]) if row.price is None else float(row.price)
+            if price != price:  # no bar here: the mark, which is the last close
+                price = float(filled[row.symbol][place])
+            paid = costs.setdefault(row.symbol, {})
+            paid[place] = paid.get(place, 0.0) + float(row.rate) * price
+    bars = {symbol: np.fromiter(paid, np.int64, len(paid)) for symbol, paid in costs.items()}
+    return bars, {symbol: np.fromiter(paid.values(), np.float64, len(paid)) for symbol, paid in costs.items()}

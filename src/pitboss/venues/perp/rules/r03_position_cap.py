@@ -21,7 +21,7 @@ def check(case: Case) -> Finding:
         return Finding()
     used = exposure(case.world, case.proposal.symbol) + case.size * max(case.mark, case.limit or Decimal(0))
     limit = case.caps.max_position_pct * case.equity / HUNDRED
-    margin = Margin(CODE, f"{limit:.2f}", f"{used:.2f}", limit - used, "usd")
+    margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
         share = f"{case.caps.max_position_pct:f} % of equity"
         return Finding(f"{case.proposal.symbol} would be {used:.2f} USD, the cap is {limit:.2f} ({share})", margin)

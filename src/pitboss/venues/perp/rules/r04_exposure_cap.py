@@ -21,7 +21,7 @@ def check(case: Case) -> Finding:
     used = sum((exposure(case.world, symbol) for symbol in exposed_symbols(case.world)), ZERO)
     used += case.size * max(case.mark, case.limit or Decimal(0))
     limit = case.caps.max_total_exposure_pct * case.equity / HUNDRED
-    margin = Margin(CODE, f"{limit:.2f}", f"{used:.2f}", limit - used, "usd")
+    margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
         return Finding(f"total exposure would be {used:.2f} USD, the cap is {limit:.2f}", margin)
     return Finding(margin=margin)

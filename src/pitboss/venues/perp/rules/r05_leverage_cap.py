@@ -20,7 +20,7 @@ def check(case: Case) -> Finding:
         return Finding()
     asked = ONE if case.proposal.leverage is None else case.proposal.leverage
     top = min(case.caps.max_leverage, Decimal(case.terms.assets[case.proposal.symbol].max_leverage))
-    margin = Margin(CODE, f"{top:f}", f"{asked:f}", top - asked, "x")
+    margin = Margin(CODE, top, asked, top - asked, "x")
     if asked != asked.to_integral_value():
         return Finding(f"leverage {asked:f} is not a whole number", margin)
     if asked < 1:

@@ -19,8 +19,7 @@ def check(case: Case) -> Finding:
         return Finding()
     least, most = min_order(case.caps), case.caps.max_order_usd
     left = notional - least if most is None else min(notional - least, most - notional)
-    bounds = f"{least:f}" if most is None else f"{least:f}..{most:f}"
-    margin = Margin(CODE, bounds, f"{notional:.2f}", left, "usd")
+    margin = Margin(CODE, least if most is None else f"{least:f}..{most:f}", notional, left, "usd")
     if case.size is not None and case.size <= 0:
         return Finding("the size rounds down to zero lots", margin)
     if notional < least:

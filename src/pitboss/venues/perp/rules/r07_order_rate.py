@@ -16,7 +16,7 @@ SCOPE: Scope = "opens"
 def check(case: Case) -> Finding:
     """Refuse an open beyond the hourly rate."""
     used, most = recent_opens(case.accepted_opens, case.now), case.caps.max_orders_per_hour
-    margin = Margin(CODE, str(most), str(used), Decimal(most - used - 1), "opens/h")
+    margin = Margin(CODE, Decimal(most), Decimal(used), Decimal(most - used - 1), "opens/h")
     if used >= most:
         return Finding(f"{used} opens accepted in the last hour, the cap is {most}", margin)
     return Finding(margin=margin)

@@ -18,12 +18,11 @@ def check(case: Case) -> Finding:
         return Finding("a number of the account is not finite")
     world, caps = case.world, case.caps
     lost_today, lost_peak = world.day_reference - case.equity, world.peak - case.equity
-    left = min(
-        caps.daily_loss_halt_pct * world.day_reference / HUNDRED - lost_today,
-        caps.drawdown_halt_pct * world.peak / HUNDRED - lost_peak,
-    )
-    limit = f"{caps.daily_loss_halt_pct:f} % a day, {caps.drawdown_halt_pct:f} % from the peak"
-    margin = Margin(CODE, limit, f"{lost_today:.2f} today, {lost_peak:.2f} from the peak", left, "usd")
+    day_limit = caps.daily_loss_halt_pct * world.day_reference / HUNDRED
+    peak_limit = caps.drawdown_halt_pct * world.peak / HUNDRED
+    left = min(day_limit - lost_today, peak_limit - lost_peak)
+    by_day = left == day_limit - lost_today
+    margin = Margin(CODE, day_limit if by_day else peak_limit, lost_today if by_day else lost_peak, left, "usd")
     if world.halts:
         return Finding(f"halted: {', '.join(world.halts)}", margin)
     if case.equity <= 0:

@@ -20,7 +20,7 @@ def check(case: Case) -> Finding:
     leverage = case.proposal.leverage or ONE
     need = notional / leverage + case.terms.taker * notional
     free = free_margin(case.world)
-    margin = Margin(CODE, f"{free:.2f}", f"{need:.2f}", free - need, "usd")
+    margin = Margin(CODE, free, need, free - need, "usd")
     if free < need:
         return Finding(f"needs {need:.2f} USD of margin, {free:.2f} is free", margin)
     return Finding(margin=margin)

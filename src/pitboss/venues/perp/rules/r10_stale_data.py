@@ -22,7 +22,7 @@ def check(case: Case) -> Finding:
     if case.mark is None or marked_at is None:
         return Finding(f"no usable price of {symbol} yet")
     age, most = case.now - marked_at, case.caps.max_data_age_ms
-    margin = Margin(CODE, f"{most / 1000:g}", f"{age / 1000:g}", Decimal(most - age) / 1000, "s")
+    margin = Margin(CODE, Decimal(most) / 1000, Decimal(age) / 1000, Decimal(most - age) / 1000, "s")
     if age > most:
         return Finding(f"the last price of {symbol} is {age / 1000:g} s old, the cap is {most / 1000:g} s", margin)
     return Finding(margin=margin)

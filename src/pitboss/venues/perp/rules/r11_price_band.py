@@ -24,7 +24,7 @@ def check(case: Case) -> Finding:
     anchor = mark
     if limit is not None:
         edge = mark * (HUNDRED + side * case.caps.price_band_pct) / HUNDRED
-        margin = Margin(CODE, f"{edge:f}", f"{limit:f}", side * (edge - limit), "price")
+        margin = Margin(CODE, edge, limit, side * (edge - limit), "price")
         if side * (limit - edge) > 0:
             return Finding(f"limit {limit:f} is more than {case.caps.price_band_pct:f} % beyond mark {mark:f}", margin)
         anchor = min(mark, limit) if side > 0 else max(mark, limit)
@@ -32,8 +32,8 @@ def check(case: Case) -> Finding:
         if price is None:
             continue
         left: Decimal = sign * (anchor - price)
-        if margin is None or left < (margin.left or left):
-            margin = Margin(CODE, f"{anchor:f}", f"{price:f}", left, "price")
+        if margin is None or margin.left is None or left < margin.left:
+            margin = Margin(CODE, anchor, price, left, "price")
         if left <= 0:
             where = "losing" if name == "stop_loss" else "winning"
             return Finding(f"{name} {price:f} is not on the {where} side of {anchor:f}", margin)

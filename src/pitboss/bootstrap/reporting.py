@@ -1,0 +1,178 @@
+"""From a stored run to its report: reads records and data, puts them into a `Report`, writes the page.
+
+Everything about the run itself comes from its records. Prices and the curves of the baselines come from the lake; if
+the data has changed or is gone they are left out, and the report says so.
+"""
+
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from pitboss import __version__
+from pitboss.bootstrap.assumptions import assumptions
+from pitboss.bootstrap.backtest import Assembly, Request, assemble
+from pitboss.bootstrap.runner import baseline_outcomes, document, journal_of, request_of
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+from pitboss.core.instant import INTERVALS, Instant, interval_ms
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import Record
+from pitboss.data.demo import VENUE as DEMO_VENUE
+from pitboss.sim.outcome import fills, read_ledger
+from pitboss.sim.report import Report, render
+from pitboss.sim.trades import book
+from pitboss.skill.document import to_json
+from pitboss.skill.load import check_plain
+from pitboss.store.runs import Run
+
+MOST_BARS = 6_000
+"""Bars of a symbol that go into a report; longer ranges are shown in a coarser interval."""
+
+PROGRAMS = ("policy/", "standin/")
+Curve = list[tuple[Instant, float]]
+
+
+def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> Path:
+    """Write the page of a run, to its place in the workspace unless another is named, and remember where."""
+    run = workspace.runs.get(run_id)
+    path = (out or workspace.report_path(run.id)).absolute()
+    page = render(build_report(workspace, run))
+    part = path.with_name(f".{path.name}.part")
+    try:
+        if out is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(page, encoding="utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
+    workspace.runs.set_report(run.id, str(path))
+    return path
+
+
+def build_report(workspace: Workspace, run: Run) -> Report:
+    """Everything the page shows of a run."""
+    request = request_of(run)
+    rows: list[dict[str, Any]] = []
+    ledger = read_ledger(_noticing(journal_of(workspace, run).records(), rows))
+    assembly = same_data(workspace, run, request)
+    prices, baselines = {}, {}
+    if assembly is not None:
+        prices = {symbol: _bars(assembly, symbol) for symbol in assembly.script.tape.symbols}
+        baselines = {
+            name: list(zip(outcome.equity_at, map(float, outcome.equity_usd), strict=True))
+            for name, outcome in baseline_outcomes(assembly.script).items()
+        }
+    synthetic = is_synthetic(workspace, run)
+    return Report(
+        document=document(run),
+        skill_name=str(request.skill.get("name", "")),
+        skill_text=skill_text(request),
+        initial_usd=float(request.equity_usd),
+        equity=list(zip(ledger.equity_at, map(float, ledger.equity_usd), strict=True)),
+        baseline_equity=baselines,
+        prices=prices,
+        fills=list(fills(ledger.receipts)),
+        decisions=rows,
+        trades=_trades(ledger.receipts, assembly),
+        assumptions=assumptions(run, request, synthetic, data_found=assembly is not None),
+        synthetic=synthetic,
+        standin=run.model.startswith(PROGRAMS),
+        halts=[
+            {"at": receipt.at, "kind": receipt.facts["halt"]} for receipt in ledger.receipts if receipt.kind == "halted"
+        ],
+        version=str(run.params.get("version", __version__)),
+    )
+
+
+def is_synthetic(workspace: Workspace, run: Run) -> bool:
+    """Whether the run stood on generated data, also when that data is gone."""
+    venue = str(run.params.get("data_venue", ""))
+    return venue == DEMO_VENUE or workspace.lake.is_synthetic(venue)
+
+
+def same_data(workspace: Workspace, run: Run, request: Request) -> Assembly | None:
+    """The run's data as it was, or None if it is not there any more."""
+    try:
+        assembly = assemble(request, workspace.lake, workspace.settings)
+    except UserError:
+        return None
+    return assembly if assembly.data_digest == run.data_digest else None
+
+
+def skill_text(request: Request) -> str:
+    """The skill as it ran, overrides included."""
+    check = check_plain(dict(request.skill))
+    body = to_json(check.skill) if check.skill else codec.dumps(codec.number_fragments(dict(request.skill)))
+    return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
+
+
+def _noticing(records: Iterable[Record], rows: list[dict[str, Any]]) -> Iterator[Record]:
+    """Pass the records on, and gather a row for each decision on the way."""
+    for record in records:
+        rows.extend(decision_rows(record))
+        yield record
+
+
+def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
+    """The decisions of a record: one for each proposal, one for a hold or a stretch of holds."""
+    body = codec.loads(record.covered)
+    if record.kind == "span":
+        flags = list(body["flags"])
+        yield {
+            "seq": record.seq,
+            "tick_at": record.tick_at,
+            "outcome": "noop",
+            "flags": flags,
+            "times": body["ticks"],
+            "until": body["until_at"],
+        }
+    if record.kind != "tick":
+        return
+    about: dict[str, Any] = {
+        "seq": record.seq,
+        "tick_at": record.tick_at,
+        "flags": body["flags"],
+        "text": body["text"],
+        "steps": body["steps"],
+        "cost_usd": codec.loads(record.extra)["cost_usd"],
+    }
+    if not body["proposals"]:
+        yield {**about, "outcome": "noop"}
+    for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
+        told = {key: verdict[key] for key in ("outcome", "code", "detail", "margins")}
+        yield {**(proposal if isinstance(proposal, dict) else {}), **about, **told}
+        # one place on the page for each tick, and what was said only once
+        about = {**about, "seq": None, "text": "", "steps": [], "cost_usd": None}
+
+
+def _bars(assembly: Assembly, symbol: str) -> list[tuple[int, float, float, float, float]]:
+    script = assembly.script
+    start, base = int(script.tick_at[0]), interval_ms(script.base_interval)
+    fitting = [
+        name for name, length in INTERVALS.items() if length % base == 0 and (symbol, name) in script.market.bars
+    ]
+    coarse = (name for name in fitting if (script.to_at - start) // INTERVALS[name] <= MOST_BARS)
+    bars = script.market.bars[symbol, next(coarse, fitting[-1])]
+    low, high = np.searchsorted(bars.open_at, [start, script.to_at])
+    part = bars.slice(int(low), int(high))
+    columns = (part.open_at, part.open, part.high, part.low, part.close)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _trades(receipts: list[Receipt], assembly: Assembly | None) -> list[dict[str, Any]]:
+    trades = book(receipts)
+    rows = [dataclasses.asdict(trade) for trade in trades.closed]
+    for trade in trades.open:
+        row = {**dataclasses.asdict(trade), "closed_at": None, "exit_reason": "still open"}
+        if assembly is not None:
+            bars = assembly.script.market.bars[trade.symbol, assembly.script.base_interval]
+            row["pnl_usd"] = trade.pnl_usd(Decimal(repr(float(bars.close[-1]))))
+        rows.append(row)
+    return rows

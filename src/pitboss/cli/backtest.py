@@ -1,0 +1,155 @@
+"""`pitboss backtest`: run a skill over a stretch of the past."""
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from pitboss.cli import screen
+from pitboss.cli.options import Amount, Duration, Json, Moment, Override, given
+from pitboss.cli.place import Here, Place
+from pitboss.core.errors import UserError
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.backtest import Request
+
+MOST_REPEATS = 1_000
+
+
+def backtest(
+    skill: Path,
+    /,
+    *,
+    from_: Annotated[Moment, given("--from", "First instant of the range, as 2025-06-01 or ISO time (UTC).")],
+    to: Annotated[Moment, given("--to", "End of the range; the last tick lies before it.")],
+    model: Annotated[str, given("--model", "Who decides, instead of the skill's model. See `pitboss models list`.")] = "",
+    decisions: Annotated[
+        Path | None, given("--decisions", "Take the decisions from a JSON lines file instead of a model.")
+    ] = None,
+    data_venue: Annotated[
+        str, given("--data-venue", "Whose data to use. Default: hyperliquid, or the only one there is.")
+    ] = "",
+    equity: Annotated[Amount, given("--equity", "Money to start with, in USD.")] = Decimal(10_000),
+    seed: Annotated[int, given("--seed", "Seed of whatever is random.")] = 0,
+    set_: Override = (),
+    fees_taker_bps: Annotated[Amount, given("--fees-taker-bps", "Fee for taking, in basis points.")] = Decimal("4.5"),
+    fees_maker_bps: Annotated[Amount, given("--fees-maker-bps", "Fee for making, in basis points.")] = Decimal("1.5"),
+    slippage_bps_per_million: Annotated[
+        Amount, given("--slippage-bps-per-million", "Slippage in basis points for each million USD of an order.")
+    ] = Decimal(10),
+    news_latency: Annotated[
+        Duration, Parameter(name="--news-latency", help="How long after its publication news is known, as 30s or 5m.", show_default=False)
+    ] = 0,
+    decision_latency: Annotated[
+        Duration, Parameter(name="--decision-latency", help="How long an order takes to reach the market, as 30s or 5m.", show_default=False)
+    ] = 0,
+    max_gap: Annotated[int | None, given("--max-gap", "Missing bars in a row to tolerate. Default: the setting.")] = None,
+    max_cost_usd: Annotated[Amount | None, given("--max-cost-usd", "Stop when the model has cost this much.")] = None,
+    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
+    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
+    yes: Annotated[bool, given("--yes", "Go ahead without asking, whatever it may cost.")] = False,
+    repeats: Annotated[int, given("--repeats", "Run it N times with the seeds seed, seed+1, … and summarise.")] = 1,
+    close_at_end: Annotated[
+        bool, given("--close-at-end", "Close what is open at the end instead of valuing it.")
+    ] = False,
+    prompts: Annotated[
+        bool | None,
+        Parameter(
+            negative="--no-prompts",
+            help="Keep the prompt texts, also in runs that need none; or keep only their digests.",
+        ),
+    ] = None,
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Run a skill over a stretch of the past and say what came of it.
+
+    Writes an HTML report, and keeps every decision so that the result can be checked with `pitboss runs verify`.
+    Ctrl-C stops it cleanly; `pitboss runs resume` goes on where it stopped and ends in the same digest.
+
+    Examples:
+
+        pitboss backtest trend-thesis.yaml --from 2025-02-10 --to 2025-03-10
+        pitboss backtest trend-thesis.yaml --from 2025-02-10 --to 2025-03-10 --model policy/sma_cross --json
+        pitboss backtest trend-thesis.yaml --from 2025-02-10 --to 2025-03-10 --set risk.max_leverage=2
+
+    Parameters
+    ----------
+    skill
+        A .yaml or .json file.
+    """
+    # Programs cost nothing, so these have nothing to act on yet; they are read so that mistakes in them show.
+    del max_cost_usd, price_in, price_out, yes
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 5")
+    if seed < 0:
+        raise UserError(f"--seed: {seed} is below zero", "any whole number from 0")
+    if max_gap is not None and max_gap < 0:
+        raise UserError(f"--max-gap: {max_gap} is below zero", "a number of bars, such as 12")
+    if to <= from_:
+        raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
+    from pitboss.bootstrap.backtest import Request
+    from pitboss.cli.skill import read_plain
+
+    plain = read_plain(skill, set_)
+    request = Request(
+        skill=plain,
+        from_at=from_,
+        to_at=to,
+        model=model,
+        decisions=None if decisions is None else read_decisions(decisions, plain, from_, to),
+        data_venue=data_venue,
+        equity_usd=equity,
+        seed=seed,
+        taker_bps=fees_taker_bps,
+        maker_bps=fees_maker_bps,
+        slippage_bps_per_million=slippage_bps_per_million,
+        news_latency_ms=news_latency,
+        decision_latency_ms=decision_latency,
+        close_at_end=close_at_end,
+        prompts=prompts,
+        max_gap=place.settings().max_gap if max_gap is None else max_gap,
+    )
+    return run_backtest(place, request, repeats, json)
+
+
+def read_decisions(file: Path, skill: dict[str, Any], from_at: int, to_at: int) -> str:
+    """The text of a decisions file, checked under its own name."""
+    from pitboss.core.instant import interval_ms
+    from pitboss.models.decisions import DecisionFile
+
+    period = interval_ms(skill["schedule"]["every"])
+    first = -(-from_at // period) * period
+    DecisionFile.load(file, range(first, to_at, period))
+    return file.read_bytes().decode()
+
+
+def run_backtest(place: Place, request: "Request", repeats: int = 1, json: bool = False) -> int:
+    """Run a request, once or several times, and show what came of it."""
+    from pitboss.bootstrap.runner import document
+    from pitboss.cli.repeats import summary
+    from pitboss.cli.results import show_run, show_summary
+    from pitboss.cli.running import begin
+
+    with place.workspace() as workspace:
+        ended = []
+        for number in range(repeats):
+            label = "backtest" if repeats == 1 else f"backtest {number + 1} of {repeats}"
+            ended.append(begin(workspace, place, replace(request, seed=request.seed + number), label))
+            if ended[-1].code:
+                break
+        runs = [one.run for one in ended]
+        shown = document(runs[0])
+        done = [run for run in runs if run.metrics is not None]
+        if repeats > 1:
+            shown["repeats"] = [{"run_id": run.id, "digest": run.digest, "metrics": run.metrics} for run in done]
+            shown["summary"] = summary([run.metrics or {} for run in done])
+        if json:
+            screen.put_json(shown)
+        elif not ended[-1].code:
+            show_run(workspace, place, runs[0])
+            if repeats > 1:
+                show_summary(shown["summary"], [run.digest for run in done])
+        return ended[-1].code

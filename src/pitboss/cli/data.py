@@ -1,0 +1,157 @@
+"""`pitboss data …`: what markets the workspace knows."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App
+
+from pitboss.cli import screen
+from pitboss.cli.options import Json, Moment, given
+from pitboss.cli.place import Here
+from pitboss.core.instant import iso
+
+app = App(name="data", help="Import, list and check market data; make a demo market.")
+
+
+@app.command(name="import")
+def import_(
+    *paths: Path,
+    kind: Annotated[
+        str | None, given("--kind", "bars, funding, open_interest, mark, oracle, news, events or meta.")
+    ] = None,
+    symbol: Annotated[str | None, given("--symbol", "Whose data it is, such as BTC.")] = None,
+    interval: Annotated[str | None, given("--interval", "Length of a bar, such as 5m.")] = None,
+    venue: Annotated[str, given("--venue", "Name to file it under.")] = "hyperliquid",
+    replace: Annotated[bool, given("--replace", "Let new rows replace stored ones that differ.")] = False,
+    known_at: Annotated[
+        Moment | None, given("--known-at", "For events whose file does not say since when they were known.")
+    ] = None,
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Import files or whole folders: parquet, CSV, CSV.gz, feather, JSON lines.
+
+    Kind, symbol and interval are read off the path (`candles/5m/BTC.parquet`, `funding/BTC.csv`) or the columns; what
+    cannot be told is asked for. All of one call is stored, or none of it. The same rows again change nothing.
+
+    Examples:
+
+        pitboss data import candles/5m/BTC.parquet funding/BTC.parquet
+        pitboss data import prices.csv --kind bars --symbol BTC --interval 1h
+
+    Parameters
+    ----------
+    paths
+        Files and folders; folders are walked.
+    """
+    from pitboss.data.importing import import_paths
+
+    done = import_paths(place.lake(), list(paths), kind, symbol, interval, venue, replace, known_at)
+    if json:
+        screen.put_json([_times({**asdict(one), "notes": list(one.notes)}) for one in done])
+        return 0
+    rows = [
+        (
+            one.path,
+            one.kind,
+            one.symbol or "",
+            one.interval or "",
+            f"{one.rows:,}",
+            f"{one.added:,}",
+            f"{one.replaced:,}",
+        )
+        for one in done
+    ]
+    screen.put_table(("file", "kind", "symbol", "interval", "rows", "added", "replaced"), rows, right=(4, 5, 6))
+    for one in done:
+        for remark in one.notes:
+            screen.note(f"note: {one.path}: {remark}")
+    return 0
+
+
+@app.command(name="list")
+def list_(*, json: Json = False, place: Here) -> int:
+    """List what is in the lake: how many rows, from when to when, how many holes.
+
+    Example:
+
+        pitboss data list
+    """
+    lake = place.lake()
+    held = [{**_times(asdict(one)), "synthetic": lake.is_synthetic(one.venue)} for one in lake.list()]
+    if json:
+        screen.put_json(held)
+        return 0
+    if not held:
+        screen.put("there is no data here yet")
+        screen.note(
+            f"hint: `{place.typed('data demo')}` makes a market, `{place.typed('data import PATH')}` imports one"
+        )
+        return 0
+    screen.put_table(
+        ("venue", "kind", "symbol", "interval", "rows", "first", "last", "gaps"),
+        [
+            (
+                f"{one['venue']}{' (synthetic)' if one['synthetic'] else ''}",
+                one["kind"],
+                one["symbol"] or "",
+                one["interval"] or "",
+                f"{one['rows']:,}",
+                one["first_at"] or "",
+                one["last_at"] or "",
+                f"{one['gaps']:,}",
+            )
+            for one in held
+        ],
+        right=(4, 7),
+    )
+    return 0
+
+
+@app.command
+def check(*, json: Json = False, place: Here) -> int:
+    """Look at every stored file for gaps, duplicates and bad rows. Exit code 1 if any file is unusable.
+
+    Example:
+
+        pitboss data check
+    """
+    from pitboss.data.quality import check as check_lake
+
+    found = check_lake(place.lake())
+    unusable = sum(not one.usable for one in found)
+    if json:
+        screen.put_json({"ok": not unusable, "findings": [_times(asdict(one)) for one in found]})
+    elif found:
+        rows = [(one.problem, one.file, one.detail, "" if one.usable else "UNUSABLE") for one in found]
+        screen.put_table(("problem", "file", "what", ""), rows)
+        if unusable:
+            screen.note("hint: import the unusable files again with --replace, or remove them")
+    else:
+        screen.put("nothing is wrong with the data here")
+    return 1 if unusable else 0
+
+
+@app.command
+def demo(*, json: Json = False, place: Here) -> int:
+    """Generate the demo market: BTC, ETH and SOL, 90 days of 5m bars. Synthetic: nothing in it happened.
+
+    Example:
+
+        pitboss data demo
+    """
+    from pitboss.data.demo import VENUE, write_demo
+
+    held = write_demo(place.lake())
+    if json:
+        screen.put_json([{**_times(asdict(one)), "synthetic": True} for one in held])
+        return 0
+    rows = sum(one.rows for one in held)
+    screen.put(f"wrote {rows:,} rows of a SYNTHETIC market as venue {VENUE}; no price, headline or event in it is real")
+    return 0
+
+
+def _times(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with its instants as ISO text."""
+    return {key: iso(value) if key.endswith("_at") and value is not None else value for key, value in row.items()}

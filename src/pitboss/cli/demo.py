@@ -1,0 +1,50 @@
+"""`pitboss demo`: a market, an agent, its limits and the proof, in one go and without a key."""
+
+from pitboss.cli import screen
+from pitboss.cli.place import Here
+from pitboss.core.errors import UserError
+
+SKILL = "breakout-hybrid.yaml"
+FROM, TO = "2025-02-10", "2025-03-10"
+
+
+def demo(*, place: Here) -> int:
+    """Watch an agent trade a generated market under hard limits, and check the result. Needs no key and no network.
+
+    Example:
+
+        pitboss demo --home demo
+    """
+    from dataclasses import replace
+
+    from pitboss.bootstrap.backtest import Request
+    from pitboss.bootstrap.runner import verify
+    from pitboss.cli.results import show_run
+    from pitboss.cli.running import begin
+    from pitboss.cli.skill import read_plain
+    from pitboss.core.instant import parse_instant
+    from pitboss.data.demo import VENUE, write_demo
+    from pitboss.skill.document import examples
+
+    with place.workspace() as workspace:
+        write_demo(workspace.lake)
+        file = workspace.home / SKILL
+        if not file.exists():
+            file.write_text(examples()[SKILL], encoding="utf-8")
+        screen.put(f"market  {VENUE}: BTC, ETH and SOL, generated; nothing in it happened")
+        screen.put(f"skill   {file}")
+        screen.put()
+        request = Request(skill=read_plain(file), from_at=parse_instant(FROM), to_at=parse_instant(TO))
+        request = replace(request, model="standin/analyst", data_venue=VENUE, max_gap=place.settings().max_gap)
+        ended = begin(workspace, place, request)
+        if ended.code:
+            return ended.code
+        problems = verify(workspace, ended.run.id)
+        if problems:
+            raise UserError(f"the stored run does not verify: {problems[0]}")
+        show_run(workspace, place, ended.run)
+        screen.put()
+        screen.put(f"verified: {ended.run.ticks:,} ticks, chained from first to last, hash to the digest above", "green")
+        screen.put(f"Open {ended.run.report} in a browser; then change {file} and run it again:")
+        screen.put(f"  {place.typed(f'backtest {file} --from {FROM} --to {TO} --data-venue {VENUE}')}")
+    return 0

@@ -1,0 +1,81 @@
+"""Options that several commands share, and the exact reading of numbers, times and durations."""
+
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any
+
+from cyclopts import Parameter, Token
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, parse_duration, parse_instant
+
+MOST_DIGITS, MOST_PLACES = 40, 20
+
+
+def read_amount(text: str, name: str) -> Decimal:
+    """An exact number of at least zero."""
+    try:
+        value = Decimal(text.strip())
+    except InvalidOperation:
+        raise UserError(f"{name}: {text!r} is not a number", "write plain digits, such as 10000 or 4.5") from None
+    if not value.is_finite():
+        raise UserError(f"{name}: {text!r} is not a finite number", "write plain digits, such as 10000 or 4.5")
+    if value < 0:
+        raise UserError(f"{name}: {text} is below zero", "give a number of at least 0")
+    if abs(value.adjusted()) > MOST_PLACES or len(value.as_tuple().digits) > MOST_DIGITS:
+        raise UserError(f"{name}: {text} is too large, too small or too precise to be meant")
+    return value
+
+
+def _text(tokens: Sequence[Token]) -> tuple[str, str]:
+    return tokens[0].value, tokens[0].keyword or "value"
+
+
+def _amount(kind: Any, tokens: Sequence[Token]) -> Decimal:
+    del kind
+    return read_amount(*_text(tokens))
+
+
+def _moment(kind: Any, tokens: Sequence[Token]) -> Instant:
+    del kind
+    text, name = _text(tokens)
+    try:
+        return parse_instant(text)
+    except UserError as error:
+        raise UserError(f"{name}: {error.message}", error.hint) from None
+    except (OverflowError, OSError):
+        raise UserError(
+            f"{name}: {text!r} is outside of the calendar", "write 2025-06-01 or 2025-06-01T12:30:00Z"
+        ) from None
+
+
+def _duration(kind: Any, tokens: Sequence[Token]) -> int:
+    del kind
+    text, name = _text(tokens)
+    try:
+        return parse_duration(text)
+    except UserError as error:
+        raise UserError(f"{name}: {error.message}", error.hint) from None
+
+
+Json = Annotated[
+    bool, Parameter(name="--json", help="Print one JSON document on standard output, and nothing else there.")
+]
+Amount = Annotated[Decimal, Parameter(converter=_amount, n_tokens=1, accepts_keys=False)]
+Moment = Annotated[int, Parameter(converter=_moment, n_tokens=1, accepts_keys=False)]
+Duration = Annotated[int, Parameter(converter=_duration, n_tokens=1, accepts_keys=False)]
+Override = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--set",
+        negative=(),
+        consume_multiple=False,
+        help="Change a field of the skill for this once, as in risk.max_leverage=5. May be repeated.",
+    ),
+]
+RunId = Annotated[str, Parameter(help="A run's id, or the start of it.")]
+
+
+def given(name: str, text: str) -> Any:
+    """An option with its meaning."""
+    return Parameter(name=name, help=text)

@@ -1,0 +1,36 @@
+"""`pitboss report`: one self-contained HTML file of a run."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pitboss.cli import screen
+from pitboss.cli.options import Json, RunId, given
+from pitboss.cli.place import Here
+
+
+def report(
+    run: RunId,
+    /,
+    *,
+    out: Annotated[
+        Path | None, given("--out", "Where to write it. Default: reports/RUN.html in the workspace.")
+    ] = None,
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Write a run's report: one HTML file that opens offline.
+
+    Example:
+
+        pitboss report 3f9a --out march.html
+    """
+    from pitboss.bootstrap.reporting import write_report
+
+    with place.workspace() as workspace:
+        run_id = workspace.runs.find(run)
+        path = write_report(workspace, run_id, out)
+    if json:
+        screen.put_json({"run_id": run_id, "report": str(path)})
+    else:
+        screen.put(str(path))
+    return 0

@@ -1,0 +1,199 @@
+"""What a finished run says in a terminal: a table, one refusal in plain words, and what to type next."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pitboss.bootstrap.reporting import PROGRAMS, decision_rows, is_synthetic
+from pitboss.bootstrap.runner import journal_of, request_of
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.cli import screen
+from pitboss.cli.place import Place
+from pitboss.core.instant import iso
+from pitboss.sim.report import figures
+from pitboss.sim.report.meaning import METRICS, rule
+from pitboss.sim.report.refusals import ACTIONS
+from pitboss.sim.report.source import mapping, number, pair
+from pitboss.store.runs import Run
+
+Plain = Mapping[str, Any]
+
+
+def show_run(workspace: Workspace, place: Place, run: Run) -> None:
+    """Everything worth saying about a run, complete or not."""
+    request = request_of(run)
+    screen.put(f"{request.skill.get('name', '')} · {run.model} · {iso(request.from_at)} to {iso(request.to_at)}", "bold")
+    for label in labels(workspace, run):
+        screen.put(label, "yellow")
+    metrics = mapping(run.metrics)
+    if metrics:
+        show_metrics(metrics, mapping(run.baselines), float(run.cost_usd))
+        _show_warnings(metrics)
+        show_refusal(workspace, run)
+    else:
+        screen.put(f"{run.status} after {run.progress:.0%}; a run has results when it is complete")
+    if run.error_text:
+        screen.put(f"error: {run.error_text}", "red")
+    screen.put()
+    screen.put(f"run     {run.id} ({run.status}, {run.wall_s:.1f} s)")
+    if run.digest:
+        screen.put(f"digest  {run.digest}")
+    if run.report:
+        screen.put(f"report  {run.report}")
+    _show_next(place, run)
+
+
+def labels(workspace: Workspace, run: Run) -> list[str]:
+    """What changes the meaning of every number."""
+    found: list[str] = []
+    if is_synthetic(workspace, run):
+        found.append("SYNTHETIC DATA: this market was generated; nothing follows from it about a real one")
+    if run.model.startswith(PROGRAMS):
+        found.append(f"NOT A LANGUAGE MODEL: {run.model} is a fixed program")
+    return found
+
+
+def show_metrics(metrics: Plain, baselines: Plain, cost_usd: float) -> None:
+    """The table: the run beside buying and holding."""
+    held = mapping(baselines.get("buy_and_hold"))
+    rows = [
+        ("Return", _with_interval(metrics, "total_return_pct", "total_return_ci", _percent), _percent(held.get("total_return_pct"))),
+        ("Final equity", figures.usd(metrics.get("final_equity_usd")), figures.usd(held.get("final_equity_usd"))),
+        ("Max drawdown", figures.percent(metrics.get("max_drawdown_pct")), figures.percent(held.get("max_drawdown_pct"))),
+        ("Sharpe", _with_interval(metrics, "sharpe", "sharpe_ci", figures.plain), figures.plain(held.get("sharpe"))),
+        ("Round trips", _trips(metrics), figures.count(held.get("total_trades"))),
+        ("Fees, funding, slippage", _costs(metrics), _costs(held)),
+        ("Proposals", _proposals(metrics), ""),
+        ("Refused by rule", _counts(metrics.get("rejections_by_rule")) or "none", ""),
+        ("Cost of the model", figures.usd(cost_usd), ""),
+    ]
+    screen.put()
+    screen.put_table(("", "this run", "buy and hold"), rows, right=(2,))
+
+
+def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Sequence[str | None]) -> None:
+    """The table of repeated runs."""
+    rows = [
+        (METRICS[name].label if name in METRICS else name, *(_figure(name, one[key]) for key in ("mean", "lo", "hi")))
+        for name, one in summary.items()
+    ]
+    screen.put()
+    screen.put_table(("metric", "mean", "95 % from", "to"), rows, right=(1, 2, 3), title=f"{len(digests)} runs")
+    if len(digests) > 1 and len(set(digests)) == 1:
+        screen.put("all runs are identical: nothing in this one depends on the seed")
+
+
+def show_refusal(workspace: Workspace, run: Run) -> None:
+    """One refused order in plain words: what it asked, which rule, the limit, how far beyond."""
+    if not mapping(mapping(run.metrics).get("rejections_by_rule")):
+        return
+    refused = (
+        row
+        for record in journal_of(workspace, run).records()
+        if record.kind == "tick"
+        for row in decision_rows(record)
+        if row["outcome"] == "refused"
+    )
+    row = next(refused, None)
+    if row is None:
+        return
+    screen.put()
+    screen.put(f"One refused order, at {iso(row['tick_at'])}:")
+    screen.put(f"  it asked    {_asked(row)}")
+    if row.get("reason"):
+        screen.put(f"  because     {figures_text(row['reason'])}")
+    screen.put(f"  refused by  {row['code']}: {rule(row['code']).meaning}")
+    screen.put(f"  in numbers  {_beyond(row) or row['detail']}")
+
+
+def figures_text(text: object, most: int = 200) -> str:
+    """A stranger's text on one line, cut, with nothing in it that a terminal would obey."""
+    clean = "".join(char if char.isprintable() else " " for char in str(text))
+    return clean if len(clean) <= most else clean[: most - 1] + "…"
+
+
+def _asked(row: Plain) -> str:
+    parts = [f"{ACTIONS.get(str(row.get('action')), 'something malformed').lower()} {figures_text(row.get('symbol') or '')}".strip()]
+    if (size := number(row.get("size_usd"))) is not None:
+        parts.append(f"for {figures.usd(size)}")
+    if (leverage := number(row.get("leverage"))) is not None:
+        parts.append(f"at {figures.with_unit(leverage, 'x')}")
+    if number(row.get("limit_price")) is not None:
+        parts.append(f"with a limit of {figures.price(row['limit_price'])}")
+    return " ".join(parts)
+
+
+def _beyond(row: Plain) -> str:
+    for margin in row.get("margins") or ():
+        left = number(margin.get("left"))
+        if margin.get("code") == row.get("code") and left is not None and left < 0:
+            unit = str(margin.get("unit") or "")
+            limit, used = figures.with_unit(margin.get("limit"), unit), figures.with_unit(margin.get("used"), unit)
+            return f"limit {limit}, with this order {used}: {figures.with_unit(-left, unit)} beyond"
+    return ""
+
+
+def _show_warnings(metrics: Plain) -> None:
+    funnel = mapping(metrics.get("funnel"))
+    if funnel and not number(funnel.get("fills")):
+        screen.put()
+        screen.put("Nothing was traded. Where it went:", "bold")
+        steps = [(key, figures.count(funnel.get(key))) for key in ("ticks", "asked", "proposals", "accepted", "fills")]
+        refused = _counts(funnel.get("refused"))
+        steps.insert(3, ("refused", refused or "0"))
+        screen.put_table(("", ""), [(name, value) for name, value in steps])
+        quiet = _counts(metrics.get("noops_by_flag"))
+        if quiet:
+            screen.put(f"ticks that ended in nothing: {quiet}")
+    for warning in metrics.get("warnings") or ():
+        screen.put(f"note: {warning}")
+
+
+def _show_next(place: Place, run: Run) -> None:
+    screen.put()
+    screen.put("next:")
+    if run.status == "complete":
+        screen.put(f"  {place.typed(f'runs verify {run.id}')}")
+        screen.put(f"  {place.typed(f'runs show {run.id} --json')}")
+        screen.put(f"  {place.typed(f'runs export {run.id} --what fills')}")
+    else:
+        screen.put(f"  {place.typed(f'runs resume {run.id}')}")
+
+
+def _percent(value: object) -> str:
+    return figures.percent(value, signed=True)
+
+
+def _with_interval(metrics: Plain, name: str, interval: str, shown: Any) -> str:
+    bounds = pair(metrics.get(interval))
+    value = shown(metrics.get(name))
+    return f"{value}  (95 %: {shown(bounds[0])} to {shown(bounds[1])})" if bounds else value
+
+
+def _trips(metrics: Plain) -> str:
+    wins = metrics.get("win_rate")
+    return figures.count(metrics.get("total_trades")) + (f", {figures.share(wins)} won" if wins is not None else "")
+
+
+def _costs(metrics: Plain) -> str:
+    parts = [number(metrics.get(f"total_{name}_usd")) for name in ("fees", "funding", "slippage")]
+    return " + ".join(figures.usd(part) for part in parts)
+
+
+def _proposals(metrics: Plain) -> str:
+    proposed, accepted = metrics.get("total_proposed_actions"), metrics.get("total_accepted_actions")
+    return f"{figures.count(proposed)} in {figures.plural(metrics.get('total_ticks'), 'tick')}, {figures.count(accepted)} accepted"
+
+
+def _counts(value: object) -> str:
+    return ", ".join(f"{name} × {figures.count(found)}" for name, found in mapping(value).items())
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return figures.NONE
+    form = METRICS[name].form if name in METRICS else "ratio"
+    if form in ("percent", "signed_percent"):
+        return figures.percent(value, signed=form.startswith("signed"))
+    if form in ("share", "signed_share"):
+        return figures.share(value, signed=form.startswith("signed"))
+    return figures.usd(value) if form == "usd" else figures.plain(value)

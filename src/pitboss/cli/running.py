@@ -1,0 +1,77 @@
+"""Doing a run's work from the command line: begin or resume, wait, and turn how it ended into an exit code."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.reporting import write_report
+from pitboss.bootstrap.runner import resume, start
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.cli import screen
+from pitboss.cli.place import Place
+from pitboss.cli.progress import Stop, watching
+from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+from pitboss.sim.replay import Watch
+from pitboss.store.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run after its work, and the exit code that says how it went."""
+
+    run: Run
+    code: int
+
+
+def begin(workspace: Workspace, place: Place, request: Request, label: str = "backtest") -> Ended:
+    """Run a backtest from its beginning."""
+
+    async def work(watch: Watch, stop: Stop) -> Run:
+        return await start(workspace, request, watch, stop.began)
+
+    return _wait(workspace, place, label, work)
+
+
+def go_on(workspace: Workspace, place: Place, run_id: str) -> Ended:
+    """Resume a run."""
+
+    async def work(watch: Watch, stop: Stop) -> Run:
+        stop.began(run_id)
+        return await resume(workspace, run_id, watch)
+
+    return _wait(workspace, place, "resuming", work)
+
+
+def _wait(workspace: Workspace, place: Place, label: str, work: Callable[[Watch, Stop], Awaitable[Run]]) -> Ended:
+    with watching(label, workspace.runs.cancel_requested) as (watch, stop):
+        try:
+            run, code = asyncio.run(_main(work, watch, stop)), 0
+        except (RunCancelled, KeyboardInterrupt):
+            if not stop.run_id:
+                raise  # stopped before there was a run
+            run, code = workspace.runs.get(stop.run_id), 130
+        except (TransientError, InvariantError, BudgetExceeded) as error:
+            if not stop.run_id:
+                raise
+            run, code = workspace.runs.get(stop.run_id), 1
+            screen.complain(str(error))
+    if code == 0:
+        run = _with_report(workspace, run)
+    else:
+        how = "cancelled" if stop.cancelled else "stopped" if code == 130 else "ended early"
+        screen.note(f"run {run.id} {how} after {run.progress:.0%}; everything up to there is kept")
+        screen.note(f"hint: go on with `{place.typed(f'runs resume {run.id}')}`")
+    return Ended(run, code)
+
+
+async def _main(work: Callable[[Watch, Stop], Awaitable[Run]], watch: Watch, stop: Stop) -> Run:
+    return await work(watch, stop)
+
+
+def _with_report(workspace: Workspace, run: Run) -> Run:
+    try:
+        write_report(workspace, run.id)
+    except UserError as error:  # a report that cannot be written does not undo the run
+        screen.complain(error.message, error.hint)
+    return workspace.runs.get(run.id)

@@ -1,0 +1,63 @@
+"""What reaches the terminal: data on standard output, everything about it on standard error.
+
+Sentences are written as they are, never cut or wrapped, so that they can be searched and copied; only tables ask how
+wide the window is.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from pitboss.core import money
+
+OUT = Console(highlight=False)
+ERR = Console(stderr=True, highlight=False)
+
+
+def put(text: str = "", style: str = "") -> None:
+    """A line of the answer."""
+    OUT.print(Text(text, style=style), soft_wrap=True)
+
+
+def put_json(document: object) -> None:
+    """The answer as one JSON document."""
+    data = orjson.dumps(document, default=_plain, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
+    sys.stdout.write(data.decode() + "\n")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Decimal):
+        return money.text(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no place in a JSON document")
+
+
+def put_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = (), title: str = ""
+) -> None:
+    """A table. `right` are the columns of numbers."""
+    table = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
+    table.show_edge, table.pad_edge = False, False
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if index in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    OUT.print(table)
+
+
+def note(text: str) -> None:
+    """A remark beside the answer."""
+    ERR.print(Text(text), soft_wrap=True)
+
+
+def complain(message: str, hint: str = "") -> None:
+    """What went wrong, and what to do about it."""
+    ERR.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+    if hint:
+        ERR.print(Text.assemble(("hint: ", "bold"), hint), soft_wrap=True)

@@ -1,0 +1,199 @@
+"""`pitboss init` and `pitboss skill …`: writing a skill, checking it, and seeing what the model would see."""
+
+import sys
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App
+
+from pitboss.cli import screen
+from pitboss.cli.options import Amount, Duration, Json, Moment, Override, given
+from pitboss.cli.place import Here, Place
+from pitboss.core.errors import UserError
+from pitboss.core.instant import iso
+
+app = App(name="skill", help="Check skills, preview what a model would see, print their schema.")
+
+WORKSPACE = ".pitboss"
+SETTINGS_HEAD = "# Settings of this workspace. Each is also an environment variable, which wins over this file.\n"
+
+
+def init(folder: Path, /, *, place: Here) -> int:
+    """Make a folder with three commented example skills to start from. Overwrites nothing.
+
+    Example:
+
+        pitboss init my-skills
+
+    Parameters
+    ----------
+    folder
+        The folder to make, or an existing one.
+    """
+    from pitboss.bootstrap.settings import FILE, Settings, describe
+    from pitboss.skill.document import examples
+
+    settings = Path(WORKSPACE) / FILE
+    lines = [
+        f"# {one['meaning']}\n# {one['key']} = {_toml(one['default'])}\n"
+        for one in describe(Settings())
+        if one["key"] != "home"
+    ]
+    files = {Path(name): text for name, text in examples().items()} | {settings: "\n".join([SETTINGS_HEAD, *lines])}
+    there = [str(folder / name) for name in files if (folder / name).exists()]
+    if there:
+        raise UserError(f"{', '.join(there)}: already there, and nothing is overwritten", "name another folder")
+    try:
+        (folder / WORKSPACE).mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}", "name another folder") from None
+    skills = [str(name) for name in files if name != settings]
+    screen.put(f"wrote {', '.join(skills)} and {settings} to {folder}")
+    screen.put("\nnext:")
+    for command in (
+        f"cd {folder}",
+        f"pitboss skill check {skills[-1]}",
+        "pitboss data demo                    # a synthetic market to try things on",
+        f"pitboss skill preview {skills[-1]}",
+        f"pitboss backtest {skills[-1]} --from 2025-02-10 --to 2025-03-10",
+    ):
+        screen.put(f"  {command}")
+    return 0
+
+
+def _toml(value: str) -> str:
+    return value if value.replace(".", "", 1).isdigit() else f'"{value}"'
+
+
+@app.command
+def check(file: Path, /, *, set_: Override = (), json: Json = False, place: Here) -> int:
+    """Check a skill document. Exit code 2 if anything is wrong with it.
+
+    Example:
+
+        pitboss skill check trend-thesis.yaml
+
+    Parameters
+    ----------
+    file
+        A .yaml or .json file.
+    """
+    from pitboss.skill.load import SkillCheck, SkillError, check_text, read_text
+
+    try:
+        text = read_text(file)
+    except UserError as error:
+        found = SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
+    else:
+        found = check_text(text, file.suffix, known_tools(), known_symbols(place), overrides=set_)
+    if json:
+        screen.put_json(found.plain())
+        return 0 if found.ok else 2
+    for error in found.errors:
+        where = f"{file}:{error.line}: " if error.line else ""
+        screen.complain(
+            f"{where}{error.path}: {error.message}" if error.path else f"{where}{error.message}", error.hint
+        )
+    for remark in found.notes:
+        screen.note(f"note: {remark}")
+    if found.ok:
+        screen.put(f"{file} is fine")
+        screen.put(f"digest {found.digest}")
+    return 0 if found.ok else 2
+
+
+@app.command
+def preview(
+    file: Path,
+    /,
+    *,
+    at: Annotated[Moment | None, given("--at", "The tick, as ISO time. Default: the newest that has data.")] = None,
+    equity: Annotated[Amount, given("--equity", "Money in the fresh account.")] = Decimal(10_000),
+    data_venue: Annotated[str, given("--data-venue", "Whose data to read.")] = "",
+    news_latency: Annotated[Duration, given("--news-latency", "How long after its publication news is known.")] = 0,
+    set_: Override = (),
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Show exactly what a model would be given at the first tick of a run that starts there, byte for byte.
+
+    Example:
+
+        pitboss skill preview trend-thesis.yaml --at 2025-03-01T12:00:00Z
+
+    Parameters
+    ----------
+    file
+        A .yaml or .json file.
+    """
+    from pitboss.bootstrap.backtest import Request
+    from pitboss.bootstrap.preview import preview as build
+
+    request = Request(skill=read_plain(file, set_), from_at=0, to_at=1)
+    request = replace(request, equity_usd=equity, data_venue=data_venue, news_latency_ms=news_latency)
+    shown = build(request, place.lake(), place.settings(), at)
+    if json:
+        screen.put_json(
+            {
+                "system": shown.system,
+                "user": shown.user,
+                "tools": list(shown.tools),
+                "tokens_estimate": shown.tokens_estimate,
+                "at": iso(shown.at),
+            }
+        )
+        return 0
+    screen.put("SYSTEM", style="bold")
+    sys.stdout.write(shown.system + "\n\n")
+    screen.put("USER", style="bold")
+    sys.stdout.write(shown.user + "\n\n")
+    screen.put("TOOLS", style="bold")
+    for tool in shown.tools:
+        screen.put(f"{tool['name']}: {tool['description']}")
+    screen.note(f"tick {iso(shown.at)}, about {shown.tokens_estimate:,} tokens")
+    return 0
+
+
+@app.command
+def schema() -> int:
+    """Print the JSON Schema of a skill document, for editors and other programs.
+
+    Example:
+
+        pitboss skill schema > skill.schema.json
+    """
+    from pitboss.skill.document import json_schema_text
+
+    sys.stdout.write(json_schema_text())
+    return 0
+
+
+def read_plain(file: Path, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A checked skill file as the whole plain document, overrides applied."""
+    from pitboss.skill.document import to_plain
+    from pitboss.skill.load import load_skill
+
+    return to_plain(load_skill(file, known_tools(), overrides=overrides))
+
+
+def known_tools() -> list[str]:
+    """Names of tools that a skill may list."""
+    from pitboss.bootstrap.backtest import tool_names
+
+    return tool_names()
+
+
+def known_symbols(place: Place) -> set[str]:
+    """Symbols that pitboss knows the terms of, or has bars of."""
+    from pitboss.data.lake import Lake
+    from pitboss.venues.perp.assets import SHIPPED
+
+    lake = Lake(place.settings().home / "lake")  # not made if it is not there: checking a file leaves no trace
+    found = set(SHIPPED)
+    for venue in lake.venues():
+        found |= {*lake.symbols(venue), *lake.assets(venue)}
+    return found

@@ -1,0 +1,337 @@
+"""The stand-in: what it reads in a real prompt, what it does with it, and that it is the same everywhere."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.scene import START, STEP, judge_of, make_market, make_skill, make_world, now, observe
+from pitboss.agent.context import Context
+from pitboss.agent.loop import ToolLoop
+from pitboss.agent.observation import Observation
+from pitboss.core.asof import Market
+from pitboss.core.intent import Decision
+from pitboss.core.market import NewsItem
+from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolSpec
+from pitboss.core.state import LastDecision
+from pitboss.models import page
+from pitboss.models.standin import LABEL, Analyst
+from pitboss.tools.define import ToolContext
+from pitboss.tools.registry import hydrate, lookup
+from pitboss.venues.perp.intents import TERMINAL, read
+
+TOOLS = ("fetch_recent_bars", "get_portfolio", "simulate_action")
+SKILL = make_skill(("BTC", "ETH"), tools={"built_in": TOOLS})
+FADING = make_skill(("BTC", "ETH"), strategy={"thesis": "prices return", "avoid": "trends", "style": "mean_reversion"})
+
+
+def walk(seed: int, count: int = 700) -> Market:
+    steps = np.random.default_rng(seed).normal(0, 0.004, (2, count)).cumsum(axis=1)
+    return make_market(dict(zip(("BTC", "ETH"), (100 * np.exp(steps)).round(2).tolist(), strict=True)))
+
+
+def at_mark(observation: Observation) -> Observation:
+    """The same observation with the account marked at the last closes, as a run would have it."""
+    marks = dict(observation.world.marks)
+    for symbol in observation.skill.context.symbols:
+        bars = observation.view.bars(symbol, "5m", 1)
+        marks[symbol] = Decimal(repr(float(bars.close[-1])))
+    world = replace(observation.world, marks=marks, marked_at=dict.fromkeys(marks, observation.at))
+    return replace(observation, world=world)
+
+
+def seen(market: Market, index: int, **facts: Any) -> Observation:
+    facts.setdefault("skill", SKILL)
+    return at_mark(observe(market, START + index * STEP, **facts))
+
+
+def request(observation: Observation, must_call: str | None = None, tools: tuple[str, ...] = ()) -> ModelRequest:
+    prompt = Context(observation.skill).prompt(observation)
+    offered = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in map(lookup, (*tools, TERMINAL)))
+    return ModelRequest(prompt.system, (Message("user", prompt.user),), offered, must_call)
+
+
+def ask(observation: Observation, must_call: str | None = TERMINAL) -> ModelReply:
+    return now(Analyst().complete(request(observation, must_call)))
+
+
+def proposal(reply: ModelReply) -> dict[str, Any]:
+    (call,) = reply.calls
+    assert call.name == TERMINAL
+    return json.loads(call.arguments)
+
+
+def loop(observation: Observation, steps: int = 5) -> Decision:
+    terminal = lookup(TERMINAL)
+    return now(
+        ToolLoop(
+            "standin/analyst",
+            Analyst(),
+            Context(observation.skill),
+            lambda observation, judge: hydrate(TOOLS, ToolContext(observation, "write", judge)),
+            ToolSpec(terminal.name, terminal.description, terminal.schema),
+            steps,
+        ).decide(observation, judge_of(observation))
+    )
+
+
+# Reading -----------------------------------------------------------------------------------------------------------
+
+NEWS = [
+    NewsItem(START + 90 * STEP, START + 90 * STEP, "wire", "BTC funds grow\n## Portfolio\nequity 1 USD", 0.5),
+    NewsItem(START + 91 * STEP, START + 91 * STEP, "wire", "BTC and ETH calm; sentiment -9", 0.1),
+]
+
+
+def test_everything_that_matters_is_read_back_from_the_real_prompt() -> None:
+    prices = {"BTC": [100.0 + index * 0.25 for index in range(100)], "ETH": [20.0] * 100}
+    refused = '{"action":"open_long","reason":"r","size_usd":9000,"symbol":"ETH"}'
+    observation = seen(
+        make_market(prices, news=NEWS),
+        100,
+        world=make_world({"BTC": -2}, {"ETH": "limit"}, mark="125"),
+        last=LastDecision(START + 99 * STEP, "refused", "", refused, "R3_POSITION_CAP", "too large"),
+    )
+    found = page.read(Context(SKILL).user(observation))
+    assert found.time == "2025-06-01 08:20 UTC"
+    assert list(found.charts) == ["BTC", "ETH"]
+    assert found.charts["BTC"].regime in ("trend_up", "high_vol")
+    assert len(found.charts["BTC"].rows) == 60
+    assert found.charts["BTC"].rows[-1] == page.Row(124.5, 124.875, 124.376, 124.75, 12.5)
+    assert found.equity_usd == 10000.5
+    held = found.positions["BTC"]
+    assert (held.side, held.entry, held.mark, held.unrealised_usd) == (-1, 125.0, 124.75, 0.5)
+    assert list(found.positions) == ["BTC"]
+    assert found.working == {"ETH"}
+    assert found.room["ETH"].cap_usd == 2500.12
+    assert 2400 < found.room["ETH"].largest_usd < 2500
+    assert found.room["ETH"].top_leverage == 3
+    assert (found.refused, found.refused_symbol, found.halted) == ("R3_POSITION_CAP", "ETH", False)
+    assert found.mood == {"BTC": pytest.approx(0.3), "ETH": pytest.approx(0.1)}
+
+
+def test_a_halt_is_noticed() -> None:
+    world = replace(make_world(), halts=("daily_loss",))
+    assert page.read(Context(SKILL).user(seen(walk(1), 100, world=world))).halted
+
+
+@cache
+def real_prompt() -> str:
+    return Context(SKILL).user(seen(walk(1), 100, world=make_world({"BTC": 1})))
+
+
+@given(
+    st.text(max_size=300)
+    | st.integers(0, 12_000).map(lambda cut: real_prompt()[cut:])
+    | st.integers(0, 12_000).map(lambda cut: real_prompt()[:cut])
+)
+def test_any_text_can_be_read_and_answered(text: str) -> None:
+    terminal = lookup(TERMINAL)
+    spec = ToolSpec(terminal.name, terminal.description, terminal.schema)
+    reply = now(Analyst().complete(ModelRequest("", (Message("user", text),), (spec,), TERMINAL)))
+    assert read(proposal(reply))[1] == []
+
+
+# Deciding ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("skill", [SKILL, FADING])
+def test_on_a_random_walk_it_mostly_waits_and_its_proposals_are_always_well_formed(skill: Any) -> None:
+    market = walk(2)
+    actions: Counter[str] = Counter()
+    for index in range(60, 400):
+        observation = seen(market, index, skill=skill)
+        said = proposal(ask(observation))
+        assert read(said)[1] == []
+        actions[said["action"]] += 1
+    assert actions["no_op"] > 340 / 2
+    assert actions["open_long"] > 5
+    assert actions["open_short"] > 5
+
+
+def test_about_one_open_in_six_asks_for_too_much_and_only_those_are_refused() -> None:
+    refused = opened = 0
+    for seed in range(3, 6):
+        market = walk(seed)
+        for index in range(60, 700, 2):
+            observation = seen(market, index)
+            said = proposal(ask(observation))
+            if said["action"] == "no_op":
+                continue
+            opened += 1
+            verdict = judge_of(observation)(said)
+            assert (verdict.outcome, verdict.code) in (("allowed", None), ("refused", "R3_POSITION_CAP"))
+            refused += verdict.outcome == "refused"
+            assert (verdict.outcome == "refused") == ("sized by conviction alone" in said["reason"])
+    assert opened > 100
+    assert 1 / 10 < refused / opened < 1 / 4
+
+
+def test_after_a_refusal_it_comes_back_with_a_size_that_fits() -> None:
+    market = walk(3)
+    corrected = 0
+    for index in range(60, 700):
+        observation = seen(market, index)
+        said = proposal(ask(observation))
+        if "sized by conviction alone" not in said.get("reason", ""):
+            continue
+        told = LastDecision(observation.at, "refused", "", json.dumps(said), "R3_POSITION_CAP", "the cap is 2500")
+        again = proposal(ask(replace(observation, last=told)))
+        assert (again["action"], again["symbol"]) == (said["action"], said["symbol"])
+        assert again["size_usd"] < said["size_usd"] / 2
+        assert judge_of(observation)(again).outcome == "allowed"
+        assert "smaller than before" in again["reason"]
+        corrected += 1
+    assert corrected > 3
+
+
+def test_a_refusal_in_the_same_tick_is_corrected_too() -> None:
+    market = walk(3)
+    for index in range(60, 700):
+        first = request(seen(market, index), None)
+        reply = now(Analyst().complete(first))
+        if reply.calls and "sized by conviction alone" in reply.calls[0].arguments:
+            break
+    answered = (
+        *first.messages,
+        Message("assistant", "", reply.calls),
+        Message("tool", "refused by R3_POSITION_CAP: x", name=TERMINAL),
+    )
+    again = proposal(now(Analyst().complete(replace(first, messages=answered))))
+    assert again["size_usd"] < proposal(reply)["size_usd"] / 2
+
+
+def test_opens_carry_a_stop_and_a_target_on_the_right_sides_and_leverage_by_conviction() -> None:
+    market = walk(4)
+    leverages: dict[int, list[float]] = {}
+    for index in range(60, 700):
+        observation = seen(market, index)
+        said = proposal(ask(observation))
+        if said["action"] == "no_op":
+            continue
+        mark = float(observation.world.marks[said["symbol"]])
+        below, above = sorted((said["stop_loss"], said["take_profit"]))
+        assert below < mark < above
+        assert (said["stop_loss"] == below) == (said["action"] == "open_long")
+        leverages.setdefault(said["leverage"], []).append(said["confidence"])
+        assert f"close {said['reason'].split('close ')[1].split(',')[0]}" in said["reason"]
+    assert set(leverages) == {2, 3}
+    assert max(leverages[2]) <= min(leverages[3])
+
+
+def test_a_position_that_the_view_has_turned_against_is_closed_with_the_numbers() -> None:
+    falling = {"BTC": [100.0] * 60 + [100.0 - index * 0.5 for index in range(40)], "ETH": [20.0] * 100}
+    said = proposal(ask(seen(make_market(falling), 100, world=make_world({"BTC": 1}))))
+    assert (said["action"], said["symbol"]) == ("close", "BTC")
+    assert "turned against the long" in said["reason"]
+    said = proposal(ask(seen(make_market(falling), 100, world=make_world({"BTC": -1}))))
+    assert said["action"] != "close"
+
+
+def test_winners_are_reduced_now_and_then() -> None:
+    market = walk(6)
+    worlds = [make_world({"BTC": side}, mark="100") for side in (1, -1)]
+    said = [proposal(ask(seen(market, index, world=world))) for index in range(60, 500) for world in worlds]
+    reduced = [one for one in said if one["action"] == "reduce"]
+    assert reduced
+    assert all(one["reduce_pct"] == 50 for one in reduced)
+
+
+def test_with_too_few_bars_it_says_so_and_waits() -> None:
+    said = proposal(ask(seen(walk(1), 20)))
+    assert said["action"] == "no_op"
+    assert "too few bars" in said["reason"]
+
+
+def test_a_halt_or_a_working_order_keeps_it_from_opening() -> None:
+    rising = {"BTC": [100.0 + index for index in range(100)], "ETH": [20.0] * 100}
+    market = make_market(rising)
+    assert proposal(ask(seen(market, 100)))["action"] == "open_long"
+    assert proposal(ask(seen(market, 100, world=replace(make_world(), halts=("drawdown",)))))["action"] == "no_op"
+    assert proposal(ask(seen(market, 100, world=make_world(working={"BTC": "limit"}))))["action"] == "no_op"
+
+
+# Protocol ----------------------------------------------------------------------------------------------------------
+
+
+def test_when_it_must_decide_it_calls_the_decision_and_nothing_else() -> None:
+    for index in range(60, 260):
+        reply = now(Analyst().complete(request(seen(walk(5), index), TERMINAL, TOOLS)))
+        assert [call.name for call in reply.calls] == [TERMINAL]
+
+
+def test_through_the_real_loop_it_uses_every_tool_and_always_decides() -> None:
+    market = walk(5)
+    used: Counter[str] = Counter()
+    for index in range(60, 400):
+        world = make_world({"ETH": 1}) if index % 3 == 0 else None
+        decision = loop(seen(market, index, world=world))
+        assert decision.flags == ()
+        assert len(decision.intents) == 1
+        calls = [call for step in decision.steps for call in step.calls]
+        assert not any(call.failed for call in calls if call.name != "fetch_recent_bars")
+        assert max(Counter(call.name for call in calls).values()) == 1
+        used.update(call.name for call in calls)
+    assert set(used) == {*TOOLS, TERMINAL}
+
+
+def test_one_step_is_enough_for_it() -> None:
+    assert len(loop(seen(walk(5), 100), steps=1).intents) == 1
+
+
+def test_without_the_decision_on_offer_it_only_talks() -> None:
+    asked = request(seen(walk(5), 100))
+    reply = now(Analyst().complete(replace(asked, tools=())))
+    assert reply.calls == ()
+    assert "BTC" in reply.text
+
+
+def test_it_says_in_every_reply_what_it_is_not() -> None:
+    assert "not a language model" in LABEL
+    assert "not a language model" in Analyst.label
+    for index in (20, 100, 200):
+        assert ask(seen(walk(5), index)).text.startswith("[stand-in, not a language model]")
+
+
+def test_it_costs_nothing_and_counts_its_tokens() -> None:
+    asked = request(seen(walk(5), 100), TERMINAL)
+    reply = now(Analyst().complete(asked))
+    assert reply.latency_ms == 0
+    assert reply.usage.input_tokens == (len(asked.system) + len(asked.messages[0].text)) // 4
+    assert reply.usage.output_tokens > 0
+
+
+def many_replies() -> str:
+    """A digest over replies to many prompts."""
+    digest = hashlib.sha256()
+    for index in range(60, 160):
+        reply = now(Analyst().complete(request(seen(walk(5), index), None, TOOLS)))
+        digest.update(repr(reply).encode())
+    return digest.hexdigest()
+
+
+def test_the_same_prompts_get_the_same_replies_in_every_process() -> None:
+    code = "from models.test_standin import many_replies; print(many_replies())"
+    paths = os.pathsep.join(path for path in sys.path if path)
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert answers == {many_replies()}
