@@ -5,7 +5,7 @@ There is no mode here. What differs between a backtest and a live account is the
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +18,7 @@ from pitboss.core.asof import View
 from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision, Step
 from pitboss.core.money import ZERO, text
+from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record, seal
 from pitboss.core.state import LastDecision, State
@@ -28,11 +29,12 @@ from pitboss.skill.schema import Skill
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.portfolio import summary
 from pitboss.venues.perp.state import Terms, World, equity
+from pitboss.venues.perp.world import halt
 
 EquityPoints = Sequence[tuple[Instant, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Ports:
     """Everything a tick needs that is not its state."""
 
@@ -49,7 +51,7 @@ class Ports:
     wakes: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Happened:
     """What the world did since the previous tick: receipts and equity points, already part of the state's world."""
 
@@ -75,7 +77,8 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> t
         judgement = guard(ports.limits, ports.terms, state, intent, at)
         state, verdict, answers = await act(state, judgement, ports.broker, at)
         if judgement.broken:
-            state = replace(state, world=replace(state.world, halts=(*state.world.halts, "invariant")))
+            world, noticed = halt(state.world, ports.terms, "invariant", at)
+            state, answers = replace(state, world=world), (*answers, *noticed)
         verdicts.append(verdict)
         receipts.extend(answers)
     prompt = decision.prompt

@@ -13,7 +13,7 @@ from typing import Any
 from pitboss.agent.context import Context, Prompt
 from pitboss.agent.decider import Judge
 from pitboss.agent.observation import Observation
-from pitboss.agent.terminal import Answer, read_answer
+from pitboss.agent.terminal import MAX_ARGUMENT_CHARS, Answer, read_answer
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, TransientError
 from pitboss.core.intent import NO_USAGE, Decision, FinishReason, Step, ToolResult, Usage
@@ -29,7 +29,6 @@ Price = Callable[[Usage], Decimal | None]
 """What the tokens of a call cost; None when nobody knows."""
 
 MAX_RESULT_CHARS = 32_000
-MAX_ARGUMENT_CHARS = 16_000
 
 
 def free(usage: Usage) -> Decimal | None:
@@ -105,7 +104,14 @@ class _Talk:
     def take(self, reply: ModelReply, results: list[ToolResult]) -> None:
         """Keep a reply and what its calls gave."""
         self.steps.append(
-            Step(reply.text, tuple(results), reply.usage, reply.finish_reason, reply.latency_ms, reply.provider_id)
+            Step(
+                codec.printable(reply.text),
+                tuple(results),
+                reply.usage,
+                reply.finish_reason,
+                reply.latency_ms,
+                reply.provider_id,
+            )
         )
 
     def tell(self, reply: ModelReply, results: list[ToolResult], answer: Answer, verdict: Verdict | None) -> None:
@@ -135,7 +141,7 @@ class _Talk:
         flags = (flag,) if flag else () if intents else ("no_decision",)
         return Decision(
             intents=intents,
-            text=text or (last.text if last else ""),
+            text=codec.printable(text) or (last.text if last else ""),
             steps=tuple(self.steps),
             flags=flags,
             usage=usage,
@@ -147,31 +153,34 @@ class _Talk:
 
 async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: Answer, last: bool) -> ToolResult:
     """One tool call and the text it gives back; a failure is text for the model too."""
+    name = codec.printable(call.name)
     if place in answer.told:
-        return ToolResult(call.name, _arguments(call), answer.told[place], failed=place in answer.malformed)
+        return ToolResult(name, _arguments(call), answer.told[place], failed=place in answer.malformed)
     tool = tools.get(call.name)
     if last or tool is None:
         offered = "only the decision is left at this step" if last else f"tools here: {', '.join(sorted(tools))}"
-        return ToolResult(call.name, _arguments(call), f"there is no tool {call.name!r}; {offered}", failed=True)
+        return ToolResult(name, _arguments(call), f"there is no tool {name!r}; {offered}", failed=True)
     if len(call.arguments) > MAX_ARGUMENT_CHARS:
-        return ToolResult(call.name, None, f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True)
+        return ToolResult(name, _arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True)
     try:
         result = await tool.call(codec.loads_exact(call.arguments or "{}"))
     except ToolFailed as error:
-        return ToolResult(call.name, _arguments(call), str(error), failed=True)
+        return ToolResult(name, _arguments(call), str(error), failed=True)
     except (ValueError, RecursionError):
-        return ToolResult(call.name, _arguments(call), "the arguments are not valid JSON", failed=True)
+        return ToolResult(name, _arguments(call), "the arguments are not valid JSON", failed=True)
     if len(result) > MAX_RESULT_CHARS:
         result = result[:MAX_RESULT_CHARS] + "\n[cut]"
-    return ToolResult(call.name, _arguments(call), result)
+    return ToolResult(name, _arguments(call), codec.printable(result))
 
 
 def _arguments(call: ToolCall) -> Any:
-    """Arguments as they are kept: parsed when they are JSON, else the raw text, cut."""
-    try:
-        return codec.number_fragments(codec.loads_exact(call.arguments or "{}"))
-    except (ValueError, RecursionError):
-        return call.arguments[:MAX_ARGUMENT_CHARS]
+    """Arguments as they are kept: parsed when they are JSON of a sane length, else the raw text, cut."""
+    if len(call.arguments) <= MAX_ARGUMENT_CHARS:
+        try:
+            return codec.number_fragments(codec.loads_exact(call.arguments or "{}"))
+        except (ValueError, RecursionError):
+            pass
+    return codec.printable(call.arguments[:MAX_ARGUMENT_CHARS])
 
 
 def _refusal(verdict: Verdict) -> str:

@@ -4,10 +4,10 @@ Frozen, cheap to make, and lazy: nothing is formatted or computed until a sectio
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pitboss.core.asof import View
 from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
 from pitboss.core.state import LastDecision, Memory
 from pitboss.core.verdict import Margin
 from pitboss.skill.schema import Skill
@@ -17,7 +17,7 @@ from pitboss.venues.perp.portfolio import Portfolio
 from pitboss.venues.perp.state import Terms, World
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Observation:
     """One tick as the agent sees it. `limits` is the skill's risk section as exact caps, `started_at` the first tick."""
 

@@ -4,17 +4,19 @@ Identical proposals in one reply count once; different ones are a conflict, so t
 gets to pick by order. A malformed one is told to the model.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pitboss.core import codec
+from pitboss.core.noun import noun
 from pitboss.core.ports import ModelReply
 from pitboss.venues.perp.intents import read
 
 RECORDED = "recorded"
+MAX_ARGUMENT_CHARS = 16_000
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Answer:
     """What a reply decided. `told` maps the place of each terminal call to what the model hears about it."""
 
@@ -34,13 +36,17 @@ def read_answer(reply: ModelReply, terminal: str) -> Answer:
     for place, call in enumerate(reply.calls):
         if call.name != terminal:
             continue
+        raw: Any = None
         try:
-            raw = codec.loads_exact(call.arguments or "{}")
-            problems = read(raw)[1]
-            different.add(codec.dumps(codec.number_fragments(raw)))
-        except (ValueError, TypeError, RecursionError):
-            raw, problems = None, ["the arguments are not valid JSON"]
-            different.add(call.arguments.encode("utf-8", "replace"))
+            if len(call.arguments) > MAX_ARGUMENT_CHARS:
+                problems = [f"the arguments are over {MAX_ARGUMENT_CHARS} characters"]
+            else:
+                raw = codec.loads_exact(call.arguments or "{}")
+                problems = read(raw)[1]
+        except (ValueError, RecursionError):
+            problems = ["the arguments are not valid JSON"]
+        content = call.arguments.encode("utf-8", "replace")
+        different.add(content if raw is None else codec.dumps(codec.number_fragments(raw)))
         if problems:
             malformed.add(place)
             told[place] = f"invalid proposal: {'; '.join(problems)}"

@@ -89,16 +89,16 @@ def walk(symbol: str, shape: Shape, number: int = 0) -> Bars:
     steps = _random(shape, number).standard_normal((count, _SUBSTEPS)) * (_VOLATILITY / math.sqrt(_SUBSTEPS))
     if shape.period:
         steps -= steps.mean()  # ends where it began, so that the next round goes on without a jump
-    path = PRICES[symbol] * np.exp(np.cumsum(steps.ravel()).reshape(count, _SUBSTEPS))
+    path: Floats = PRICES[symbol] * np.exp(np.cumsum(steps.ravel()).reshape(count, _SUBSTEPS))
     rounds = -(-shape.days * BARS_A_DAY // count)
     path = np.tile(path, (rounds, 1))[: shape.days * BARS_A_DAY]
-    opening = np.concatenate(([PRICES[symbol]], path[:-1, -1]))
+    opening: Floats = np.concatenate(([PRICES[symbol]], path[:-1, -1]))
     places = max(0, 4 - math.floor(math.log10(PRICES[symbol])))
     opens, closes = np.round(opening, places), np.round(path[:, -1], places)
     highs = np.maximum(np.round(path.max(axis=1), places), np.maximum(opens, closes))
     lows = np.minimum(np.round(path.min(axis=1), places), np.minimum(opens, closes))
     open_at = START_AT + np.arange(len(path), dtype=np.int64) * STEP_MS
-    volumes = np.round(1_000 * np.exp(0.3 * _random(shape, number + 200).standard_normal(len(path))), 2)
+    volumes: Floats = np.round(1_000 * np.exp(0.3 * _random(shape, number + 200).standard_normal(len(path))), 2)
     return Bars(symbol, INTERVAL, STEP_MS, open_at, opens, highs, lows, closes, volumes)
 
 

@@ -24,7 +24,9 @@ def backtest(
     *,
     from_: Annotated[Moment, given("--from", "First instant of the range, as 2025-06-01 or ISO time (UTC).")],
     to: Annotated[Moment, given("--to", "End of the range; the last tick lies before it.")],
-    model: Annotated[str, given("--model", "Who decides, instead of the skill's model. See `pitboss models list`.")] = "",
+    model: Annotated[
+        str, given("--model", "Who decides, instead of the skill's model. See `pitboss models list`.")
+    ] = "",
     decisions: Annotated[
         Path | None, given("--decisions", "Take the decisions from a JSON lines file instead of a model.")
     ] = None,
@@ -40,12 +42,14 @@ def backtest(
         Amount, given("--slippage-bps-per-million", "Slippage in basis points for each million USD of an order.")
     ] = Decimal(10),
     news_latency: Annotated[
-        Duration, Parameter(name="--news-latency", help="How long after its publication news is known, as 30s or 5m.", show_default=False)
+        Duration, given("--news-latency", "How long after its publication news is known, as 30s or 5m. Default: 0s.")
     ] = 0,
     decision_latency: Annotated[
-        Duration, Parameter(name="--decision-latency", help="How long an order takes to reach the market, as 30s or 5m.", show_default=False)
+        Duration, given("--decision-latency", "How long an order takes to reach the market, as 30s or 5m. Default: 0s.")
     ] = 0,
-    max_gap: Annotated[int | None, given("--max-gap", "Missing bars in a row to tolerate. Default: the setting.")] = None,
+    max_gap: Annotated[
+        int | None, given("--max-gap", "Missing bars in a row to tolerate. Default: the setting.")
+    ] = None,
     max_cost_usd: Annotated[Amount | None, given("--max-cost-usd", "Stop when the model has cost this much.")] = None,
     price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
     price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
@@ -69,7 +73,7 @@ def backtest(
     Writes an HTML report, and keeps every decision so that the result can be checked with `pitboss runs verify`.
     Ctrl-C stops it cleanly; `pitboss runs resume` goes on where it stopped and ends in the same digest.
 
-    Examples:
+    For example:
 
         pitboss backtest trend-thesis.yaml --from 2025-02-10 --to 2025-03-10
         pitboss backtest trend-thesis.yaml --from 2025-02-10 --to 2025-03-10 --model policy/sma_cross --json

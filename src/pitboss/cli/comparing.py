@@ -27,8 +27,8 @@ def compare(workspace: Workspace, first: Run, second: Run) -> dict[str, Any]:
 def _part(workspace: Workspace, first: Run, second: Run) -> dict[str, Any] | None:
     pairs = zip_longest(journal_of(workspace, first).records(), journal_of(workspace, second).records())
     for one, other in pairs:
-        if one is None or other is None or one.digest != other.digest:
-            known = one or other
+        known = one or other
+        if known is not None and (one is None or other is None or one.digest != other.digest):
             return {"seq": known.seq, "tick_at": iso(known.tick_at), "fields": _fields(one, other)}
     return None
 

@@ -35,7 +35,7 @@ def import_(
     Kind, symbol and interval are read off the path (`candles/5m/BTC.parquet`, `funding/BTC.csv`) or the columns; what
     cannot be told is asked for. All of one call is stored, or none of it. The same rows again change nothing.
 
-    Examples:
+    For example:
 
         pitboss data import candles/5m/BTC.parquet funding/BTC.parquet
         pitboss data import prices.csv --kind bars --symbol BTC --interval 1h
@@ -63,7 +63,9 @@ def import_(
         )
         for one in done
     ]
-    screen.put_table(("file", "kind", "symbol", "interval", "rows", "added", "replaced"), rows, right=(4, 5, 6))
+    screen.put_table(
+        ("file", "kind", "symbol", "interval", "rows", "added", "replaced"), rows, right=(4, 5, 6), folds=(0,)
+    )
     for one in done:
         for remark in one.notes:
             screen.note(f"note: {one.path}: {remark}")
@@ -74,7 +76,7 @@ def import_(
 def list_(*, json: Json = False, place: Here) -> int:
     """List what is in the lake: how many rows, from when to when, how many holes.
 
-    Example:
+    For example:
 
         pitboss data list
     """
@@ -93,19 +95,22 @@ def list_(*, json: Json = False, place: Here) -> int:
         ("venue", "kind", "symbol", "interval", "rows", "first", "last", "gaps"),
         [
             (
-                f"{one['venue']}{' (synthetic)' if one['synthetic'] else ''}",
+                one["venue"],
                 one["kind"],
                 one["symbol"] or "",
                 one["interval"] or "",
                 f"{one['rows']:,}",
-                one["first_at"] or "",
-                one["last_at"] or "",
+                _minute(one["first_at"]),
+                _minute(one["last_at"]),
                 f"{one['gaps']:,}",
             )
             for one in held
         ],
         right=(4, 7),
+        folds=(0,),
     )
+    for venue in sorted({one["venue"] for one in held if one["synthetic"]}):
+        screen.put(f"{venue} is SYNTHETIC: generated, nothing in it happened")
     return 0
 
 
@@ -113,7 +118,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 def check(*, json: Json = False, place: Here) -> int:
     """Look at every stored file for gaps, duplicates and bad rows. Exit code 1 if any file is unusable.
 
-    Example:
+    For example:
 
         pitboss data check
     """
@@ -125,7 +130,7 @@ def check(*, json: Json = False, place: Here) -> int:
         screen.put_json({"ok": not unusable, "findings": [_times(asdict(one)) for one in found]})
     elif found:
         rows = [(one.problem, one.file, one.detail, "" if one.usable else "UNUSABLE") for one in found]
-        screen.put_table(("problem", "file", "what", ""), rows)
+        screen.put_table(("problem", "file", "what", ""), rows, folds=(1, 2))
         if unusable:
             screen.note("hint: import the unusable files again with --replace, or remove them")
     else:
@@ -137,7 +142,7 @@ def check(*, json: Json = False, place: Here) -> int:
 def demo(*, json: Json = False, place: Here) -> int:
     """Generate the demo market: BTC, ETH and SOL, 90 days of 5m bars. Synthetic: nothing in it happened.
 
-    Example:
+    For example:
 
         pitboss data demo
     """
@@ -155,3 +160,8 @@ def demo(*, json: Json = False, place: Here) -> int:
 def _times(row: dict[str, Any]) -> dict[str, Any]:
     """The row with its instants as ISO text."""
     return {key: iso(value) if key.endswith("_at") and value is not None else value for key, value in row.items()}
+
+
+def _minute(text: str | None) -> str:
+    """ISO text as it stands in a table."""
+    return (text or "")[:16].replace("T", " ")

@@ -5,13 +5,15 @@ from pitboss.cli.place import Here
 from pitboss.core.errors import UserError
 
 SKILL = "breakout-hybrid.yaml"
-FROM, TO = "2025-02-10", "2025-03-10"
+FROM, TO = "2025-02-10", "2025-03-04"
+SETTING = "retry_refused=0"
+"""Refusals are to be seen: with the example's own setting the agent would correct itself within the tick."""
 
 
 def demo(*, place: Here) -> int:
     """Watch an agent trade a generated market under hard limits, and check the result. Needs no key and no network.
 
-    Example:
+    For example:
 
         pitboss demo --home demo
     """
@@ -32,9 +34,9 @@ def demo(*, place: Here) -> int:
         if not file.exists():
             file.write_text(examples()[SKILL], encoding="utf-8")
         screen.put(f"market  {VENUE}: BTC, ETH and SOL, generated; nothing in it happened")
-        screen.put(f"skill   {file}")
+        screen.put(f"skill   {file} with {SETTING}")
         screen.put()
-        request = Request(skill=read_plain(file), from_at=parse_instant(FROM), to_at=parse_instant(TO))
+        request = Request(skill=read_plain(file, (SETTING,)), from_at=parse_instant(FROM), to_at=parse_instant(TO))
         request = replace(request, model="standin/analyst", data_venue=VENUE, max_gap=place.settings().max_gap)
         ended = begin(workspace, place, request)
         if ended.code:
@@ -44,7 +46,9 @@ def demo(*, place: Here) -> int:
             raise UserError(f"the stored run does not verify: {problems[0]}")
         show_run(workspace, place, ended.run)
         screen.put()
-        screen.put(f"verified: {ended.run.ticks:,} ticks, chained from first to last, hash to the digest above", "green")
+        screen.put(
+            f"verified: {ended.run.ticks:,} ticks, chained from first to last, hash to the digest above", "green"
+        )
         screen.put(f"Open {ended.run.report} in a browser; then change {file} and run it again:")
-        screen.put(f"  {place.typed(f'backtest {file} --from {FROM} --to {TO} --data-venue {VENUE}')}")
+        screen.put(f"  {place.typed(f'backtest {file} --from {FROM} --to {TO} --data-venue {VENUE} --set {SETTING}')}")
     return 0

@@ -7,6 +7,7 @@ is kept.
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,12 @@ from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, Tr
 
 DONE, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 EVERYWHERE = ("--home", "--db", "--help", "--version")
+
+
+def _default(value: object) -> object:
+    """A default as help shows it: nothing where leaving the option out means just that."""
+    return None if value is False or value in ("", ()) else value
+
 
 app = App(
     name="pitboss",
@@ -35,7 +42,7 @@ app = App(
     """,
     version=__version__,
     help_format="markdown",
-    default_parameter=Parameter(negative=(), show_default=lambda value: value if value not in (False, ()) else None),
+    default_parameter=Parameter(negative=(), show_default=_default),
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
@@ -79,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, RunCancelled):
         screen.note("stopped")
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 – the last line of defence: a person gets a sentence, not a traceback
+    except Exception as error:
         from pitboss.bootstrap.machine import environment
 
         if environment("PITBOSS_TRACEBACK"):
@@ -107,10 +114,8 @@ def _usage(error: CycloptsError) -> tuple[str, str]:
 
 
 def _forget_stdout() -> None:
-    try:
+    with suppress(OSError, ValueError):  # not a real file: there is nothing left to flush into
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass  # not a real file: there is nothing left to flush into
 
 
 def run() -> None:

@@ -12,7 +12,7 @@ app = App(name="models", help="List what can be named as a skill's model.")
 def list_(*, json: Json = False) -> int:
     """List the names that work as a model. Those of this version are programs, not language models, and cost nothing.
 
-    Example:
+    For example:
 
         pitboss models list
     """
@@ -27,5 +27,5 @@ def list_(*, json: Json = False) -> int:
             ]
         )
         return 0
-    screen.put_table(("name", "kind", "what it does"), [(one.name, one.kind, one.summary) for one in found])
+    screen.put_table(("name", "kind", "what it does"), [(one.name, one.kind, one.summary) for one in found], folds=(2,))
     return 0

@@ -61,9 +61,11 @@ def _duration(kind: Any, tokens: Sequence[Token]) -> int:
 Json = Annotated[
     bool, Parameter(name="--json", help="Print one JSON document on standard output, and nothing else there.")
 ]
-Amount = Annotated[Decimal, Parameter(converter=_amount, n_tokens=1, accepts_keys=False)]
-Moment = Annotated[int, Parameter(converter=_moment, n_tokens=1, accepts_keys=False)]
-Duration = Annotated[int, Parameter(converter=_duration, n_tokens=1, accepts_keys=False)]
+Amount = Annotated[Decimal, Parameter(metavar="NUMBER", converter=_amount, n_tokens=1, accepts_keys=False)]
+Moment = Annotated[int, Parameter(metavar="TIME", converter=_moment, n_tokens=1, accepts_keys=False)]
+Duration = Annotated[
+    int, Parameter(metavar="DURATION", show_default=False, converter=_duration, n_tokens=1, accepts_keys=False)
+]
 Override = Annotated[
     tuple[str, ...],
     Parameter(

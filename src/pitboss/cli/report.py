@@ -20,7 +20,7 @@ def report(
 ) -> int:
     """Write a run's report: one HTML file that opens offline.
 
-    Example:
+    For example:
 
         pitboss report 3f9a --out march.html
     """

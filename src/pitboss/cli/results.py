@@ -1,6 +1,6 @@
 """What a finished run says in a terminal: a table, one refusal in plain words, and what to type next."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pitboss.bootstrap.reporting import PROGRAMS, decision_rows, is_synthetic
@@ -10,7 +10,7 @@ from pitboss.cli import screen
 from pitboss.cli.place import Place
 from pitboss.core.instant import iso
 from pitboss.sim.report import figures
-from pitboss.sim.report.meaning import METRICS, rule
+from pitboss.sim.report.meaning import INTERVALS, METRICS, rule
 from pitboss.sim.report.refusals import ACTIONS
 from pitboss.sim.report.source import mapping, number, pair
 from pitboss.store.runs import Run
@@ -21,7 +21,9 @@ Plain = Mapping[str, Any]
 def show_run(workspace: Workspace, place: Place, run: Run) -> None:
     """Everything worth saying about a run, complete or not."""
     request = request_of(run)
-    screen.put(f"{request.skill.get('name', '')} · {run.model} · {iso(request.from_at)} to {iso(request.to_at)}", "bold")
+    screen.put(
+        f"{request.skill.get('name', '')} · {run.model} · {iso(request.from_at)} to {iso(request.to_at)}", "bold"
+    )
     for label in labels(workspace, run):
         screen.put(label, "yellow")
     metrics = mapping(run.metrics)
@@ -56,18 +58,26 @@ def show_metrics(metrics: Plain, baselines: Plain, cost_usd: float) -> None:
     """The table: the run beside buying and holding."""
     held = mapping(baselines.get("buy_and_hold"))
     rows = [
-        ("Return", _with_interval(metrics, "total_return_pct", "total_return_ci", _percent), _percent(held.get("total_return_pct"))),
-        ("Final equity", figures.usd(metrics.get("final_equity_usd")), figures.usd(held.get("final_equity_usd"))),
-        ("Max drawdown", figures.percent(metrics.get("max_drawdown_pct")), figures.percent(held.get("max_drawdown_pct"))),
-        ("Sharpe", _with_interval(metrics, "sharpe", "sharpe_ci", figures.plain), figures.plain(held.get("sharpe"))),
+        ("Return", _with_interval(metrics, "total_return_pct", _percent), _percent(held.get("total_return_pct"))),
+        ("Sharpe", _with_interval(metrics, "sharpe", figures.plain), figures.plain(held.get("sharpe"))),
+        *(
+            (METRICS[name].label, shown(metrics.get(name)), shown(held.get(name)))
+            for name, shown in (
+                ("final_equity_usd", figures.usd),
+                ("max_drawdown_pct", figures.percent),
+                ("total_fees_usd", figures.usd),
+                ("total_funding_usd", figures.usd),
+                ("total_slippage_usd", figures.usd),
+            )
+        ),
         ("Round trips", _trips(metrics), figures.count(held.get("total_trades"))),
-        ("Fees, funding, slippage", _costs(metrics), _costs(held)),
+        ("Ticks", figures.count(metrics.get("total_ticks")), ""),
         ("Proposals", _proposals(metrics), ""),
         ("Refused by rule", _counts(metrics.get("rejections_by_rule")) or "none", ""),
         ("Cost of the model", figures.usd(cost_usd), ""),
     ]
     screen.put()
-    screen.put_table(("", "this run", "buy and hold"), rows, right=(2,))
+    screen.put_table(("", "this run (95 % interval)", "buy and hold"), rows, right=(2,), folds=(1,))
 
 
 def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Sequence[str | None]) -> None:
@@ -100,19 +110,21 @@ def show_refusal(workspace: Workspace, run: Run) -> None:
     screen.put(f"One refused order, at {iso(row['tick_at'])}:")
     screen.put(f"  it asked    {_asked(row)}")
     if row.get("reason"):
-        screen.put(f"  because     {figures_text(row['reason'])}")
+        screen.put(f"  because     {one_line(row['reason'])}")
     screen.put(f"  refused by  {row['code']}: {rule(row['code']).meaning}")
     screen.put(f"  in numbers  {_beyond(row) or row['detail']}")
 
 
-def figures_text(text: object, most: int = 200) -> str:
+def one_line(text: object, most: int = 200) -> str:
     """A stranger's text on one line, cut, with nothing in it that a terminal would obey."""
     clean = "".join(char if char.isprintable() else " " for char in str(text))
     return clean if len(clean) <= most else clean[: most - 1] + "…"
 
 
 def _asked(row: Plain) -> str:
-    parts = [f"{ACTIONS.get(str(row.get('action')), 'something malformed').lower()} {figures_text(row.get('symbol') or '')}".strip()]
+    parts = [
+        f"{ACTIONS.get(str(row.get('action')), 'something malformed').lower()} {one_line(row.get('symbol') or '')}".strip()
+    ]
     if (size := number(row.get("size_usd"))) is not None:
         parts.append(f"for {figures.usd(size)}")
     if (leverage := number(row.get("leverage"))) is not None:
@@ -163,10 +175,11 @@ def _percent(value: object) -> str:
     return figures.percent(value, signed=True)
 
 
-def _with_interval(metrics: Plain, name: str, interval: str, shown: Any) -> str:
-    bounds = pair(metrics.get(interval))
+def _with_interval(metrics: Plain, name: str, shown: Callable[[object], str]) -> str:
+    """A figure with its 95 % interval in brackets."""
+    bounds = pair(metrics.get(INTERVALS[name]))
     value = shown(metrics.get(name))
-    return f"{value}  (95 %: {shown(bounds[0])} to {shown(bounds[1])})" if bounds else value
+    return f"{value} ({shown(bounds[0])} to {shown(bounds[1])})" if bounds else value
 
 
 def _trips(metrics: Plain) -> str:
@@ -174,14 +187,9 @@ def _trips(metrics: Plain) -> str:
     return figures.count(metrics.get("total_trades")) + (f", {figures.share(wins)} won" if wins is not None else "")
 
 
-def _costs(metrics: Plain) -> str:
-    parts = [number(metrics.get(f"total_{name}_usd")) for name in ("fees", "funding", "slippage")]
-    return " + ".join(figures.usd(part) for part in parts)
-
-
 def _proposals(metrics: Plain) -> str:
     proposed, accepted = metrics.get("total_proposed_actions"), metrics.get("total_accepted_actions")
-    return f"{figures.count(proposed)} in {figures.plural(metrics.get('total_ticks'), 'tick')}, {figures.count(accepted)} accepted"
+    return f"{figures.count(proposed)}, {figures.count(accepted)} accepted"
 
 
 def _counts(value: object) -> str:

@@ -1,7 +1,7 @@
 """`pitboss runs …`: everything about runs that were made."""
 
 import sys
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from cyclopts import App
 
@@ -26,7 +26,7 @@ def list_(
 ) -> int:
     """List runs, newest first.
 
-    Example:
+    For example:
 
         pitboss runs list --status complete
     """
@@ -51,11 +51,13 @@ def list_(
             one["model"],
             f"{one['from'][:10]} to {one['to'][:10]}",
             figures.percent(one["total_return_pct"], signed=True),
-            one["created_at"],
+            one["created_at"][:16].replace("T", " "),
         )
         for one in found
     ]
-    screen.put_table(("run", "status", "skill", "model", "range", "return", "made"), rows, right=(5,))
+    screen.put_table(
+        ("run", "status", "skill", "model", "range", "return", "made"), rows, right=(5,), folds=(2, 3, 4, 6)
+    )
     return 0
 
 
@@ -69,7 +71,7 @@ def _short(document: dict[str, Any], params: Any) -> dict[str, Any]:
 def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
     """Show one run: results, labels, digest, report.
 
-    Example:
+    For example:
 
         pitboss runs show 3f9a --json
     """
@@ -89,7 +91,7 @@ def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
 def cancel(run: RunId, /, *, json: Json = False, place: Here) -> int:
     """Ask a run to stop at its next tick. Everything done so far is kept, and it can be resumed.
 
-    Example:
+    For example:
 
         pitboss runs cancel 3f9a
     """
@@ -107,7 +109,7 @@ def cancel(run: RunId, /, *, json: Json = False, place: Here) -> int:
 def resume(run: RunId, /, *, json: Json = False, place: Here) -> int:
     """Go on with a run that was stopped, cancelled or killed, from its last committed tick.
 
-    Example:
+    For example:
 
         pitboss runs resume 3f9a
     """
@@ -128,7 +130,7 @@ def resume(run: RunId, /, *, json: Json = False, place: Here) -> int:
 def verify(run: RunId, /, *, json: Json = False, place: Here) -> int:
     """Check a stored run byte for byte: every row, the chain of digests, the metrics. Exit code 1 on any difference.
 
-    Example:
+    For example:
 
         pitboss runs verify 3f9a
     """
@@ -157,7 +159,7 @@ def export(
 
     Exported decisions can be run again with `pitboss backtest --decisions`.
 
-    Examples:
+    For example:
 
         pitboss runs export 3f9a --what fills
         pitboss runs export 3f9a --what decisions > decisions.jsonl
@@ -176,7 +178,7 @@ def export(
 def diff(first: RunId, second: RunId, /, *, json: Json = False, place: Here) -> int:
     """Compare two runs: the first record in which they differ, and the metrics that do.
 
-    Example:
+    For example:
 
         pitboss runs diff 3f9a 81c0
     """
@@ -197,7 +199,7 @@ def diff(first: RunId, second: RunId, /, *, json: Json = False, place: Here) -> 
         screen.put(f"first difference: record {place_['seq']} at {place_['tick_at']}, in {', '.join(place_['fields'])}")
     rows = [(name, str(one["first"]), str(one["second"])) for name, one in found["metrics"].items()]
     if rows:
-        screen.put_table(("metric", found["first"], found["second"]), rows, right=(1, 2))
+        screen.put_table(("metric", found["first"], found["second"]), rows, folds=(1, 2))
     return 0
 
 
@@ -212,7 +214,7 @@ def delete(
 ) -> int:
     """Remove a run with all its records and its report.
 
-    Example:
+    For example:
 
         pitboss runs delete 3f9a
     """
@@ -225,6 +227,3 @@ def delete(
     else:
         screen.put(f"run {run_id} is gone")
     return 0
-
-
-WHATS = get_args(What)

@@ -17,6 +17,8 @@ from pitboss.core import money
 
 OUT = Console(highlight=False)
 ERR = Console(stderr=True, highlight=False)
+WIDE = 1_000
+"""Columns of a file: where no window sets a width, nothing is folded."""
 
 
 def put(text: str = "", style: str = "") -> None:
@@ -39,16 +41,21 @@ def _plain(value: object) -> object:
 
 
 def put_table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = (), title: str = ""
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    right: Sequence[int] = (),
+    folds: Sequence[int] = (),
+    title: str = "",
 ) -> None:
-    """A table. `right` are the columns of numbers."""
+    """A table. `right` are the columns of numbers, `folds` those that may be folded where the window is narrow."""
     table = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
     table.show_edge, table.pad_edge = False, False
     for index, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if index in right else "left", overflow="fold")
+        side = "right" if index in right else "left"
+        table.add_column(heading, justify=side, overflow="fold", no_wrap=index not in folds)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    OUT.print(table)
+    OUT.print(table, width=None if OUT.is_terminal else WIDE, crop=False)
 
 
 def note(text: str) -> None:

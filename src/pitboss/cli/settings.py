@@ -8,7 +8,7 @@ from pitboss.cli.place import Here
 def settings(*, json: Json = False, place: Here) -> int:
     """List every setting: its key in settings.toml, its environment variable, value, default and meaning.
 
-    Example:
+    For example:
 
         PITBOSS_MAX_GAP=24 pitboss settings
     """
@@ -18,6 +18,7 @@ def settings(*, json: Json = False, place: Here) -> int:
     if json:
         screen.put_json(found)
         return 0
-    rows = [(one["key"], one["variable"], one["value"], one["default"], one["meaning"]) for one in found]
-    screen.put_table(("key", "environment variable", "value", "default", "meaning"), rows)
+    rows = [(one["key"], one["value"], one["default"], one["meaning"]) for one in found]
+    screen.put_table(("key", "value", "default", "meaning"), rows, folds=(1, 3))
+    screen.put("\neach is a key of settings.toml in the workspace, and an environment variable such as PITBOSS_MAX_GAP")
     return 0

@@ -23,7 +23,7 @@ SETTINGS_HEAD = "# Settings of this workspace. Each is also an environment varia
 def init(folder: Path, /, *, place: Here) -> int:
     """Make a folder with three commented example skills to start from. Overwrites nothing.
 
-    Example:
+    For example:
 
         pitboss init my-skills
 
@@ -73,7 +73,7 @@ def _toml(value: str) -> str:
 def check(file: Path, /, *, set_: Override = (), json: Json = False, place: Here) -> int:
     """Check a skill document. Exit code 2 if anything is wrong with it.
 
-    Example:
+    For example:
 
         pitboss skill check trend-thesis.yaml
 
@@ -121,7 +121,7 @@ def preview(
 ) -> int:
     """Show exactly what a model would be given at the first tick of a run that starts there, byte for byte.
 
-    Example:
+    For example:
 
         pitboss skill preview trend-thesis.yaml --at 2025-03-01T12:00:00Z
 
@@ -162,7 +162,7 @@ def preview(
 def schema() -> int:
     """Print the JSON Schema of a skill document, for editors and other programs.
 
-    Example:
+    For example:
 
         pitboss skill schema > skill.schema.json
     """

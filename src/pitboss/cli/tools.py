@@ -14,7 +14,7 @@ app = App(name="tools", help="List the tools that a skill may give to its agent.
 def list_(*, json: Json = False) -> int:
     """List every built-in tool. Tools look; they never change anything.
 
-    Example:
+    For example:
 
         pitboss tools list
     """
@@ -23,7 +23,7 @@ def list_(*, json: Json = False) -> int:
         screen.put_json(found)
         return 0
     rows = [(one["name"], one["category"], ", ".join(one["modes"]), one["description"]) for one in found]
-    screen.put_table(("name", "category", "modes", "what it does"), rows)
+    screen.put_table(("name", "category", "modes", "what it does"), rows, folds=(3,))
     return 0
 
 
@@ -31,7 +31,7 @@ def list_(*, json: Json = False) -> int:
 def show(name: str, /, *, json: Json = False) -> int:
     """Show one tool with its arguments and an example call.
 
-    Example:
+    For example:
 
         pitboss tools show fetch_recent_bars
 

@@ -7,6 +7,7 @@ strings), `parse` reads plain values back into a typed noun exactly, `digest` is
 import dataclasses
 import hashlib
 import json
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -20,6 +21,10 @@ from pitboss.core.money import text
 
 T = TypeVar("T")
 _OPTIONS = orjson.OPT_SORT_KEYS
+LARGEST = Decimal(repr(sys.float_info.max))
+"""Beyond this a JSON number is infinite to most of the world."""
+DEEPEST = 64
+TOO_DEEP = "[nested too deep]"
 _fragment: Callable[[bytes], object] = getattr(orjson, "Fragment")  # noqa: B009 – missing from orjson's stubs
 
 
@@ -60,18 +65,40 @@ def loads_exact(data: bytes | str) -> Any:
         raise ValueError("a number is out of range") from error
 
 
-def number_fragments(value: object) -> object:
+def number_fragments(value: object, depth: int = 0) -> object:
     """The same plain value with each Decimal written as a JSON *number* of exactly its digits.
 
-    Proposals come from outside, where `"5"` and `5` are different things; they keep that difference in storage.
+    Proposals come from outside, where `"5"` and `5` are different things; they keep that difference in storage. Total:
+    what no JSON reader takes back (a number beyond every double, half a surrogate pair, endless nesting) is written as
+    text that says so, and never makes storing fail.
     """
+    if isinstance(value, str):
+        return printable(value)
     if isinstance(value, Decimal):
-        return _fragment(str(value).encode() if value.is_finite() else b"null")
+        return _number(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
+        return _number(Decimal(value))
+    if isinstance(value, dict | list | tuple) and depth >= DEEPEST:
+        return TOO_DEEP
     if isinstance(value, dict):
-        return {key: number_fragments(item) for key, item in typing.cast("dict[str, object]", value).items()}
+        items = typing.cast("dict[str, object]", value).items()
+        return {printable(str(key)): number_fragments(item, depth + 1) for key, item in items}
     if isinstance(value, list | tuple):
-        return [number_fragments(item) for item in typing.cast("list[object]", value)]
+        return [number_fragments(item, depth + 1) for item in typing.cast("list[object]", value)]
     return value
+
+
+def _number(value: Decimal) -> object:
+    if not value.is_finite():
+        return None
+    if value.copy_abs() > LARGEST:
+        return str(value)
+    return _fragment(str(value).encode())
+
+
+def printable(words: str) -> str:
+    """The same text as it can be stored: half a surrogate pair, which JSON can name and UTF-8 cannot, becomes `?`."""
+    return words if words.isascii() else words.encode("utf-8", "replace").decode()
 
 
 def plain(value: object) -> Any:
@@ -84,14 +111,22 @@ def parse(kind: type[T], value: Any) -> T:
     return _reader(kind)(value)
 
 
+def _amount_or_words(value: str) -> Decimal | str:
+    """Both are stored as text: what reads as an amount was one."""
+    try:
+        return Decimal(value)
+    except ArithmeticError:
+        return value
+
+
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
     origin = typing.get_origin(kind)
     if kind is Decimal:
         return Decimal
     if origin in (typing.Union, types.UnionType):
-        (inner,) = [arm for arm in typing.get_args(kind) if arm is not type(None)]
-        read = _reader(inner)
+        arms = [arm for arm in typing.get_args(kind) if arm is not type(None)]
+        read = _amount_or_words if set(arms) == {Decimal, str} else _reader(*arms)
         return lambda value: None if value is None else read(value)
     if origin is tuple:
         read = _reader(typing.get_args(kind)[0])

@@ -4,16 +4,16 @@ Intents stay as the raw JSON values they arrived as: the venue's first rule judg
 untrusted is ever cast. Numbers in them are exact (`int` or `Decimal`).
 """
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
 from pitboss.core.money import ZERO
+from pitboss.core.noun import noun
 
 FinishReason = Literal["stop", "length", "tool_calls", "error"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Usage:
     """Tokens of one or more model calls."""
 
@@ -34,7 +34,7 @@ class Usage:
 NO_USAGE = Usage()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ToolResult:
     """One tool call with the text that was given back to the model."""
 
@@ -44,7 +44,7 @@ class ToolResult:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Step:
     """One model call: what it said, which tools it called, and what they answered."""
 
@@ -56,7 +56,7 @@ class Step:
     provider_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Decision:
     """The answer of a tick. No intents means hold. `prompt` is the system and user text a model was given."""
 

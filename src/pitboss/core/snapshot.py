@@ -6,18 +6,18 @@ share byte for byte; `extra` holds what may differ between them: prompt texts, t
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch
 from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
 
 GENESIS = "0" * 64
 RecordKind = Literal["tick", "span", "close"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Record:
     """A sealed snapshot, ready to be stored."""
 

@@ -1,15 +1,16 @@
 """Everything one tick carries to the next. Storing it is resume; copying it is speculation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
 from pitboss.core.snapshot import GENESIS
 from pitboss.core.verdict import Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class LastDecision:
     """What the `## Last decision` section tells: of a no-op nothing but its flag."""
 
@@ -21,7 +22,7 @@ class LastDecision:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class ClosedTrade:
     """One round trip, for the trade history."""
 
@@ -33,7 +34,7 @@ class ClosedTrade:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Memory:
     """What an agent remembers: risk facts, closed trades, lessons. Written by code from typed facts only."""
 
@@ -45,7 +46,7 @@ class Memory:
 NO_MEMORY = Memory()
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class State:
     """The carried-over value of `tick(state, ports) -> state, record`.
 

@@ -1,13 +1,14 @@
 """What the engine says to an intent. A refusal is a value with a stable code, never an exception."""
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
+
+from pitboss.core.noun import noun
 
 Outcome = Literal["allowed", "reduced", "refused", "noop"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Margin:
     """How far an intent is from one rule's limit: `left` below zero means beyond it, None means not applicable.
 
@@ -21,7 +22,7 @@ class Margin:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Verdict:
     """The judgement of one intent with every rule's margin."""
 

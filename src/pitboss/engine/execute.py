@@ -1,9 +1,10 @@
 """`act`: send what the guard has allowed, and only that. The broker's refusal becomes rule R13."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pitboss.core.instant import HOUR_MS, Instant
+from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.core.verdict import Verdict
@@ -11,7 +12,7 @@ from pitboss.engine.guard import Judgement
 from pitboss.venues.perp.world import OrderRequest
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Placed:
     """What the broker answered: the world after it, its receipts, or why it refused."""
 

@@ -5,13 +5,14 @@ allowed verdict is worked out here too (`Order`, `Cancel`), so that nothing is r
 """
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.instant import Instant, interval_ms
 from pitboss.core.money import HUNDRED, ONE, exact, round_down
+from pitboss.core.noun import noun
 from pitboss.core.state import State
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.skill.schema import Skill
@@ -23,7 +24,7 @@ from pitboss.venues.perp.state import Terms
 from pitboss.venues.perp.world import OrderRequest
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Judgement:
     """A verdict and what to do about it: an order to send, an order id to cancel, or nothing."""
 
@@ -66,6 +67,10 @@ def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> 
     """Judge one intent against the state as it is at this moment."""
     key = intent_key(now, codec.dumps(codec.number_fragments(intent)))
     stored = state.seen.get(key)
+    if stored is not None:  # R12 first of all: an answer once given is not judged again on what it has changed
+        return Judgement(replace(stored, duplicate=True), key)
+    if intent is None:
+        return Judgement(Verdict("noop"), key)
     try:
         case = make_case(caps, terms, state.world, intent, now, state.accepted_opens, stored)
     except ArithmeticError as error:
@@ -89,8 +94,6 @@ def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> 
             margins.append(finding.margin)
         if finding.refusal and code is None:
             code, detail = rule.code, finding.refusal
-    if stored is not None and code == "R12_DUPLICATE":
-        return Judgement(replace(stored, duplicate=True), key)
     if code is not None or proposal is None:
         return Judgement(Verdict("refused", code or "R1_SHAPE", detail, tuple(margins)), key, broken=broken)
     verdict = Verdict("allowed", margins=tuple(margins))
@@ -123,11 +126,13 @@ def _request(case: Case, proposal: Proposal) -> OrderRequest:
 
 def _reduction(case: Case, proposal: Proposal, whole: Decimal) -> Decimal:
     """How much a reduce takes: down to the lot, at least one lot, at most the position."""
-    lot = case.terms.assets[proposal.symbol].lot
+    asset = case.terms.assets.get(proposal.symbol)
+    if asset is None:
+        return whole  # no longer listed, so no lot to round to: taking all of it off is the safe reading
     if proposal.reduce_pct is not None:
-        size = round_down(whole * proposal.reduce_pct / HUNDRED, lot)
+        size = round_down(whole * proposal.reduce_pct / HUNDRED, asset.lot)
     elif proposal.size_usd is not None and case.mark is not None:
-        size = round_down(proposal.size_usd / case.mark, lot)
+        size = round_down(min(proposal.size_usd, whole * case.mark) / case.mark, asset.lot)
     else:
-        size = whole  # no usable price: taking all of it off is the safe reading
-    return min(max(size, lot), whole)
+        size = whole  # no usable price: the same
+    return min(max(size, asset.lot), whole)

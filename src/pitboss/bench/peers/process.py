@@ -3,9 +3,11 @@
 import json
 import subprocess
 import tempfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +36,8 @@ class Peer:
         self, name: str, python: Path, bars: Path, equity_usd: float, position_pct: float, fee_bps: float
     ) -> None:
         self.name = name
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")
+        self._files = ExitStack()
+        self._errors = self._files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
         arguments = [name, str(bars), str(equity_usd), str(position_pct), str(fee_bps)]
         self._process = subprocess.Popen(
             [str(python), "-I", program.__file__, *arguments],
@@ -64,7 +67,7 @@ class Peer:
         """End the process."""
         self._process.kill()
         self._process.communicate()
-        self._errors.close()
+        self._files.close()
 
     def __enter__(self) -> "Peer":
         return self
@@ -72,7 +75,7 @@ class Peer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _read(self) -> dict[str, float | int]:  # pyright: ignore[reportReturnType]
+    def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         try:

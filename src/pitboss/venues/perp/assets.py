@@ -4,16 +4,16 @@ The shipped table is a copy of the exchange's public data; an imported `meta` re
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from pitboss.core.money import ONE, ZERO
+from pitboss.core.noun import noun
 
 MAX_SIGNIFICANT_FIGURES = 5
 MAX_PRICE_DECIMALS = 6
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Tier:
     """From this notional on, this maximum leverage; maintenance = notional × rate − deduction."""
 
@@ -23,7 +23,7 @@ class Tier:
     deduction: Decimal
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Asset:
     """One listed perpetual."""
 

@@ -1,18 +1,18 @@
 """The hard limits of an account and what is left of each: the same numbers for the rules and for the prompt."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.money import HUNDRED, ZERO, exact
+from pitboss.core.noun import noun
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.state import Terms, World, equity, free_margin
+from pitboss.venues.perp.state import Terms, World, day_reference_at, equity, free_margin
 
 VENUE_MINIMUM_USD = Decimal(10)
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Caps:
     """Limits of one skill; percentages are of equity, by notional."""
 
@@ -80,7 +80,7 @@ def room(world: World, terms: Terms, caps: Caps, accepted_opens: Sequence[Instan
     most_rate = Decimal(caps.max_orders_per_hour)
     lines.append(Margin("R7_ORDER_RATE", most_rate, Decimal(used_rate), most_rate - used_rate, "opens/h"))
     for name, reference, pct in (
-        ("R8_HALTED daily_loss", world.day_reference, caps.daily_loss_halt_pct),
+        ("R8_HALTED daily_loss", day_reference_at(world, now), caps.daily_loss_halt_pct),
         ("R8_HALTED drawdown", world.peak, caps.drawdown_halt_pct),
     ):
         lines.append(_usd(name, pct * reference / HUNDRED, max(ZERO, reference - value)))

@@ -4,19 +4,19 @@ Every number a rule needs is worked out here once, and is None where it cannot b
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
 from pitboss.core.instant import Instant
-from pitboss.core.money import round_down
+from pitboss.core.money import ZERO, round_down
+from pitboss.core.noun import noun
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.intents import Proposal, read
 from pitboss.venues.perp.state import Terms, World, equity
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Finding:
     """What one rule says: `refusal` is empty when it has no objection; `margin` is how far from its limit it is."""
 
@@ -24,7 +24,7 @@ class Finding:
     margin: Margin | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Case:
     """An intent in front of the engine."""
 
@@ -62,14 +62,14 @@ def make_case(
     """Read an intent and work out what the rules need."""
     proposal, problems = read(intent)
     finite = all_finite(world)
-    value = equity(world) if finite else Decimal(0)
+    value = equity(world) if finite else ZERO
     mark = size = limit = stop = take_profit = None
-    if proposal is not None and finite:
+    if proposal is not None:
         mark = world.marks.get(proposal.symbol)
-        if mark is not None and mark <= 0:
+        if mark is not None and not (mark.is_finite() and mark > 0):
             mark = None
         asset = terms.assets.get(proposal.symbol)
-        if proposal.opens and mark is not None and asset is not None:
+        if finite and proposal.opens and mark is not None and asset is not None:
             assert proposal.size_usd is not None  # `read` has made sure of it
             size = round_down(proposal.size_usd / mark, asset.lot)
             side = proposal.side
@@ -86,15 +86,23 @@ def make_case(
 
 
 def all_finite(world: World) -> bool:
-    """Whether every number of the account is a number."""
+    """Whether the account can be valued: every number is a number, and everything held has a mark."""
     return (
         world.cash.is_finite()
         and world.peak.is_finite()
         and world.day_reference.is_finite()
+        and world.last_equity.is_finite()
         and all(mark.is_finite() for mark in world.marks.values())
-        and all(held.size.is_finite() and held.cost.is_finite() for held in world.positions.values())
-        and all(order.size.is_finite() for order in world.orders)
+        and all(
+            symbol in world.marks and _finite(held.size, held.cost, held.stop, held.take_profit)
+            for symbol, held in world.positions.items()
+        )
+        and all(_finite(order.size, order.limit, order.stop, order.take_profit) for order in world.orders)
     )
+
+
+def _finite(*numbers: Decimal | None) -> bool:
+    return all(number is None or number.is_finite() for number in numbers)
 
 
 Scope = Literal["every", "opens"]

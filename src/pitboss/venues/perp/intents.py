@@ -3,12 +3,12 @@
 Reading never raises: it gives a `Proposal` or the list of what is wrong with it.
 """
 
-import sys
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, cast
 
-from pitboss.core.money import CONTEXT
+from pitboss.core.codec import LARGEST
+from pitboss.core.money import CONTEXT, ZERO
+from pitboss.core.noun import noun
 
 ACTIONS = ("open_long", "open_short", "close", "reduce", "cancel", "no_op")
 OPENS = ("open_long", "open_short")
@@ -21,8 +21,8 @@ DESCRIPTION = (
 _NUMBERS = ("size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "reduce_pct", "confidence")
 _TEXTS = ("action", "symbol", "order_type", "order_id", "reason")
 KEYS = (*_TEXTS, *_NUMBERS)
-LARGEST = Decimal(repr(sys.float_info.max))
-"""Beyond this a JSON number is infinite to most of the world."""
+SMALLEST = Decimal("5e-324")
+"""Below this a JSON number is zero to most of the world."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -45,7 +45,7 @@ SCHEMA: dict[str, Any] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Proposal:
     """One well-formed intent. Numbers are exact and finite; which of them matter depends on the action."""
 
@@ -116,9 +116,10 @@ def _number(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    if not number.is_finite() or abs(number) > LARGEST:
+    # Compared, not computed with: a few characters can name a number that no context can hold.
+    if not number.is_finite() or number.copy_abs() > LARGEST:
         return None
-    return CONTEXT.plus(number)
+    return ZERO if number.copy_abs() < SMALLEST else CONTEXT.plus(number)
 
 
 def _missing(action: str, given: dict[Any, Any], numbers: dict[str, Decimal]) -> list[str]:

@@ -5,15 +5,15 @@ only finds the next event; `world.py` books it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 from pitboss.core.money import ONE, ZERO
+from pitboss.core.noun import noun
 from pitboss.venues.perp.state import Position, Terms
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Leg:
     """One held symbol's way through the bar. Without a bar it stays at its mark."""
 
@@ -26,7 +26,7 @@ class Leg:
         return self.start + (self.end - self.start) * lam
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class PathEvent:
     """The next thing on the path. `price` is the stop's trigger price or the open on a gap."""
 

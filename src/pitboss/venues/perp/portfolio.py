@@ -1,15 +1,15 @@
 """The account as a person, a prompt, a tool or a snapshot sees it: plain facts derived from a world."""
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from pitboss.core.instant import Instant
 from pitboss.core.money import ONE, ZERO, exact, text
+from pitboss.core.noun import noun
 from pitboss.venues.perp.state import Position, Terms, World, equity, leverage_of, maintenance, margin_used
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Holding:
     """One position with what matters about it now. `liquidation` is None when no price reaches it."""
 
@@ -28,7 +28,7 @@ class Holding:
     thesis: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Working:
     """One working order."""
 
@@ -43,7 +43,7 @@ class Working:
     submitted_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Portfolio:
     """Equity, margin, positions, orders and halts at one instant."""
 

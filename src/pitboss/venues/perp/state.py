@@ -4,19 +4,20 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Literal
 
-from pitboss.core.instant import Instant
+from pitboss.core.instant import Instant, day_of
 from pitboss.core.money import ZERO
+from pitboss.core.noun import noun
 from pitboss.venues.perp.assets import Asset
 
 OrderKind = Literal["market", "limit", "close", "reduce"]
 Halt = Literal["daily_loss", "drawdown", "operator", "invariant"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Terms:
     """Costs, assets and halt thresholds of a run."""
 
@@ -39,7 +40,7 @@ class Terms:
         return self.taker_bps / 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Position:
     """Signed size and signed cost; entry = cost / size. Stop and take-profit belong to it and vanish with it."""
 
@@ -62,7 +63,7 @@ class Position:
         return self.cost / self.size
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Order:
     """A working order. `side` is +1 buy, −1 sell; `size` is unsigned; a close takes whatever is there."""
 
@@ -85,7 +86,7 @@ class Order:
         return self.kind in ("market", "limit")
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class World:
     """One account on the venue. `positions`, `leverage` and `marks` are keyed by symbol."""
 
@@ -108,6 +109,18 @@ class World:
 def leverage_of(world: World, symbol: str) -> int:
     """The symbol's leverage; 1 until an accepted open sets it."""
     return world.leverage.get(symbol, 1)
+
+
+def halts_at(world: World, now: Instant) -> tuple[Halt, ...]:
+    """The halts that are on. The daily-loss halt ends at 00:00 UTC, also where no bar has closed since then."""
+    if day_of(now) > world.day and "daily_loss" in world.halts:
+        return tuple(halt for halt in world.halts if halt != "daily_loss")
+    return world.halts
+
+
+def day_reference_at(world: World, now: Instant) -> Decimal:
+    """Equity at the day's start: the last equity point at or before 00:00 UTC."""
+    return world.last_equity if day_of(now) > world.day else world.day_reference
 
 
 def equity(world: World, prices: Mapping[str, Decimal] | None = None) -> Decimal:

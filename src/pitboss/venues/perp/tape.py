@@ -11,9 +11,10 @@ import numpy as np
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.market import Bars, Floats, Ints, Points
+from pitboss.core.noun import noun
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class FundingRow:
     """One funding payment due in a bar. `price` is an imported mark or oracle price, else None: use the open."""
 

@@ -7,12 +7,12 @@ A rule file has a docstring (it becomes docs/rules.md), a stable `CODE`, a `SCOP
 import importlib
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from pitboss.core.noun import noun
 from pitboss.venues.perp.case import Case, Finding, Scope
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Rule:
     """One rule of the book."""
 

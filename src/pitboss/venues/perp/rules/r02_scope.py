@@ -24,14 +24,16 @@ def check(case: Case) -> Finding:
         return Finding()
     held = world.positions.get(symbol)
     if not proposal.opens:
-        return Finding() if held else Finding(f"no position in {symbol}")
+        if held is None:
+            return Finding(f"no position in {symbol}")
+        return Finding() if held.size.is_finite() else Finding(f"the size of the position in {symbol} is not a number")
     if symbol not in case.caps.symbols:
         return Finding(f"{symbol} is not one of this skill's symbols ({', '.join(case.caps.symbols)})")
     if not case.caps.opens_allowed(symbol):
         return Finding(f"{symbol} is not on allowed_symbols ({', '.join(case.caps.allowed_symbols)})")
     if symbol not in case.terms.assets:
         return Finding(f"the venue does not list {symbol}")
-    if held is not None and held.side != proposal.side:
+    if held is not None and held.size.is_finite() and held.side != proposal.side:
         return Finding(f"{symbol} is held the other way: close first")
     for order in world.orders:
         if order.opens and order.symbol == symbol and order.side != proposal.side:

@@ -6,7 +6,7 @@ limit price) may not exceed `max_position_pct` percent of equity.
 
 from decimal import Decimal
 
-from pitboss.core.money import HUNDRED
+from pitboss.core.money import HUNDRED, text
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import exposure
 from pitboss.venues.perp.case import Case, Finding, Scope
@@ -23,6 +23,6 @@ def check(case: Case) -> Finding:
     limit = case.caps.max_position_pct * case.equity / HUNDRED
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
-        share = f"{case.caps.max_position_pct:f} % of equity"
+        share = f"{text(case.caps.max_position_pct)} % of equity"
         return Finding(f"{case.proposal.symbol} would be {used:.2f} USD, the cap is {limit:.2f} ({share})", margin)
     return Finding(margin=margin)

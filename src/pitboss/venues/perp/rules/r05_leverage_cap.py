@@ -6,7 +6,7 @@ own maximum.
 
 from decimal import Decimal
 
-from pitboss.core.money import ONE
+from pitboss.core.money import ONE, text
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import Case, Finding, Scope
 
@@ -22,9 +22,9 @@ def check(case: Case) -> Finding:
     top = min(case.caps.max_leverage, Decimal(case.terms.assets[case.proposal.symbol].max_leverage))
     margin = Margin(CODE, top, asked, top - asked, "x")
     if asked != asked.to_integral_value():
-        return Finding(f"leverage {asked:f} is not a whole number", margin)
+        return Finding(f"leverage {text(asked)} is not a whole number", margin)
     if asked < 1:
-        return Finding(f"leverage {asked:f} is below 1", margin)
+        return Finding(f"leverage {text(asked)} is below 1", margin)
     if asked > top:
-        return Finding(f"leverage {asked:f} is above the cap of {top:f}", margin)
+        return Finding(f"leverage {text(asked)} is above the cap of {text(top)}", margin)
     return Finding(margin=margin)

@@ -4,6 +4,7 @@ The size rounded down to the lot, at mark, must be at least `min_order_usd` and 
 `max_order_usd` when set, and more than zero lots.
 """
 
+from pitboss.core.money import text
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import min_order
 from pitboss.venues.perp.case import Case, Finding, Scope
@@ -19,11 +20,11 @@ def check(case: Case) -> Finding:
         return Finding()
     least, most = min_order(case.caps), case.caps.max_order_usd
     left = notional - least if most is None else min(notional - least, most - notional)
-    margin = Margin(CODE, least if most is None else f"{least:f}..{most:f}", notional, left, "usd")
+    margin = Margin(CODE, least if most is None else f"{text(least)}..{text(most)}", notional, left, "usd")
     if case.size is not None and case.size <= 0:
         return Finding("the size rounds down to zero lots", margin)
     if notional < least:
-        return Finding(f"{notional:.2f} USD after rounding to the lot is below the minimum of {least:f}", margin)
+        return Finding(f"{notional:.2f} USD after rounding to the lot is below the minimum of {text(least)}", margin)
     if most is not None and notional > most:
-        return Finding(f"{notional:.2f} USD is above max_order_usd {most:f}", margin)
+        return Finding(f"{notional:.2f} USD is above max_order_usd {text(most)}", margin)
     return Finding(margin=margin)

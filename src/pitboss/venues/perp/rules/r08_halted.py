@@ -7,6 +7,7 @@ equity is not positive or any number of the account is not finite.
 from pitboss.core.money import HUNDRED
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.state import day_reference_at, halts_at
 
 CODE = "R8_HALTED"
 SCOPE: Scope = "opens"
@@ -15,16 +16,17 @@ SCOPE: Scope = "opens"
 def check(case: Case) -> Finding:
     """Refuse opens while halted."""
     if not case.finite:
-        return Finding("a number of the account is not finite")
+        return Finding("a number of the account is missing or not finite")
     world, caps = case.world, case.caps
-    lost_today, lost_peak = world.day_reference - case.equity, world.peak - case.equity
-    day_limit = caps.daily_loss_halt_pct * world.day_reference / HUNDRED
+    day_start, halts = day_reference_at(world, case.now), halts_at(world, case.now)
+    lost_today, lost_peak = day_start - case.equity, world.peak - case.equity
+    day_limit = caps.daily_loss_halt_pct * day_start / HUNDRED
     peak_limit = caps.drawdown_halt_pct * world.peak / HUNDRED
     left = min(day_limit - lost_today, peak_limit - lost_peak)
     by_day = left == day_limit - lost_today
     margin = Margin(CODE, day_limit if by_day else peak_limit, lost_today if by_day else lost_peak, left, "usd")
-    if world.halts:
-        return Finding(f"halted: {', '.join(world.halts)}", margin)
+    if halts:
+        return Finding(f"halted: {', '.join(halts)}", margin)
     if case.equity <= 0:
         return Finding("equity is not positive", margin)
     if left <= 0:

@@ -7,7 +7,7 @@ order: of the lower of mark and limit for a long, the higher for a short).
 
 from decimal import Decimal
 
-from pitboss.core.money import HUNDRED
+from pitboss.core.money import HUNDRED, text
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import Case, Finding, Scope
 
@@ -26,7 +26,9 @@ def check(case: Case) -> Finding:
         edge = mark * (HUNDRED + side * case.caps.price_band_pct) / HUNDRED
         margin = Margin(CODE, edge, limit, side * (edge - limit), "price")
         if side * (limit - edge) > 0:
-            return Finding(f"limit {limit:f} is more than {case.caps.price_band_pct:f} % beyond mark {mark:f}", margin)
+            return Finding(
+                f"limit {text(limit)} is more than {text(case.caps.price_band_pct)} % beyond mark {text(mark)}", margin
+            )
         anchor = min(mark, limit) if side > 0 else max(mark, limit)
     for name, price, sign in (("stop_loss", case.stop, side), ("take_profit", case.take_profit, -side)):
         if price is None:
@@ -36,5 +38,5 @@ def check(case: Case) -> Finding:
             margin = Margin(CODE, anchor, price, left, "price")
         if left <= 0:
             where = "losing" if name == "stop_loss" else "winning"
-            return Finding(f"{name} {price:f} is not on the {where} side of {anchor:f}", margin)
+            return Finding(f"{name} {text(price)} is not on the {where} side of {text(anchor)}", margin)
     return Finding(margin=margin)

@@ -1,0 +1,58 @@
+"""What a tick costs after a month against after twelve: it must not depend on how much lies behind it.
+
+The long market is the short one over and over again, so both have the same orders in the same places, and only the
+amount of history differs.
+"""
+
+from collections.abc import Iterable
+
+from pitboss.bench.market import Shape
+from pitboss.bench.measure import Bench, Measure
+from pitboss.bench.row import Gate, Row
+from pitboss.bench.timing import Side, interleave
+from pitboss.bench.trial import assembled, model_request, policy_request, replay_seconds, trader, with_model
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.instant import HOUR_MS
+
+GATE = Gate("at most", 1.10)
+_ROUNDS = 4
+"""How often the short run is done in one sample, so that both samples take long enough to be timed."""
+
+
+def measure(bench: Bench) -> Iterable[Row]:
+    """One row for policies, one for models."""
+    month, months = bench.scale.month_days, bench.scale.months
+    short, long = Shape(month, period=month), Shape(month * months, period=month)
+    with bench.grounds.workspace(short) as first, bench.grounds.workspace(long) as second:
+        sides: dict[str, Side] = {
+            "policy short": _policy(first, short, _ROUNDS),
+            "policy long": _policy(second, long, 1),
+            "model short": _model(first, short, _ROUNDS),
+            "model long": _model(second, long, 1),
+        }
+        taken = {name: seconds * 1e6 for name, seconds in interleave(sides, bench.repeats).items()}
+    named = f"{month} days"
+    yield Row(
+        f"policy tick after {months}×{month} days", taken["policy long"], "µs", named, taken["policy short"], GATE
+    )
+    yield Row(f"model tick after {months}×{month} days", taken["model long"], "µs", named, taken["model short"], GATE)
+
+
+def _policy(workspace: Workspace, shape: Shape, rounds: int) -> Side:
+    loaded = assembled(workspace, policy_request(shape))
+    ticks = len(loaded.script.tick_at)
+    return lambda: sum(replay_seconds(workspace, loaded) for _ in range(rounds)) / rounds / ticks
+
+
+def _model(workspace: Workspace, shape: Shape, rounds: int) -> Side:
+    """Asked every hour, which sees the same year with a twelfth of the calls."""
+    loaded = assembled(workspace, model_request(shape, 10**6, "1h", HOUR_MS))
+
+    def once() -> float:
+        model = trader()
+        return (replay_seconds(workspace, with_model(loaded, model)) - model.seconds) / model.asked
+
+    return lambda: sum(once() for _ in range(rounds)) / rounds
+
+
+MEASURE = Measure("history", "cost of a tick after one month against twelve", measure, 40)

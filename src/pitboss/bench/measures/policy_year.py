@@ -1,0 +1,119 @@
+"""A policy deciding on every 5m bar of a year, against backtesting.py doing the same work in the same run.
+
+Ours is everything a user gets: records in SQLite, digests, funnel, metrics with intervals, baselines. Theirs is
+`Backtest.run()` with its statistics. Interpreter start, imports and reading the bars into memory count for neither
+side in `replay` and `run`; `from disk` adds our reading of the lake.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from time import perf_counter
+
+from pitboss.bench.market import Shape, walk
+from pitboss.bench.measure import Bench, Measure
+from pitboss.bench.peers.environment import Missing, prepare
+from pitboss.bench.peers.process import Answer, Peer, PeerFailed, save_bars
+from pitboss.bench.row import Gate, Row, skipped
+from pitboss.bench.timing import Side, interleave
+from pitboss.bench.trial import EQUITY_USD, POSITION_PCT, assembled, policy_request, replay_seconds
+from pitboss.bootstrap.runner import start
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.store.runs import Run
+
+GATE = Gate("at least", 1.5)
+CHIEF = "backtesting"
+UNIT = "bars/s"
+WHOLE, REPLAY, FUNDED = "sma_cross year, whole run", "sma_cross year, replay only", "sma_cross year, hourly funding"
+
+
+@dataclass(slots=True)
+class _Ours:
+    """A year of ours, run again and again."""
+
+    workspace: Workspace
+    shape: Shape
+    run: Run | None = None
+
+    def whole(self) -> float:
+        """`start` from beginning to end, reading the lake included."""
+        began = perf_counter()
+        self.run = asyncio.run(start(self.workspace, policy_request(self.shape)))
+        return perf_counter() - began
+
+
+def measure(bench: Bench) -> Iterable[Row]:
+    """Rows for the whole run, the replay alone, and the same year with funding every hour."""
+    days = bench.scale.year_days
+    plain, funded = Shape(days), Shape(days, funding=True)
+    request = policy_request(plain)
+    bars = walk("SOL", plain)
+    count = len(bars)
+    with ExitStack() as stack:
+        ours = _Ours(stack.enter_context(bench.grounds.workspace(plain)), plain)
+        paying = _Ours(stack.enter_context(bench.grounds.workspace(funded)), funded)
+        loaded = assembled(ours.workspace, request)
+        sides: dict[str, Side] = {
+            WHOLE: ours.whole,
+            REPLAY: lambda: replay_seconds(ours.workspace, loaded),
+            FUNDED: paying.whole,
+        }
+        answers: dict[str, Answer] = {}
+        missing: dict[str, str] = {} if CHIEF in bench.peers else {CHIEF: "peers were not asked for"}
+        path = save_bars(bars, bench.grounds.folder / "bars.npz")
+        for name in bench.peers:
+            python = prepare(name, bench.peers_folder, bench.say)
+            if isinstance(python, Missing):
+                missing[name] = python.reason
+                continue
+            try:
+                peer = stack.enter_context(
+                    Peer(name, python, path, float(EQUITY_USD), POSITION_PCT, float(request.taker_bps))
+                )
+                answers[name] = peer.run()
+            except PeerFailed as error:
+                missing[name] = str(error)
+                continue
+            sides[name] = _asking(peer)
+        taken = interleave(sides, bench.repeats)
+        assert ours.run is not None
+        yield from _rows(count, ours.run, taken, answers, missing)
+
+
+def _asking(peer: Peer) -> Side:
+    return lambda: peer.run().seconds
+
+
+def _rows(
+    count: int, run: Run, taken: dict[str, float], answers: dict[str, Answer], missing: dict[str, str]
+) -> Iterable[Row]:
+    speed = {name: count / seconds for name, seconds in taken.items()}
+    chief = speed.get(CHIEF)
+    reference = None if chief is None else "backtesting.py"
+    note = _agreement(count, run, answers[CHIEF]) if CHIEF in answers else f"no peer: {missing[CHIEF]}"
+    yield Row(WHOLE, speed[WHOLE], UNIT, reference, chief, GATE, note)
+    yield Row(REPLAY, speed[REPLAY], UNIT, reference, chief, note="stored records, without loading and metrics")
+    yield Row(FUNDED, speed[FUNDED], UNIT, reference, chief, note="whole run; the peer has no funding to pay")
+    for name, seconds in taken.items():
+        if name in answers and name != CHIEF:
+            note = _agreement(count, run, answers[name])
+            yield Row(f"sma_cross year, against {name}", speed[WHOLE], UNIT, name, count / seconds, note=note)
+    for name, reason in missing.items():
+        if name != CHIEF:
+            yield skipped(f"sma_cross year, against {name}", UNIT, reason, name)
+
+
+def _agreement(count: int, run: Run, answer: Answer) -> str:
+    """Whether both sides did the same work, in their own numbers."""
+    metrics = run.metrics or {}
+    trades, equity = int(metrics["total_trades"]), float(metrics["final_equity_usd"])
+    close = abs(trades - answer.trades) <= 3 and abs(equity / answer.final_equity - 1) < 0.01
+    judgement = "same work" if count == answer.bars and close else "NOT the same work"
+    return (
+        f"{judgement}: bars {count:,}/{answer.bars:,}, trades {trades:,}/{answer.trades:,}, "
+        f"final equity {equity:,.0f}/{answer.final_equity:,.0f}"
+    )
+
+
+MEASURE = Measure("policy_year", "policy/sma_cross on every 5m bar of a year, against backtesting.py", measure, 10)
