@@ -72,6 +72,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> t
     if state.seen:
         state = replace(state, seen={})
     verdicts: list[Verdict] = []
+    contents: list[bytes] = []
     receipts: list[Receipt] = list(happened.receipts)
     for intent in decision.intents:
         judgement = guard(ports.limits, ports.terms, state, intent, at)
@@ -80,12 +81,13 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> t
             world, noticed = halt(state.world, ports.terms, "invariant", at)
             state, answers = replace(state, world=world), (*answers, *noticed)
         verdicts.append(verdict)
+        contents.append(judgement.content)
         receipts.extend(answers)
     prompt = decision.prompt
     if prompt is None and asked and ports.build_prompts:
         built = ports.context.prompt(observation)
         prompt = (built.system, built.user)
-    record = _record(state, at, decision, prompt, verdicts, receipts, happened.equity, before, ports)
+    record = _record(state, at, decision, prompt, contents, verdicts, receipts, happened.equity, before, ports)
     failed = "model_error" in decision.flags
     noted = asked and ports.wakes and bool(ports.skill.schedule.wake_when)
     state = State(
@@ -95,7 +97,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> t
         tick_at=at,
         accepted_opens=state.accepted_opens,
         seen=state.seen,
-        last=_last(at, decision, verdicts),
+        last=_last(at, decision, contents, verdicts),
         memory=state.memory,
         asked_close=closes(observation) if noted else state.asked_close,
         news_seen=observation.view.news_count() if noted else state.news_seen,
@@ -134,13 +136,12 @@ def _unasked(state: State, observation: Observation, ports: Ports) -> Decision |
     return None
 
 
-def _last(at: Instant, decision: Decision, verdicts: Sequence[Verdict]) -> LastDecision:
+def _last(at: Instant, decision: Decision, contents: Sequence[bytes], verdicts: Sequence[Verdict]) -> LastDecision:
     """What the next prompt tells of this tick. Of a no-op nothing but its flag, so that holds can be foreseen."""
     flag = decision.flags[0] if decision.flags else ""
     if not verdicts or verdicts[0].outcome == "noop":
         return LastDecision(at, "noop", flag)
-    proposal = codec.dumps(codec.number_fragments(decision.intents[0])).decode()
-    verdict = verdicts[0]
+    proposal, verdict = contents[0].decode(), verdicts[0]
     outcome = "accepted" if verdict.outcome in ("allowed", "reduced") else "refused"
     return LastDecision(at, outcome, flag, proposal, verdict.code or "", verdict.detail)
 
@@ -150,6 +151,7 @@ def _record(
     at: Instant,
     decision: Decision,
     prompt: tuple[str, str] | None,
+    contents: Sequence[bytes],
     verdicts: Sequence[Verdict],
     receipts: Sequence[Receipt],
     points: EquityPoints,
@@ -161,7 +163,7 @@ def _record(
         "prompt_sha256": None if prompt is None else prompt_sha256(prompt),
         "steps": [_step(step) for step in decision.steps],
         "text": decision.text,
-        "proposals": codec.number_fragments(list(decision.intents)),
+        "proposals": [codec.fragment(content) for content in contents],
         "verdicts": verdicts,
         "receipts": receipts,
         "equity": points,

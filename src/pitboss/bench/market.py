@@ -98,7 +98,9 @@ def walk(symbol: str, shape: Shape, number: int = 0) -> Bars:
     highs = np.maximum(np.round(path.max(axis=1), places), np.maximum(opens, closes))
     lows = np.minimum(np.round(path.min(axis=1), places), np.minimum(opens, closes))
     open_at = START_AT + np.arange(len(path), dtype=np.int64) * STEP_MS
-    volumes: Floats = np.round(1_000 * np.exp(0.3 * _random(shape, number + 200).standard_normal(len(path))), 2)
+    volumes = np.asarray(
+        np.round(1_000 * np.exp(0.3 * _random(shape, number + 200).standard_normal(len(path))), 2), np.float64
+    )
     return Bars(symbol, INTERVAL, STEP_MS, open_at, opens, highs, lows, closes, volumes)
 
 

@@ -55,7 +55,8 @@ def put_table(
         table.add_column(heading, justify=side, overflow="fold", no_wrap=index not in folds)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    OUT.print(table, width=None if OUT.is_terminal else WIDE, crop=False)
+    console = OUT if OUT.is_terminal else Console(width=WIDE, highlight=False)
+    console.print(table)
 
 
 def note(text: str) -> None:

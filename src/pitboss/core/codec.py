@@ -101,6 +101,11 @@ def printable(words: str) -> str:
     return words if words.isascii() else words.encode("utf-8", "replace").decode()
 
 
+def fragment(content: bytes) -> object:
+    """Canonical bytes made earlier, to be put into a larger document as they are."""
+    return _fragment(content)
+
+
 def plain(value: object) -> Any:
     """A noun as plain JSON values."""
     return orjson.loads(dumps(value))

@@ -53,8 +53,11 @@ def text(value: Decimal) -> str:
 
 
 def decimals(values: list[float]) -> list[Decimal]:
-    """Many numbers of a file at once, each by its shortest decimal text: a third of the cost of one at a time."""
-    return list(map(Decimal, orjson.dumps(values)[1:-1].decode().split(","))) if values else []
+    """Many numbers of a file at once, each by its shortest decimal text: a third of the cost of one at a time.
+
+    Equal to `decimal` of each; whole numbers come without their `.0`, which keeps the digits of sums short.
+    """
+    return list(map(Decimal, orjson.dumps(values)[1:-1].decode().replace(".0,", ",").split(","))) if values else []
 
 
 def round_down(value: Decimal, step: Decimal) -> Decimal:

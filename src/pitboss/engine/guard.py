@@ -26,10 +26,14 @@ from pitboss.venues.perp.world import OrderRequest
 
 @noun
 class Judgement:
-    """A verdict and what to do about it: an order to send, an order id to cancel, or nothing."""
+    """A verdict and what to do about it: an order to send, an order id to cancel, or nothing.
+
+    `content` is the intent in canonical bytes, as it is hashed and stored.
+    """
 
     verdict: Verdict
     key: str
+    content: bytes = b"null"
     order: OrderRequest | None = None
     cancel_id: str | None = None
     opens: bool = False
@@ -65,19 +69,20 @@ def intent_key(tick_at: Instant, content: bytes) -> str:
 @exact
 def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> Judgement:
     """Judge one intent against the state as it is at this moment."""
-    key = intent_key(now, codec.dumps(codec.number_fragments(intent)))
+    content = codec.dumps(codec.number_fragments(intent))
+    key = intent_key(now, content)
     stored = state.seen.get(key)
     if stored is not None:  # R12 first of all: an answer once given is not judged again on what it has changed
-        return Judgement(replace(stored, duplicate=True), key)
+        return Judgement(replace(stored, duplicate=True), key, content)
     if intent is None:
-        return Judgement(Verdict("noop"), key)
+        return Judgement(Verdict("noop"), key, content)
     try:
         case = make_case(caps, terms, state.world, intent, now, state.accepted_opens, stored)
     except ArithmeticError as error:
-        return Judgement(Verdict("refused", "R1_SHAPE", f"cannot be worked out: {error!r}"), key)
+        return Judgement(Verdict("refused", "R1_SHAPE", f"cannot be worked out: {error!r}"), key, content)
     proposal = case.proposal
     if proposal is not None and proposal.action == "no_op":
-        return Judgement(Verdict("noop"), key)
+        return Judgement(Verdict("noop"), key, content)
 
     opens = proposal is None or proposal.opens
     code, detail, broken = None, "", False
@@ -95,11 +100,11 @@ def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> 
         if finding.refusal and code is None:
             code, detail = rule.code, finding.refusal
     if code is not None or proposal is None:
-        return Judgement(Verdict("refused", code or "R1_SHAPE", detail, tuple(margins)), key, broken=broken)
+        return Judgement(Verdict("refused", code or "R1_SHAPE", detail, tuple(margins)), key, content, broken=broken)
     verdict = Verdict("allowed", margins=tuple(margins))
     if proposal.action == "cancel":
-        return Judgement(verdict, key, cancel_id=proposal.order_id)
-    return Judgement(verdict, key, order=_request(case, proposal), opens=proposal.opens)
+        return Judgement(verdict, key, content, cancel_id=proposal.order_id)
+    return Judgement(verdict, key, content, order=_request(case, proposal), opens=proposal.opens)
 
 
 def _request(case: Case, proposal: Proposal) -> OrderRequest:

@@ -5,13 +5,18 @@ that a first open above the last close cannot fail a margin check that is not pa
 is still one times equity.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+import numpy as np
+
 from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.market import Floats
 from pitboss.core.money import ONE, ZERO, decimal, exact, round_down
 from pitboss.core.receipt import Receipt
 from pitboss.sim.metrics import Outcome
+from pitboss.venues.perp.quiet import held_quiet
 from pitboss.venues.perp.state import Terms, World, open_world
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import OrderRequest, advance, set_marks, submit
@@ -39,10 +44,40 @@ def buy_and_hold(
     share = initial_usd / (ONE + terms.taker) / len(tape.symbols)
     for symbol in tape.symbols:
         world = _buy(world, free, tape, symbol, share, from_at, receipts)
-    stretch = advance(world, free, tape, 0, len(tape))
-    receipts.extend(stretch.receipts)
-    closes = (tape.open_at + tape.interval_ms).tolist()
-    return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, stretch.equity, receipts)
+    first = 0
+    equity: list[Decimal] = []
+    while world.orders and first < len(tape):
+        stretch = advance(world, free, tape, first, first + 1)
+        world, first = stretch.world, stretch.index
+        receipts.extend(stretch.receipts)
+        equity.extend(stretch.equity)
+    points, happened = _hold(world, free, tape, first, equity)
+    receipts.extend(happened)
+    closes = tape.open_at + tape.interval_ms
+    return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, points, receipts)
+
+
+def _hold(
+    world: World, terms: Terms, tape: Tape, first: int, equity: list[Decimal]
+) -> tuple[Sequence[Decimal] | Floats, Sequence[Receipt]]:
+    """Equity of what is held to the end. Where nothing can happen on the way, as columns of floats in one go."""
+    count = len(tape)
+    if first == count or not world.positions or held_quiet(world, terms, tape, first, count) < count:
+        stretch = advance(world, terms, tape, first, count)
+        return [*equity, *stretch.equity], stretch.receipts
+    points = np.full(count - first, float(world.cash))
+    receipts: list[Receipt] = []
+    for symbol, held in sorted(world.positions.items()):
+        size = float(held.size)
+        points += size * tape.filled[symbol][first:] - float(held.cost)
+        bars, costs = tape.funded_bars(symbol, first, count)
+        if len(bars):
+            paid = np.zeros(count - first)
+            paid[bars - first] = size * costs
+            points -= np.cumsum(paid)
+            total = Decimal(repr(float(paid.sum())))
+            receipts.append(Receipt("funded", int(tape.open_at[-1]), symbol, "", {"amount_usd": total}))
+    return np.concatenate((np.array(equity, dtype=np.float64), points)), receipts
 
 
 def _buy(

@@ -1,7 +1,7 @@
 """From stored records to what a run left behind: the only input of metrics, reports and exports."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 
 from pitboss.core import codec
 from pitboss.core.instant import Instant
+from pitboss.core.market import Floats
 from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
@@ -39,7 +40,7 @@ class Ledger:
             interval_ms=interval_ms,
             initial_usd=initial_usd,
             equity_at=self.equity_at,
-            equity_usd=np.array([float(value) for value in self.equity_usd]),
+            equity_usd=floats(self.equity_usd),
             receipts=self.receipts,
             ticks=self.ticks,
             proposed=self.proposed,
@@ -51,6 +52,11 @@ class Ledger:
         )
 
 
+def floats(amounts: Sequence[str]) -> Floats:
+    """The nearest floats to exact amounts: `float(text)` of each, at a tenth of the cost."""
+    return np.array(codec.loads(f"[{','.join(amounts)}]"), dtype=np.float64)
+
+
 UNFLAGGED = "plain"
 """The flag under which ordinary no-ops are counted."""
 
@@ -60,9 +66,10 @@ def read_ledger(records: Iterable[Record]) -> Ledger:
     ledger = Ledger()
     for record in records:
         body = codec.loads(record.covered)
-        for at, value in body["equity"]:
-            ledger.equity_at.append(at)
-            ledger.equity_usd.append(value)
+        if body["equity"]:
+            times, values = zip(*body["equity"], strict=True)
+            ledger.equity_at.extend(times)
+            ledger.equity_usd.extend(values)
         ledger.receipts.extend(Receipt(**receipt) for receipt in body["receipts"])
         if record.kind == "span":
             ledger.ticks += body["ticks"]

@@ -16,7 +16,7 @@ from pitboss.agent.decider import Planned
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import RunCancelled, TransientError
-from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.market import Ints
 from pitboss.core.money import CONTEXT, ZERO, decimal
 from pitboss.core.ports import Journal
@@ -33,6 +33,8 @@ COMMIT_RECORDS = 50
 """Ticks that paid for nothing share a transaction: a commit costs as much as several ticks."""
 
 MAX_MODEL_ERRORS = 5
+FREE = {"cost_usd": ZERO}
+"""What stands beside a record of which nothing was paid for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +108,7 @@ async def _replay(script: Script, pen: "_Pen") -> State:
             await _leap_through(script, pen)
         else:
             await _ask_at_every_tick(script, pen)
-        pen.close()
+        await pen.close()
     except BaseException:
         await pen.commit()  # whatever stopped us, what is done stays done
         raise
@@ -127,6 +129,7 @@ class _Pen:
         self.state = state
         self.world: World = state.world
         self.records: list[Record] = []
+        self.stable = (0, state)
         ticks = script.tick_at
         self.index = 0 if state.tick_at is None else int(np.searchsorted(ticks, state.tick_at, side="right"))
         self.bar_of = np.searchsorted(script.tape.open_at, ticks, side="left")
@@ -152,21 +155,29 @@ class _Pen:
         """Keep a record and the state that follows it."""
         self.records.append(record)
         self.state, self.world = state, state.world
+        self.stable = len(self.records), state
         self.watch.progress(self.done())
         if at_once or len(self.records) >= self.script.commit_records:
             await self.commit()
 
+    def prepare(self, record: Record, state: State) -> None:
+        """Keep a record whose state only makes sense together with the next record: the two are committed together."""
+        self.records.append(record)
+        self.state = state
+
     async def commit(self) -> None:
-        """One transaction with all that has been gathered."""
-        if self.records:
-            records, self.records = self.records, []
-            await self.journal.commit(records, self.state, self.done())
+        """One transaction with all that belongs together so far."""
+        count, state = self.stable
+        if count:
+            records, self.records = self.records[:count], self.records[count:]
+            self.stable = 0, state
+            await self.journal.commit(records, state, self.done())
 
     def done(self) -> float:
         """Share of the ticks that are behind us."""
         return self.index / max(1, len(self.script.tick_at))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """The closing record: the bars after the last tick, and the open positions marked or closed."""
         if self.state.tick_at is not None and self.state.tick_at >= self.script.to_at:
             return  # a finished run that was resumed
@@ -180,15 +191,17 @@ class _Pen:
             if points:  # the close happens at the last close, so its fee belongs into that point
                 points = [*points[:-1], *equity_points([points[-1][0]], [stretch.world.last_equity])]
         covered = {"receipts": receipts, "equity": points, "after": summary(self.world), "flags": []}
-        record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, {"cost_usd": ZERO})
-        self.records.append(record)
-        self.state = replace(
-            self.state,
-            world=self.world,
-            seq=self.state.seq + 1,
-            prev_digest=record.digest,
-            tick_at=script.to_at,
-            seen={},
+        record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, FREE)
+        await self.add(
+            record,
+            replace(
+                self.state,
+                world=self.world,
+                seq=self.state.seq + 1,
+                prev_digest=record.digest,
+                tick_at=script.to_at,
+                seen={},
+            ),
         )
 
 
@@ -201,7 +214,8 @@ async def _ask_at_every_tick(script: Script, pen: _Pen) -> None:
 
 async def _one_tick(script: Script, pen: _Pen, happened: Happened) -> None:
     at = int(script.tick_at[pen.index])
-    state, record, decision = await tick(replace(pen.state, world=pen.world), at, happened, script.ports)
+    before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
+    state, record, decision = await tick(before, at, happened, script.ports)
     pen.index += 1
     await pen.add(record, state, at_once=decision.cost_usd != ZERO)
     if state.model_errors >= MAX_MODEL_ERRORS:
@@ -229,17 +243,39 @@ async def _leap_through(script: Script, pen: _Pen) -> None:
             continue
         span.add(script, here, here, happened, over)
         pen.index = here + 1
-        last = min(acts, int(np.searchsorted(script.tick_at, (span.day + 1) * DAY_MS))) - 1
-        if last > here:
-            leap = pen.advance(int(pen.bar_of[last]), pause_before_change=True)
-            if leap.index < pen.bar_of[last]:  # the book is about to change: stop at the tick before that bar
-                last = int(np.searchsorted(pen.bar_of, leap.index, side="right")) - 1
-                if leap.index > pen.bar_of[last]:
-                    leap = pen.advance(int(pen.bar_of[last]))
-            if last > here:
-                span.add(script, here + 1, last, pen.keep(leap), over)
-                pen.index = last + 1
+        await _leap(script, pen, span, here, acts, over)
     await span.flush(pen)
+
+
+async def _leap(script: Script, pen: _Pen, span: "_Span", here: int, acts: int, over: bool) -> None:
+    """From the hold at `here` over the holds after it, and on to the acting tick itself if it comes the same day."""
+    tomorrow = int(np.searchsorted(script.tick_at, (span.day + 1) * DAY_MS))
+    reaches = acts < tomorrow
+    last = min(acts, tomorrow) - 1
+    goal = acts if reaches else last
+    if goal == here:
+        return
+    leap = pen.advance(int(pen.bar_of[goal]), pause_before_change=True)
+    if leap.index < pen.bar_of[goal]:  # the book is about to change: stop at the tick before that bar
+        last = int(np.searchsorted(pen.bar_of, leap.index, side="right")) - 1
+        if leap.index > pen.bar_of[last]:
+            leap = pen.advance(int(pen.bar_of[last]))
+        reaches = False
+    if not reaches:
+        if last > here:
+            span.add(script, here + 1, last, pen.keep(leap), over)
+            pen.index = last + 1
+        return
+    cut = int(pen.bar_of[last]) - pen.bar
+    happened = pen.keep(leap)
+    until = int(script.tick_at[last])
+    early = tuple(receipt for receipt in happened.receipts if receipt.at // HOUR_MS * HOUR_MS < until)
+    if last > here:
+        span.add(script, here + 1, last, Happened(early, happened.equity[:cut]), over)
+    pen.index = acts
+    span.seal(pen)
+    late = happened.receipts[len(early) if last > here else 0 :]
+    await _one_tick(script, pen, Happened(late, happened.equity[cut:]))
 
 
 class _Span:
@@ -265,9 +301,16 @@ class _Span:
         self.equity.extend(happened.equity)
 
     async def flush(self, pen: _Pen) -> None:
-        """Seal the span, if there is one. The world stands at its last tick."""
-        if not self.ticks:
-            return
+        """Keep the span, if there is one, while the world stands at its last tick."""
+        if self.ticks:
+            record, state = self._close(pen)
+            await pen.add(record, state)
+
+    def seal(self, pen: _Pen) -> None:
+        """Keep the span although the world has gone on to the acting tick after it."""
+        pen.prepare(*self._close(pen))
+
+    def _close(self, pen: _Pen) -> tuple[Record, State]:
         covered = {
             "until_at": self.last_at,
             "ticks": self.ticks,
@@ -275,17 +318,19 @@ class _Span:
             "equity": self.equity,
             "flags": {"ruined": self.ruined} if self.ruined else {},
         }
-        state = pen.state
-        record = seal(state.seq, "span", self.first_at, state.prev_digest, covered, {"cost_usd": ZERO})
-        flag = "ruined" if self.ruined else ""
-        kept = replace(
-            state,
+        before = pen.state
+        record = seal(before.seq, "span", self.first_at, before.prev_digest, covered, FREE)
+        state = State(
             world=pen.world,
-            seq=state.seq + 1,
+            seq=before.seq + 1,
             prev_digest=record.digest,
             tick_at=self.last_at,
-            seen={},
-            last=LastDecision(self.last_at, "noop", flag),
+            accepted_opens=before.accepted_opens,
+            last=LastDecision(self.last_at, "noop", "ruined" if self.ruined else ""),
+            memory=before.memory,
+            asked_close=before.asked_close,
+            news_seen=before.news_seen,
+            model_errors=before.model_errors,
         )
         self.__init__()
-        await pen.add(record, kept)
+        return record, state

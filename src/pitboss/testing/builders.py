@@ -16,6 +16,7 @@ from pitboss.sim.outcome import Ledger, read_ledger
 from pitboss.sim.replay import Script, Watch, first_state, replay, ticks_between
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.perp.assets import SHIPPED, Asset
+from pitboss.venues.perp.tape import Tape, make_tape
 
 Row = tuple[int, float, float, float, float]
 """Open time, open, high, low, close."""
@@ -65,6 +66,20 @@ def make_market(
         for symbol, rows in series.items()
     }
     return Market({(symbol, interval): make_bars(symbol, interval, rows) for symbol, rows in bars.items()}, points)
+
+
+def make_tape_of(
+    bars: Mapping[str, Sequence[Row]], interval: str = "5m", funding: Series | None = None, marks: Series | None = None
+) -> Tape:
+    """The tape of a small market: all its bars."""
+    market = make_market(bars, interval, funding, marks)
+    columns = {symbol: market.bars[symbol, interval] for symbol in bars}
+    opens = [int(column.open_at[0]) for column in columns.values() if len(column)]
+    ends = [int(column.open_at[-1]) + 1 for column in columns.values() if len(column)]
+    points = {
+        kind: {s: series for (k, s), series in market.points.items() if k == kind} for kind in ("funding", "mark")
+    }
+    return make_tape(columns, min(opens), max(ends), points["funding"], points["mark"])
 
 
 def interval_name(length_ms: int) -> str:

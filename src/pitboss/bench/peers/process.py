@@ -37,7 +37,7 @@ class Peer:
     ) -> None:
         self.name = name
         self._files = ExitStack()
-        self._errors = self._files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
+        self._errors = self._files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))  # noqa: SIM115 – it is one
         arguments = [name, str(bars), str(equity_usd), str(position_pct), str(fee_bps)]
         self._process = subprocess.Popen(
             [str(python), "-I", program.__file__, *arguments],

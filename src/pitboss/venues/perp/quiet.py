@@ -27,7 +27,7 @@ def quiet_until(world: World, terms: Terms, tape: Tape, start: int, stop: int) -
         stop = _order_quiet(order, tape, start, stop)
     if not world.positions or stop <= start or _surely_quiet(world, terms, tape, start, stop):
         return stop
-    return _held_quiet(world, terms, tape, start, stop)
+    return held_quiet(world, terms, tape, start, stop)
 
 
 def new_day(world: World, close_at: Instant) -> bool:
@@ -90,7 +90,7 @@ def _surely_quiet(world: World, terms: Terms, tape: Tape, start: int, stop: int)
     return True
 
 
-def _held_quiet(world: World, terms: Terms, tape: Tape, start: int, stop: int) -> int:
+def held_quiet(world: World, terms: Terms, tape: Tape, start: int, stop: int) -> int:
     """First bar with a touched exit, a possible liquidation or a possible halt."""
     length = count = stop - start
     base = float(world.cash)
@@ -101,6 +101,8 @@ def _held_quiet(world: World, terms: Terms, tape: Tape, start: int, stop: int) -
     for symbol, held in world.positions.items():
         low, high = tape.lowest[symbol][start:stop], tape.highest[symbol][start:stop]
         filled = tape.filled[symbol][start:stop]
+        if filled[0] != filled[0]:  # held, and no bar on this tape yet: only the exact step knows the mark
+            return start
         adverse, best = (low, high) if held.side > 0 else (high, low)
         size = float(held.size)
         base -= float(held.cost)

@@ -16,7 +16,7 @@ from pitboss.venues.perp.desk import Desk
 from pitboss.venues.perp.path import Leg, next_event
 from pitboss.venues.perp.quiet import new_day, quiet_until
 from pitboss.venues.perp.state import Halt, Order, OrderKind, Terms, World
-from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.tape import FundingRow, Tape
 
 
 @noun
@@ -198,17 +198,11 @@ def _bases(desk: Desk, tape: Tape, start: int, stop: int) -> list[Decimal]:
     bases: list[Decimal] = []
     for bar in sorted(due):
         bases.extend([base] * (bar - start - len(bases)))
-        opens = {
-            row.symbol: decimal(float(tape.open[row.symbol][bar]))
-            for row in tape.funding[bar]
-            if tape.open[row.symbol][bar] == tape.open[row.symbol][bar]
-        }
-        marks = {
-            row.symbol: decimal(float(tape.filled[row.symbol][bar]))
-            for row in tape.funding[bar]
-            if row.symbol in desk.positions
-        }
-        _pay_funding(desk, tape, bar, {**marks, **opens})
+        for row in tape.funding[bar]:
+            if row.symbol in desk.positions:
+                opened = float(tape.open[row.symbol][bar])
+                known = opened if opened == opened else float(tape.filled[row.symbol][bar])  # NaN: no bar here
+                _pay_funding(desk, row, decimal(known))
         base = desk.base()
     bases.extend([base] * (stop - start - len(bases)))
     return bases
@@ -225,7 +219,9 @@ def _step(world: World, terms: Terms, tape: Tape, index: int, equity: list[Decim
     }
     opens = {symbol: decimal(float(tape.open[symbol][index])) for symbol in bars}
 
-    _pay_funding(desk, tape, index, opens)
+    for row in tape.funding.get(index, ()):
+        if row.symbol in desk.positions:
+            _pay_funding(desk, row, desk.price(row.symbol, opens))
     _fill_market(desk, at, opens)
     _fill_marketable_limits(desk, at, opens)
     if desk.positions:
@@ -243,15 +239,13 @@ def _step(world: World, terms: Terms, tape: Tape, index: int, equity: list[Decim
     return desk.freeze(), desk.receipts
 
 
-def _pay_funding(desk: Desk, tape: Tape, index: int, opens: dict[str, Decimal]) -> None:
-    for row in tape.funding.get(index, ()):
-        held = desk.positions.get(row.symbol)
-        if held is None:
-            continue
-        price = desk.price(row.symbol, opens) if row.price is None else row.price
-        amount = held.size * price * row.rate
-        desk.cash -= amount
-        desk.note("funded", row.at, row.symbol, "", size=held.size, price=price, rate=row.rate, amount_usd=amount)
+def _pay_funding(desk: Desk, row: FundingRow, price: Decimal) -> None:
+    """One payment on what is held; an imported mark or oracle price goes before the bar's own."""
+    size = desk.positions[row.symbol].size
+    price = price if row.price is None else row.price
+    amount = size * price * row.rate
+    desk.cash -= amount
+    desk.note("funded", row.at, row.symbol, "", size=size, price=price, rate=row.rate, amount_usd=amount)
 
 
 def _fill_market(desk: Desk, at: Instant, opens: dict[str, Decimal]) -> None:

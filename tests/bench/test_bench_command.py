@@ -1,0 +1,66 @@
+"""`pitboss bench`: one document, and an exit code that only `--gate` lets a timing decide."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from pitboss.bench.row import Gate, Row, skipped
+from pitboss.bench.suite import Options
+from pitboss.cli.bench import bench
+
+GATE = Gate("at least", 1.5)
+SLOW = Row("slow", 1.0, "bars/s", "peer", 1.0, GATE)
+FAST = Row("fast", 3.0, "bars/s", "peer", 1.0, GATE)
+ABSENT = skipped("absent", "bars/s", "not here", "peer", GATE)
+
+
+@pytest.fixture
+def measuring(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Options]]:
+    def give(*rows: Row) -> list[Options]:
+        asked: list[Options] = []
+
+        def run(options: Options, say: Callable[[str], None]) -> list[Row]:
+            asked.append(options)
+            say("measuring")
+            return list(rows)
+
+        monkeypatch.setattr("pitboss.bench.suite.run", run)
+        return asked
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("rows", "gate", "code"),
+    [((SLOW, FAST), False, 0), ((SLOW, FAST), True, 1), ((FAST, ABSENT), True, 0)],
+)
+def test_only_a_failed_gate_with_gate_ends_in_1(
+    measuring: Callable[..., list[Options]], rows: tuple[Row, ...], gate: bool, code: int
+) -> None:
+    measuring(*rows)
+    assert bench(gate=gate) == code
+
+
+def test_json_is_one_list_of_rows_and_nothing_else(
+    measuring: Callable[..., list[Options]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    measuring(SLOW, ABSENT)
+    bench(json=True)
+    out, _ = capsys.readouterr()
+    assert json.loads(out) == [SLOW.plain(), ABSENT.plain()]
+
+
+def test_the_table_names_every_row(measuring: Callable[..., list[Options]], capsys: pytest.CaptureFixture[str]) -> None:
+    measuring(SLOW, ABSENT)
+    bench()
+    out, _ = capsys.readouterr()
+    assert "slow" in out
+    assert "absent" in out
+
+
+def test_no_peers_asks_for_none(measuring: Callable[..., list[Options]]) -> None:
+    asked = measuring(FAST)
+    bench(no_peers=True)
+    bench()
+    assert [options.peers for options in asked] == [(), ("backtesting",)]

@@ -1,0 +1,145 @@
+"""A tiny run of every measurement, and what is refused."""
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from pitboss.bench.market import Shape, walk
+from pitboss.bench.measure import TINY, Bench, Measure
+from pitboss.bench.measures import policy_year
+from pitboss.bench.peers import environment
+from pitboss.bench.peers.environment import Missing, prepare
+from pitboss.bench.peers.process import Peer, PeerFailed, save_bars
+from pitboss.bench.row import Row
+from pitboss.bench.suite import Options, found, run
+from pitboss.bench.trial import trader
+from pitboss.core.errors import UserError
+from pitboss.core.ports import ModelRequest
+
+KEYS = {"name", "value", "unit", "reference", "reference_value", "ratio", "gate", "note"}
+QUICK = ("policy_year", "model_tick", "history", "parts", "importing")
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    return run(Options(only=QUICK, scale=TINY, repeats=1, peers=()))
+
+
+def test_every_file_in_measures_is_found_in_the_order_of_its_place() -> None:
+    assert list(found()) == ["policy_year", "model_tick", "memory", "history", "parts", "importing", "program"]
+    assert all(isinstance(one, Measure) and one.summary for one in found().values())
+
+
+def test_a_tiny_run_gives_rows_with_the_documented_keys_and_positive_values(rows: list[Row]) -> None:
+    for row in rows:
+        plain = json.loads(json.dumps(row.plain()))
+        assert set(plain) == KEYS
+        assert plain["value"] > 0
+        if plain["reference_value"] is not None:
+            assert plain["ratio"] == pytest.approx(plain["value"] / plain["reference_value"])
+
+
+def test_no_two_rows_have_the_same_name(rows: list[Row]) -> None:
+    names = [row.name for row in rows]
+    assert len(names) == len(set(names))
+
+
+def test_the_promised_gates_are_there(rows: list[Row]) -> None:
+    gates = {row.name: (row.gate.sense, row.gate.limit) for row in rows if row.gate}
+    assert gates == {
+        "sma_cross year, whole run": ("at least", 1.5),
+        "model tick, commit per 50": ("at most", 8.0),
+        "model tick, commit each": ("at most", 13.0),
+        "policy tick after 2×4 days": ("at most", 1.1),
+        "model tick after 2×4 days": ("at most", 1.1),
+        "guard verdict, 99th percentile": ("at most", 1.0),
+    }
+
+
+def test_without_peers_the_peer_row_says_so_and_its_gate_is_not_judged(rows: list[Row]) -> None:
+    (row,) = [row for row in rows if row.name == policy_year.WHOLE]
+    assert row.holds is None
+    assert "no peer" in row.note
+
+
+def test_memory_is_told_by_a_process_of_its_own() -> None:
+    policy, standin = run(Options(only=("memory",), scale=TINY, repeats=1, peers=()))
+    assert 10 < (policy.value or 0) < 400
+    assert 10 < (standin.value or 0) < 400
+    assert policy.note.startswith("1,152 ticks")
+    assert standin.note.startswith("10 ticks")
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (Options(only=("policy_yaer",)), "did you mean policy_year?"),
+        (Options(peers=("backtestin",)), "did you mean backtesting?"),
+        (Options(repeats=0), ""),
+    ],
+)
+def test_unknown_names_and_no_repeats_are_refused(options: Options, hint: str) -> None:
+    with pytest.raises(UserError) as refused:
+        run(options)
+    assert refused.value.hint == hint
+
+
+def test_a_peer_that_does_not_install_is_missing_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(environment.REQUIREMENTS, "backtesting", str(tmp_path / "no-such-package.whl"))
+    said: list[str] = []
+    found = prepare("backtesting", tmp_path / "peers", said.append)
+    assert isinstance(found, Missing)
+    assert found.reason.startswith("backtesting does not install here: ")
+    assert len(said) == 1
+
+
+def test_an_environment_that_is_complete_is_used_again(tmp_path: Path) -> None:
+    home = tmp_path / "backtesting"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "python").symlink_to(sys.executable)
+    (home / "installed").write_text("complete\n")
+    assert prepare("backtesting", tmp_path, lambda text: pytest.fail(text)) == home / "bin" / "python"
+
+
+def test_a_peer_that_cannot_start_says_why(tmp_path: Path) -> None:
+    path = save_bars(walk("SOL", Shape(1)), tmp_path / "bars.npz")
+    with pytest.raises(PeerFailed, match="backtesting stopped: ModuleNotFoundError"):
+        Peer("backtesting", Path(sys.executable), path, 1_000, 25, 4.5)
+
+
+def test_the_scripted_trader_opens_and_closes_once_in_forty_questions() -> None:
+    model = trader()
+    request = ModelRequest("", (), ())
+
+    def ask() -> str:
+        asking = model.complete(request)
+        try:
+            asking.send(None)
+        except StopIteration as done:
+            return json.loads(done.value.calls[0].arguments)["action"]
+        raise AssertionError("it waited")
+
+    actions = [ask() for _ in range(80)]
+    assert actions.count("open_long") == actions.count("close") == 2
+    assert actions.index("open_long") < actions.index("close")
+    assert model.asked == 80
+    assert model.inner.requests == []
+
+
+def test_measurements_are_given_what_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Bench] = []
+
+    def look(bench: Bench) -> Iterable[Row]:
+        seen.append(bench)
+        return [Row("looked", 1.0, "×")]
+
+    monkeypatch.setattr("pitboss.bench.suite.found", lambda: {"look": Measure("look", "looks", look)})
+    said: list[str] = []
+    rows = run(Options(scale=TINY, repeats=3, peers=(), peers_folder=tmp_path), said.append)
+    assert [row.name for row in rows] == ["looked"]
+    assert said == ["look: looks"]
+    assert (seen[0].scale, seen[0].repeats, seen[0].peers_folder) == (TINY, 3, tmp_path)
+    assert not seen[0].grounds.folder.exists()

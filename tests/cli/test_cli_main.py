@@ -1,0 +1,146 @@
+"""The program as a whole: help, exit codes, the two options that go anywhere."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from answers import done, pitboss, refused
+from cyclopts import App
+
+from pitboss import __version__
+from pitboss.cli.main import app
+from pitboss.models import catalog
+
+
+def commands(node: App, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command that can be typed, groups included."""
+    for name, below in node.resolved_commands().items():
+        if not name.startswith("-"):
+            yield (*words, name)
+            yield from commands(below, (*words, name))
+
+
+ALL = sorted(commands(app))
+GROUPS = {words[:-1] for words in ALL}
+
+
+def test_every_promised_command_is_there() -> None:
+    names = {" ".join(words) for words in ALL}
+    runs = "list show cancel resume verify export diff delete".split()
+    promised = ["backtest", "report", "demo", "init", "settings", "models list", "tools list", "tools show"]
+    promised += [f"data {name}" for name in ("import", "list", "check", "demo")]
+    promised += [f"skill {name}" for name in ("check", "preview", "schema")] + [f"runs {name}" for name in runs]
+    assert set(promised) <= names
+
+
+@pytest.mark.parametrize("words", [words for words in ALL if words not in GROUPS], ids=" ".join)
+def test_help_of_every_command_has_an_example_of_that_command(words: tuple[str, ...]) -> None:
+    answer = done(*words, "--help")
+    _, marker, rest = answer.out.partition("For example:")
+    assert marker
+    assert f"pitboss {' '.join(words)}" in rest
+    assert "--home" in answer.out
+
+
+def test_help_loads_no_heavy_library() -> None:
+    heavy = ["numpy", "polars", "sqlalchemy", "alembic", "talib", "pydantic"]
+    code = f"import sys, pitboss.cli.main; print([name for name in {heavy} if name in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_the_version_is_printed_alone() -> None:
+    assert done("--version").out.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["backtset"], "backtest"),
+        (["runs", "lst"], "list"),
+        (["data", "list", "--jsn"], "--json"),
+        (["backtest", "x.yaml", "--form", "2025-06-01", "--to", "2025-06-02"], "--from"),
+        (["runs", "list", "--hme", "x"], "--home"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_a_mistyped_word_gets_the_nearest_right_one(words: list[str], hint: str, tmp_path: Path) -> None:
+    said = refused(*words, "--home", tmp_path / "home")
+    assert "did you mean" in said
+    assert hint in said
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["backtest"],
+        ["backtest", "x.yaml", "--from", "2025-06-01"],
+        ["runs", "show"],
+        ["runs", "export", "abc", "--what", "everything"],
+        ["runs", "list", "--limit", "many"],
+        ["runs", "list", "--status", "finished"],
+        ["runs", "list", "extra"],
+        ["--home"],
+        ["tools", "show", "fetch_recent_bar"],
+    ],
+    ids=" ".join,
+)
+def test_a_mistake_in_what_was_typed_is_one_line_and_a_hint(words: list[str]) -> None:
+    assert "hint: " in refused(*words)
+
+
+def test_the_workspace_may_be_named_before_or_after_the_command(home: Path) -> None:
+    before = done("--home", home, "data", "list", "--json")
+    assert before.json
+    assert before.out == done("data", "list", "--json", "--home", home).out == done("data", "--home", home, "list", "--json").out
+
+
+def test_the_database_may_be_elsewhere(home: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.db"
+    assert done("runs", "list", "--json", "--home", home, "--db", f"sqlite:///{elsewhere}").json == []
+    assert elsewhere.exists()
+    assert not (home / "pitboss.db").exists()
+
+
+def test_a_fault_of_the_program_is_one_line_and_exit_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise RuntimeError("gears")
+
+    monkeypatch.delenv("PITBOSS_TRACEBACK", raising=False)
+    monkeypatch.setattr(catalog, "entries", broken)
+    answer = pitboss("models", "list")
+    assert (answer.code, answer.out) == (1, "")
+    assert "RuntimeError: gears" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_a_workspace_that_cannot_be_made_is_a_mistake_of_the_person(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "--home" in refused("data", "list", "--home", tmp_path / "file" / "below")
+
+
+def test_settings_are_listed_with_their_meaning(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PITBOSS_MAX_GAP", "24")
+    found = {one["key"]: one for one in done("settings", "--json", "--home", home).json}
+    assert (found["max_gap"]["value"], found["max_gap"]["default"]) == ("24", "12")
+    assert found["max_gap"]["variable"] == "PITBOSS_MAX_GAP"
+    assert all(one["meaning"] for one in found.values())
+    assert "max_gap" in done("settings", "--home", home).out
+
+
+def test_a_setting_that_does_not_exist_is_refused(home: Path) -> None:
+    (home / "settings.toml").write_text("max_gab = 3\n")
+    assert "max_gab" in refused("data", "list", "--home", home)
+
+
+def test_models_and_tools_are_listed() -> None:
+    names = {one["name"] for one in done("models", "list", "--json").json}
+    assert {"policy/sma_cross", "policy/hold", "policy/random", "standin/analyst"} <= names
+    assert "not a language model" in done("models", "list").out
+    tools = {one["name"]: one for one in done("tools", "list", "--json").json}
+    assert {"fetch_recent_bars", "get_portfolio", "propose_order", "simulate_action"} <= set(tools)
+    assert done("tools", "show", "get_portfolio", "--json").json == tools["get_portfolio"]
+    assert "get_portfolio" in done("tools", "show", "get_portfolio").out

@@ -1,0 +1,228 @@
+"""`pitboss runs` and `pitboss report`: looking at, checking and taking out what was stored."""
+
+import json
+import sqlite3
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from answers import done, pitboss, refused
+from market import FROM, TO, rows, write_bars
+
+from pitboss.core.errors import TransientError
+from pitboss.core.snapshot import GENESIS
+from pitboss.models.standin import Analyst
+
+RANGE = ("--from", FROM, "--to", TO)
+FILL = {"at", "symbol", "side", "size", "price", "fee_usd", "slippage_usd", "penalty_usd", "liquidity", "reason"}
+
+
+@pytest.fixture
+def run(home: Path, skill: Path) -> dict[str, Any]:
+    """A finished run of a policy."""
+    return done("backtest", skill, *RANGE, "--json", "--home", home).json
+
+
+def export(home: Path, run: dict[str, Any], what: str) -> list[Any]:
+    return done("runs", "export", run["run_id"], "--what", what, "--home", home).lines
+
+
+def test_show_is_the_document_with_the_life_of_the_run_beside_it(home: Path, run: dict[str, Any]) -> None:
+    shown = done("runs", "show", run["run_id"][:6], "--json", "--home", home).json
+    assert {key: shown[key] for key in run} == run
+    assert set(shown) - set(run) == {"progress_pct", "error_text", "created_at", "started_at", "finished_at"}
+    assert (shown["progress_pct"], shown["error_text"]) == (100, None)
+    assert shown["finished_at"].endswith("Z")
+    assert run["digest"] in done("runs", "show", run["run_id"], "--home", home).out
+
+
+def test_the_list_is_short_documents_newest_first(home: Path, skill: Path, run: dict[str, Any]) -> None:
+    second = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
+    listed = done("runs", "list", "--json", "--home", home).json
+    assert {one["run_id"] for one in listed} == {run["run_id"], second["run_id"]}
+    assert "metrics" not in listed[0]
+    assert len(done("runs", "list", "--limit", "1", "--json", "--home", home).json) == 1
+    assert done("runs", "list", "--status", "error", "--json", "--home", home).json == []
+    assert run["run_id"] in done("runs", "list", "--home", home).out
+
+
+def test_fills_have_exactly_the_promised_keys_with_exact_amounts_in_strings(home: Path, run: dict[str, Any]) -> None:
+    fills = export(home, run, "fills")
+    assert fills
+    for fill in fills:
+        assert set(fill) == FILL
+        assert fill["side"] in ("buy", "sell")
+        assert fill["liquidity"] in ("maker", "taker")
+        assert fill["at"].endswith("Z")
+        for key in ("size", "price", "fee_usd", "slippage_usd", "penalty_usd"):
+            assert isinstance(fill[key], str)
+            assert "e" not in fill[key].lower()
+        fee = Decimal(fill["size"]) * Decimal(fill["price"]) * Decimal("0.00045")
+        assert abs(Decimal(fill["fee_usd"]) - fee) < Decimal("1e-30")
+
+
+def test_equity_has_a_point_at_every_close_of_a_base_bar(home: Path, run: dict[str, Any]) -> None:
+    points = export(home, run, "equity")
+    assert len(points) == 3 * 288
+    assert set(points[0]) == {"at", "equity_usd"}
+    assert (points[0]["at"], points[-1]["at"]) == ("2025-06-02T00:05:00Z", "2025-06-05T00:00:00Z")
+    assert points[0]["equity_usd"] == "10000"
+    assert float(points[-1]["equity_usd"]) == run["metrics"]["final_equity_usd"]
+
+
+def test_receipts_come_in_order_and_hold_the_fills(home: Path, run: dict[str, Any]) -> None:
+    receipts = export(home, run, "receipts")
+    assert [receipt["at"] for receipt in receipts] == sorted(receipt["at"] for receipt in receipts)
+    assert sum(receipt["kind"] == "filled" for receipt in receipts) == len(export(home, run, "fills"))
+    assert {receipt["kind"] for receipt in receipts} >= {"accepted", "filled", "funded"}
+
+
+def test_snapshots_are_chained_and_carry_the_bytes_that_were_hashed(home: Path, run: dict[str, Any]) -> None:
+    previous = GENESIS
+    for seq, snapshot in enumerate(export(home, run, "snapshots")):
+        assert (snapshot["seq"], snapshot["run_id"], snapshot["prev_digest"]) == (seq, run["run_id"], previous)
+        assert sha256(snapshot["covered"].encode()).hexdigest() == snapshot["digest"]
+        assert {"tick_at", "receipts", "equity", "flags", "proposal", "verdict"} <= set(snapshot)
+        if snapshot["kind"] == "tick":
+            assert snapshot["proposal"] == snapshot["proposals"][0]
+            assert snapshot["verdict"]["outcome"] == "allowed"
+        previous = snapshot["digest"]
+    assert previous == run["digest"]
+
+
+@pytest.mark.parametrize("model", ["policy/sma_cross", "policy/random", "standin/analyst"])
+def test_exported_decisions_run_again_give_the_same_fills_and_equity(
+    home: Path, skill: Path, tmp_path: Path, model: str
+) -> None:
+    words = ("backtest", skill, "--from", FROM, "--to", "2025-06-03T12:00:00Z", "--json", "--home", home)
+    first = done(*words, "--model", model).json
+    exported = done("runs", "export", first["run_id"], "--what", "decisions", "--home", home)
+    assert exported.lines
+    assert all(set(line) == {"tick_at", "proposal"} for line in exported.lines)
+    file = tmp_path / "again.jsonl"
+    file.write_text(exported.out)
+    again = done(*words, "--decisions", file).json
+    assert export(home, again, "fills") == export(home, first, "fills") != []
+    assert export(home, again, "equity") == export(home, first, "equity")
+    assert done("runs", "export", again["run_id"], "--what", "decisions", "--home", home).out == exported.out
+
+
+def test_numbers_of_a_proposal_leave_with_exactly_the_digits_they_came_with(home: Path, skill: Path, tmp_path: Path) -> None:
+    file = tmp_path / "exact.jsonl"
+    size = "499.123456789012345678901234567890123456789"
+    line = '{"tick_at": "2025-06-02T01:00:00Z", "proposal": {"action": "open_long", "symbol": "BTC", "size_usd": %s, "reason": "r"}}'
+    file.write_text(line % size + "\n")
+    run = done("backtest", skill, *RANGE, "--decisions", file, "--json", "--home", home).json
+    assert f'"size_usd":{size}' in done("runs", "export", run["run_id"], "--what", "decisions", "--home", home).out
+    assert f'"size_usd":{size}' in done("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).out
+
+
+def test_verify_says_ok_with_the_digest(home: Path, run: dict[str, Any]) -> None:
+    assert done("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
+    found = done("runs", "verify", run["run_id"], "--json", "--home", home).json
+    assert (found["ok"], found["digest"], found["problems"]) == (True, run["digest"], [])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE records SET covered = x'00' || substr(covered, 2) WHERE seq = 3",
+        "UPDATE records SET tick_at = tick_at + 1 WHERE seq = 2",
+        "UPDATE runs SET metrics = replace(metrics, '\"total_trades\":', '\"total_trades\":1')",
+        "UPDATE runs SET model = 'policy/hold'",
+        "DELETE FROM records WHERE seq = 4",
+    ],
+)
+def test_verify_finds_what_was_changed_behind_its_back(home: Path, run: dict[str, Any], change: str) -> None:
+    with sqlite3.connect(home / "pitboss.db") as connection:
+        assert connection.execute(change).rowcount == 1
+    connection.close()
+    answer = pitboss("runs", "verify", run["run_id"], "--json", "--home", home)
+    assert answer.code == 1
+    assert answer.json["ok"] is False
+    assert answer.json["problems"]
+    assert pitboss("runs", "verify", run["run_id"], "--home", home).out.startswith("DIFFERENT: ")
+
+
+def test_verify_calls_a_damaged_file_a_difference_not_a_mistake_of_the_person(home: Path, run: dict[str, Any]) -> None:
+    file = home / "pitboss.db"
+    data = bytearray(file.read_bytes())
+    data[100:2000] = bytes(1900)
+    file.write_bytes(data)
+    answer = pitboss("runs", "verify", run["run_id"], "--json", "--home", home)
+    assert answer.code == 1
+    assert answer.json["ok"] is False
+
+
+def test_a_run_that_does_not_exist_is_a_mistake_with_the_latest_runs_as_hint(home: Path, run: dict[str, Any]) -> None:
+    for command in (["show"], ["verify"], ["cancel"], ["resume"], ["delete"], ["export", "--what", "fills"]):
+        said = refused("runs", command[0], "nope", *command[1:], "--home", home)
+        assert "nope" in said
+        assert run["run_id"] in said
+    refused("report", "nope", "--home", home)
+
+
+def test_two_runs_are_compared_by_their_first_differing_record_and_their_metrics(home: Path, skill: Path, run: dict[str, Any]) -> None:
+    same = done("backtest", skill, *RANGE, "--json", "--home", home).json
+    other = done("backtest", skill, *RANGE, "--fees-taker-bps", "9", "--json", "--home", home).json
+    assert done("runs", "diff", run["run_id"], same["run_id"], "--json", "--home", home).json["same"] is True
+    found = done("runs", "diff", run["run_id"], other["run_id"], "--json", "--home", home).json
+    assert found["same"] is False
+    assert found["first_difference"]["fields"]
+    assert set(found["metrics"]["total_fees_usd"]) == {"first", "second"}
+    assert "first difference" in done("runs", "diff", run["run_id"], other["run_id"], "--home", home).out
+
+
+def test_a_deleted_run_is_gone_with_its_report(home: Path, run: dict[str, Any]) -> None:
+    done("runs", "delete", run["run_id"], "--home", home)
+    assert done("runs", "list", "--json", "--home", home).json == []
+    assert not Path(run["report"]).exists()
+
+
+def test_a_run_that_has_ended_cannot_be_cancelled_and_resuming_it_changes_nothing(home: Path, run: dict[str, Any]) -> None:
+    assert "already ended" in refused("runs", "cancel", run["run_id"], "--home", home)
+    resumed = done("runs", "resume", run["run_id"], "--json", "--home", home).json
+    assert resumed["digest"] == run["digest"]
+
+
+def test_numbers_of_the_skill_are_stored_as_numbers(home: Path, run: dict[str, Any]) -> None:
+    with sqlite3.connect(home / "pitboss.db") as connection:
+        (stored,) = connection.execute("SELECT params FROM runs").fetchone()
+    connection.close()
+    assert json.loads(stored)["skill"]["risk"]["max_orders_per_hour"] == 100
+
+
+def test_resume_refuses_to_go_on_with_data_that_has_changed(
+    home: Path, skill: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreachable(self: Analyst, request: object) -> None:
+        raise TransientError("nobody answers")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Analyst, "complete", unreachable)
+        stopped = pitboss("backtest", skill, *RANGE, "--model", "standin/analyst", "--json", "--home", home).json
+    bars = rows("BTC")
+    bars[700] = bars[700].rsplit(",", 1)[0] + ",99"
+    done("data", "import", write_bars(tmp_path, "BTC", bars), "--replace", "--home", home)
+    assert "has changed" in refused("runs", "resume", stopped["run_id"], "--home", home)
+
+
+def test_the_report_is_written_where_it_is_asked_for_and_opens_offline(home: Path, run: dict[str, Any], tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    assert done("report", run["run_id"], "--out", out, "--home", home).out.strip() == str(out)
+    page = out.read_text()
+    assert run["digest"] in page
+    assert "little" in page
+    assert "src=" not in page
+    assert "Fees are 4.5 basis points" in page
+    assert "Buy and hold" in page or "buy and hold" in page.lower()
+    assert done("report", run["run_id"], "--json", "--home", home).json["report"] == run["report"]
+    assert "--out" in refused("report", run["run_id"], "--out", tmp_path / "absent" / "page.html", "--home", home)
+
+
+def test_a_report_without_its_data_leaves_prices_out_and_says_so(home: Path, run: dict[str, Any], tmp_path: Path) -> None:
+    (home / "lake").rename(tmp_path / "lake-elsewhere")
+    done("report", run["run_id"], "--home", home)
+    assert "is gone or has changed since" in Path(run["report"]).read_text()

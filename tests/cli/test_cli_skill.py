@@ -1,0 +1,111 @@
+"""`pitboss init` and `pitboss skill`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from answers import done, pitboss, refused
+from market import SKILL
+
+
+def test_init_writes_three_skills_that_check_and_says_what_to_do_next(tmp_path: Path) -> None:
+    said = done("init", tmp_path / "mine").out
+    files = sorted((tmp_path / "mine").glob("*.yaml"))
+    assert len(files) == 3
+    assert "next:" in said
+    assert (tmp_path / "mine" / ".pitboss" / "settings.toml").is_file()
+    for file in files:
+        answer = done("skill", "check", file, "--json", "--home", tmp_path / "home").json
+        assert answer["ok"] is True
+        assert answer["errors"] == []
+        assert len(answer["digest"]) == 64
+        assert "#" in file.read_text()
+    assert not (tmp_path / "home").exists(), "checking a file leaves no trace"
+    assert done("settings", "--json", "--home", tmp_path / "mine" / ".pitboss").json
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "trend-thesis.yaml").write_text("mine")
+    assert "trend-thesis.yaml" in refused("init", folder)
+    assert [path.name for path in folder.iterdir()] == ["trend-thesis.yaml"]
+    assert (folder / "trend-thesis.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "hint"),
+    [
+        ("max_steps: 3", "max_stpes: 3", "max_stpes", "max_steps"),
+        ("  avoid: Ranges.\n", "", "strategy.avoid", ""),
+        ("mode: thesis", "mode: rules", "strategy.entry", ""),
+        ("get_portfolio", "get_portfolios", "tools.built_in[1]", "get_portfolio"),
+        ("[BTC, ETH]", "[BTC, ETHH]", "context.symbols[1]", "ETH"),
+        ("every: 15m", "every: 7m", "schedule.every", "5m"),
+        ("max_orders_per_hour: 100", "max_orders_per_hour: lots", "risk.max_orders_per_hour", ""),
+    ],
+    ids=["unknown field", "missing for the mode", "another mode", "unknown tool", "unknown symbol", "bad choice", "not a number"],
+)
+def test_a_mistake_in_a_skill_names_its_path_and_a_way_out(tmp_path: Path, old: str, new: str, path: str, hint: str) -> None:
+    file = tmp_path / "s.yaml"
+    assert old in SKILL
+    file.write_text(SKILL.replace(old, new))
+    answer = pitboss("skill", "check", file, "--json", "--home", tmp_path / "home")
+    assert answer.code == 2
+    found = answer.json
+    assert (found["ok"], found["digest"]) == (False, None)
+    errors = {error["path"]: error for error in found["errors"]}
+    assert path in errors
+    assert hint in errors[path]["hint"]
+    assert {"path", "message", "hint"} <= set(errors[path])
+    shown = pitboss("skill", "check", file, "--home", tmp_path / "home")
+    assert (shown.code, shown.out) == (2, "")
+    assert path in shown.err
+
+
+def test_a_file_that_is_not_there_is_reported_like_any_other_mistake(tmp_path: Path) -> None:
+    answer = pitboss("skill", "check", tmp_path / "absent.yaml", "--json")
+    assert answer.code == 2
+    assert answer.json["ok"] is False
+    assert "no such file" in answer.json["errors"][0]["message"]
+    refused("skill", "check", tmp_path / "absent.yaml")
+
+
+def test_preview_is_byte_for_byte_what_the_first_tick_of_a_run_is_given(home: Path, skill: Path) -> None:
+    start = "2025-06-03T12:00:00Z"
+    shown = done("skill", "preview", skill, "--at", start, "--equity", "5000", "--json", "--home", home).json
+    assert {"system", "user", "tools", "tokens_estimate"} <= set(shown)
+    assert [tool["name"] for tool in shown["tools"]] == ["fetch_recent_bars", "get_portfolio", "simulate_action", "propose_order"]
+    assert shown["tokens_estimate"] > len(shown["user"]) / 8
+    run = done(
+        "backtest", skill, "--from", start, "--to", "2025-06-03T14:00:00Z", "--model", "standin/analyst",
+        "--equity", "5000", "--json", "--home", home,
+    ).json  # fmt: skip
+    first = done("runs", "export", run["run_id"], "--what", "snapshots", "--home", home).lines[0]
+    assert first["extra"]["prompt"] == [shown["system"], shown["user"]]
+
+
+def test_preview_works_for_a_model_that_cannot_be_asked_here(home: Path, skill: Path) -> None:
+    words = ["skill", "preview", skill, "--at", "2025-06-03", "--json", "--home", home]
+    assert done(*words, "--set", "model=anthropic/some-model").json == done(*words).json
+
+
+def test_preview_takes_the_newest_tick_with_data_unless_told(home: Path, skill: Path) -> None:
+    shown = done("skill", "preview", skill, "--json", "--home", home).json
+    assert shown["at"] == "2025-06-06T00:00:00Z"
+    assert "2025-06-05 23:45" in shown["user"] or "23:45" in shown["user"]
+    told = done("skill", "preview", skill, "--home", home)
+    assert "USER" in told.out
+    assert "tokens" in told.err
+
+
+def test_preview_refuses_an_instant_that_is_not_a_tick_or_has_no_data(home: Path, skill: Path) -> None:
+    assert "2025-06-03T12:15:00Z" in refused("skill", "preview", skill, "--at", "2025-06-03T12:07:00Z", "--home", home)
+    assert "BTC" in refused("skill", "preview", skill, "--at", "2024-06-03", "--home", home)
+    refused("skill", "preview", skill, "--at", "soon", "--home", home)
+
+
+def test_the_schema_is_a_json_document() -> None:
+    schema = json.loads(done("skill", "schema").out)
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert "risk" in schema["properties"]
