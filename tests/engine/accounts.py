@@ -167,7 +167,7 @@ NUMBERS = st.one_of(
             0,
             10**19,
             -(10**30),
-            10**5000,
+            10**4000,
             True,
             False,
             "5",
@@ -218,7 +218,7 @@ def spoiled(draw: st.DrawFn) -> dict[Any, Any]:
     return proposal
 
 
-ANYTHING = st.one_of(spoiled(), JSON, st.sampled_from([nested(100), nested(400), {"reason": nested(900)}]))
+ANYTHING = st.one_of(spoiled(), JSON)
 
 
 @st.composite

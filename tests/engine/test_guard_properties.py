@@ -15,6 +15,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import find, settings
+from hypothesis import strategies as st
+
 from engine.accounts import (
     ANYTHING,
     HALTS,
@@ -33,9 +36,6 @@ from engine.accounts import (
     worlds,
 )
 from engine.invariant import invariant, long_versions
-from hypothesis import find, settings
-from hypothesis import strategies as st
-
 from pitboss.brokers.paper import PaperBroker
 from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS
@@ -116,24 +116,29 @@ def test_e1_no_proposal_breaks_a_rule_from_inside(world: World, intent: Any) -> 
     assert not judge(LOOSE, State(world), intent).broken
 
 
-def test_e1_the_worst_input_is_answered_within_ten_milliseconds() -> None:
-    """E1: nesting, huge numbers and long texts do not buy time; the best of three rounds counts."""
-    hostile: list[Any] = [
+@pytest.mark.parametrize(
+    "intent",
+    [
+        nested(100),
         nested(900),
+        {"action": "close", "symbol": nested(900), "reason": "deep"},
         {"action": "open_long", "symbol": "BTC", "reason": "x" * 100_000, "size_usd": Decimal("1e2000000")},
         {f"key{number}": number for number in range(2_000)},
         {"action": "open_long", "symbol": "BTC", "reason": "x", "size_usd": 10**5000, "leverage": Decimal("1e-999999")},
-    ]
-    for intent in hostile:
-        spent = []
-        for _ in range(3):
-            began = time.perf_counter()
-            judge(LOOSE, State(find(worlds(calm=True), lambda world: True)), intent)
-            spent.append(time.perf_counter() - began)
-        state = State(find(worlds(calm=True), lambda world: True))
+        {"action": "open_long", "symbol": "BTC", "reason": "\ud800", "size_usd": 10**30, "\udfff": None},
+    ],
+    ids=["nested", "deeper", "deep text", "huge", "wide", "extreme", "half a surrogate pair"],
+)
+def test_e1_the_worst_input_is_answered_within_ten_milliseconds(intent: Any) -> None:
+    """E1: nesting, huge numbers and long texts do not buy time. The best of three counts: the machine is shared."""
+    spent: list[float] = []
+    for _ in range(3):
         began = time.perf_counter()
-        judge(LOOSE, state, intent)
-        assert time.perf_counter() - began < 0.010
+        verdict = judge(LOOSE, State(CLEAN), intent).verdict
+        spent.append(time.perf_counter() - began)
+        assert verdict.outcome == "refused"
+        assert codec.loads(codec.dumps([verdict, codec.number_fragments(intent)]))
+    assert min(spent) < 0.010
 
 
 def turned(value: Any) -> Any:
@@ -167,7 +172,10 @@ def test_e2_the_verdict_depends_on_nothing_but_its_arguments(limits: Caps, state
         time.tzset()
         assert codec.dumps(judge(limits, state, intent)) == first
     finally:
-        os.environ.pop("TZ") if before is None else os.environ.update(TZ=before)
+        if before is None:
+            del os.environ["TZ"]
+        else:
+            os.environ["TZ"] = before
         time.tzset()
 
 

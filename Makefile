@@ -1,0 +1,62 @@
+# The one entry. `make help` lists what there is; nothing in CI runs that cannot be run from here.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+UV := $(shell command -v uv 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench proof chaos docs lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(READY) ## Make .venv and install everything pinned in requirements.lock
+
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pitboss needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version)"; exit 2; }
+	@echo "Setting up .venv (once; a minute or two)"
+	@$(PYTHON) -m venv $(VENV)
+ifdef UV
+	@$(UV) pip install -q --python $(BIN)/python -r requirements.lock
+	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+else
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+endif
+	@touch $(READY)
+
+demo: $(READY) ## A backtest on a generated market: an agent trades under limits, one refused order, a verified digest
+	@$(BIN)/pitboss demo --home demo
+
+test: $(READY) ## All tests that run on this machine, in parallel; skipped ones are named with the reason
+	@$(BIN)/python -m pytest
+
+check: $(READY) ## Lint, format, types, layers, and generated pages up to date
+	@$(BIN)/ruff check src tests
+	@$(BIN)/ruff format --check -q src tests || { echo "run: make format"; exit 1; }
+	@$(BIN)/basedpyright --level error --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+	@$(BIN)/python -m pitboss.testing.pages --check
+
+format: $(READY) ## Bring all files into the one format
+	@$(BIN)/ruff check --fix -q src tests
+	@$(BIN)/ruff format -q src tests
+
+bench: $(READY) ## Measure against floors and peers in the same run (peers get an environment of their own)
+	@$(BIN)/pitboss bench --gate
+
+proof: $(READY) ## The long property suites
+	@$(BIN)/python -m pytest -m proof --timeout 3600
+
+chaos: $(READY) ## The long crash and fault suites
+	@$(BIN)/python -m pytest -m chaos --timeout 3600
+
+docs: $(READY) ## Write the generated pages of docs/ anew
+	@$(BIN)/python -m pitboss.testing.pages
+
+lock: ## Pin anew what pyproject.toml allows (needs uv)
+	@{ echo "# Every package of a development set-up, pinned. Made by \`make lock\`; read by \`make setup\`."; uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url pyproject.toml --group dev; } > requirements.lock
+
+clean: ## Remove what the targets above made
+	@rm -rf $(VENV) .bench-venv demo .pytest_cache .ruff_cache .hypothesis

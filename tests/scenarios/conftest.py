@@ -1,0 +1,43 @@
+"""A workspace with the demo market in it, and a skill for the stand-in."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pitboss.data.demo import write_demo
+from pitboss.data.lake import Lake
+
+SKILL = """\
+pitboss: 1
+name: story
+venue: perp
+model: standin/analyst
+schedule: {every: 15m}
+strategy: {mode: thesis, thesis: Trends go on., avoid: Ranges.}
+tools: {built_in: [fetch_recent_bars, get_portfolio, simulate_action]}
+context: {symbols: [SOL, BTC, ETH], bars_interval: 15m, bars_lookback: 40}
+"""
+
+
+@pytest.fixture(scope="session")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo market, generated once."""
+    root = tmp_path_factory.mktemp("market") / "lake"
+    write_demo(Lake(root), days=20)
+    return root
+
+
+@pytest.fixture
+def home(tmp_path: Path, market: Path) -> Path:
+    """A fresh workspace."""
+    shutil.copytree(market, tmp_path / "home" / "lake")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Path:
+    """A skill that asks the stand-in every quarter of an hour."""
+    path = tmp_path / "story.yaml"
+    path.write_text(SKILL)
+    return path
