@@ -96,13 +96,23 @@ def test_options_about_money_are_taken_although_programs_cost_nothing(home: Path
 def test_people_get_a_table_labels_a_digest_and_what_to_type_next(home: Path, skill: Path) -> None:
     answer = done("backtest", skill, *RANGE, "--home", home)
     run = done("runs", "list", "--json", "--home", home).json[0]
-    for words in ("Return", "buy and hold", "NOT A LANGUAGE MODEL", run["digest"], run["report"], "runs verify", "runs export"):
+    for words in (
+        "Return",
+        "buy and hold",
+        "NOT A LANGUAGE MODEL",
+        run["digest"],
+        run["report"],
+        "runs verify",
+        "runs export",
+    ):
         assert words in answer.out
     assert "SYNTHETIC" not in answer.out
     assert "Traceback" not in answer.err
 
 
-def test_one_refused_order_is_explained_with_its_rule_and_how_far_beyond_it_was(home: Path, skill: Path, tmp_path: Path) -> None:
+def test_one_refused_order_is_explained_with_its_rule_and_how_far_beyond_it_was(
+    home: Path, skill: Path, tmp_path: Path
+) -> None:
     file = decided(tmp_path, buys("2025-06-02T01:00:00Z", 9_000))
     said = done("backtest", skill, *RANGE, "--decisions", file, "--home", home).out
     assert "R3_POSITION_CAP" in said
@@ -124,14 +134,20 @@ def test_a_run_that_traded_nothing_says_so_and_shows_its_funnel(home: Path, skil
     assert any("No trades" in warning for warning in metrics["warnings"])
 
 
-def test_a_bad_value_in_a_proposal_is_refused_by_the_first_rule_at_its_tick(home: Path, skill: Path, tmp_path: Path) -> None:
+def test_a_bad_value_in_a_proposal_is_refused_by_the_first_rule_at_its_tick(
+    home: Path, skill: Path, tmp_path: Path
+) -> None:
     line = at("2025-06-02T01:00:00Z", action="open_long", symbol="BTC", size_usd="500", reason="up")
     metrics = backtest(home, skill, "--decisions", decided(tmp_path, line))["metrics"]
     assert metrics["rejections_by_rule"] == {"R1_SHAPE": 1}
 
 
 def test_a_decisions_run_works_for_a_model_that_cannot_be_asked_here(home: Path, skill: Path, tmp_path: Path) -> None:
-    file = decided(tmp_path, buys("2025-06-02T01:00:00Z"), at("2025-06-03T01:00:00Z", action="close", symbol="BTC", reason="enough"))
+    file = decided(
+        tmp_path,
+        buys("2025-06-02T01:00:00Z"),
+        at("2025-06-03T01:00:00Z", action="close", symbol="BTC", reason="enough"),
+    )
     found = backtest(home, skill, "--decisions", file, "--set", "model=anthropic/some-model")
     assert found["metrics"]["total_trades"] == 1
     assert found["model"] == "decisions"
@@ -250,7 +266,15 @@ class TestMistakes:
             {"tick_at": "2025-06-02T01:00:00Z", "proposal": {"action": "close", "symbl": "BTC", "reason": "x"}},
             '{"tick_at": "2025-06-02T01:00:00Z", "proposal": {"size_usd": NaN}}',
         ],
-        ids=["bad JSON", "unknown key", "missing key", "not a tick", "after the end", "typo in a proposal", "not a number"],
+        ids=[
+            "bad JSON",
+            "unknown key",
+            "missing key",
+            "not a tick",
+            "after the end",
+            "typo in a proposal",
+            "not a number",
+        ],
     )
     def test_a_decisions_file_with_a_mistake_names_the_file_and_the_line(
         self, home: Path, skill: Path, tmp_path: Path, line: object

@@ -28,7 +28,7 @@ GROUPS = {words[:-1] for words in ALL}
 
 def test_every_promised_command_is_there() -> None:
     names = {" ".join(words) for words in ALL}
-    runs = "list show cancel resume verify export diff delete".split()
+    runs = ["list", "show", "cancel", "resume", "verify", "export", "diff", "delete"]
     promised = ["backtest", "report", "demo", "init", "settings", "models list", "tools list", "tools show"]
     promised += [f"data {name}" for name in ("import", "list", "check", "demo")]
     promised += [f"skill {name}" for name in ("check", "preview", "schema")] + [f"runs {name}" for name in runs]
@@ -95,7 +95,11 @@ def test_a_mistake_in_what_was_typed_is_one_line_and_a_hint(words: list[str]) ->
 def test_the_workspace_may_be_named_before_or_after_the_command(home: Path) -> None:
     before = done("--home", home, "data", "list", "--json")
     assert before.json
-    assert before.out == done("data", "list", "--json", "--home", home).out == done("data", "--home", home, "list", "--json").out
+    assert (
+        before.out
+        == done("data", "list", "--json", "--home", home).out
+        == done("data", "--home", home, "list", "--json").out
+    )
 
 
 def test_the_database_may_be_elsewhere(home: Path, tmp_path: Path) -> None:

@@ -9,7 +9,16 @@ from pitboss.cli.repeats import quantile, summary
 
 @pytest.mark.parametrize(
     ("freedom", "expected"),
-    [(1, 12.706205), (2, 4.302653), (3, 3.182446), (4, 2.776445), (5, 2.570582), (9, 2.262157), (30, 2.042272), (101, 1.983731)],
+    [
+        (1, 12.706205),
+        (2, 4.302653),
+        (3, 3.182446),
+        (4, 2.776445),
+        (5, 2.570582),
+        (9, 2.262157),
+        (30, 2.042272),
+        (101, 1.983731),
+    ],
 )
 def test_the_t_quantile_agrees_with_the_printed_tables(freedom: int, expected: float) -> None:
     assert quantile(freedom) == pytest.approx(expected, abs=2e-6)

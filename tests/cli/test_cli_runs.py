@@ -109,7 +109,9 @@ def test_exported_decisions_run_again_give_the_same_fills_and_equity(
     assert done("runs", "export", again["run_id"], "--what", "decisions", "--home", home).out == exported.out
 
 
-def test_numbers_of_a_proposal_leave_with_exactly_the_digits_they_came_with(home: Path, skill: Path, tmp_path: Path) -> None:
+def test_numbers_of_a_proposal_leave_with_exactly_the_digits_they_came_with(
+    home: Path, skill: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "exact.jsonl"
     size = "499.123456789012345678901234567890123456789"
     line = '{"tick_at": "2025-06-02T01:00:00Z", "proposal": {"action": "open_long", "symbol": "BTC", "size_usd": %s, "reason": "r"}}'
@@ -164,7 +166,9 @@ def test_a_run_that_does_not_exist_is_a_mistake_with_the_latest_runs_as_hint(hom
     refused("report", "nope", "--home", home)
 
 
-def test_two_runs_are_compared_by_their_first_differing_record_and_their_metrics(home: Path, skill: Path, run: dict[str, Any]) -> None:
+def test_two_runs_are_compared_by_their_first_differing_record_and_their_metrics(
+    home: Path, skill: Path, run: dict[str, Any]
+) -> None:
     same = done("backtest", skill, *RANGE, "--json", "--home", home).json
     other = done("backtest", skill, *RANGE, "--fees-taker-bps", "9", "--json", "--home", home).json
     assert done("runs", "diff", run["run_id"], same["run_id"], "--json", "--home", home).json["same"] is True
@@ -181,7 +185,9 @@ def test_a_deleted_run_is_gone_with_its_report(home: Path, run: dict[str, Any]) 
     assert not Path(run["report"]).exists()
 
 
-def test_a_run_that_has_ended_cannot_be_cancelled_and_resuming_it_changes_nothing(home: Path, run: dict[str, Any]) -> None:
+def test_a_run_that_has_ended_cannot_be_cancelled_and_resuming_it_changes_nothing(
+    home: Path, run: dict[str, Any]
+) -> None:
     assert "already ended" in refused("runs", "cancel", run["run_id"], "--home", home)
     resumed = done("runs", "resume", run["run_id"], "--json", "--home", home).json
     assert resumed["digest"] == run["digest"]
@@ -209,7 +215,9 @@ def test_resume_refuses_to_go_on_with_data_that_has_changed(
     assert "has changed" in refused("runs", "resume", stopped["run_id"], "--home", home)
 
 
-def test_the_report_is_written_where_it_is_asked_for_and_opens_offline(home: Path, run: dict[str, Any], tmp_path: Path) -> None:
+def test_the_report_is_written_where_it_is_asked_for_and_opens_offline(
+    home: Path, run: dict[str, Any], tmp_path: Path
+) -> None:
     out = tmp_path / "page.html"
     assert done("report", run["run_id"], "--out", out, "--home", home).out.strip() == str(out)
     page = out.read_text()
@@ -222,7 +230,9 @@ def test_the_report_is_written_where_it_is_asked_for_and_opens_offline(home: Pat
     assert "--out" in refused("report", run["run_id"], "--out", tmp_path / "absent" / "page.html", "--home", home)
 
 
-def test_a_report_without_its_data_leaves_prices_out_and_says_so(home: Path, run: dict[str, Any], tmp_path: Path) -> None:
+def test_a_report_without_its_data_leaves_prices_out_and_says_so(
+    home: Path, run: dict[str, Any], tmp_path: Path
+) -> None:
     (home / "lake").rename(tmp_path / "lake-elsewhere")
     done("report", run["run_id"], "--home", home)
     assert "is gone or has changed since" in Path(run["report"]).read_text()

@@ -44,9 +44,19 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
         ("every: 15m", "every: 7m", "schedule.every", "5m"),
         ("max_orders_per_hour: 100", "max_orders_per_hour: lots", "risk.max_orders_per_hour", ""),
     ],
-    ids=["unknown field", "missing for the mode", "another mode", "unknown tool", "unknown symbol", "bad choice", "not a number"],
+    ids=[
+        "unknown field",
+        "missing for the mode",
+        "another mode",
+        "unknown tool",
+        "unknown symbol",
+        "bad choice",
+        "not a number",
+    ],
 )
-def test_a_mistake_in_a_skill_names_its_path_and_a_way_out(tmp_path: Path, old: str, new: str, path: str, hint: str) -> None:
+def test_a_mistake_in_a_skill_names_its_path_and_a_way_out(
+    tmp_path: Path, old: str, new: str, path: str, hint: str
+) -> None:
     file = tmp_path / "s.yaml"
     assert old in SKILL
     file.write_text(SKILL.replace(old, new))
@@ -75,7 +85,12 @@ def test_preview_is_byte_for_byte_what_the_first_tick_of_a_run_is_given(home: Pa
     start = "2025-06-03T12:00:00Z"
     shown = done("skill", "preview", skill, "--at", start, "--equity", "5000", "--json", "--home", home).json
     assert {"system", "user", "tools", "tokens_estimate"} <= set(shown)
-    assert [tool["name"] for tool in shown["tools"]] == ["fetch_recent_bars", "get_portfolio", "simulate_action", "propose_order"]
+    assert [tool["name"] for tool in shown["tools"]] == [
+        "fetch_recent_bars",
+        "get_portfolio",
+        "simulate_action",
+        "propose_order",
+    ]
     assert shown["tokens_estimate"] > len(shown["user"]) / 8
     run = done(
         "backtest", skill, "--from", start, "--to", "2025-06-03T14:00:00Z", "--model", "standin/analyst",

@@ -4,10 +4,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from program import here
 
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 
+RANGE = ("--from", "2025-03-20", "--to", "2025-03-23")
 SKILL = """\
 pitboss: 1
 name: story
@@ -33,6 +35,15 @@ def home(tmp_path: Path, market: Path) -> Path:
     """A fresh workspace."""
     shutil.copytree(market, tmp_path / "home" / "lake")
     return tmp_path / "home"
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, market: Path) -> str:
+    """The digest of the story when nobody interrupts it."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    shutil.copytree(market, folder / "home" / "lake")
+    (folder / "story.yaml").write_text(SKILL)
+    return here("backtest", folder / "story.yaml", *RANGE, "--json", "--home", folder / "home").json["digest"]
 
 
 @pytest.fixture

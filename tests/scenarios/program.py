@@ -1,5 +1,6 @@
 """The installed program as its own process, the way a person runs it."""
 
+import io
 import json
 import os
 import sqlite3
@@ -7,11 +8,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pitboss.cli.main import main
+
 PATIENCE_S = 60
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""Compiling every library anew in every process would take longer than all the work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,15 @@ class Told:
         return json.loads(self.out)
 
 
+def here(*words: object) -> Told:
+    """Run a command that must succeed in the test's own process, which saves starting one."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(word) for word in words])
+    assert code == 0, err.getvalue()
+    return Told(code, out.getvalue(), err.getvalue())
+
+
 def begin(*words: object, **environment: str) -> subprocess.Popen[str]:
     """Start a command and do not wait for it."""
     return subprocess.Popen(
@@ -35,7 +50,7 @@ def begin(*words: object, **environment: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, **environment},
+        env={**ENVIRONMENT, **environment},
     )
 
 
@@ -70,7 +85,8 @@ def _committed(home: Path, least: int) -> str | None:
         return None
     connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
     try:
-        query = "SELECT run_id FROM records GROUP BY run_id HAVING count(*) >= ? ORDER BY max(rowid) DESC"
+        query = """SELECT runs.id FROM runs JOIN records ON records.run_id = runs.id
+                   WHERE runs.status = 'running' GROUP BY runs.id HAVING count(*) >= ?"""
         found: Sequence[str] | None = connection.execute(query, (least,)).fetchone()
     except sqlite3.OperationalError:
         return None  # not made yet, or busy

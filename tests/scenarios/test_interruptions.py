@@ -4,49 +4,42 @@ import random
 import signal
 from pathlib import Path
 
-import pytest
-from program import begin, end, tell, wait_for_records
+from program import begin, end, here, tell, wait_for_records
 
 RANGE = ("--from", "2025-03-20", "--to", "2025-03-23")
 EACH_TICK = {"PITBOSS_COMMIT_RECORDS": "1"}
 
 
-@pytest.fixture
-def undisturbed(home: Path, skill: Path) -> str:
-    """The digest of the same run when nobody interrupts it."""
-    return tell("backtest", skill, *RANGE, "--json", "--home", home).json["digest"]
-
-
 def test_ctrl_c_exits_130_keeps_everything_and_says_how_to_go_on(home: Path, skill: Path, undisturbed: str) -> None:
     process = begin("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
-    run_id = wait_for_records_of_another(process, home)
+    run_id = wait_for_records(process, home, 20)
     process.send_signal(signal.SIGINT)
     told = end(process)
     assert told.code == 130, told.err
     assert (told.json["run_id"], told.json["status"], told.json["digest"]) == (run_id, "cancelled", None)
     assert f"pitboss runs resume {run_id} --home {home}" in told.err
     assert "Traceback" not in told.err
-    shown = tell("runs", "show", run_id, "--json", "--home", home).json
+    shown = here("runs", "show", run_id, "--json", "--home", home).json
     assert 0 < shown["progress_pct"] < 100
-    resumed = tell("runs", "resume", run_id, "--json", "--home", home).json
+    resumed = here("runs", "resume", run_id, "--json", "--home", home).json
     assert (resumed["status"], resumed["digest"]) == ("complete", undisturbed)
-    assert tell("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
+    assert here("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
 
 
 def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, skill: Path, undisturbed: str) -> None:
     dice = random.Random(20)
     points = sorted(dice.sample(range(1, 200), 2))
     process = begin("backtest", skill, *RANGE, "--json", "--home", home, **EACH_TICK)
-    run_id = wait_for_records_of_another(process, home, points[0])
+    run_id = wait_for_records(process, home, points[0])
     process.kill()
     assert end(process).code == -signal.SIGKILL
     process = begin("runs", "resume", run_id, "--json", "--home", home, PITBOSS_COMMIT_RECORDS="7")
-    wait_for_records_of_another(process, home, points[1])
+    wait_for_records(process, home, points[1])
     process.kill()
     assert end(process).code == -signal.SIGKILL
-    resumed = tell("runs", "resume", run_id, "--json", "--home", home).json
+    resumed = here("runs", "resume", run_id, "--json", "--home", home).json
     assert resumed["digest"] == undisturbed
-    assert tell("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
+    assert here("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
 
 
 def test_a_cancel_from_another_process_stops_the_run_at_a_tick(home: Path, skill: Path) -> None:
@@ -57,9 +50,4 @@ def test_a_cancel_from_another_process_stops_the_run_at_a_tick(home: Path, skill
     told = end(process)
     assert told.code == 130, told.err
     assert "cancelled" in told.err
-    assert tell("runs", "show", run_id, "--json", "--home", home).json["status"] == "cancelled"
-
-
-def wait_for_records_of_another(process, home: Path, least: int = 20) -> str:  # noqa: ANN001
-    """The id of the run that `process` works on, once it has this many records; finished runs do not count."""
-    return wait_for_records(process, home, least)
+    assert here("runs", "show", run_id, "--json", "--home", home).json["status"] == "cancelled"

@@ -4,15 +4,26 @@ import subprocess
 import sys
 from pathlib import Path
 
-from program import tell
+from program import here
 
 
 def test_a_reader_that_stops_early_is_not_an_error(home: Path, skill: Path) -> None:
-    run = tell(
+    run = here(
         "backtest", skill, "--from", "2025-03-20", "--to", "2025-03-24", "--model", "policy/momentum", "--json",
         "--home", home,
     ).json  # fmt: skip
-    command = [sys.executable, "-m", "pitboss", "runs", "export", run["run_id"], "--what", "equity", "--home", str(home)]
+    command = [
+        sys.executable,
+        "-m",
+        "pitboss",
+        "runs",
+        "export",
+        run["run_id"],
+        "--what",
+        "equity",
+        "--home",
+        str(home),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -27,4 +38,4 @@ def test_the_module_and_the_program_are_the_same(home: Path) -> None:
     program = Path(sys.executable).with_name("pitboss")
     words = ["data", "list", "--json", "--home", str(home)]
     alone = subprocess.run([str(program), *words], capture_output=True, text=True, check=True)
-    assert alone.stdout == tell(*words).out
+    assert alone.stdout == here(*words).out

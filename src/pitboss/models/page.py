@@ -105,7 +105,14 @@ def read(message: str) -> Page:
 
 def rows_of(text: str) -> tuple[Row, ...]:
     """Every bar row in a text, in its order."""
-    return tuple(Row._make(map(float, found)) for found in _ROW.findall(text))
+    return tuple(row for line in text.split("\n") if (row := _row(line)) is not None)
+
+
+@lru_cache(maxsize=8192)
+def _row(line: str) -> Row | None:
+    """One line as a bar, if it is one. Most lines of a prompt stood in the one before, so most are known."""
+    found = _ROW.match(line)
+    return Row._make(map(float, found.groups())) if found else None
 
 
 def _parts(head: re.Pattern[str], text: str) -> list[tuple[str, str]]:
