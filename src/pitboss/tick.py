@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import repeat
 from typing import Any
 
 from pitboss.agent.context import Context
@@ -17,7 +18,7 @@ from pitboss.core import codec
 from pitboss.core.asof import View
 from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision, Step
-from pitboss.core.money import ZERO, text
+from pitboss.core.money import text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record, seal
@@ -201,11 +202,7 @@ def prompt_sha256(prompt: tuple[str, str]) -> str:
 
 
 def equity_points(closes_at: Sequence[Instant], values: Sequence[Decimal]) -> list[tuple[Instant, str]]:
-    """Equity points as they are hashed and stored. Equal neighbours share one text: flat stretches cost little."""
-    points: list[tuple[Instant, str]] = []
-    previous, shown = ZERO, "0"
-    for at, value in zip(closes_at, values, strict=True):
-        if value is not previous:
-            previous, shown = value, text(value)
-        points.append((at, shown))
-    return points
+    """Equity points as they are hashed and stored. A flat stretch shares one text."""
+    if values and values[0] is values[-1] and values.count(values[0]) == len(values):
+        return list(zip(closes_at, repeat(text(values[0])), strict=False))
+    return list(zip(closes_at, map(text, values), strict=True))

@@ -4,9 +4,10 @@ Everything about the run itself comes from its records. Prices and the curves of
 the data has changed or is gone they are left out, and the report says so.
 """
 
-import dataclasses
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,15 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
+from pitboss.core.money import decimal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.data.demo import VENUE as DEMO_VENUE
+from pitboss.sim.metrics import Outcome
 from pitboss.sim.outcome import fills, read_ledger
 from pitboss.sim.report import Report, render
-from pitboss.sim.trades import book
+from pitboss.sim.report.decisions import MOST_ROWS
+from pitboss.sim.trades import OpenTrade, Trade, book
 from pitboss.skill.document import to_json
 from pitboss.skill.load import check_plain
 from pitboss.store.runs import Run
@@ -59,16 +63,9 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
 def build_report(workspace: Workspace, run: Run) -> Report:
     """Everything the page shows of a run."""
     request = request_of(run)
+    scene = _scene(workspace, run, request)  # first, so that the market is out of memory before the records come in
     rows: list[dict[str, Any]] = []
     ledger = read_ledger(_noticing(journal_of(workspace, run).records(), rows))
-    assembly = same_data(workspace, run, request)
-    prices, baselines = {}, {}
-    if assembly is not None:
-        prices = {symbol: _bars(assembly, symbol) for symbol in assembly.script.tape.symbols}
-        baselines = {
-            name: list(zip(outcome.equity_at, map(float, outcome.equity_usd), strict=True))
-            for name, outcome in baseline_outcomes(assembly.script).items()
-        }
     synthetic = is_synthetic(workspace, run)
     return Report(
         document=document(run),
@@ -76,12 +73,12 @@ def build_report(workspace: Workspace, run: Run) -> Report:
         skill_text=skill_text(request),
         initial_usd=float(request.equity_usd),
         equity=list(zip(ledger.equity_at, map(float, ledger.equity_usd), strict=True)),
-        baseline_equity=baselines,
-        prices=prices,
+        baseline_equity=scene.baselines,
+        prices=scene.prices,
         fills=list(fills(ledger.receipts)),
         decisions=rows,
-        trades=_trades(ledger.receipts, assembly),
-        assumptions=assumptions(run, request, synthetic, data_found=assembly is not None),
+        trades=_trades(ledger.receipts, scene.last_closes),
+        assumptions=assumptions(run, request, synthetic, data_found=scene.found),
         synthetic=synthetic,
         standin=run.model.startswith(PROGRAMS),
         halts=[
@@ -89,6 +86,36 @@ def build_report(workspace: Workspace, run: Run) -> Report:
         ],
         version=str(run.params.get("version", __version__)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What the report takes from the lake; empty if the data is not there any more."""
+
+    found: bool = False
+    prices: dict[str, list[tuple[int, float, float, float, float]]] = field(default_factory=dict)
+    baselines: dict[str, Curve] = field(default_factory=dict)
+    last_closes: dict[str, Decimal] = field(default_factory=dict)
+
+
+def _scene(workspace: Workspace, run: Run, request: Request) -> _Scene:
+    assembly = same_data(workspace, run, request)
+    if assembly is None:
+        return _Scene()
+    symbols, script = assembly.script.tape.symbols, assembly.script
+    closes = {symbol: script.market.bars[symbol, script.base_interval].close for symbol in symbols}
+    return _Scene(
+        found=True,
+        prices={symbol: _bars(assembly, symbol) for symbol in symbols},
+        baselines={name: _curve(outcome) for name, outcome in baseline_outcomes(script).items()},
+        last_closes={symbol: decimal(float(column[-1])) for symbol, column in closes.items()},
+    )
+
+
+def _curve(outcome: Outcome) -> Curve:
+    curve = list(zip(outcome.equity_at, map(float, outcome.equity_usd), strict=True))
+    flat = bool(curve) and all(usd == curve[0][1] for _, usd in curve)
+    return [curve[0], curve[-1]] if flat else curve
 
 
 def is_synthetic(workspace: Workspace, run: Run) -> bool:
@@ -114,10 +141,31 @@ def skill_text(request: Request) -> str:
 
 
 def _noticing(records: Iterable[Record], rows: list[dict[str, Any]]) -> Iterator[Record]:
-    """Pass the records on, and gather a row for each decision on the way."""
+    """Pass the records on, and gather a row for each decision on the way.
+
+    A page shows the details of a couple of thousand decisions at most, so those that it cannot show are not kept: a
+    year of them would fill the memory.
+    """
+    quiet, acting, recent = 0, 0, deque[dict[str, Any]]()
     for record in records:
-        rows.extend(decision_rows(record))
+        for row in decision_rows(record):
+            rows.append(row)
+            if row["outcome"] == "noop":
+                quiet += 1
+                if quiet > MOST_ROWS:
+                    _bare(row)
+                continue
+            acting += 1
+            if acting > MOST_ROWS:
+                recent.append(row)
+            if len(recent) > MOST_ROWS:
+                _bare(recent.popleft())
         yield record
+
+
+def _bare(row: dict[str, Any]) -> None:
+    for name in ("margins", "steps", "text", "detail"):
+        row.pop(name, None)
 
 
 def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
@@ -166,13 +214,16 @@ def _bars(assembly: Assembly, symbol: str) -> list[tuple[int, float, float, floa
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _trades(receipts: list[Receipt], assembly: Assembly | None) -> list[dict[str, Any]]:
+def _trades(receipts: list[Receipt], last_closes: dict[str, Decimal]) -> list[dict[str, Any]]:
     trades = book(receipts)
-    rows = [dataclasses.asdict(trade) for trade in trades.closed]
+    rows = [_fields(trade) for trade in trades.closed]
     for trade in trades.open:
-        row = {**dataclasses.asdict(trade), "closed_at": None, "exit_reason": "still open"}
-        if assembly is not None:
-            bars = assembly.script.market.bars[trade.symbol, assembly.script.base_interval]
-            row["pnl_usd"] = trade.pnl_usd(Decimal(repr(float(bars.close[-1]))))
+        row = {**_fields(trade), "closed_at": None, "exit_reason": "still open"}
+        if trade.symbol in last_closes:
+            row["pnl_usd"] = trade.pnl_usd(last_closes[trade.symbol])
         rows.append(row)
     return rows
+
+
+def _fields(trade: Trade | OpenTrade) -> dict[str, Any]:
+    return {field.name: getattr(trade, field.name) for field in fields(trade)}

@@ -19,6 +19,9 @@ from pitboss.sim.replay import Watch
 POLL_S = 0.5
 """How often the database is asked whether somebody cancelled the run."""
 
+LEAST_STEP = 0.002
+"""A smaller step of the bar would not be seen, and a quick run makes very many of them."""
+
 
 class Stop:
     """Whether the run is to stop, and who asked."""
@@ -78,4 +81,12 @@ def _bar(label: str) -> Iterator[Callable[[float], None]]:
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     with Progress(*columns, console=screen.ERR, transient=True) as progress:
         task = progress.add_task(label, total=1.0)
-        yield lambda done: progress.update(task, completed=done)
+        shown = 0.0
+
+        def show(done: float) -> None:
+            nonlocal shown
+            if done - shown >= LEAST_STEP or done >= 1.0:
+                shown = done
+                progress.update(task, completed=done)
+
+        yield show

@@ -7,6 +7,7 @@ strings), `parse` reads plain values back into a typed noun exactly, `digest` is
 import dataclasses
 import hashlib
 import json
+import math
 import sys
 import types
 import typing
@@ -29,7 +30,7 @@ _fragment: Callable[[bytes], object] = getattr(orjson, "Fragment")  # noqa: B009
 
 
 def _default(value: object) -> object:
-    if isinstance(value, Decimal):
+    if type(value) is Decimal:
         return text(value)
     if isinstance(value, Mapping):
         return dict(typing.cast("Mapping[str, object]", value))
@@ -70,13 +71,15 @@ def number_fragments(value: object, depth: int = 0) -> object:
 
     Proposals come from outside, where `"5"` and `5` are different things; they keep that difference in storage. Total:
     what no JSON reader takes back (a number beyond every double, half a surrogate pair, endless nesting) is written as
-    text that says so, and never makes storing fail.
+    something that says so, is as malformed as it was, and never makes storing fail.
     """
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Decimal):
         return _number(value)
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
+        return _number(Decimal(value))
+    if isinstance(value, float) and not math.isfinite(value):
         return _number(Decimal(value))
     if isinstance(value, dict | list | tuple) and depth >= DEEPEST:
         return TOO_DEEP
@@ -89,11 +92,9 @@ def number_fragments(value: object, depth: int = 0) -> object:
 
 
 def _number(value: Decimal) -> object:
-    if not value.is_finite():
-        return None
-    if value.copy_abs() > LARGEST:
-        return str(value)
-    return _fragment(str(value).encode())
+    if not value.is_finite() or value.copy_abs() > LARGEST:
+        return {"not_a_json_number": str(value)}
+    return _fragment(text(value).encode())
 
 
 def printable(words: str) -> str:

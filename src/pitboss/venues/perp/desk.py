@@ -60,9 +60,9 @@ class Desk:
         self.receipts: list[Receipt] = []
 
     def freeze(self) -> World:
-        """The world as it is now."""
+        """The world as it is now. Cash without trailing zeros: they would grow with every fill and slow every sum."""
         return World(
-            cash=self.cash,
+            cash=self.cash.normalize(),
             initial=self.world.initial,
             peak=self.peak,
             day=self.day,
@@ -146,7 +146,7 @@ class Desk:
         held = self.positions.get(order.symbol)
         if held is None:
             self.positions[order.symbol] = Position(
-                order.symbol, signed, signed * price, at, order.stop, order.take_profit, order.thesis
+                order.symbol, signed, (signed * price).normalize(), at, order.stop, order.take_profit, order.thesis
             )
         else:
             self.positions[order.symbol] = replace(

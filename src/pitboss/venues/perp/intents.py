@@ -21,6 +21,9 @@ DESCRIPTION = (
 _NUMBERS = ("size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "reduce_pct", "confidence")
 _TEXTS = ("action", "symbol", "order_type", "order_id", "reason")
 KEYS = (*_TEXTS, *_NUMBERS)
+MOST_NAMED = 5
+"""So many unknown keys are named; a proposal can hold thousands."""
+
 SMALLEST = Decimal("5e-324")
 """Below this a JSON number is zero to most of the world."""
 
@@ -78,7 +81,8 @@ def read(raw: Any) -> tuple[Proposal | None, list[str]]:
     if not isinstance(raw, dict):
         return None, ["a proposal is a JSON object"]
     given = {key: value for key, value in cast("dict[Any, Any]", raw).items() if value is not None}
-    problems = [f"unknown key {str(key)[:40]!r}" for key in given if key not in KEYS]
+    unknown = sorted(str(key)[:40] for key in given if key not in KEYS)
+    problems = [f"unknown key {key!r}" for key in unknown[:MOST_NAMED]]
     for key in _TEXTS:
         if key in given and not isinstance(given[key], str):
             problems.append(f"{key} must be text")

@@ -1,0 +1,135 @@
+"""Whole stretches, bar by bar, or the exact step only: three ways through the same bars give the same digits."""
+
+from decimal import Context, localcontext
+
+from hypothesis import strategies as st
+
+from engine.invariant import invariant, long_versions
+from pitboss.core import codec
+from pitboss.core.money import text
+from pitboss.core.receipt import Receipt
+from pitboss.venues.perp.quiet import quiet_until
+from pitboss.venues.perp.state import World
+from pitboss.venues.perp.world import _step, advance
+from venues.markets import cut, drive, scenery
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def history(seed: int, way: str) -> tuple[bytes, bytes, list[str]]:
+    """The world after a random history, all receipts, and the text of every equity point."""
+    tape, terms = scenery(seed)
+    receipts: list[Receipt] = []
+    equity: list[str] = []
+
+    def play(world: World, start: int, stop: int) -> World:
+        if way == "stretch":
+            stretch = advance(world, terms, tape, start, stop)
+            receipts.extend(stretch.receipts)
+            equity.extend(map(text, stretch.equity))
+            return stretch.world
+        for index in range(start, stop):
+            if way == "bar":
+                stretch = advance(world, terms, tape, index, index + 1)
+                world, happened, points = stretch.world, stretch.receipts, stretch.equity
+            else:
+                points = []
+                with localcontext(Context(prec=60)):
+                    world, happened = _step(world, terms, tape, index, points)
+            receipts.extend(happened)
+            equity.extend(map(text, points))
+        return world
+
+    world = drive(seed, play)
+    return codec.dumps(world), codec.dumps(receipts), equity
+
+
+@invariant(SEEDS, quick=60, proof=20_000)
+def test_one_call_and_a_call_a_bar_and_the_exact_step_give_the_same_digits(seed: int) -> None:
+    """`quiet_until` is an optimisation and nothing else: world, receipts and equity are equal to the last digit."""
+    whole = history(seed, "stretch")
+    assert whole == history(seed, "bar")
+    assert whole == history(seed, "step")
+
+
+@invariant(SEEDS, quick=40, proof=10_000)
+def test_a_quiet_bar_never_holds_more_than_funding(seed: int) -> None:
+    """Whatever `quiet_until` leaps over, the exact step finds nothing there but funding and marks."""
+    tape, terms = scenery(seed)
+
+    def play(world: World, start: int, stop: int) -> World:
+        index = start
+        while index < stop:
+            with localcontext(Context(prec=60)):
+                quiet = quiet_until(world, terms, tape, index, stop)
+                for bar in range(index, max(quiet, index + 1)):
+                    world, happened = _step(world, terms, tape, bar, [])
+                    if bar < quiet:
+                        assert {receipt.kind for receipt in happened} <= {"funded"}, (seed, bar)
+            index = max(quiet, index + 1)
+        return world
+
+    drive(seed, play)
+
+
+@invariant(SEEDS, quick=40, proof=5_000)
+def test_pausing_before_a_change_stops_exactly_there(seed: int) -> None:
+    """With `pause_before_change` the bars before the first change are consumed and the one with the change is not."""
+    tape, terms = scenery(seed)
+
+    def play(world: World, start: int, stop: int) -> World:
+        whole = advance(world, terms, tape, start, stop)
+        first = advance(world, terms, tape, start, stop, pause_before_change=True)
+        assert {receipt.kind for receipt in first.receipts} <= {"funded"}
+        assert len(first.equity) == first.index - start
+        if first.index < stop:
+            changed = advance(first.world, terms, tape, first.index, first.index + 1)
+            assert {receipt.kind for receipt in changed.receipts} - {"funded"}
+        rest = advance(first.world, terms, tape, first.index, stop)
+        assert codec.dumps(rest.world) == codec.dumps(whole.world)
+        assert [*first.equity, *rest.equity] == list(whole.equity)
+        return whole.world
+
+    drive(seed, play)
+
+
+@invariant(SEEDS, quick=30, proof=5_000)
+def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int) -> None:
+    """P18: written out and read back before any bar, the world and its whole future are the same."""
+    tape, terms = scenery(seed)
+    whole = history(seed, "stretch")
+    receipts: list[Receipt] = []
+    equity: list[str] = []
+
+    def play(world: World, start: int, stop: int) -> World:
+        for index in range(start, stop):
+            read = codec.parse(World, codec.loads(codec.dumps(world)))
+            assert read == world
+            stretch = advance(read, terms, tape, index, index + 1)
+            world = stretch.world
+            receipts.extend(stretch.receipts)
+            equity.extend(map(text, stretch.equity))
+        return codec.parse(World, codec.plain(world))
+
+    world = drive(seed, play)
+    assert (codec.dumps(world), codec.dumps(receipts), equity) == whole
+
+
+@invariant(SEEDS, quick=40, proof=2_000)
+def test_p18_the_bars_behind_a_world_are_not_needed_any_more(seed: int) -> None:
+    """P18: with the tape cut off behind it the world has the same future, also where what it holds lacks a bar."""
+    tape, terms = scenery(seed)
+
+    def play(world: World, start: int, stop: int) -> World:
+        whole = advance(world, terms, tape, start, stop)
+        if start < stop:
+            rest = advance(world, terms, cut(tape, start), 0, stop - start)
+            assert codec.dumps([rest.world, rest.receipts, list(rest.equity)]) == codec.dumps(
+                [whole.world, whole.receipts, list(whole.equity)]
+            )
+        return whole.world
+
+    drive(seed, play)
+
+
+test_long = long_versions(globals())
