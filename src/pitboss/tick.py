@@ -29,7 +29,7 @@ from pitboss.engine.guard import guard
 from pitboss.skill.schema import Skill
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.portfolio import summary
-from pitboss.venues.perp.state import Terms, World, equity
+from pitboss.venues.perp.state import Terms, World
 from pitboss.venues.perp.world import halt
 
 EquityPoints = Sequence[tuple[Instant, str]]
@@ -125,7 +125,7 @@ def observe(state: State, at: Instant, ports: Ports) -> Observation:
 
 def ruined(world: World) -> bool:
     """Nothing left and nothing open: there is no point in asking any more."""
-    return not world.positions and not world.orders and equity(world) <= 0
+    return not world.positions and not world.orders and world.cash <= 0
 
 
 def _unasked(state: State, observation: Observation, ports: Ports) -> Decision | None:

@@ -61,7 +61,7 @@ def random_rows(rng: Random, symbol: str, start: int, count: int, crooked: bool)
     return rows or [(start, price, price, price, price)]
 
 
-def random_tape(rng: Random, count: int = 60) -> Tape:
+def random_tape(rng: Random, count: int = 60, from_at: int | None = None) -> Tape:
     """Bars of one to three symbols around a midnight, with funding and now and then a mark series."""
     symbols = rng.sample(SYMBOLS, rng.choice([1, 2, 3]))
     start = MIDNIGHT - rng.randint(0, count) * BASE
@@ -78,7 +78,7 @@ def random_tape(rng: Random, count: int = 60) -> Tape:
         marks = {
             symbol: [(hour, round(FIRST[symbol] * rng.uniform(0.8, 1.3), 4)) for hour in hours] for symbol in symbols
         }
-    return make_tape_of(bars, "5m", funding, marks)
+    return make_tape_of(bars, "5m", funding, marks, from_at)
 
 
 def fresh_world(tape: Tape, cash: Decimal = Decimal(10_000)) -> World:
@@ -141,6 +141,11 @@ def drive(seed: int, play: Play, count: int = 60) -> World:
         index = bar
         world = random_action(Random(choice), world, terms, int(tape.open_at[bar]))
     return play(world, index, len(tape))
+
+
+def later_tape(seed: int, from_at: int, count: int = 60) -> Tape:
+    """The same tape without the bars that open before an instant."""
+    return random_tape(Random(seed), count, from_at)
 
 
 def scenery(seed: int, count: int = 60) -> tuple[Tape, Terms]:

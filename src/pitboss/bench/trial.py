@@ -174,15 +174,18 @@ def journal(workspace: Workspace, assembly: Assembly) -> StoredJournal:
 
 
 def replay_seconds(
-    workspace: Workspace, assembly: Assembly, ready: Callable[[StoredJournal], None] | None = None
+    workspace: Workspace,
+    assembly: Assembly,
+    ready: Callable[[StoredJournal], None] | None = None,
+    clock: Callable[[], float] = perf_counter,
 ) -> float:
     """How long the replay of an assembled backtest takes, its records stored, nothing read or measured after it."""
     into = journal(workspace, assembly)
 
     async def run() -> float:
-        began = perf_counter()
+        began = clock()
         await replay(assembly.script, into, first_state(assembly.script), Watch())
-        return perf_counter() - began
+        return clock() - began
 
     taken = asyncio.run(run())
     if ready is not None:

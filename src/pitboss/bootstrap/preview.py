@@ -60,7 +60,8 @@ def preview(request: Request, lake: Lake, settings: Settings, at: Instant | None
         script, tick_at=np.array([at], dtype=np.int64), ports=replace(script.ports, started_at=at, wakes=False)
     )
     built = script.ports.context.prompt(observe(first_state(script), at, script.ports))
-    offered = permit([*(name for name in skill.tools.built_in if name != TERMINAL), TERMINAL], "write")
+    looks = [name for name in skill.tools.built_in if name != TERMINAL]
+    offered = permit([*looks, TERMINAL] if skill.max_steps > 1 else [TERMINAL], "write")  # one step is the last step
     tools = tuple(
         {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)} for tool in offered
     )

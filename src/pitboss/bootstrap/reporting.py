@@ -7,6 +7,7 @@ the data has changed or is gone they are left out, and the report says so.
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from pathlib import Path
@@ -55,6 +56,8 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
         part.write_text(page, encoding="utf-8")
         os.replace(part, path)
     except OSError as error:
+        with suppress(OSError):
+            part.unlink()
         raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
     workspace.runs.set_report(run.id, str(path))
     return path

@@ -134,7 +134,7 @@ def run_backtest(place: Place, request: "Request", repeats: int = 1, json: bool 
     """Run a request, once or several times, and show what came of it."""
     from pitboss.bootstrap.runner import document
     from pitboss.cli.repeats import summary
-    from pitboss.cli.results import show_run, show_summary
+    from pitboss.cli.results import show_journal_note, show_run, show_summary
     from pitboss.cli.running import begin
 
     with place.workspace() as workspace:
@@ -156,4 +156,5 @@ def run_backtest(place: Place, request: "Request", repeats: int = 1, json: bool 
             show_run(workspace, place, runs[0])
             if repeats > 1:
                 show_summary(shown["summary"], [run.digest for run in done])
+            show_journal_note(workspace)
         return ended[-1].code

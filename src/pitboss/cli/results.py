@@ -13,6 +13,7 @@ from pitboss.sim.report import figures
 from pitboss.sim.report.meaning import INTERVALS, METRICS, rule
 from pitboss.sim.report.refusals import ACTIONS
 from pitboss.sim.report.source import mapping, number, pair
+from pitboss.store.database import journal_note
 from pitboss.store.runs import Run
 
 Plain = Mapping[str, Any]
@@ -42,6 +43,13 @@ def show_run(workspace: Workspace, place: Place, run: Run) -> None:
     if run.report:
         screen.put(f"report  {run.report}")
     _show_next(place, run)
+
+
+def show_journal_note(workspace: Workspace) -> None:
+    """What a person should hear once about this database."""
+    told = journal_note(workspace.database)
+    if told:
+        screen.note(f"note: {told}")
 
 
 def labels(workspace: Workspace, run: Run) -> list[str]:

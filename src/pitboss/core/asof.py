@@ -57,7 +57,7 @@ class View:
         bars = self._market.bars.get((symbol, interval))
         if bars is None:
             raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
-        return bars, int(np.searchsorted(bars.open_at, self.at - bars.interval_ms, side="right"))
+        return bars, int(bars.open_at.searchsorted(self.at - bars.interval_ms, side="right"))
 
     def bars(self, symbol: str, interval: str, lookback: int, until: Instant | None = None) -> Bars:
         """The newest `lookback` bars closed by `until` (default: now), oldest first."""

@@ -6,6 +6,7 @@ midnight, so the digest does not depend on how the work was batched. Records are
 lead to, in one transaction: a crash loses at most what was not committed, and a resumed run ends in the same digest.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
@@ -130,10 +131,10 @@ class _Pen:
         self.world: World = state.world
         self.records: list[Record] = []
         self.stable = (0, state)
-        ticks = script.tick_at
-        self.index = 0 if state.tick_at is None else int(np.searchsorted(ticks, state.tick_at, side="right"))
-        self.bar_of = np.searchsorted(script.tape.open_at, ticks, side="left")
-        self.bar = 0 if state.tick_at is None else int(self.bar_of[self.index - 1])
+        self.tick_at: list[Instant] = script.tick_at.tolist()
+        self.bar_of: list[int] = np.searchsorted(script.tape.open_at, script.tick_at, side="left").tolist()
+        self.index = 0 if state.tick_at is None else bisect_right(self.tick_at, state.tick_at)
+        self.bar = 0 if state.tick_at is None else self.bar_of[self.index - 1]
         self.closes_at: list[Instant] = (script.tape.open_at + script.tape.interval_ms).tolist()
 
     def advance(self, stop: int, pause_before_change: bool = False) -> Stretch:
@@ -209,11 +210,11 @@ async def _ask_at_every_tick(script: Script, pen: _Pen) -> None:
     """The plain way: every tick is asked and recorded."""
     while pen.index < len(script.tick_at):
         pen.check()
-        await _one_tick(script, pen, pen.keep(pen.advance(int(pen.bar_of[pen.index]))))
+        await _one_tick(script, pen, pen.keep(pen.advance(pen.bar_of[pen.index])))
 
 
 async def _one_tick(script: Script, pen: _Pen, happened: Happened) -> None:
-    at = int(script.tick_at[pen.index])
+    at = pen.tick_at[pen.index]
     before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
     state, record, decision = await tick(before, at, happened, script.ports)
     pen.index += 1
@@ -232,16 +233,16 @@ async def _leap_through(script: Script, pen: _Pen) -> None:
     while pen.index < count:
         pen.check()
         here = pen.index
-        stretch = pen.advance(int(pen.bar_of[here]))
+        stretch = pen.advance(pen.bar_of[here])
         over = ruined(stretch.world)
         acts = count if over else plan.next_tick(here, stretch.world)
-        if span.ticks and (acts <= here or int(script.tick_at[here]) // DAY_MS != span.day):
+        if span.ticks and (acts <= here or pen.tick_at[here] // DAY_MS != span.day):
             await span.flush(pen)
         happened = pen.keep(stretch)
         if acts <= here:
             await _one_tick(script, pen, happened)
             continue
-        span.add(script, here, here, happened, over)
+        span.add(pen, here, here, happened, over)
         pen.index = here + 1
         await _leap(script, pen, span, here, acts, over)
     await span.flush(pen)
@@ -249,29 +250,29 @@ async def _leap_through(script: Script, pen: _Pen) -> None:
 
 async def _leap(script: Script, pen: _Pen, span: "_Span", here: int, acts: int, over: bool) -> None:
     """From the hold at `here` over the holds after it, and on to the acting tick itself if it comes the same day."""
-    tomorrow = int(np.searchsorted(script.tick_at, (span.day + 1) * DAY_MS))
+    tomorrow = bisect_left(pen.tick_at, (span.day + 1) * DAY_MS)
     reaches = acts < tomorrow
     last = min(acts, tomorrow) - 1
     goal = acts if reaches else last
     if goal == here:
         return
-    leap = pen.advance(int(pen.bar_of[goal]), pause_before_change=True)
+    leap = pen.advance(pen.bar_of[goal], pause_before_change=True)
     if leap.index < pen.bar_of[goal]:  # the book is about to change: stop at the tick before that bar
-        last = int(np.searchsorted(pen.bar_of, leap.index, side="right")) - 1
+        last = bisect_right(pen.bar_of, leap.index) - 1
         if leap.index > pen.bar_of[last]:
-            leap = pen.advance(int(pen.bar_of[last]))
+            leap = pen.advance(pen.bar_of[last])
         reaches = False
     if not reaches:
         if last > here:
-            span.add(script, here + 1, last, pen.keep(leap), over)
+            span.add(pen, here + 1, last, pen.keep(leap), over)
             pen.index = last + 1
         return
-    cut = int(pen.bar_of[last]) - pen.bar
+    cut = pen.bar_of[last] - pen.bar
     happened = pen.keep(leap)
-    until = int(script.tick_at[last])
+    until = pen.tick_at[last]
     early = tuple(receipt for receipt in happened.receipts if receipt.at // HOUR_MS * HOUR_MS < until)
     if last > here:
-        span.add(script, here + 1, last, Happened(early, happened.equity[:cut]), over)
+        span.add(pen, here + 1, last, Happened(early, happened.equity[:cut]), over)
     pen.index = acts
     span.seal(pen)
     late = happened.receipts[len(early) if last > here else 0 :]
@@ -289,12 +290,12 @@ class _Span:
         self.receipts: list[Receipt] = []
         self.equity: list[tuple[Instant, str]] = []
 
-    def add(self, script: Script, first: int, last: int, happened: Happened, over: bool) -> None:
+    def add(self, pen: _Pen, first: int, last: int, happened: Happened, over: bool) -> None:
         """Put the ticks `first` to `last` and what happened up to them into the span."""
         if not self.ticks:
-            self.first_at = int(script.tick_at[first])
+            self.first_at = pen.tick_at[first]
             self.day = self.first_at // DAY_MS
-        self.last_at = int(script.tick_at[last])
+        self.last_at = pen.tick_at[last]
         self.ticks += last - first + 1
         self.ruined += (last - first + 1) if over else 0
         self.receipts.extend(happened.receipts)

@@ -9,7 +9,7 @@ import numpy as np
 from pitboss.agent.decider import Decider
 from pitboss.bootstrap.backtest import Request, make_decider, make_script, read_skill
 from pitboss.core.asof import Market
-from pitboss.core.instant import INTERVALS, interval_ms
+from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, Points
 from pitboss.core.state import State
 from pitboss.sim.outcome import Ledger, read_ledger
@@ -69,9 +69,13 @@ def make_market(
 
 
 def make_tape_of(
-    bars: Mapping[str, Sequence[Row]], interval: str = "5m", funding: Series | None = None, marks: Series | None = None
+    bars: Mapping[str, Sequence[Row]],
+    interval: str = "5m",
+    funding: Series | None = None,
+    marks: Series | None = None,
+    from_at: Instant | None = None,
 ) -> Tape:
-    """The tape of a small market: all its bars."""
+    """The tape of a small market: all its bars, or those that open at or after `from_at`."""
     market = make_market(bars, interval, funding, marks)
     columns = {symbol: market.bars[symbol, interval] for symbol in bars}
     opens = [int(column.open_at[0]) for column in columns.values() if len(column)]
@@ -79,7 +83,8 @@ def make_tape_of(
     points = {
         kind: {s: series for (k, s), series in market.points.items() if k == kind} for kind in ("funding", "mark")
     }
-    return make_tape(columns, min(opens), max(ends), points["funding"], points["mark"])
+    start = min(opens) if from_at is None else from_at
+    return make_tape(columns, start, max(ends), points["funding"], points["mark"])
 
 
 def interval_name(length_ms: int) -> str:

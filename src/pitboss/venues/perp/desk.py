@@ -11,7 +11,7 @@ from decimal import Decimal
 from pitboss.core.instant import Instant, day_of
 from pitboss.core.money import HUNDRED, ZERO
 from pitboss.core.receipt import Receipt, ReceiptKind
-from pitboss.venues.perp.state import Halt, Order, Position, Terms, World
+from pitboss.venues.perp.state import Halt, Order, Position, Terms, World, in_order
 
 TEN_BILLION = Decimal(10) ** 10
 """Slippage is k basis points for each million of notional: k × notional / 1e10 as a fraction."""
@@ -68,7 +68,7 @@ class Desk:
             day=self.day,
             day_reference=self.day_reference,
             last_equity=self.last_equity,
-            positions=dict(sorted(self.positions.items())),
+            positions=self.positions if len(self.positions) < 2 else dict(sorted(self.positions.items())),
             orders=tuple(self.orders),
             leverage=self.leverage,
             marks=self.marks,
@@ -86,13 +86,16 @@ class Desk:
 
     def base(self) -> Decimal:
         """Cash less the cost of everything held: the part of equity that prices do not move."""
-        return self.cash - sum((self.positions[symbol].cost for symbol in sorted(self.positions)), ZERO)
+        total = self.cash
+        for held in in_order(self.positions):
+            total -= held.cost
+        return total
 
     def equity(self, prices: Prices) -> Decimal:
         """Equity at the given prices, the marks where one is missing."""
         total = self.base()
-        for symbol in sorted(self.positions):
-            total += self.positions[symbol].size * self.price(symbol, prices)
+        for held in in_order(self.positions):
+            total += held.size * self.price(held.symbol, prices)
         return total
 
     def price(self, symbol: str, prices: Prices) -> Decimal:
@@ -103,8 +106,8 @@ class Desk:
     def free_margin(self, prices: Prices, without: Order) -> Decimal:
         """Equity less the margin of positions and of working opens other than `without`."""
         used = ZERO
-        for symbol in sorted(self.positions):
-            used += abs(self.positions[symbol].size) * self.price(symbol, prices) / self.leverage.get(symbol, 1)
+        for held in in_order(self.positions):
+            used += abs(held.size) * self.price(held.symbol, prices) / self.leverage.get(held.symbol, 1)
         for order in self.orders:
             if order.opens and order is not without:
                 used += order.size * self.price(order.symbol, prices) / self.leverage.get(order.symbol, 1)

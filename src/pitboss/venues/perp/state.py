@@ -3,7 +3,7 @@
 `Terms` are what never changes during a run: costs, assets, halt thresholds. Everything here serialises exactly.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from decimal import Decimal
 from typing import Literal
@@ -106,6 +106,11 @@ class World:
     deficit: Decimal = ZERO
 
 
+def in_order(positions: Mapping[str, Position]) -> Collection[Position]:
+    """Positions in code-point order of their symbols, which every sum follows; one position needs no sorting."""
+    return positions.values() if len(positions) < 2 else [positions[symbol] for symbol in sorted(positions)]
+
+
 def leverage_of(world: World, symbol: str) -> int:
     """The symbol's leverage; 1 until an accepted open sets it."""
     return world.leverage.get(symbol, 1)
@@ -129,11 +134,14 @@ def equity(world: World, prices: Mapping[str, Decimal] | None = None) -> Decimal
     Always summed as (cash − Σ cost) + Σ size × price in code-point order: the span path uses the same grouping, so
     both give the same digits.
     """
-    held = sorted(world.positions)
-    total = world.cash - sum((world.positions[symbol].cost for symbol in held), ZERO)
-    for symbol in held:
+    positions = in_order(world.positions)
+    total = world.cash
+    for held in positions:
+        total -= held.cost
+    for held in positions:
+        symbol = held.symbol
         price = world.marks[symbol] if prices is None else prices.get(symbol, world.marks.get(symbol, ZERO))
-        total += world.positions[symbol].size * price
+        total += held.size * price
     return total
 
 
@@ -146,8 +154,8 @@ def margin_used(world: World, prices: Mapping[str, Decimal] | None = None, witho
         return world.marks.get(symbol, ZERO)
 
     used = ZERO
-    for symbol in sorted(world.positions):
-        used += abs(world.positions[symbol].size) * price(symbol) / leverage_of(world, symbol)
+    for held in in_order(world.positions):
+        used += abs(held.size) * price(held.symbol) / leverage_of(world, held.symbol)
     for order in world.orders:
         if order.opens and order.id != without:
             used += order.size * price(order.symbol) / leverage_of(world, order.symbol)
@@ -162,9 +170,10 @@ def free_margin(world: World, prices: Mapping[str, Decimal] | None = None, witho
 def maintenance(world: World, terms: Terms, prices: Mapping[str, Decimal] | None = None) -> Decimal:
     """Maintenance margin of all positions."""
     total = ZERO
-    for symbol in sorted(world.positions):
+    for held in in_order(world.positions):
+        symbol = held.symbol
         price = world.marks[symbol] if prices is None else prices.get(symbol, world.marks[symbol])
-        total += terms.assets[symbol].maintenance(abs(world.positions[symbol].size) * price)
+        total += terms.assets[symbol].maintenance(abs(held.size) * price)
     return total
 
 

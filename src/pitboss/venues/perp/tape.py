@@ -63,7 +63,7 @@ class Tape:
         bars = self.funding_bars.get(symbol)
         if bars is None:
             return NO_BARS, NO_COSTS
-        first, last = np.searchsorted(bars, (start, stop))
+        first, last = bars.searchsorted((start, stop))
         return bars[first:last], self.funding_costs[symbol][first:last]
 
 
