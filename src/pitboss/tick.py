@@ -18,10 +18,10 @@ from pitboss.core import codec
 from pitboss.core.asof import View
 from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision, Step
-from pitboss.core.money import text
+from pitboss.core.money import ZERO, text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.core.snapshot import Record, seal
+from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import Broker, act
@@ -165,7 +165,7 @@ def _record(
         "steps": [_step(step) for step in decision.steps],
         "text": decision.text,
         "proposals": [codec.fragment(content) for content in contents],
-        "verdicts": verdicts,
+        "verdicts": [_verdict(verdict) for verdict in verdicts],
         "receipts": receipts,
         "equity": points,
         "before": before,
@@ -173,8 +173,15 @@ def _record(
         "flags": list(decision.flags),
         "finish_reason": decision.finish_reason,
     }
-    extra = {
-        "prompt": prompt if ports.keep_prompts else None,
+    free = prompt is None and not decision.steps and decision.cost_usd == ZERO
+    extra = FREE if free else _beside(decision, prompt if ports.keep_prompts else None)
+    return seal(state.seq, "tick", at, state.prev_digest, covered, extra)
+
+
+def _beside(decision: Decision, prompt: tuple[str, str] | None) -> dict[str, Any]:
+    """What two honest runs may differ in: texts that were not kept, timings, provider ids, cost."""
+    return {
+        "prompt": prompt,
         "cost_usd": decision.cost_usd,
         "usage": decision.usage,
         "steps": [
@@ -182,7 +189,21 @@ def _record(
             for step in decision.steps
         ],
     }
-    return seal(state.seq, "tick", at, state.prev_digest, covered, extra)
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as it is kept: every rule's distance; limit and use of each too where something was refused."""
+    allowed = verdict.outcome == "allowed"
+    return {
+        "outcome": verdict.outcome,
+        "code": verdict.code,
+        "detail": verdict.detail,
+        "order_id": verdict.order_id,
+        "duplicate": verdict.duplicate,
+        "margins": [{"code": margin.code, "left": margin.left, "unit": margin.unit} for margin in verdict.margins]
+        if allowed
+        else verdict.margins,
+    }
 
 
 def _step(step: Step) -> dict[str, Any]:

@@ -73,10 +73,11 @@ def number_fragments(value: object, depth: int = 0) -> object:
     what no JSON reader takes back (a number beyond every double, half a surrogate pair, endless nesting) is written as
     something that says so, is as malformed as it was, and never makes storing fail.
     """
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, Decimal):
-        return _number(value)
+    kind = type(value)
+    if kind is str:
+        return printable(typing.cast("str", value))
+    if kind is Decimal:
+        return _number(typing.cast("Decimal", value))
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
         return _number(Decimal(value))
     if isinstance(value, float) and not math.isfinite(value):

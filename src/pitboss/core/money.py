@@ -36,7 +36,7 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def decimal(value: float | int | str) -> Decimal:
+def decimal(value: float | int | str | Decimal) -> Decimal:
     """A number from a file or a document, by its shortest decimal text."""
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 

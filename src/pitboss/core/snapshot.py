@@ -40,11 +40,16 @@ def seal(
     tick_at: Instant,
     prev_digest: str,
     covered: Mapping[str, Any],
-    extra: Mapping[str, Any],
+    extra: Mapping[str, Any] | bytes,
 ) -> Record:
-    """Close a snapshot: add its place in the chain and take the digest."""
+    """Close a snapshot: add its place in the chain and take the digest. `extra` may be canonical bytes already."""
     data = codec.dumps({**covered, "seq": seq, "kind": kind, "tick_at": tick_at, "prev_digest": prev_digest})
-    return Record(seq, kind, tick_at, prev_digest, hashlib.sha256(data).hexdigest(), data, codec.dumps(extra))
+    beside = extra if isinstance(extra, bytes) else codec.dumps(extra)
+    return Record(seq, kind, tick_at, prev_digest, hashlib.sha256(data).hexdigest(), data, beside)
+
+
+FREE = codec.dumps({"cost_usd": "0"})
+"""What stands beside a record of which nothing was asked and nothing paid for."""
 
 
 def check(record: Record, expected_seq: int, expected_prev: str) -> None:

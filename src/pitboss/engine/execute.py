@@ -48,8 +48,20 @@ async def act(
         verdict = replace(verdict, outcome="refused", code="R13_VENUE", detail=placed.refusal)
     elif placed is not None:
         world, receipts = placed.world, placed.receipts
-        verdict = replace(verdict, order_id=placed.order_id)
+        verdict = Verdict(verdict.outcome, verdict.code, verdict.detail, verdict.margins, placed.order_id)
         if judgement.opens:
             opens = (*(accepted for accepted in opens if accepted > at - HOUR_MS), at)
-    seen = {**state.seen, judgement.key: verdict}
-    return replace(state, world=world, accepted_opens=opens, seen=seen), verdict, receipts
+    after = State(
+        world=world,
+        seq=state.seq,
+        prev_digest=state.prev_digest,
+        tick_at=state.tick_at,
+        accepted_opens=opens,
+        seen={**state.seen, judgement.key: verdict},
+        last=state.last,
+        memory=state.memory,
+        asked_close=state.asked_close,
+        news_seen=state.news_seen,
+        model_errors=state.model_errors,
+    )
+    return after, verdict, receipts

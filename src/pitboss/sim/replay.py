@@ -22,7 +22,7 @@ from pitboss.core.market import Ints
 from pitboss.core.money import CONTEXT, ZERO, decimal
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
-from pitboss.core.snapshot import Record, seal
+from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.tick import Happened, Ports, equity_points, ruined, tick
 from pitboss.venues.perp.portfolio import summary
@@ -34,8 +34,6 @@ COMMIT_RECORDS = 50
 """Ticks that paid for nothing share a transaction: a commit costs as much as several ticks."""
 
 MAX_MODEL_ERRORS = 5
-FREE = {"cost_usd": ZERO}
-"""What stands beside a record of which nothing was paid for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ from sqlalchemy.sql.selectable import Select
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError, ReplayMismatch
 from pitboss.core.instant import Instant
-from pitboss.core.snapshot import GENESIS, Record, RecordKind
+from pitboss.core.snapshot import FREE, GENESIS, Record, RecordKind
 from pitboss.core.state import State
 from pitboss.store import rows
 from pitboss.store.database import Database
@@ -96,6 +96,10 @@ class _HeldRow:
         encoded[_PROGRESS] = rows.encode(progress)
         encoded[_HEARTBEAT] = rows.encode(heartbeat_at)
         return _HeldRow(tuple(encoded), progress, rows.seal("runs", encoded))
+
+
+FREE_PRESSED = zstandard.ZstdCompressor(level=1).compress(FREE)
+"""The commonest half of all, pressed once."""
 
 
 class StoredJournal:
@@ -241,7 +245,7 @@ class StoredJournal:
             record.prev_digest,
             record.digest,
             self._press(record.covered),
-            self._press(record.extra),
+            FREE_PRESSED if record.extra == FREE else self._press(record.extra),
         )
         return (*values, rows.seal("records", map(rows.encode, values)))
 

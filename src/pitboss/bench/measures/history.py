@@ -17,19 +17,17 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import HOUR_MS
 
 GATE = Gate("at most", 1.10)
-_ROUNDS = 4
-"""How often the short run is done in one sample, so that both samples take long enough to be timed."""
 
 
 def measure(bench: Bench) -> Iterable[Row]:
-    """One row for policies, one for models."""
+    """One row for policies, one for models. The short run is done as often as it fits into the long one."""
     month, months = bench.scale.month_days, bench.scale.months
     short, long = Shape(month, period=month), Shape(month * months, period=month)
     with bench.grounds.workspace(short) as first, bench.grounds.workspace(long) as second:
         sides: dict[str, Side] = {
-            "policy short": _policy(first, short, _ROUNDS),
+            "policy short": _policy(first, short, months),
             "policy long": _policy(second, long, 1),
-            "model short": _model(first, short, _ROUNDS),
+            "model short": _model(first, short, months),
             "model long": _model(second, long, 1),
         }
         taken = {name: seconds * 1e6 for name, seconds in interleave(sides, bench.repeats).items()}
@@ -49,8 +47,8 @@ def _policy(workspace: Workspace, shape: Shape, rounds: int) -> Side:
 
 
 def _model(workspace: Workspace, shape: Shape, rounds: int) -> Side:
-    """Asked every hour, which sees the same year with a twelfth of the calls."""
-    loaded = assembled(workspace, model_request(shape, 10**6, "1h", HOUR_MS))
+    """Asked every four hours, which sees the same year with few calls."""
+    loaded = assembled(workspace, model_request(shape, 10**6, "4h", 4 * HOUR_MS))
 
     def once() -> float:
         model = trader()

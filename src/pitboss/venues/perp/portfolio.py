@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss.core.instant import Instant
-from pitboss.core.money import ONE, ZERO, exact, text
+from pitboss.core.money import ONE, exact
 from pitboss.core.noun import noun
 from pitboss.venues.perp.state import Position, Terms, World, equity, leverage_of, maintenance, margin_used
 
@@ -125,25 +125,20 @@ def liquidation_price(world: World, terms: Terms, held: Position) -> Decimal | N
 @exact
 def summary(world: World) -> dict[str, Any]:
     """The compact form that snapshots keep before and after a tick."""
-    value = equity(world)
     return {
-        "equity_usd": text(value),
-        "cash_usd": text(world.cash),
-        "free_margin_usd": text(value - margin_used(world)),
+        "equity_usd": equity(world),
+        "cash_usd": world.cash,
         "positions": {
             symbol: {
-                "size": text(held.size),
-                "cost": text(held.cost),
-                "stop": None if held.stop is None else text(held.stop),
-                "take_profit": None if held.take_profit is None else text(held.take_profit),
+                "size": held.size,
+                "cost": held.cost,
+                "stop": held.stop,
+                "take_profit": held.take_profit,
                 "leverage": leverage_of(world, symbol),
-                "mark": text(world.marks.get(symbol, ZERO)),
+                "mark": world.marks.get(symbol),
             }
-            for symbol, held in sorted(world.positions.items())
+            for symbol, held in world.positions.items()
         },
-        "orders": [
-            [order.id, order.kind, order.symbol, order.side, text(order.size), text(order.limit or ZERO)]
-            for order in world.orders
-        ],
-        "halts": list(world.halts),
+        "orders": [[order.id, order.kind, order.symbol, order.side, order.size, order.limit] for order in world.orders],
+        "halts": world.halts,
     }

@@ -32,12 +32,12 @@ class Terms:
     @property
     def maker(self) -> Decimal:
         """Maker fee as a fraction."""
-        return self.maker_bps / 10_000
+        return self.maker_bps.scaleb(-4)
 
     @property
     def taker(self) -> Decimal:
         """Taker fee as a fraction."""
-        return self.taker_bps / 10_000
+        return self.taker_bps.scaleb(-4)
 
 
 @noun

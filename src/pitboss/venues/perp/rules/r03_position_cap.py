@@ -6,7 +6,7 @@ limit price) may not exceed `max_position_pct` percent of equity.
 
 from decimal import Decimal
 
-from pitboss.core.money import HUNDRED, text
+from pitboss.core.money import text
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import exposure
 from pitboss.venues.perp.case import Case, Finding, Scope
@@ -20,7 +20,7 @@ def check(case: Case) -> Finding:
     if case.proposal is None or case.size is None or case.mark is None:
         return Finding()
     used = exposure(case.world, case.proposal.symbol) + case.size * max(case.mark, case.limit or Decimal(0))
-    limit = case.caps.max_position_pct * case.equity / HUNDRED
+    limit = (case.caps.max_position_pct * case.equity).scaleb(-2)
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
         share = f"{text(case.caps.max_position_pct)} % of equity"

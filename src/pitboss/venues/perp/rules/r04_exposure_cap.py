@@ -5,7 +5,7 @@ The notional of every symbol, counted as for the position cap, may not exceed `m
 
 from decimal import Decimal
 
-from pitboss.core.money import HUNDRED, ZERO
+from pitboss.core.money import ZERO
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import exposed_symbols, exposure
 from pitboss.venues.perp.case import Case, Finding, Scope
@@ -20,7 +20,7 @@ def check(case: Case) -> Finding:
         return Finding()
     used = sum((exposure(case.world, symbol) for symbol in exposed_symbols(case.world)), ZERO)
     used += case.size * max(case.mark, case.limit or Decimal(0))
-    limit = case.caps.max_total_exposure_pct * case.equity / HUNDRED
+    limit = (case.caps.max_total_exposure_pct * case.equity).scaleb(-2)
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
         return Finding(f"total exposure would be {used:.2f} USD, the cap is {limit:.2f}", margin)

@@ -4,7 +4,6 @@ Halts: the day's loss or the drawdown reached its threshold, an operator's stop,
 equity is not positive or any number of the account is not finite.
 """
 
-from pitboss.core.money import HUNDRED
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import Case, Finding, Scope
 from pitboss.venues.perp.state import day_reference_at, halts_at
@@ -20,8 +19,8 @@ def check(case: Case) -> Finding:
     world, caps = case.world, case.caps
     day_start, halts = day_reference_at(world, case.now), halts_at(world, case.now)
     lost_today, lost_peak = day_start - case.equity, world.peak - case.equity
-    day_limit = caps.daily_loss_halt_pct * day_start / HUNDRED
-    peak_limit = caps.drawdown_halt_pct * world.peak / HUNDRED
+    day_limit = (caps.daily_loss_halt_pct * day_start).scaleb(-2)
+    peak_limit = (caps.drawdown_halt_pct * world.peak).scaleb(-2)
     left = min(day_limit - lost_today, peak_limit - lost_peak)
     by_day = left == day_limit - lost_today
     margin = Margin(CODE, day_limit if by_day else peak_limit, lost_today if by_day else lost_peak, left, "usd")

@@ -6,7 +6,7 @@ Free margin now must cover notional divided by the leverage asked for, plus the 
 from pitboss.core.money import ONE
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import Case, Finding, Scope
-from pitboss.venues.perp.state import free_margin
+from pitboss.venues.perp.state import margin_used
 
 CODE = "R9_MARGIN"
 SCOPE: Scope = "opens"
@@ -19,7 +19,7 @@ def check(case: Case) -> Finding:
         return Finding()
     leverage = case.proposal.leverage or ONE
     need = notional / leverage + case.terms.taker * notional
-    free = free_margin(case.world)
+    free = case.equity - margin_used(case.world)
     margin = Margin(CODE, free, need, free - need, "usd")
     if free < need:
         return Finding(f"needs {need:.2f} USD of margin, {free:.2f} is free", margin)

@@ -1,0 +1,399 @@
+"""Plain properties of the paper world, each on a market of a few bars: P4, P6–P10, P12–P15, P17."""
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from engine.invariant import invariant, long_versions
+from pitboss.core import codec
+from pitboss.core.instant import HOUR_MS
+from pitboss.core.money import exact
+from pitboss.core.receipt import Receipt
+from pitboss.testing.builders import Row, make_tape_of
+from pitboss.venues.perp.state import Terms, World, equity, free_margin, maintenance
+from pitboss.venues.perp.world import OrderRequest, advance, submit
+from venues.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, later_tape, random_terms, scenery
+from venues.test_world_ways import history
+
+NOON = MIDNIGHT + 12 * HOUR_MS + BASE
+FREE = Terms(
+    ASSETS, maker_bps=Decimal(0), taker_bps=Decimal(0), slippage_bps_per_million=Decimal(0), penalty_bps=Decimal(0)
+)
+COSTLY = Terms(ASSETS)
+PRICES = st.integers(8_000, 12_000).map(lambda cents: cents / 1000)
+LOTS = st.integers(1, 5_000).map(lambda lots: lots * ASSETS["AAA"].lot)
+SIDES = st.sampled_from([1, -1])
+
+
+@st.composite
+def bars(draw: st.DrawFn, count: int = 6) -> list[Row]:
+    """So many sound bars of AAA, each with prices near 10."""
+    rows: list[Row] = []
+    for place in range(count):
+        four = sorted(draw(PRICES) for _ in range(4))
+        low, *middle, high = four
+        first, last = middle if draw(st.booleans()) else reversed(middle)
+        rows.append((NOON + place * BASE, first, high, low, last))
+    return rows
+
+
+def place(world: World, terms: Terms, request: OrderRequest, at: int = NOON) -> World:
+    return submit(world, terms, request, at)[0]
+
+
+def fills(receipts: Any) -> list[Receipt]:
+    return [receipt for receipt in receipts if receipt.kind == "filled"]
+
+
+def exact_price(value: float) -> Decimal:
+    return Decimal(repr(value))
+
+
+@invariant(bars(), st.lists(LOTS, min_size=1, max_size=5), SIDES)
+@exact
+def test_p4_the_average_price_lies_between_the_prices_paid(rows: list[Row], sizes: list[Decimal], side: int) -> None:
+    """P4: entry is inside the lowest and highest fill of its leg; after going flat a new leg starts from nothing."""
+    tape = make_tape_of({"AAA": rows})
+    world = fresh_world(tape, Decimal(10**9))
+    paid: list[Decimal] = []
+    for index, size in enumerate(sizes):
+        at = int(tape.open_at[index])
+        world = place(world, COSTLY, OrderRequest("market", "AAA", side, size, 3), at)
+        stretch = advance(world, COSTLY, tape, index, index + 1)
+        world = stretch.world
+        paid += [receipt.facts["price"] for receipt in fills(stretch.receipts)]  # type: ignore[misc]
+        assert min(paid) <= world.positions["AAA"].entry <= max(paid)
+    last = len(sizes)
+    at = int(tape.open_at[last])
+    world = place(world, COSTLY, OrderRequest("close", "AAA", -side, world.positions["AAA"].size), at)
+    world = place(world, COSTLY, OrderRequest("market", "AAA", -side, sizes[0], 3), at)
+    stretch = advance(world, COSTLY, tape, last, last + 1)
+    again = stretch.world.positions["AAA"]
+    assert again.size == -side * sizes[0]
+    assert abs(again.entry - fills(stretch.receipts)[-1].facts["price"]) < Decimal("1e-50")  # type: ignore[operator]
+
+
+@invariant(bars(), LOTS, SIDES, st.integers(0, 5), st.sampled_from([0, 1, BASE, BASE + 1]))
+@exact
+def test_p6_a_market_order_fills_at_the_next_open_and_nowhere_else(
+    rows: list[Row], size: Decimal, side: int, index: int, latency: int
+) -> None:
+    """P6: decided at T it fills on the first bar opening at or after T plus latency, at that open and against us."""
+    tape = make_tape_of({"AAA": rows})
+    at = int(tape.open_at[index])
+    request = OrderRequest("market", "AAA", side, size, 3)
+    world, _, _ = submit(fresh_world(tape, Decimal(10**9)), COSTLY, request, at, latency)
+    found = fills(advance(world, COSTLY, tape, index, len(rows)).receipts)
+    expected = [row for row in rows if row[0] >= at + latency][:1]
+    assert [receipt.at for receipt in found] == [row[0] for row in expected]
+    for receipt, row in zip(found, expected, strict=True):
+        price, opens = receipt.facts["price"], exact_price(row[1])
+        assert price == opens * (1 + side * 10 * size * opens / 10**10)
+
+
+@invariant(bars(2), PRICES, SIDES)
+@exact
+def test_p7_a_limit_fills_at_the_open_if_it_is_better_else_at_its_price_if_traded_through(
+    rows: list[Row], limit: float, side: int
+) -> None:
+    """P7: buy: at the open if open ≤ limit, else at the limit only if low < limit strictly; sell: mirrored."""
+    tape = make_tape_of({"AAA": rows})
+    price = exact_price(limit)
+    request = OrderRequest("limit", "AAA", side, Decimal(10), 3, limit=price)
+    world = place(fresh_world(tape), COSTLY, request)
+    expected: list[tuple[int, Decimal, str]] = []
+    for number, (at, opens, high, low, _) in enumerate(rows):
+        if opens <= limit if side > 0 else opens >= limit:
+            expected = [(at, exact_price(opens), "maker" if number else "taker")]
+        elif low < limit if side > 0 else high > limit:
+            expected = [(at, price, "maker")]
+        if expected:
+            break
+    found = fills(advance(world, COSTLY, tape, 0, 2).receipts)
+    assert [(fill.at, fill.facts["price"], fill.facts["liquidity"]) for fill in found] == expected
+    assert all(fill.facts["slippage_usd"] == 0 for fill in found)
+
+
+@invariant(bars(1), LOTS, LOTS, SIDES)
+@exact
+def test_p8_slippage_is_against_the_taker_and_grows_with_size(
+    rows: list[Row], one: Decimal, other: Decimal, side: int
+) -> None:
+    """P8: never in our favour, never less for a larger order; a maker pays less than a taker."""
+    tape = make_tape_of({"AAA": rows})
+    paid: list[Decimal] = []
+    for size in sorted((one, other)):
+        world = place(fresh_world(tape, Decimal(10**9)), COSTLY, OrderRequest("market", "AAA", side, size, 3))
+        (fill,) = fills(advance(world, COSTLY, tape, 0, 1).receipts)
+        away: Any = fill.facts["price"] - exact_price(rows[0][1])  # type: ignore[operator]
+        assert side * away >= 0
+        paid.append(side * away)
+    assert paid[0] <= paid[1]
+    assert COSTLY.maker < COSTLY.taker
+
+
+@invariant(bars(30), LOTS, st.lists(st.floats(-0.01, 0.01), min_size=4, max_size=4))
+@exact
+def test_p9_opposite_positions_pay_each_other(rows: list[Row], size: Decimal, rates: list[float]) -> None:
+    """P9: what one side pays the other receives; once for each row while held; nothing while flat."""
+    hour = NOON // HOUR_MS * HOUR_MS
+    funding = [(hour + number * HOUR_MS + 7, rate) for number, rate in enumerate(rates)]
+    tape = make_tape_of({"AAA": rows}, funding={"AAA": funding})
+    due = [row for row in funding if NOON < row[0] // HOUR_MS * HOUR_MS < NOON + 30 * BASE]
+    amounts = []
+    for side in (1, -1):
+        world = place(fresh_world(tape, Decimal(10**9)), FREE, OrderRequest("market", "AAA", side, size, 1))
+        stretch = advance(world, FREE, tape, 0, len(tape))
+        paid = [receipt for receipt in stretch.receipts if receipt.kind == "funded"]
+        assert [receipt.at for receipt in paid] == [at for at, _ in due]
+        amounts.append([receipt.facts["amount_usd"] for receipt in paid])
+    assert [one + other for one, other in zip(*amounts, strict=True)] == [0] * len(due)
+    flat = advance(fresh_world(tape), FREE, tape, 0, len(tape))
+    assert flat.receipts == ()
+
+
+@invariant(bars(1), st.integers(1, 200_000), SIDES, st.sampled_from([1, 5, 20]))
+@exact
+def test_p10_no_open_takes_more_margin_than_is_free(rows: list[Row], lots: int, side: int, leverage: int) -> None:
+    """P10: an open fills if and only if size × open / leverage plus its fee is covered by free margin at the opens."""
+    tape, size = make_tape_of({"AAA": rows}), lots * ASSETS["AAA"].lot
+    world = place(fresh_world(tape), COSTLY, OrderRequest("market", "AAA", side, size, leverage))
+    stretch = advance(world, COSTLY, tape, 0, 1)
+    opens = Fraction(rows[0][1]).limit_denominator(1000)
+    fill = opens * (1 + side * 10 * Fraction(size) * opens / 10**10)
+    need = Fraction(size) * opens / leverage + Fraction(COSTLY.taker) * Fraction(size) * fill
+    kinds = [(receipt.kind, receipt.facts.get("reason")) for receipt in stretch.receipts]
+    if need <= 10_000:
+        assert ("filled", "market") in kinds
+    else:
+        assert kinds == [("rejected", "margin")]
+        assert stretch.world.positions == {}
+
+
+@invariant(bars(8), st.integers(20_000, 190_000), SIDES)
+@exact
+def test_p10_an_account_is_liquidated_if_and_only_if_its_path_reaches_maintenance(
+    rows: list[Row], lots: int, side: int
+) -> None:
+    """P10: found by walking the path in a thousand steps; afterwards nothing is held and no debt is left."""
+    tape = make_tape_of({"AAA": rows})
+    first = exact_price(rows[0][1])
+    size = min(lots, int(9_000 * 20 / first * 10)) * ASSETS["AAA"].lot
+    world = place(fresh_world(tape), FREE, OrderRequest("market", "AAA", side, size, 20))
+    for index in range(len(tape)):
+        stretch = advance(world, FREE, tape, index, index + 1)
+        liquidated = any(receipt.kind == "liquidated" for receipt in stretch.receipts)
+        _, opens, high, low, _ = rows[index]
+        held = advance(world, FREE, tape, 0, 1).world if index == 0 else world
+        if index == 0 and not liquidated and "AAA" not in held.positions:
+            return
+        probe = world if index else replace(world, orders=(), positions=_bought(world, size, side, first))
+        extreme = exact_price(low if side > 0 else high)
+        worst = {"AAA": extreme}
+        start = {"AAA": exact_price(opens)}
+        breached = any(
+            equity(probe, prices) <= maintenance(probe, FREE, prices)
+            for prices in (start, worst, *_between(start["AAA"], extreme))
+        )
+        assert liquidated == breached
+        world = stretch.world
+        if liquidated:
+            assert (world.positions, world.orders) == ({}, ())
+            assert world.cash >= 0
+            return
+
+
+def _bought(world: World, size: Decimal, side: int, price: Decimal) -> dict[str, Any]:
+    from pitboss.venues.perp.state import Position
+
+    del world
+    return {"AAA": Position("AAA", side * size, side * size * price, NOON)}
+
+
+def _between(start: Decimal, end: Decimal) -> list[dict[str, Decimal]]:
+    return [{"AAA": start + (end - start) * step / 50} for step in range(1, 50)]
+
+
+@invariant(bars(), st.lists(st.tuples(LOTS, st.booleans()), min_size=1, max_size=5), SIDES)
+@exact
+def test_p12_mirrored_prices_and_sides_give_a_mirrored_result(
+    rows: list[Row], moves: list[tuple[Decimal, bool]], side: int
+) -> None:
+    """P12 symmetry: p → 2c − p with sides swapped and no costs: the same profit and loss."""
+
+    def mirrored(row: Row) -> Row:
+        at, opens, high, low, close = row
+        return at, *(round(20 - price, 6) for price in (opens, low, high, close))  # type: ignore[return-value]
+
+    points: list[list[Decimal]] = []
+    for rows_here, way in ((rows, side), ([mirrored(row) for row in rows], -side)):
+        tape = make_tape_of({"AAA": rows_here})
+        world = fresh_world(tape, Decimal(10**9))
+        found: list[Decimal] = []
+        for index in range(len(tape)):
+            if index < len(moves):
+                size, closes = moves[index]
+                kind: Any = "close" if closes and world.positions else "market"
+                request = OrderRequest(kind, "AAA", -way if kind == "close" else way, size, 1)
+                world = place(world, FREE, request, int(tape.open_at[index]))
+            stretch = advance(world, FREE, tape, index, index + 1)
+            world = stretch.world
+            found.extend(stretch.equity)
+        points.append(found)
+    assert [value - 10**9 for value in points[0]] == [value - 10**9 for value in points[1]]
+
+
+@invariant(st.integers(0, 2**32 - 1), st.sampled_from([2, 4, 8, 0.5]), quick=40)
+def test_p13_prices_and_cash_k_times_as_high_give_equity_k_times_as_high(seed: int, factor: float) -> None:
+    """P13 scale: without slippage, the same sizes at k times the prices and cash move equity k times as far."""
+    rng = Random(seed)
+    rows = [(NOON + place * BASE, *_sound(rng)) for place in range(20)]
+    sizes = [(rng.randrange(20), Decimal(rng.randint(1, 900)) / 10, rng.choice([1, 1, 1, -1])) for _ in range(6)]
+    terms = replace(COSTLY, slippage_bps_per_million=Decimal(0))
+    flat = replace(terms, assets={"AAA": replace(ASSETS["AAA"], tiers=ASSETS["AAA"].tiers[:1])})
+    results: list[list[Fraction]] = []
+    for times in (1.0, factor):
+        tape = make_tape_of({"AAA": [(at, *(price * times for price in prices)) for at, *prices in rows]})  # type: ignore[misc]
+        world = fresh_world(tape, Decimal(1_000) * Decimal(times))
+        found: list[Fraction] = []
+        for index in range(len(tape)):
+            for bar, size, side in sizes:
+                if bar == index:
+                    world = place(world, flat, OrderRequest("market", "AAA", side, size, 5), int(tape.open_at[index]))
+            stretch = advance(world, flat, tape, index, index + 1)
+            world = stretch.world
+            found += [Fraction(value) / Fraction(times) for value in stretch.equity]
+        results.append(found)
+    for one, other in zip(*results, strict=True):
+        assert abs(one - other) <= Fraction(1, 10**40)
+
+
+def _sound(rng: Random) -> tuple[float, float, float, float]:
+    low, one, other, high = sorted(rng.randint(8_000, 12_000) / 1024 for _ in range(4))  # whole in binary: k × is exact
+    return one, high, low, other
+
+
+@invariant(bars(3), LOTS, SIDES, PRICES)
+@exact
+def test_p14_splitting_a_bar_moves_no_market_fill_and_merging_creates_no_limit_fill(
+    parts: list[Row], size: Decimal, side: int, limit: float
+) -> None:
+    """P14: three bars or the one that they make: the same market fill; a limit fills merged only if it does in parts."""
+    whole: list[Row] = [
+        (parts[0][0], parts[0][1], max(row[2] for row in parts), min(row[3] for row in parts), parts[-1][4])
+    ]
+    fine, coarse = make_tape_of({"AAA": parts}), make_tape_of({"AAA": whole})
+    market = OrderRequest("market", "AAA", side, size, 3)
+    resting = OrderRequest("limit", "AAA", side, size, 3, limit=exact_price(limit))
+    found: dict[str, list[list[Receipt]]] = {"market": [], "limit": []}
+    for tape in (fine, coarse):
+        for name, request in (("market", market), ("limit", resting)):
+            world = place(fresh_world(tape, Decimal(10**9)), COSTLY, request)
+            found[name].append(fills(advance(world, COSTLY, tape, 0, len(tape)).receipts))
+    assert codec.dumps(found["market"][0]) == codec.dumps(found["market"][1])
+    assert len(found["limit"][1]) <= len(found["limit"][0])
+
+
+@invariant(st.integers(0, 2**32 - 1), quick=40, proof=3_000)
+def test_p15_a_symbol_that_is_not_traded_changes_nothing(seed: int) -> None:
+    """P15: take away every symbol that no receipt names, and all that happened is the same."""
+    _, receipts, points = history(seed, "stretch")
+    traded = {receipt["symbol"] for receipt in codec.loads(receipts)} - {""}
+    tape, terms = scenery(seed)
+    if not traded or set(tape.symbols) == traded or len({len(tape.open_at)}) != 1:
+        return
+    alone = _without(seed, traded)
+    known: list[Receipt] = []
+    equity_texts: list[str] = []
+
+    def play(world: World, start: int, stop: int) -> World:
+        """On the smaller tape, bar for bar at the same instants; an instant without a bar there marks nothing."""
+        from pitboss.core.money import text
+
+        world = replace(world, marks=world.marks)
+        for index in range(start, stop):
+            at = int(tape.open_at[index])
+            here = alone.index_of(at)
+            if here < len(alone) and int(alone.open_at[here]) == at:
+                stretch = advance(world, terms, alone, here, here + 1)
+                world = replace(stretch.world, marks={**world.marks, **stretch.world.marks})
+                known.extend(stretch.receipts)
+                equity_texts.extend(map(text, stretch.equity))
+        return world
+
+    if len(alone) != len(tape):
+        return  # the other symbol has bars of its own: then it has equity points of its own too
+    drive_same = drive(seed, lambda world, start, stop: _marked(play(world, start, stop), tape, stop))
+    del drive_same
+    assert codec.dumps(known) == receipts
+    assert equity_texts == points
+
+
+def _without(seed: int, traded: set[str]) -> Any:
+    """The tape of the same market with the traded symbols only."""
+    whole = later_tape(seed, 0)
+    keep = tuple(symbol for symbol in whole.symbols if symbol in traded)
+    return replace(
+        whole,
+        symbols=keep,
+        funding={place: tuple(row for row in rows if row.symbol in traded) for place, rows in whole.funding.items()},
+    )
+
+
+def _marked(world: World, tape: Any, stop: int) -> World:
+    """Marks of the symbols that were left out, so that random orders are sized as in the whole market."""
+    marks = dict(world.marks)
+    for symbol in tape.symbols:
+        known = [float(price) for price in tape.close[symbol][:stop] if price == price]
+        if known:
+            marks[symbol] = exact_price(known[-1])
+    return replace(world, marks=dict(sorted(marks.items())))
+
+
+@invariant(PRICES, LOTS, SIDES, st.sampled_from(["0", "10", "900"]))
+@exact
+def test_p17_a_round_trip_at_one_price_costs_two_fees_and_twice_the_slippage(
+    price: float, size: Decimal, side: int, slippage: str
+) -> None:
+    """P17: with no price move, buying and selling again costs exactly the fees and the slippage of both fills."""
+    terms = replace(COSTLY, slippage_bps_per_million=Decimal(slippage))
+    tape = make_tape_of({"AAA": [(NOON + place * BASE, price, price, price, price) for place in range(2)]})
+    world = place(fresh_world(tape, Decimal(10**9)), terms, OrderRequest("market", "AAA", side, size, 1))
+    one = advance(world, terms, tape, 0, 1)
+    world = place(one.world, terms, OrderRequest("close", "AAA", -side, size), int(tape.open_at[1]))
+    other = advance(world, terms, tape, 1, 2)
+    costs = sum(
+        Fraction(fill.facts["fee_usd"]) + Fraction(fill.facts["slippage_usd"])
+        for fill in (*fills(one.receipts), *fills(other.receipts))
+    )
+    assert Fraction(other.world.cash) == 10**9 - costs
+    assert free_margin(other.world) == other.world.cash
+    opens = Fraction(exact_price(price))
+    assert costs == sum(
+        Fraction(terms.taker)
+        * Fraction(size)
+        * opens
+        * (1 + way * Fraction(slippage) * Fraction(size) * opens / 10**10)
+        + Fraction(size) ** 2 * opens**2 * Fraction(slippage) / 10**10
+        for way in (1, -1)
+    )
+
+
+def test_every_kind_of_event_occurs_in_the_random_histories() -> None:
+    """The random histories of these tests are not idle: every receipt and every reason turns up."""
+    kinds: set[str] = set()
+    reasons: set[str] = set()
+    for seed in range(150):
+        for receipt in codec.loads(history(seed, "stretch")[1]):
+            kinds.add(receipt["kind"])
+            reasons.add(str(receipt["facts"].get("reason", "")))
+    assert {"filled", "rejected", "cancelled", "funded", "liquidated", "halted", "resumed"} <= kinds
+    assert {"market", "limit", "stop", "take_profit", "liquidation", "margin", "opposite_position"} <= reasons
+    assert random_terms(Random(0)) == random_terms(Random(0))
+
+
+test_long = long_versions(globals())
