@@ -39,7 +39,7 @@ def test_a_function_can_answer_what_it_is_asked() -> None:
 
 def test_arguments_are_exact_json_numbers() -> None:
     (call,) = calls("propose_order", size_usd=Decimal("0.10"), leverage=2, name="x").calls
-    assert call.arguments == '{"leverage":2,"name":"x","size_usd":0.10}'
+    assert call.arguments == '{"leverage":2,"name":"x","size_usd":0.1}'
     assert json.loads(call.arguments)["size_usd"] == 0.1
 
 

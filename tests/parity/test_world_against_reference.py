@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from pitboss.bootstrap.backtest import Request
 from pitboss.core import codec
 from pitboss.core.instant import iso

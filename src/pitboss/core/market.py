@@ -14,6 +14,7 @@ from pitboss.core.noun import noun
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+PointKind = Literal["funding", "open_interest", "mark", "oracle"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +57,7 @@ class Points:
     """
 
     symbol: str
-    kind: Literal["funding", "open_interest", "mark", "oracle"]
+    kind: PointKind
     at: Ints
     value: Floats
 

@@ -10,7 +10,7 @@ from pitboss.agent.decider import Decider
 from pitboss.bootstrap.backtest import Request, make_decider, make_script, read_skill
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.core.market import Bars, Points
+from pitboss.core.market import Bars, PointKind, Points
 from pitboss.core.state import State
 from pitboss.sim.outcome import Ledger, read_ledger
 from pitboss.sim.replay import Script, Watch, first_state, replay, ticks_between
@@ -40,29 +40,24 @@ def plain_skill(symbols: Sequence[str] = ("BTC",), every: str = "5m", **more: An
 
 def make_bars(symbol: str, interval: str, rows: Sequence[Row]) -> Bars:
     """Columns from rows; the volume is 1 everywhere."""
-    columns = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 4).T
-    return Bars(
-        symbol,
-        interval,
-        interval_ms(interval),
-        np.array([row[0] for row in rows], dtype=np.int64),
-        *(np.ascontiguousarray(column) for column in columns),
-        np.ones(len(rows)),
-    )
+    times = np.array([row[0] for row in rows], dtype=np.int64)
+    opened, high, low, close = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 4).T.copy()
+    return Bars(symbol, interval, interval_ms(interval), times, opened, high, low, close, np.ones(len(rows)))
 
 
 def make_market(
     bars: Mapping[str, Sequence[Row]], interval: str = "5m", funding: Series | None = None, marks: Series | None = None
 ) -> Market:
     """A market of one interval."""
+    given: tuple[tuple[PointKind, Series], ...] = (("funding", funding or {}), ("mark", marks or {}))
     points = {
-        (kind, symbol): Points(
+        (str(kind), symbol): Points(
             symbol,
             kind,
             np.array([at for at, _ in rows], dtype=np.int64),
             np.array([value for _, value in rows], dtype=np.float64),
         )
-        for kind, series in (("funding", funding or {}), ("mark", marks or {}))
+        for kind, series in given
         for symbol, rows in series.items()
     }
     return Market({(symbol, interval): make_bars(symbol, interval, rows) for symbol, rows in bars.items()}, points)

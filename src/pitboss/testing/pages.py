@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import unified_diff
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -332,8 +333,9 @@ print(json.dumps({"page": main.app.generate_docs(output_format="markdown"), "bou
 _EVERYWHERE = ("* `--home PATH`:", "* `--db STR`:")
 
 
+@cache
 def _ask_program() -> dict[str, Any]:
-    """What the command line says about itself."""
+    """What the command line says about itself; asked once in a process."""
     answer = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False)
     if answer.returncode:
         raise RuntimeError(f"the command line cannot be asked:\n{answer.stderr}")

@@ -6,7 +6,7 @@ Reading never raises: it gives a `Proposal` or the list of what is wrong with it
 from decimal import Decimal
 from typing import Any, cast
 
-from pitboss.core.codec import LARGEST
+from pitboss.core.codec import LARGEST, printable
 from pitboss.core.money import CONTEXT, ZERO
 from pitboss.core.noun import noun
 
@@ -102,7 +102,7 @@ def read(raw: Any) -> tuple[Proposal | None, list[str]]:
     problems = _missing(action, given, numbers)
     if problems:
         return None, problems
-    texts: dict[str, str] = {key: given[key] for key in _TEXTS if key in given}
+    texts: dict[str, str] = {key: printable(given[key]) for key in _TEXTS if key in given}
     return (
         Proposal(
             action=action,

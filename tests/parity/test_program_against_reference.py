@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+
 from pitboss.cli.main import main
 from pitboss.core import codec
 from pitboss.core.instant import iso, parse_instant

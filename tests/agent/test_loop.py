@@ -1,0 +1,319 @@
+"""The tool loop with a scripted model: bounded, told everything, and with a defined outcome for every reply."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from scene import Scene, skill_of
+
+from pitboss.agent.context import Context
+from pitboss.agent.loop import MAX_RESULT_CHARS, Price, ToolLoop, free
+from pitboss.agent.terminal import MAX_ARGUMENT_CHARS
+from pitboss.core import codec
+from pitboss.core.errors import BudgetExceeded, ToolFailed, TransientError
+from pitboss.core.intent import Decision, Usage
+from pitboss.core.ports import ModelReply, Tool, ToolSpec
+from pitboss.core.verdict import Margin, Verdict
+from pitboss.models.scripted import Line, ScriptedModel, calls, calls_text, says, together
+from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+
+OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 500, "reason": "up"}
+CLOSE: dict[str, Any] = {"action": "close", "symbol": "BTC", "reason": "out"}
+ALLOWED = Verdict("allowed")
+REFUSED = Verdict(
+    "refused",
+    "R3_POSITION_CAP",
+    "BTC would be 5000.00 USD, the cap is 2500.00",
+    (Margin("R3_POSITION_CAP", Decimal(2500), Decimal(5000), Decimal(-2500), "usd"),),
+)
+
+
+@dataclass
+class Echo:
+    """A tool that says back what it was asked, or fails, or talks too much."""
+
+    spec: ToolSpec
+    answer: str = ""
+    failure: Exception | None = None
+    heard: list[Any] = field(default_factory=list)
+
+    async def call(self, arguments: Any) -> str:
+        self.heard.append(arguments)
+        if self.failure is not None:
+            raise self.failure
+        return self.answer or codec.dumps(codec.number_fragments(arguments)).decode()
+
+
+def tool(name: str = "look", **more: Any) -> Echo:
+    return Echo(ToolSpec(name, f"the tool {name}", {"type": "object", "properties": {}}), **more)
+
+
+@dataclass
+class Table:
+    """A loop over a scripted model, and what came of it."""
+
+    script: Sequence[Line]
+    tools: Sequence[Echo] = ()
+    max_steps: int = 4
+    retry_refused: int = 0
+    verdicts: Sequence[Verdict] = ()
+    price: Price = free
+
+    def play(self) -> Decision:
+        self.model = ScriptedModel(list(self.script))
+        self.judged: list[Any] = []
+        skill = skill_of(max_steps=self.max_steps)
+        built: Mapping[str, Tool] = {one.spec.name: one for one in self.tools}
+        loop = ToolLoop(
+            "scripted/model",
+            self.model,
+            Context(skill),
+            lambda observation, judge: built,
+            ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
+            self.max_steps,
+            self.retry_refused,
+            price=self.price,
+        )
+        return asyncio.run(loop.decide(Scene(skill=skill).observe(), self._judge))
+
+    def _judge(self, intent: Any) -> Verdict:
+        self.judged.append(intent)
+        return self.verdicts[len(self.judged) - 1] if self.verdicts else ALLOWED
+
+    def told(self, step: int) -> list[str]:
+        """What the model heard after its reply number `step`, counted from one."""
+        before, after = self.model.requests[step - 1].messages, self.model.requests[step].messages
+        return [message.text for message in after[len(before) :] if message.role != "assistant"]
+
+
+def test_a_proposal_at_once_is_the_decision() -> None:
+    table = Table([calls(TERMINAL, **OPEN)])
+    decision = table.play()
+    assert decision.intents == (OPEN,)
+    assert decision.flags == ()
+    assert len(table.model.requests) == 1
+    assert decision.prompt == (table.model.requests[0].system, table.model.requests[0].messages[0].text)
+
+
+def test_tools_are_run_and_answered_until_the_model_decides() -> None:
+    look = tool()
+    table = Table([calls("look", symbol="BTC", lookback=Decimal("3.50")), calls(TERMINAL, **CLOSE)], [look])
+    decision = table.play()
+    assert look.heard == [{"symbol": "BTC", "lookback": Decimal("3.50")}]
+    assert table.told(1) == ['{"lookback":3.5,"symbol":"BTC"}']
+    assert decision.intents == (CLOSE,)
+    assert [[call.name for call in step.calls] for step in decision.steps] == [["look"], [TERMINAL]]
+
+
+@pytest.mark.parametrize("max_steps", [1, 2, 5])
+def test_the_model_is_asked_at_most_max_steps_times_and_then_there_is_no_decision(max_steps: int) -> None:
+    table = Table([calls("look", n=number) for number in range(20)], [tool()], max_steps)
+    decision = table.play()
+    assert len(table.model.requests) == max_steps
+    assert (decision.intents, decision.flags) == ((), ("no_decision",))
+    assert len(decision.steps) == max_steps
+
+
+def test_the_last_step_offers_the_decision_only_and_says_that_it_must_be_taken() -> None:
+    table = Table([calls("look"), calls("look"), calls(TERMINAL, **OPEN)], [tool(), tool("see")], 3)
+    table.play()
+    offers = [[spec.name for spec in request.tools] for request in table.model.requests]
+    assert offers == [["look", "see", TERMINAL], ["look", "see", TERMINAL], [TERMINAL]]
+    assert [request.must_call for request in table.model.requests] == [None, None, TERMINAL]
+
+
+def test_another_tool_called_on_the_last_step_is_not_run() -> None:
+    look = tool()
+    decision = Table([calls("look")], [look], 1).play()
+    assert look.heard == []
+    assert decision.flags == ("no_decision",)
+    assert decision.steps[0].calls[0].failed
+
+
+def test_the_terminal_tool_is_never_run_even_if_it_is_among_the_tools() -> None:
+    trap = tool(TERMINAL)
+    table = Table([calls(TERMINAL, **OPEN)], [trap])
+    table.play()
+    assert trap.heard == []
+    assert [spec.name for spec in table.model.requests[0].tools] == [TERMINAL]
+
+
+def test_a_malformed_proposal_is_answered_with_what_is_wrong_and_costs_a_step() -> None:
+    table = Table([calls(TERMINAL, action="open_long", symbol="BTC", reason="x"), calls(TERMINAL, **OPEN)])
+    decision = table.play()
+    assert table.told(1) == ["invalid proposal: open_long needs size_usd"]
+    assert len(decision.steps) == 2
+    assert decision.steps[0].calls[0].failed
+    assert decision.intents == (OPEN,)
+
+
+def test_identical_proposals_in_one_reply_count_once() -> None:
+    decision = Table([together(calls(TERMINAL, **OPEN), calls(TERMINAL, **OPEN))]).play()
+    assert (decision.intents, decision.flags) == ((OPEN,), ())
+
+
+@pytest.mark.parametrize("other", [CLOSE, {"action": "fly"}])
+def test_different_proposals_in_one_reply_make_the_tick_a_no_op(other: dict[str, Any]) -> None:
+    decision = Table([together(calls(TERMINAL, **OPEN), calls(TERMINAL, **other))]).play()
+    assert (decision.intents, decision.flags) == ((), ("multiple_proposals",))
+    assert len(decision.steps[0].calls) == 2
+
+
+def test_a_refusal_is_told_with_code_and_margins_in_the_same_tick_and_the_next_proposal_counts() -> None:
+    small = {**OPEN, "size_usd": 100}
+    table = Table([calls(TERMINAL, **OPEN), calls(TERMINAL, **small)], retry_refused=1, verdicts=[REFUSED, ALLOWED])
+    decision = table.play()
+    (heard,) = table.told(1)
+    assert "R3_POSITION_CAP" in heard
+    assert "2500" in heard
+    assert "5000" in heard
+    assert decision.intents == (small,)
+
+
+def test_the_most_recent_valid_proposal_counts_if_the_model_says_nothing_better() -> None:
+    table = Table(
+        [calls(TERMINAL, **OPEN), calls(TERMINAL, **CLOSE), says("hm"), calls_text(TERMINAL, "{")],
+        retry_refused=3,
+        verdicts=[REFUSED, REFUSED],
+    )
+    decision = table.play()
+    assert decision.intents == (CLOSE,)
+    assert decision.flags == ()
+
+
+def test_only_so_many_refusals_are_told() -> None:
+    table = Table([calls(TERMINAL, **OPEN), calls(TERMINAL, **CLOSE)], retry_refused=1, verdicts=[REFUSED, REFUSED])
+    decision = table.play()
+    assert table.judged == [OPEN]
+    assert decision.intents == (CLOSE,)
+
+
+def test_without_retries_the_engine_is_not_asked_beforehand() -> None:
+    table = Table([calls(TERMINAL, **OPEN)], verdicts=[REFUSED])
+    assert table.play().intents == (OPEN,)
+    assert table.judged == []
+
+
+def test_a_refusal_on_the_last_step_is_left_to_the_engine() -> None:
+    table = Table([calls(TERMINAL, **OPEN)], max_steps=1, retry_refused=3, verdicts=[REFUSED])
+    assert table.play().intents == (OPEN,)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (calls("look_ahead"), "there is no tool 'look_ahead'; tools here: look"),
+        (calls_text("look", "{not json"), "the arguments are not valid JSON"),
+        (calls_text("look", "[" * 5_000 + "]" * 5_000), "the arguments are not valid JSON"),
+        (calls_text("look", '{"n": 1e99999999999999999999}'), "the arguments are not valid JSON"),
+        (calls_text("look", '"' + "x" * MAX_ARGUMENT_CHARS + '"'), f"arguments over {MAX_ARGUMENT_CHARS} characters"),
+    ],
+    ids=["unknown", "cut", "deep", "exponent", "long"],
+)
+def test_a_call_that_cannot_be_run_is_told_and_the_tick_goes_on(reply: ModelReply, words: str) -> None:
+    look = tool()
+    table = Table([reply, calls(TERMINAL, **OPEN)], [look])
+    decision = table.play()
+    assert table.told(1) == [words]
+    assert look.heard == []
+    assert decision.intents == (OPEN,)
+    assert decision.steps[0].calls[0].failed
+    assert len(codec.dumps(decision.steps)) < 3 * MAX_ARGUMENT_CHARS
+
+
+def test_a_tool_that_fails_is_told_in_its_own_words() -> None:
+    table = Table([calls("look"), calls(TERMINAL, **OPEN)], [tool(failure=ToolFailed("no bars of XMR here"))])
+    decision = table.play()
+    assert table.told(1) == ["no bars of XMR here"]
+    assert decision.steps[0].calls[0].failed
+
+
+def test_an_oversized_result_is_cut_and_says_so() -> None:
+    table = Table([calls("look"), calls(TERMINAL, **OPEN)], [tool(answer="x" * (MAX_RESULT_CHARS + 1))])
+    table.play()
+    (heard,) = table.told(1)
+    assert heard == "x" * MAX_RESULT_CHARS + "\n[cut]"
+
+
+def test_text_instead_of_a_call_is_answered_with_how_to_decide() -> None:
+    table = Table([says("I think BTC goes up."), calls(TERMINAL, **OPEN)])
+    decision = table.play()
+    assert "propose_order" in table.told(1)[0]
+    assert decision.steps[0].text == "I think BTC goes up."
+
+
+def test_empty_replies_end_in_no_decision() -> None:
+    decision = Table([says("")] * 4).play()
+    assert (decision.intents, decision.flags) == ((), ("no_decision",))
+
+
+def test_every_call_of_a_reply_is_answered_by_its_id() -> None:
+    table = Table(
+        [together(calls("look", n=1), calls("nowhere"), calls("look", n=2)), calls(TERMINAL, **OPEN)], [tool()]
+    )
+    table.play()
+    asked = table.model.requests[1].messages[1]
+    answers = table.model.requests[1].messages[2:]
+    assert [message.call_id for message in answers] == [call.id for call in asked.calls]
+    assert [message.role for message in answers] == ["tool"] * 3
+
+
+def test_a_provider_that_fails_makes_the_tick_a_no_op_and_keeps_what_was_paid_for() -> None:
+    paid = Usage(100, 10)
+    table = Table(
+        [ModelReply("first", usage=paid), TransientError("503 overloaded")],
+        price=lambda usage: Decimal(usage.input_tokens),
+    )
+    decision = table.play()
+    assert (decision.intents, decision.flags, decision.finish_reason) == ((), ("model_error",), "error")
+    assert decision.text == "503 overloaded"
+    assert (decision.usage, decision.cost_usd, len(decision.steps)) == (paid, Decimal(100), 1)
+
+
+def test_a_failure_after_a_refused_proposal_does_not_bring_it_back() -> None:
+    table = Table([calls(TERMINAL, **OPEN), TransientError("gone")], retry_refused=1, verdicts=[REFUSED])
+    decision = table.play()
+    assert (decision.intents, decision.flags) == ((), ("model_error",))
+
+
+def test_a_spent_budget_is_not_swallowed() -> None:
+    with pytest.raises(BudgetExceeded):
+        Table([BudgetExceeded("no more")]).play()
+
+
+def test_usage_and_cost_are_summed_over_the_steps() -> None:
+    replies = [
+        ModelReply("a", usage=Usage(10, 1, 5, 2)),
+        ModelReply("b", calls(TERMINAL, **OPEN).calls, Usage(20, 2, 6, 3)),
+    ]
+    decision = Table(replies, price=lambda usage: Decimal(usage.input_tokens) / 1000).play()
+    assert decision.usage == Usage(30, 3, 11, 5)
+    assert decision.cost_usd == Decimal("0.03")
+
+
+def test_an_unknown_cost_stays_unknown_however_many_steps_are_known() -> None:
+    replies = [ModelReply("a", usage=Usage(1)), ModelReply("b", calls(TERMINAL, **OPEN).calls, Usage(2))]
+    decision = Table(replies, price=lambda usage: None if usage.input_tokens == 1 else Decimal(1)).play()
+    assert decision.cost_usd is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ModelReply("half a pair: \ud800"),
+        calls_text("look\ud800", "{}"),
+        calls_text("look", '{"text": "\\ud800"}'),
+        calls_text("look", '{"n": 123456789012345678901234567890, "m": 1e400}'),
+        calls_text("look", "\ud800"),
+        calls_text("look", "[" * 300 + "]" * 300),
+        calls_text(TERMINAL, '{"action": "no_op", "reason": "\\ud800"}'),
+    ],
+    ids=["text", "name", "escape", "huge", "raw", "nested", "reason"],
+)
+def test_whatever_a_model_writes_can_be_stored_and_read_back(reply: ModelReply) -> None:
+    decision = Table([reply, calls(TERMINAL, **OPEN)], [tool(answer="seen")]).play()
+    stored = codec.dumps([decision.steps, decision.text, codec.number_fragments(list(decision.intents))])
+    assert codec.loads(stored)

@@ -1,0 +1,103 @@
+"""What a reply decides: valid, malformed, repeated, contradictory or nothing."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pitboss.agent.terminal import MAX_ARGUMENT_CHARS, RECORDED, read_answer
+from pitboss.core import codec
+from pitboss.core.ports import ModelReply, ToolCall
+
+OPEN = '{"action": "open_long", "symbol": "BTC", "size_usd": 100, "reason": "up"}'
+TURNED = '{"reason": "up", "size_usd": 100, "symbol": "BTC", "action": "open_long"}'
+CLOSE = '{"action": "close", "symbol": "BTC", "reason": "out"}'
+WAIT = '{"action": "no_op", "reason": "wait"}'
+
+
+def reply(*arguments: str, name: str = "propose_order") -> ModelReply:
+    return ModelReply(calls=tuple(ToolCall(f"call-{place}", name, text) for place, text in enumerate(arguments)))
+
+
+def test_one_valid_call_is_the_decision_with_its_numbers_exact() -> None:
+    answer = read_answer(reply(OPEN.replace("100", "100.10")), "propose_order")
+    assert answer.proposal["size_usd"] == Decimal("100.10")
+    assert answer.told == {0: RECORDED}
+    assert not answer.conflict
+
+
+def test_identical_calls_count_once_whatever_the_order_of_their_keys() -> None:
+    answer = read_answer(reply(OPEN, TURNED, OPEN), "propose_order")
+    assert not answer.conflict
+    assert answer.proposal == codec.loads_exact(OPEN)
+
+
+@pytest.mark.parametrize(
+    "other", [CLOSE, WAIT, OPEN.replace("100", "101"), OPEN.replace("100", '"100"'), "{", '{"action": "fly"}']
+)
+def test_a_different_call_beside_a_valid_one_is_a_conflict_in_either_order(other: str) -> None:
+    for pair in ((OPEN, other), (other, OPEN)):
+        answer = read_answer(reply(*pair), "propose_order")
+        assert answer.conflict
+        assert answer.proposal is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("{", "not valid JSON"),
+        ("", "action must be one of"),
+        ("[1, 2]", "a proposal is a JSON object"),
+        ("null", "a proposal is a JSON object"),
+        ("NaN", "not valid JSON"),
+        ('{"action": "open_long", "symbol": "BTC", "size_usd": Infinity, "reason": "x"}', "not valid JSON"),
+        ('{"action": "open_long", "symbol": "BTC", "size_usd": 1e400, "reason": "x"}', "finite JSON number"),
+        (
+            '{"action": "open_long", "symbol": "BTC", "size_usd": 1e99999999999999999999, "reason": "x"}',
+            "not valid JSON",
+        ),
+        ("[" * 10_000 + "]" * 10_000, "over"),
+        ("[" * 5_000 + "]" * 5_000, "not valid JSON"),
+        ("[" * 300 + "]" * 300, "a proposal is a JSON object"),
+        (OPEN.replace("up", "x" * MAX_ARGUMENT_CHARS), "over"),
+    ],
+    ids=["cut", "empty", "list", "null", "nan", "infinity", "huge", "exponent", "deep long", "deep", "nested", "long"],
+)
+def test_a_malformed_call_is_told_what_is_wrong(arguments: str, words: str) -> None:
+    answer = read_answer(reply(arguments), "propose_order")
+    assert answer.proposal is None
+    assert not answer.conflict
+    assert answer.malformed == {0}
+    assert words in answer.told[0]
+
+
+def test_calls_of_other_tools_are_not_read_as_decisions() -> None:
+    answer = read_answer(reply(OPEN, name="get_portfolio"), "propose_order")
+    assert (answer.proposal, answer.told, answer.conflict) == (None, {}, False)
+
+
+def test_text_alone_is_no_decision_and_the_model_hears_how_to_make_one() -> None:
+    answer = read_answer(ModelReply("I would buy BTC."), "propose_order")
+    assert answer.proposal is None
+    assert "propose_order" in answer.problem
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.one_of(st.text(), JSON.map(lambda value: codec.dumps(value).decode()), st.just(OPEN)), max_size=3))
+def test_e3_any_calls_give_a_proposal_a_conflict_or_an_explanation(arguments: Any) -> None:
+    """E3: nothing that a model writes makes reading it fail, and only a single meaning becomes a proposal."""
+    answer = read_answer(reply(*arguments), "propose_order")
+    assert set(answer.told) == set(range(len(arguments)))
+    valid = [place for place in answer.told if place not in answer.malformed]
+    assert (answer.proposal is not None) == (bool(valid) and not answer.conflict)
+    if answer.proposal is not None:
+        assert not answer.malformed
