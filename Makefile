@@ -40,7 +40,7 @@ check: $(READY) ## Lint, format, types, layers, and generated pages up to date
 	@$(BIN)/python -m pitboss.testing.pages --check
 
 format: $(READY) ## Bring all files into the one format
-	@$(BIN)/ruff check --fix -q src tests
+	-@$(BIN)/ruff check --fix -q src tests
 	@$(BIN)/ruff format -q src tests
 
 bench: $(READY) ## Measure against floors and peers in the same run (peers get an environment of their own)

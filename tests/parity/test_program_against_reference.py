@@ -59,21 +59,47 @@ def decide(rng: Random, closes: dict[str, dict[int, float]], ticks: range, base:
 
 
 CASES = {
-    "two coins through the crash of October 2025": dict(
-        symbols=["BTC", "ETH"], interval="5m", every="5m", start="2025-10-09", end="2025-10-12", seed=1
-    ),
-    "three coins at 15 minutes on 5-minute bars": dict(
-        symbols=["HYPE", "LINK", "SOL"], interval="5m", every="15m", start="2025-10-08", end="2025-10-12", seed=2
-    ),
-    "hourly bars and ticks": dict(
-        symbols=["AVAX", "DOGE", "XRP"], interval="1h", every="1h", start="2025-09-20", end="2025-10-20", seed=3
-    ),
-    "four-hour ticks on hourly bars": dict(
-        symbols=["BNB", "BTC"], interval="1h", every="4h", start="2025-03-01", end="2025-06-01", seed=4
-    ),
-    "eight-hour funding paid on imported marks": dict(
-        symbols=["BTC", "LTC"], interval="1h", every="1h", start="2023-08-10", end="2023-09-01", seed=5, binance=True
-    ),
+    "two coins through the crash of October 2025": {
+        "symbols": ["BTC", "ETH"],
+        "interval": "5m",
+        "every": "5m",
+        "start": "2025-10-09",
+        "end": "2025-10-12",
+        "seed": 1,
+    },
+    "three coins at 15 minutes on 5-minute bars": {
+        "symbols": ["HYPE", "LINK", "SOL"],
+        "interval": "5m",
+        "every": "15m",
+        "start": "2025-10-08",
+        "end": "2025-10-12",
+        "seed": 2,
+    },
+    "hourly bars and ticks": {
+        "symbols": ["AVAX", "DOGE", "XRP"],
+        "interval": "1h",
+        "every": "1h",
+        "start": "2025-09-20",
+        "end": "2025-10-20",
+        "seed": 3,
+    },
+    "four-hour ticks on hourly bars": {
+        "symbols": ["BNB", "BTC"],
+        "interval": "1h",
+        "every": "4h",
+        "start": "2025-03-01",
+        "end": "2025-06-01",
+        "seed": 4,
+    },
+    "eight-hour funding paid on imported marks": {
+        "symbols": ["BTC", "LTC"],
+        "interval": "1h",
+        "every": "1h",
+        "start": "2023-08-10",
+        "end": "2023-09-01",
+        "seed": 5,
+        "binance": True,
+    },
 }
 
 
@@ -139,7 +165,7 @@ def test_fills_and_equity_of_a_run_on_real_data_equal_the_reference(name: str, t
             "--json",
             "--home",
             home,
-        )  # fmt: skip
+        )
     )
     assert document["status"] == "complete"
     check(document["run_id"], home, expected)
