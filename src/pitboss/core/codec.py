@@ -24,6 +24,7 @@ T = TypeVar("T")
 _OPTIONS = orjson.OPT_SORT_KEYS
 LARGEST = Decimal(repr(sys.float_info.max))
 """Beyond this a JSON number is infinite to most of the world."""
+SMALLEST_EXPONENT = -324
 DEEPEST = 64
 TOO_DEEP = "[nested too deep]"
 _fragment: Callable[[bytes], object] = getattr(orjson, "Fragment")  # noqa: B009 – missing from orjson's stubs
@@ -67,7 +68,7 @@ def loads_exact(data: bytes | str) -> Any:
 
 
 def number_fragments(value: object, depth: int = 0) -> object:
-    """The same plain value with each Decimal written as a JSON *number* of exactly its digits.
+    """The same plain value with each Decimal written as a JSON *number* of exactly its value.
 
     Proposals come from outside, where `"5"` and `5` are different things; they keep that difference in storage. Total:
     what no JSON reader takes back (a number beyond every double, half a surrogate pair, endless nesting) is written as
@@ -95,6 +96,8 @@ def number_fragments(value: object, depth: int = 0) -> object:
 def _number(value: Decimal) -> object:
     if not value.is_finite() or value.copy_abs() > LARGEST:
         return {"not_a_json_number": str(value)}
+    if value.adjusted() < SMALLEST_EXPONENT:
+        return 0  # to every reader; a few characters could otherwise make a million digits
     return _fragment(text(value).encode())
 
 

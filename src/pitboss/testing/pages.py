@@ -52,7 +52,9 @@ def stale(folder: Path, made: Mapping[str, str]) -> dict[str, str]:
         file = folder / name
         stored = file.read_text("utf-8") if file.is_file() else ""
         if stored != text:
-            changes = unified_diff(stored.splitlines(), text.splitlines(), f"docs/{name}", "what the code says", n=0)
+            changes = unified_diff(
+                stored.splitlines(), text.splitlines(), f"docs/{name}", "what the code says", n=0, lineterm=""
+            )
             found[name] = "\n".join(list(changes)[:12])
     return found
 

@@ -1,0 +1,69 @@
+"""Instants: one printed form, read back as the same millisecond."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import DAY_MS, INTERVALS, day_of, interval_ms, iso, parse_duration, parse_instant
+
+INSTANTS = st.integers(parse_instant("1970-01-01"), parse_instant("2200-01-01"))
+
+
+@given(INSTANTS)
+def test_an_instant_is_printed_and_read_back_exactly(at: int) -> None:
+    assert parse_instant(iso(at)) == at
+    assert iso(at).endswith("Z")
+
+
+@given(INSTANTS, INSTANTS)
+def test_printed_seconds_sort_like_instants(one: int, other: int) -> None:
+    whole = sorted((one // 1000 * 1000, other // 1000 * 1000))
+    assert sorted(map(iso, whole)) == list(map(iso, whole))
+
+
+@given(INSTANTS)
+def test_a_day_holds_its_instants(at: int) -> None:
+    assert day_of(at) * DAY_MS <= at < (day_of(at) + 1) * DAY_MS
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("2025-06-01", "2025-06-01T00:00:00Z"),
+        ("2025-06-01T12:30", "2025-06-01T12:30:00Z"),
+        ("2025-06-01T12:30:00+02:00", "2025-06-01T10:30:00Z"),
+        ("2025-06-01T12:30:00.25Z", "2025-06-01T12:30:00.250Z"),
+        (" 2025-06-01T00:00:00Z ", "2025-06-01T00:00:00Z"),
+    ],
+)
+def test_the_usual_ways_to_write_a_time_are_read(text: str, at: str) -> None:
+    assert iso(parse_instant(text)) == at
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2025-13-01", "12:30", "2025-06-31"])
+def test_what_is_no_time_is_the_users_mistake_with_a_hint(text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse_instant(text)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "length"), [("90s", 90_000), ("1.5h", 5_400_000), ("0s", 0), ("250ms", 250), ("1d", DAY_MS)]
+)
+def test_durations_are_read(text: str, length: int) -> None:
+    assert parse_duration(text) == length
+
+
+@pytest.mark.parametrize("text", ["5", "m", "-5m", "5 m", "five minutes"])
+def test_what_is_no_duration_is_the_users_mistake(text: str) -> None:
+    with pytest.raises(UserError):
+        parse_duration(text)
+
+
+def test_intervals_rise_and_divide_a_day() -> None:
+    lengths = [interval_ms(name) for name in INTERVALS]
+    assert lengths == sorted(set(lengths))
+    assert all(DAY_MS % length == 0 for length in lengths)
+    with pytest.raises(UserError):
+        interval_ms("7m")
