@@ -4,9 +4,10 @@ There is no mode here. What differs between a backtest and a live account is the
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from itertools import repeat
 from typing import Any
 
@@ -60,7 +61,18 @@ class Happened:
     equity: EquityPoints = ()
 
 
-async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> tuple[State, Record, Decision]:
+@noun
+class Ticked:
+    """One tick done: the state after it, its record, and the decision. `covered` and `receipts` are the live values."""
+
+    state: State
+    record: Record
+    decision: Decision
+    covered: Mapping[str, Any]
+    receipts: Sequence[Receipt]
+
+
+async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> Ticked:
     """One tick on a world that has been brought up to `at`."""
     before = summary(state.world)
     observation = observe(state, at, ports)
@@ -88,7 +100,10 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> t
     if prompt is None and asked and ports.build_prompts:
         built = ports.context.prompt(observation)
         prompt = (built.system, built.user)
-    record = _record(state, at, decision, prompt, contents, verdicts, receipts, happened.equity, before, ports)
+    covered = _covered(state, decision, prompt, contents, verdicts, receipts, happened.equity, before)
+    free = prompt is None and not decision.steps and decision.cost_usd == ZERO
+    extra = FREE if free else _beside(decision, prompt if ports.keep_prompts else None)
+    record = seal(state.seq, "tick", at, state.prev_digest, covered, extra)
     failed = "model_error" in decision.flags
     noted = asked and ports.wakes and bool(ports.skill.schedule.wake_when)
     state = State(
@@ -104,7 +119,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> t
         news_seen=observation.view.news_count() if noted else state.news_seen,
         model_errors=state.model_errors + 1 if failed else 0,
     )
-    return state, record, decision
+    return Ticked(state, record, decision, covered, receipts)
 
 
 def observe(state: State, at: Instant, ports: Ports) -> Observation:
@@ -147,9 +162,8 @@ def _last(at: Instant, decision: Decision, contents: Sequence[bytes], verdicts: 
     return LastDecision(at, outcome, flag, proposal, verdict.code or "", verdict.detail)
 
 
-def _record(
+def _covered(
     state: State,
-    at: Instant,
     decision: Decision,
     prompt: tuple[str, str] | None,
     contents: Sequence[bytes],
@@ -157,10 +171,9 @@ def _record(
     receipts: Sequence[Receipt],
     points: EquityPoints,
     before: dict[str, Any],
-    ports: Ports,
-) -> Record:
-    """Seal the snapshot: what any honest rerun must reproduce is covered, the rest stands beside it."""
-    covered = {
+) -> dict[str, Any]:
+    """What any honest rerun must reproduce byte for byte."""
+    return {
         "prompt_sha256": None if prompt is None else prompt_sha256(prompt),
         "steps": [_step(step) for step in decision.steps],
         "text": decision.text,
@@ -173,9 +186,6 @@ def _record(
         "flags": list(decision.flags),
         "finish_reason": decision.finish_reason,
     }
-    free = prompt is None and not decision.steps and decision.cost_usd == ZERO
-    extra = FREE if free else _beside(decision, prompt if ports.keep_prompts else None)
-    return seal(state.seq, "tick", at, state.prev_digest, covered, extra)
 
 
 def _beside(decision: Decision, prompt: tuple[str, str] | None) -> dict[str, Any]:
@@ -219,7 +229,15 @@ def _step(step: Step) -> dict[str, Any]:
 
 def prompt_sha256(prompt: tuple[str, str]) -> str:
     """The name of a prompt: system and user text, kept apart by a zero byte."""
-    return hashlib.sha256(f"{prompt[0]}\n\x00\n{prompt[1]}".encode()).hexdigest()
+    name = _system_sha256(prompt[0]).copy()
+    name.update(prompt[1].encode())
+    return name.hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _system_sha256(system: str) -> "hashlib._Hash":
+    """The system text is the same at every tick: it is hashed once."""
+    return hashlib.sha256(f"{system}\n\x00\n".encode())
 
 
 def equity_points(closes_at: Sequence[Instant], values: Sequence[Decimal]) -> list[tuple[Instant, str]]:

@@ -136,3 +136,13 @@ def test_numbers_keep_every_digit(tmp_path_factory: pytest.TempPathFactory, numb
     line = f'{{"tick_at": "{iso(START)}", "proposal": {{"size_usd": {number:f}}}}}'
     (proposal,) = at(load(tmp_path_factory.mktemp("numbers"), line), 0)
     assert proposal["size_usd"] == number
+
+
+def test_a_no_op_line_is_a_hold_like_no_line_at_all(tmp_path: Path) -> None:
+    decider = load(tmp_path, f'{{"tick_at": "{iso(START)}", "proposal": {{"action": "no_op", "reason": "wait"}}}}')
+    assert decider.proposals == {}
+
+
+def test_a_malformed_no_op_is_left_to_the_engine(tmp_path: Path) -> None:
+    decider = load(tmp_path, f'{{"tick_at": "{iso(START)}", "proposal": {{"action": "no_op", "reason": 5}}}}')
+    assert list(decider.proposals) == [START]

@@ -37,7 +37,7 @@ from pitboss.venues.perp.state import Terms
 from pitboss.venues.perp.tape import Tape, make_tape
 
 DEFAULT_VENUE = "hyperliquid"
-LEAP_COMMITS = 20
+LEAP_COMMITS = 100
 """Records of policies and decision files are cheap to make again: they share larger transactions."""
 
 

@@ -85,9 +85,9 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
         stored = journal.latest_state()
         state = first_state(assembly.script) if stored is None else read_state(stored[1])
         runs.set_status(run_id, "running", epoch)
-        state = await replay(assembly.script, journal, state, watch)
+        ledger = Ledger() if stored is None else read_ledger(journal.records())
+        state = await replay(assembly.script, journal, state, watch, ledger)
         runs.set_status(run_id, "computing_metrics", epoch)
-        ledger = read_ledger(journal.records())
         metrics, baselines = measure(assembly, ledger)
         runs.finish(
             run_id,

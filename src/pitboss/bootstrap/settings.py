@@ -30,8 +30,6 @@ class Settings(BaseSettings):
     data_venue: str = Field(default="", description="Venue whose data is used; empty: hyperliquid, or the only one.")
     max_gap: int = Field(default=12, ge=0, description="Missing bars in a row that a run tolerates.")
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
-    lease_stale_s: float = Field(default=20, gt=0, description="A run without a sign of life for this long is stale.")
-    lease_heartbeat_s: float = Field(default=5, gt=0, description="How often a worker says that it is alive.")
 
     @classmethod
     def settings_customise_sources(

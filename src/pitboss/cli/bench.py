@@ -28,7 +28,7 @@ def bench(
     Measurements: policy_year, model_tick, memory, history, parts, importing, program. Peers are installed into
     environments of their own the first time, and skipped with a reason where that does not work.
 
-    Example:
+    For example:
 
         pitboss bench --only policy_year --only model_tick
     """

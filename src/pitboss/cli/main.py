@@ -15,7 +15,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from pitboss import __version__
-from pitboss.cli import backtest, data, demo, models, report, runs, screen, settings, skill, tools
+from pitboss.cli import backtest, bench, data, demo, models, report, runs, screen, settings, skill, tools
 from pitboss.cli.place import Place
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 
@@ -46,7 +46,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-for command in (demo.demo, skill.init, backtest.backtest, report.report, settings.settings):
+for command in (demo.demo, skill.init, backtest.backtest, report.report, bench.bench, settings.settings):
     app.command(command)
 for group in (data.app, skill.app, runs.app, models.app, tools.app):
     app.command(group)

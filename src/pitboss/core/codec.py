@@ -59,10 +59,13 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not a JSON number")
 
 
+_EXACT = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_constant)
+
+
 def loads_exact(data: bytes | str) -> Any:
     """JSON from outside → plain values with every number exact (int or Decimal); NaN and Infinity are refused."""
     try:
-        return json.loads(data, parse_float=Decimal, parse_constant=_refuse_constant)
+        return _EXACT.decode(data if isinstance(data, str) else data.decode())
     except ArithmeticError as error:  # an exponent beyond what any number has
         raise ValueError("a number is out of range") from error
 

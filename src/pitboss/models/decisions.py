@@ -20,7 +20,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Ints
-from pitboss.venues.perp.intents import KEYS
+from pitboss.venues.perp.intents import KEYS, read
 from pitboss.venues.perp.state import World
 
 _LINE_KEYS = ("tick_at", "proposal")
@@ -88,9 +88,17 @@ def _read(data: bytes, name: str, ticks: Container[Instant]) -> dict[Instant, tu
                     f"{place}: {iso(at)} is not a tick of this run",
                     "tick_at must be a multiple of schedule.every inside [--from, --to)",
                 )
-            if proposal is not None:
+            if not _holds(proposal):
                 found[at] = (*found.get(at, ()), proposal)
     return found
+
+
+def _holds(proposal: Any) -> bool:
+    """Whether a line asks for nothing: null, or a well-formed no_op. Its tick is a hold like one without a line."""
+    if proposal is None:
+        return True
+    known, _ = read(proposal)
+    return known is not None and known.action == "no_op"
 
 
 def _entry(line: bytes, place: str) -> tuple[Instant, Any]:

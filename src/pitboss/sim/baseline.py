@@ -24,8 +24,9 @@ from pitboss.venues.perp.world import OrderRequest, advance, set_marks, submit
 
 def cash(initial_usd: Decimal, tape: Tape, from_at: Instant, to_at: Instant) -> Outcome:
     """The account that is never touched."""
-    closes = (tape.open_at + tape.interval_ms).tolist()
-    return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, [initial_usd] * len(closes), exposed_bars=0)
+    closes = tape.open_at + tape.interval_ms
+    points = np.full(len(closes), float(initial_usd))
+    return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, points, exposed_bars=0)
 
 
 @exact

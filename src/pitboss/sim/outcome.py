@@ -1,7 +1,7 @@
 """From stored records to what a run left behind: the only input of metrics, reports and exports."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -13,13 +13,13 @@ from pitboss.core.instant import Instant
 from pitboss.core.market import Floats
 from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
-from pitboss.core.snapshot import Record
+from pitboss.core.snapshot import Record, RecordKind
 from pitboss.sim.metrics import Outcome
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Everything read off the records of a run, in order."""
+    """What the records of a run say, in order: filled while they are made, or read back from storage."""
 
     equity_at: list[Instant] = field(default_factory=list[Instant])
     equity_usd: list[str] = field(default_factory=list[str])
@@ -31,6 +31,41 @@ class Ledger:
     rejections: Counter[str] = field(default_factory=Counter[str])
     noops: Counter[str] = field(default_factory=Counter[str])
     cost_usd: Decimal | None = ZERO
+
+    def take(
+        self, kind: RecordKind, body: Mapping[str, Any], receipts: Iterable[Receipt], cost_usd: Decimal | None
+    ) -> None:
+        """Add one record: its covered half as it was sealed or as it was read back."""
+        if body["equity"]:
+            times, values = zip(*body["equity"], strict=True)
+            self.equity_at.extend(times)
+            self.equity_usd.extend(values)
+        self.receipts.extend(receipts)
+        if kind == "span":
+            self.ticks += body["ticks"]
+            self.noops.update(body["flags"])
+            plain = body["ticks"] - sum(body["flags"].values())
+            if plain:
+                self.noops[UNFLAGGED] += plain
+        elif kind == "tick":
+            self._take_tick(body)
+            self.cost_usd = None if cost_usd is None or self.cost_usd is None else self.cost_usd + cost_usd
+
+    def _take_tick(self, body: Mapping[str, Any]) -> None:
+        flags = body["flags"]
+        self.ticks += 1
+        self.asked += not ("asleep" in flags or "ruined" in flags)
+        judged = [verdict for verdict in body["verdicts"] if verdict["outcome"] != "noop"]
+        if not judged:
+            self.noops[flags[0] if flags else UNFLAGGED] += 1
+        for verdict in judged:
+            self.proposed += 1
+            if verdict["duplicate"]:
+                self.rejections["R12_DUPLICATE"] += 1
+            elif verdict["outcome"] == "refused":
+                self.rejections[verdict["code"]] += 1
+            else:
+                self.accepted += 1
 
     def outcome(self, from_at: Instant, to_at: Instant, interval_ms: int, initial_usd: Decimal) -> Outcome:
         """The input of the metrics."""
@@ -62,41 +97,14 @@ UNFLAGGED = "plain"
 
 
 def read_ledger(records: Iterable[Record]) -> Ledger:
-    """Go through the records once."""
+    """Go through stored records once."""
     ledger = Ledger()
     for record in records:
         body = codec.loads(record.covered)
-        if body["equity"]:
-            times, values = zip(*body["equity"], strict=True)
-            ledger.equity_at.extend(times)
-            ledger.equity_usd.extend(values)
-        ledger.receipts.extend(Receipt(**receipt) for receipt in body["receipts"])
-        if record.kind == "span":
-            ledger.ticks += body["ticks"]
-            flagged = sum(body["flags"].values())
-            ledger.noops.update(body["flags"])
-            ledger.noops[UNFLAGGED] += body["ticks"] - flagged
-        elif record.kind == "tick":
-            _count_tick(ledger, body)
-            cost = codec.loads(record.extra)["cost_usd"]
-            ledger.cost_usd = None if cost is None or ledger.cost_usd is None else ledger.cost_usd + Decimal(cost)
-    ledger.noops = +ledger.noops
+        receipts = [Receipt(**receipt) for receipt in body["receipts"]]
+        cost = codec.loads(record.extra)["cost_usd"] if record.kind == "tick" else "0"
+        ledger.take(record.kind, body, receipts, None if cost is None else Decimal(cost))
     return ledger
-
-
-def _count_tick(ledger: Ledger, body: dict[str, Any]) -> None:
-    ledger.ticks += 1
-    if not {"asleep", "ruined"} & set(body["flags"]):
-        ledger.asked += 1
-    judged = [verdict for verdict in body["verdicts"] if verdict["outcome"] != "noop"]
-    if not judged:
-        ledger.noops[body["flags"][0] if body["flags"] else UNFLAGGED] += 1
-    for verdict in judged:
-        ledger.proposed += 1
-        if verdict["outcome"] == "refused":
-            ledger.rejections[verdict["code"]] += 1
-        else:
-            ledger.accepted += 1
 
 
 def fills(receipts: Iterable[Receipt]) -> Iterator[dict[str, Any]]:

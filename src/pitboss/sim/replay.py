@@ -24,6 +24,7 @@ from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
+from pitboss.sim.outcome import Ledger
 from pitboss.tick import Happened, Ports, equity_points, ruined, tick
 from pitboss.venues.perp.portfolio import summary
 from pitboss.venues.perp.state import World, open_world
@@ -95,10 +96,13 @@ def read_state(plain: object) -> State:
     return replace(state, world=codec.parse(World, state.world))
 
 
-async def replay(script: Script, journal: Journal, state: State, watch: Watch) -> State:
-    """Run (or go on with) a range to its end. Raises `RunCancelled` when asked to stop, with everything kept."""
+async def replay(script: Script, journal: Journal, state: State, watch: Watch, ledger: Ledger | None = None) -> State:
+    """Run (or go on with) a range to its end. Raises `RunCancelled` when asked to stop, with everything kept.
+
+    `ledger` holds what came before and is filled with what comes, which spares reading it all back for the metrics.
+    """
     with localcontext(CONTEXT):
-        return await _replay(script, _Pen(script, journal, state, watch))
+        return await _replay(script, _Pen(script, journal, state, watch, ledger or Ledger()))
 
 
 async def _replay(script: Script, pen: "_Pen") -> State:
@@ -121,10 +125,11 @@ class _Pen:
     Between two records only `world` and `bar` run ahead; `state` is what a commit stores.
     """
 
-    def __init__(self, script: Script, journal: Journal, state: State, watch: Watch) -> None:
+    def __init__(self, script: Script, journal: Journal, state: State, watch: Watch, ledger: Ledger) -> None:
         self.script = script
         self.journal = journal
         self.watch = watch
+        self.ledger = ledger
         self.state = state
         self.world: World = state.world
         self.records: list[Record] = []
@@ -191,6 +196,7 @@ class _Pen:
                 points = [*points[:-1], *equity_points([points[-1][0]], [stretch.world.last_equity])]
         covered = {"receipts": receipts, "equity": points, "after": summary(self.world), "flags": []}
         record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, FREE)
+        self.ledger.take("close", covered, receipts, ZERO)
         await self.add(
             record,
             replace(
@@ -214,11 +220,13 @@ async def _ask_at_every_tick(script: Script, pen: _Pen) -> None:
 async def _one_tick(script: Script, pen: _Pen, happened: Happened) -> None:
     at = pen.tick_at[pen.index]
     before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
-    state, record, decision = await tick(before, at, happened, script.ports)
+    done = await tick(before, at, happened, script.ports)
+    cost_usd, errors = done.decision.cost_usd, done.state.model_errors
     pen.index += 1
-    await pen.add(record, state, at_once=decision.cost_usd != ZERO)
-    if state.model_errors >= MAX_MODEL_ERRORS:
-        raise TransientError(f"the model failed {state.model_errors} times in a row; last: {decision.text}")
+    pen.ledger.take("tick", done.covered, done.receipts, cost_usd)
+    await pen.add(done.record, done.state, at_once=cost_usd != ZERO)
+    if errors >= MAX_MODEL_ERRORS:
+        raise TransientError(f"the model failed {errors} times in a row; last: {done.decision.text}")
 
 
 async def _leap_through(script: Script, pen: _Pen) -> None:
@@ -319,6 +327,7 @@ class _Span:
         }
         before = pen.state
         record = seal(before.seq, "span", self.first_at, before.prev_digest, covered, FREE)
+        pen.ledger.take("span", covered, self.receipts, ZERO)
         state = State(
             world=pen.world,
             seq=before.seq + 1,

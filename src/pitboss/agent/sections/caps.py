@@ -15,7 +15,7 @@ from pitboss.core.verdict import Margin
 from pitboss.prompt.render import age, cents, percent, size
 from pitboss.venues.perp.caps import Caps, min_order
 from pitboss.venues.perp.portfolio import Portfolio
-from pitboss.venues.perp.state import Terms, World, leverage_of
+from pitboss.venues.perp.state import Terms, World, halts_at, leverage_of
 
 PLACE = 60
 
@@ -65,7 +65,7 @@ def render(observation: Observation, memo: Memo) -> str:
         marked_at = world.marked_at.get(symbol)
         ages.append(f"{symbol} none" if marked_at is None else f"{symbol} {age(at - marked_at)}")
     a_position, rate = room[f"R3_POSITION_CAP {memo.symbols[0]}"], room["R7_ORDER_RATE"]
-    halts = ", ".join(f"{halt} ({_ENDS.get(halt, 'until a person lifts it')})" for halt in world.halts)
+    halts = ", ".join(f"{halt} ({_ENDS.get(halt, 'until a person lifts it')})" for halt in halts_at(world, at))
     return "\n".join(
         (
             _INTRO,
@@ -133,8 +133,9 @@ def _fit(
         return "none (R2_SCOPE: not an allowed symbol)"
     if _number(room["R7_ORDER_RATE"]) < 1:
         return "none (R7_ORDER_RATE: wait)"
-    if world.halts or account.equity_usd <= 0:
-        return f"none (R8_HALTED: {', '.join(world.halts) or 'equity is not above zero'})"
+    halts = halts_at(world, observation.at)
+    if halts or account.equity_usd <= 0:
+        return f"none (R8_HALTED: {', '.join(halts) or 'equity is not above zero'})"
     for halt in ("daily_loss", "drawdown"):
         if _number(room[f"R8_HALTED {halt}"]) <= 0:
             return f"none (R8_HALTED: {halt})"
