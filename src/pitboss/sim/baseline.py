@@ -91,6 +91,7 @@ def _buy(
         if not opens:
             return world
         price = decimal(opens[0])
+        world = set_marks(world, {symbol: (price, at)})
     size = round_down(share / price, asset.lot)
     if size <= ZERO:
         return world

@@ -1,0 +1,91 @@
+"""The baselines: cash stays, and buying everything at the first tick costs and earns what the world says it does."""
+
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+from pitboss.core.instant import HOUR_MS
+from pitboss.core.money import CONTEXT, exact, round_down
+from pitboss.sim.baseline import buy_and_hold, cash
+from pitboss.testing.builders import make_tape_of
+from pitboss.venues.perp.state import Terms
+from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.world import OrderRequest, advance, submit
+from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world, random_rows, random_tape
+
+TERMS = Terms(ASSETS, daily_loss_halt_pct=Decimal(1), drawdown_halt_pct=Decimal(1))
+NO_HALTS = Terms(ASSETS)
+
+
+@exact
+def by_hand(tape: Tape, initial: Decimal) -> tuple[list[Decimal], list[Any]]:
+    """Bought by hand and walked bar by bar with the exact step."""
+    world = fresh_world(tape, initial)
+    share = CONTEXT.divide(initial, 1 + NO_HALTS.taker) / len(tape.symbols)
+    for symbol in tape.symbols:
+        size = round_down(share / world.marks[symbol], ASSETS[symbol].lot)
+        request = OrderRequest("market", symbol, 1, size, ASSETS[symbol].max_leverage)
+        world = submit(world, NO_HALTS, request, int(tape.open_at[0]))[0]
+    points, receipts = [], []
+    for index in range(len(tape)):
+        stretch = advance(world, NO_HALTS, tape, index, index + 1)
+        world = stretch.world
+        points.extend(stretch.equity)
+        receipts.extend(stretch.receipts)
+    return points, receipts
+
+
+def bought(tape: Tape, initial: Decimal = Decimal(10_000)) -> Any:
+    world = fresh_world(tape, initial)
+    marks = {symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()}
+    start = int(tape.open_at[0])
+    return buy_and_hold(initial, tape, TERMS, marks, start, int(tape.open_at[-1]) + BASE)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_buy_and_hold_is_what_buying_by_hand_and_waiting_gives(seed: int) -> None:
+    tape = random_tape(Random(seed))
+    outcome = bought(tape)
+    points, receipts = by_hand(tape, Decimal(10_000))
+    assert len(outcome.equity_usd) == len(tape)
+    for got, want in zip(outcome.equity_usd, points, strict=True):
+        assert abs(float(got) - float(want)) < 1e-6
+    for kind, fact in (("filled", "fee_usd"), ("funded", "amount_usd"), ("filled", "slippage_usd")):
+        got = sum(float(receipt.facts[fact]) for receipt in outcome.receipts if receipt.kind == kind)
+        want = sum(float(receipt.facts[fact]) for receipt in receipts if receipt.kind == kind)
+        assert got == pytest.approx(want, abs=1e-6)
+
+
+def test_buy_and_hold_stakes_one_times_equity_split_equally_and_knows_no_halt() -> None:
+    rows = {
+        symbol: [(MIDNIGHT + place * BASE, price, price, price * 0.9, price * 0.9) for place in range(3)]
+        for symbol, price in (("AAA", 10.0), ("ETH", 2_500.0))
+    }
+    outcome = bought(make_tape_of(rows))
+    fills = [receipt for receipt in outcome.receipts if receipt.kind == "filled"]
+    assert [receipt.symbol for receipt in fills] == ["AAA", "ETH"]
+    share = 10_000 / 1.00045 / 2
+    for receipt in fills:
+        notional = float(receipt.facts["size"]) * float(rows[receipt.symbol][0][1])
+        assert share - 1 <= notional <= share
+    assert not [receipt for receipt in outcome.receipts if receipt.kind == "halted"]
+
+
+def test_a_symbol_without_a_bar_yet_is_bought_when_it_has_one() -> None:
+    late = random_rows(Random(1), "ETH", MIDNIGHT + 5 * BASE, 20, crooked=False)
+    early = [(MIDNIGHT + place * BASE, 10.0, 10.0, 10.0, 10.0) for place in range(30)]
+    tape = make_tape_of({"AAA": early, "ETH": late})
+    start = int(tape.open_at[0])
+    outcome = buy_and_hold(Decimal(10_000), tape, TERMS, {"AAA": (Decimal(10), start)}, start, start + HOUR_MS)
+    fills = {receipt.symbol: receipt.at for receipt in outcome.receipts if receipt.kind == "filled"}
+    assert fills == {"AAA": start, "ETH": late[0][0]}
+
+
+def test_cash_stays_what_it_was() -> None:
+    tape = random_tape(Random(3))
+    outcome = cash(Decimal("1234.5"), tape, 0, 1)
+    assert set(map(float, outcome.equity_usd)) == {1234.5}
+    assert len(outcome.equity_usd) == len(tape)
+    assert list(outcome.receipts) == []
