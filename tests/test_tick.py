@@ -97,8 +97,8 @@ def ports(mind: Mind, broker: Any = None, **skill: Any) -> Ports:
 
 
 def one_tick(state: State, given: Ports, happened: Happened = Happened()) -> tuple[State, dict[str, Any], Record]:  # noqa: B008
-    after, record, _ = asyncio.run(tick(state, NOW, happened, given))
-    return after, codec.loads(record.covered), record
+    done = asyncio.run(tick(state, NOW, happened, given))
+    return done.state, codec.loads(done.record.covered), done.record
 
 
 def test_a_tick_records_what_was_seen_decided_judged_and_done() -> None:

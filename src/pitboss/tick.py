@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
-from itertools import repeat
 from typing import Any
 
 from pitboss.agent.context import Context
@@ -240,8 +239,8 @@ def _system_sha256(system: str) -> "hashlib._Hash":
     return hashlib.sha256(f"{system}\n\x00\n".encode())
 
 
-def equity_points(closes_at: Sequence[Instant], values: Sequence[Decimal]) -> list[tuple[Instant, str]]:
-    """Equity points as they are hashed and stored. A flat stretch shares one text."""
+def equity_texts(values: Sequence[Decimal]) -> list[str]:
+    """Equity as it is hashed and stored. A flat stretch shares one text."""
     if values and values[0] is values[-1] and values.count(values[0]) == len(values):
-        return list(zip(closes_at, repeat(text(values[0])), strict=False))
-    return list(zip(closes_at, map(text, values), strict=True))
+        return [text(values[0])] * len(values)
+    return list(map(text, values))

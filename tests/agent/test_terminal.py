@@ -1,5 +1,6 @@
 """What a reply decides: valid, malformed, repeated, contradictory or nothing."""
 
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -92,7 +93,7 @@ JSON = st.recursive(
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.one_of(st.text(), JSON.map(lambda value: codec.dumps(value).decode()), st.just(OPEN)), max_size=3))
+@given(st.lists(st.one_of(st.text(), JSON.map(json.dumps), st.just(OPEN)), max_size=3))
 def test_e3_any_calls_give_a_proposal_a_conflict_or_an_explanation(arguments: Any) -> None:
     """E3: nothing that a model writes makes reading it fail, and only a single meaning becomes a proposal."""
     answer = read_answer(reply(*arguments), "propose_order")

@@ -24,7 +24,8 @@ from pitboss.core.snapshot import GENESIS, Record, check
 from pitboss.core.state import State
 from pitboss.models.decisions import DecisionFile
 from pitboss.models.scripted import Line, ScriptedModel, calls, says, together
-from pitboss.sim.outcome import fills, read_ledger
+from pitboss.sim.metrics import compute
+from pitboss.sim.outcome import Ledger, fills, read_ledger
 from pitboss.sim.replay import Script, Watch, first_state, read_state, replay, ticks_between
 from pitboss.testing.builders import build, interval_name, make_market, plain_skill, play
 from pitboss.testing.journal import MemoryJournal
@@ -429,7 +430,17 @@ def test_ticks_are_the_multiples_of_the_period_inside_the_range() -> None:
     assert ticks_between(hour, hour, hour).tolist() == []
 
 
-def test_the_ledger_reads_the_same_from_stored_records_as_from_the_run() -> None:
-    _, journal, ledger = play(with_decisions(30))
-    copied = [Record(**{name: getattr(record, name) for name in Record.__slots__}) for record in journal.records()]
-    assert read_ledger(copied) == ledger
+@pytest.mark.parametrize("seed", range(110, 122))
+def test_p20_the_ledger_filled_on_the_way_is_the_one_read_from_the_stored_records(seed: int) -> None:
+    """P20: the metrics of a run are those of its records, also for a run that was stopped and went on."""
+    script, journal, ledger = with_decisions(seed), MemoryJournal(), Ledger()
+    asyncio.run(replay(script, journal, first_state(script), Watch(), ledger))
+    stored = read_ledger(journal.records())
+    assert codec.dumps([ledger.receipts, ledger.equity_at, ledger.equity_usd]) == codec.dumps(
+        [stored.receipts, stored.equity_at, stored.equity_usd]
+    )
+    for name in ("ticks", "asked", "proposed", "accepted", "rejections", "noops", "cost_usd"):
+        assert getattr(ledger, name) == getattr(stored, name), name
+    start, interval = int(script.tick_at[0]), script.tape.interval_ms
+    found = [compute(one.outcome(start, script.to_at, interval, script.initial_usd), 0) for one in (ledger, stored)]
+    assert codec.plain(found[0]) == codec.plain(found[1])

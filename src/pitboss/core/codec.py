@@ -89,8 +89,13 @@ def number_fragments(value: object, depth: int = 0) -> object:
     if isinstance(value, dict | list | tuple) and depth >= DEEPEST:
         return TOO_DEEP
     if isinstance(value, dict):
-        items = typing.cast("dict[str, object]", value).items()
-        return {printable(str(key)): number_fragments(item, depth + 1) for key, item in items}
+        written: dict[str, object] = {}
+        for key, item in typing.cast("dict[str, object]", value).items():
+            if type(item) is str and item.isascii():  # most of a proposal, without a call
+                written[printable(str(key))] = item
+            else:
+                written[printable(str(key))] = number_fragments(item, depth + 1)
+        return written
     if isinstance(value, list | tuple):
         return [number_fragments(item, depth + 1) for item in typing.cast("list[object]", value)]
     return value

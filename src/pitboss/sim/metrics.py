@@ -242,6 +242,8 @@ def _trade_figures(closed: Sequence[Trade]) -> dict[str, Any]:
 def _intervals(returns: list[float], seed: int) -> tuple[list[float] | None, list[float] | None]:
     if len(returns) < statistics.MIN_BOOTSTRAP_RETURNS:
         return None, None
+    if not any(returns):
+        return [0.0, 0.0], None  # nothing ever moved, so nothing resampled does
     totals, sharpes = statistics.bootstrap(returns, seed=seed)
     # Where the run itself has no Sharpe there is nothing for an interval to surround.
     around = statistics.interval(sharpes) if statistics.sharpe(returns) is not None else None

@@ -35,11 +35,7 @@ class Ledger:
     def take(
         self, kind: RecordKind, body: Mapping[str, Any], receipts: Iterable[Receipt], cost_usd: Decimal | None
     ) -> None:
-        """Add one record: its covered half as it was sealed or as it was read back."""
-        if body["equity"]:
-            times, values = zip(*body["equity"], strict=True)
-            self.equity_at.extend(times)
-            self.equity_usd.extend(values)
+        """Add one record but for its equity: its covered half as it was sealed or as it was read back."""
         self.receipts.extend(receipts)
         if kind == "span":
             self.ticks += body["ticks"]
@@ -101,6 +97,10 @@ def read_ledger(records: Iterable[Record]) -> Ledger:
     ledger = Ledger()
     for record in records:
         body = codec.loads(record.covered)
+        if body["equity"]:
+            times, values = zip(*body["equity"], strict=True)
+            ledger.equity_at.extend(times)
+            ledger.equity_usd.extend(values)
         receipts = [Receipt(**receipt) for receipt in body["receipts"]]
         cost = codec.loads(record.extra)["cost_usd"] if record.kind == "tick" else "0"
         ledger.take(record.kind, body, receipts, None if cost is None else Decimal(cost))

@@ -19,13 +19,13 @@ from pitboss.core.asof import Market
 from pitboss.core.errors import RunCancelled, TransientError
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.market import Ints
-from pitboss.core.money import CONTEXT, ZERO, decimal
+from pitboss.core.money import CONTEXT, ZERO, decimal, text
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.sim.outcome import Ledger
-from pitboss.tick import Happened, Ports, equity_points, ruined, tick
+from pitboss.tick import Happened, Ports, equity_texts, ruined, tick
 from pitboss.venues.perp.portfolio import summary
 from pitboss.venues.perp.state import World, open_world
 from pitboss.venues.perp.tape import Tape
@@ -147,8 +147,10 @@ class _Pen:
     def keep(self, stretch: Stretch) -> Happened:
         """Take a stretch as history."""
         start, self.bar, self.world = self.bar, stretch.index, stretch.world
-        times = self.closes_at[start : stretch.index]
-        return Happened(stretch.receipts, equity_points(times, stretch.equity))
+        times, texts = self.closes_at[start : stretch.index], equity_texts(stretch.equity)
+        self.ledger.equity_at.extend(times)
+        self.ledger.equity_usd.extend(texts)
+        return Happened(stretch.receipts, list(zip(times, texts, strict=True)))
 
     def check(self) -> None:
         """Stop between two ticks if somebody asked for it."""
@@ -193,7 +195,8 @@ class _Pen:
             self.world = stretch.world
             receipts += stretch.receipts
             if points:  # the close happens at the last close, so its fee belongs into that point
-                points = [*points[:-1], *equity_points([points[-1][0]], [stretch.world.last_equity])]
+                self.ledger.equity_usd[-1] = text(stretch.world.last_equity)
+                points = [*points[:-1], (points[-1][0], self.ledger.equity_usd[-1])]
         covered = {"receipts": receipts, "equity": points, "after": summary(self.world), "flags": []}
         record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, FREE)
         self.ledger.take("close", covered, receipts, ZERO)
@@ -276,7 +279,9 @@ async def _leap(script: Script, pen: _Pen, span: "_Span", here: int, acts: int, 
     cut = pen.bar_of[last] - pen.bar
     happened = pen.keep(leap)
     until = pen.tick_at[last]
-    early = tuple(receipt for receipt in happened.receipts if receipt.at // HOUR_MS * HOUR_MS < until)
+    early = happened.receipts and tuple(
+        receipt for receipt in happened.receipts if receipt.at // HOUR_MS * HOUR_MS < until
+    )
     if last > here:
         span.add(pen, here + 1, last, Happened(early, happened.equity[:cut]), over)
     pen.index = acts

@@ -6,6 +6,7 @@ portable and a commit costs little more than its inserts. Compression is per rec
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, cast
 
 import zstandard
@@ -100,6 +101,7 @@ class _HeldRow:
 
 FREE_PRESSED = zstandard.ZstdCompressor(level=1).compress(FREE)
 """The commonest half of all, pressed once."""
+FREE_SHA256 = sha256(FREE_PRESSED).digest()
 
 
 class StoredJournal:
@@ -107,6 +109,7 @@ class StoredJournal:
 
     def __init__(self, database: Database, run_id: str, epoch: int, now: Callable[[], Instant]) -> None:
         self.run_id = run_id
+        self._row_start = b"records\0" + rows.encode(run_id)
         self.epoch = epoch
         self._database = database
         self._now = now
@@ -237,17 +240,40 @@ class StoredJournal:
             raise ReplayMismatch(f"run {self.run_id} already holds some of these records") from error
 
     def _record_row(self, record: Record) -> tuple[object, ...]:
-        values = (
+        """The row of a record with its seal, which is `rows.seal` of the values written out in one go."""
+        covered = self._press(record.covered)
+        free = record.extra == FREE
+        extra = FREE_PRESSED if free else self._press(record.extra)
+        kind, prev, digest = record.kind.encode(), record.prev_digest.encode(), record.digest.encode()
+        sealed = sha256(
+            b"%bI%d;T%d:%bI%d;T%d:%bT%d:%bB%d:%bB%d:%b"
+            % (
+                self._row_start,
+                record.seq,
+                len(kind),
+                kind,
+                record.tick_at,
+                len(prev),
+                prev,
+                len(digest),
+                digest,
+                len(covered),
+                sha256(covered).digest(),
+                len(extra),
+                FREE_SHA256 if free else sha256(extra).digest(),
+            )
+        ).hexdigest()
+        return (
             self.run_id,
             record.seq,
             record.kind,
             record.tick_at,
             record.prev_digest,
             record.digest,
-            self._press(record.covered),
-            FREE_PRESSED if record.extra == FREE else self._press(record.extra),
+            covered,
+            extra,
+            sealed,
         )
-        return (*values, rows.seal("records", map(rows.encode, values)))
 
     def _record(self, row: Any) -> Record:
         return Record(

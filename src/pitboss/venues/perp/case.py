@@ -87,22 +87,20 @@ def make_case(
 
 def all_finite(world: World) -> bool:
     """Whether the account can be valued: every number is a number, and everything held has a mark."""
-    return (
-        world.cash.is_finite()
-        and world.peak.is_finite()
-        and world.day_reference.is_finite()
-        and world.last_equity.is_finite()
-        and all(mark.is_finite() for mark in world.marks.values())
-        and all(
-            symbol in world.marks and _finite(held.size, held.cost, held.stop, held.take_profit)
-            for symbol, held in world.positions.items()
-        )
-        and all(_finite(order.size, order.limit, order.stop, order.take_profit) for order in world.orders)
-    )
+    marks = world.marks
+    if not _finite(world.cash, world.peak, world.day_reference, world.last_equity, *marks.values()):
+        return False
+    for symbol, held in world.positions.items():
+        if symbol not in marks or not _finite(held.size, held.cost, held.stop, held.take_profit):
+            return False
+    return all(_finite(order.size, order.limit, order.stop, order.take_profit) for order in world.orders)
 
 
 def _finite(*numbers: Decimal | None) -> bool:
-    return all(number is None or number.is_finite() for number in numbers)
+    for number in numbers:  # noqa: SIM110 – a third of the cost of all() over a generator
+        if number is not None and not number.is_finite():
+            return False
+    return True
 
 
 Scope = Literal["every", "opens"]

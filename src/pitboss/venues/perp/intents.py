@@ -21,6 +21,7 @@ DESCRIPTION = (
 _NUMBERS = ("size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "reduce_pct", "confidence")
 _TEXTS = ("action", "symbol", "order_type", "order_id", "reason")
 KEYS = (*_TEXTS, *_NUMBERS)
+_NUMBER_KEYS, _TEXT_KEYS = frozenset(_NUMBERS), frozenset(_TEXTS)
 MOST_NAMED = 5
 """So many unknown keys are named; a proposal can hold thousands."""
 
@@ -80,20 +81,26 @@ def read(raw: Any) -> tuple[Proposal | None, list[str]]:
     """An untrusted JSON value → a proposal, or everything that is wrong with it. A null field counts as left out."""
     if not isinstance(raw, dict):
         return None, ["a proposal is a JSON object"]
-    given = {key: value for key, value in cast("dict[Any, Any]", raw).items() if value is not None}
-    unknown = sorted(str(key)[:40] for key in given if key not in KEYS)
-    problems = [f"unknown key {key!r}" for key in unknown[:MOST_NAMED]]
-    for key in _TEXTS:
-        if key in given and not isinstance(given[key], str):
-            problems.append(f"{key} must be text")
+    given: dict[str, Any] = {}
     numbers: dict[str, Decimal] = {}
-    for key in _NUMBERS:
-        if key in given:
-            number = _number(given[key])
+    unknown: list[str] = []
+    wrong: list[str] = []
+    for key, value in cast("dict[Any, Any]", raw).items():
+        if value is None:
+            continue
+        given[key] = value
+        if key in _NUMBER_KEYS:
+            number = _number(value)
             if number is None:
-                problems.append(f"{key} must be a finite JSON number")
+                wrong.append(f"{key} must be a finite JSON number")
             else:
                 numbers[key] = number
+        elif key in _TEXT_KEYS:
+            if not isinstance(value, str):
+                wrong.append(f"{key} must be text")
+        else:
+            unknown.append(str(key)[:40])
+    problems = [f"unknown key {key!r}" for key in sorted(unknown)[:MOST_NAMED]] + sorted(wrong)
     if problems:
         return None, problems
     action = given.get("action")

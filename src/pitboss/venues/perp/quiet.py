@@ -4,10 +4,13 @@ It may stop too early, never too late; the exact step of `world.py` decides what
 here changes anything, and no number from here is ever stored.
 """
 
+from collections.abc import Mapping
+from decimal import Decimal
+
 import numpy as np
 
 from pitboss.core.instant import DAY_MS, Instant
-from pitboss.venues.perp.state import Order, Terms, World
+from pitboss.venues.perp.state import Order, Position, Terms, World
 from pitboss.venues.perp.tape import Tape
 
 SAFETY = 1e-9
@@ -42,6 +45,8 @@ def _order_quiet(order: Order, tape: Tape, start: int, stop: int) -> int:
         if start >= stop:
             return stop
     if order.limit is None:
+        if order.symbol in tape.tidy:
+            return start
         touched = ~np.isnan(tape.open[order.symbol][start:stop])
     elif not order.rested:
         return start  # its first bar decides which fee it pays
@@ -88,6 +93,20 @@ def _surely_quiet(world: World, terms: Terms, tape: Tape, start: int, stop: int)
         if base + worst <= peak * (1 - float(terms.drawdown_halt_pct) / 100) + slack:
             return False
     return True
+
+
+def out_of_reach(cash: Decimal, positions: Mapping[str, Position], terms: Terms, tape: Tape, index: int) -> bool:
+    """Whether one bar has no stop to touch and stays far from liquidation at every symbol's worst price."""
+    slack, scale = float(cash), abs(float(cash))
+    for symbol, held in positions.items():
+        if held.stop is not None:
+            return False
+        size, high = float(held.size), float(tape.highest[symbol][index])
+        worst = size * (float(tape.lowest[symbol][index]) if size > 0 else high)
+        needed = abs(size) * high * terms.assets[symbol].steepest_rate
+        slack += worst - float(held.cost) - needed
+        scale += abs(worst) + abs(float(held.cost))
+    return slack > SAFETY * scale  # false where a bar is missing, because nothing compares with NaN
 
 
 def held_quiet(world: World, terms: Terms, tape: Tape, start: int, stop: int) -> int:

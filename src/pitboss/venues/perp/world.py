@@ -14,7 +14,7 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.desk import Desk
 from pitboss.venues.perp.path import Leg, next_event
-from pitboss.venues.perp.quiet import new_day, quiet_until
+from pitboss.venues.perp.quiet import new_day, out_of_reach, quiet_until
 from pitboss.venues.perp.state import Halt, Order, OrderKind, Terms, World
 from pitboss.venues.perp.tape import FundingRow, Tape
 
@@ -212,25 +212,27 @@ def _step(world: World, terms: Terms, tape: Tape, index: int, equity: list[Decim
     """One bar of every symbol, exactly, in the order of the page."""
     desk = Desk(world, terms)
     at = int(tape.open_at[index])
-    bars = {
-        symbol: index
-        for symbol in tape.symbols
-        if tape.open[symbol][index] == tape.open[symbol][index]  # not NaN: the symbol has a bar
-    }
-    opens = {symbol: decimal(float(tape.open[symbol][index])) for symbol in bars}
+    opens: dict[str, Decimal] = {}
+    for symbol in tape.symbols:
+        opened = float(tape.open[symbol][index])
+        if opened == opened:  # not NaN: the symbol has a bar
+            opens[symbol] = decimal(opened)
 
     for row in tape.funding.get(index, ()):
         if row.symbol in desk.positions:
             _pay_funding(desk, row, desk.price(row.symbol, opens))
-    _fill_market(desk, at, opens)
-    _fill_marketable_limits(desk, at, opens)
+    if desk.orders:
+        _fill_market(desk, at, opens)
+        _fill_marketable_limits(desk, at, opens)
     if desk.positions:
-        _walk_adverse(desk, tape, index, at, opens)
+        if not out_of_reach(desk.cash, desk.positions, terms, tape, index):
+            _walk_adverse(desk, tape, index, at, opens)
         _take_profits(desk, tape, index, at, opens)
-    _fill_resting_limits(desk, tape, index, at, opens)
+    if desk.orders:
+        _fill_resting_limits(desk, tape, index, at, opens)
 
     closed_at = at + tape.interval_ms
-    for symbol in bars:
+    for symbol in opens:
         desk.marks[symbol] = decimal(float(tape.close[symbol][index]))
         desk.marked_at[symbol] = closed_at
     value = desk.equity({})
