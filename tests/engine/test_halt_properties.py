@@ -115,7 +115,7 @@ def test_a_halt_from_outside_cancels_working_opens_once_and_leaves_exits_alone()
         OrderRequest("limit", "BTC", 1, Decimal("0.01"), 1, limit=Decimal(99_000)),
         OrderRequest("close", "BTC", -1, Decimal(1)),
     ):
-        world, _, _ = submit(world, TERMS, request, MIDNIGHT)
+        world, _, _ = submit(world, request, MIDNIGHT)
     after, receipts = halt(world, TERMS, "operator", MIDNIGHT)
     assert [(receipt.kind, receipt.order_id) for receipt in receipts] == [("halted", ""), ("cancelled", "o1")]
     assert [order.id for order in after.orders] == ["o2"]

@@ -27,7 +27,7 @@ def by_hand(tape: Tape, initial: Decimal) -> tuple[list[Decimal], list[Any]]:
     for symbol in tape.symbols:
         size = round_down(share / world.marks[symbol], ASSETS[symbol].lot)
         request = OrderRequest("market", symbol, 1, size, ASSETS[symbol].max_leverage)
-        world = submit(world, NO_HALTS, request, int(tape.open_at[0]))[0]
+        world = submit(world, request, int(tape.open_at[0]))[0]
     points, receipts = [], []
     for index in range(len(tape)):
         stretch = advance(world, NO_HALTS, tape, index, index + 1)

@@ -101,7 +101,7 @@ def random_action(rng: Random, world: World, terms: Terms, at: int) -> World:
     if held is not None and rng.random() < 0.4:
         kind = rng.choice(["close", "reduce"])
         part = abs(held.size) if kind == "close" else max(asset.lot, round_down(abs(held.size) / 3, asset.lot))
-        return submit(world, terms, OrderRequest(kind, symbol, -held.side, min(part, abs(held.size))), at)[0]
+        return submit(world, OrderRequest(kind, symbol, -held.side, min(part, abs(held.size))), at)[0]
     if "drawdown" in world.halts or "daily_loss" in world.halts:
         return world
     working = [order.side for order in world.orders if order.opens and order.symbol == symbol]
@@ -119,7 +119,7 @@ def random_action(rng: Random, world: World, terms: Terms, at: int) -> World:
         request = replace(request, stop=mark * (1000 - side * rng.choice([2, 8, 30])) / 1000)
     if rng.random() < 0.5:
         request = replace(request, take_profit=mark * (1000 + side * rng.choice([2, 8, 30])) / 1000)
-    return submit(world, terms, request, at, rng.choice([0, 0, 0, BASE, MINUTE_MS]))[0]
+    return submit(world, request, at, rng.choice([0, 0, 0, BASE, MINUTE_MS]))[0]
 
 
 def schedule(rng: Random, tape: Tape) -> list[tuple[int, int]]:

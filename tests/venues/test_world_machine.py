@@ -124,7 +124,7 @@ class WorldMachine(RuleBasedStateMachine):
         size = min(lots * ASSETS[symbol].lot, abs(held.size))
         for kind in ("reduce", "close", "close"):
             request = OrderRequest(kind, symbol, -held.side, size if kind == "reduce" else abs(held.size))  # type: ignore[arg-type]
-            self.world, order_id, receipt = submit(self.world, self.terms, request, self.now)
+            self.world, order_id, receipt = submit(self.world, request, self.now)
             self.accepted[order_id] = receipt
         del side
 

@@ -42,7 +42,7 @@ def bars(draw: st.DrawFn, count: int = 6) -> list[Row]:
 
 
 def place(world: World, terms: Terms, request: OrderRequest, at: int = NOON) -> World:
-    return submit(world, terms, request, at)[0]
+    return submit(world, request, at)[0]
 
 
 def fills(receipts: Any) -> list[Receipt]:
@@ -86,7 +86,7 @@ def test_p6_a_market_order_fills_at_the_next_open_and_nowhere_else(
     tape = make_tape_of({"AAA": rows})
     at = int(tape.open_at[index])
     request = OrderRequest("market", "AAA", side, size, 3)
-    world, _, _ = submit(fresh_world(tape, Decimal(10**9)), COSTLY, request, at, latency)
+    world, _, _ = submit(fresh_world(tape, Decimal(10**9)), request, at, latency)
     found = fills(advance(world, COSTLY, tape, index, len(rows)).receipts)
     expected = [row for row in rows if row[0] >= at + latency][:1]
     assert [receipt.at for receipt in found] == [row[0] for row in expected]

@@ -17,7 +17,7 @@ class PaperBroker:
 
     async def submit(self, world: World, request: OrderRequest, at: Instant) -> Placed:
         """Put an order on the paper book."""
-        after, order_id, receipt = submit(world, self.terms, request, at, self.latency_ms)
+        after, order_id, receipt = submit(world, request, at, self.latency_ms)
         return Placed(after, (receipt,), order_id)
 
     async def cancel(self, world: World, order_id: str, at: Instant) -> Placed:

@@ -91,10 +91,13 @@ def number_fragments(value: object, depth: int = 0) -> object:
     if isinstance(value, dict):
         written: dict[str, object] = {}
         for key, item in typing.cast("dict[str, object]", value).items():
+            name = key if type(key) is str and key.isascii() else printable(str(key))
             if type(item) is str and item.isascii():  # most of a proposal, without a call
-                written[printable(str(key))] = item
+                written[name] = item
+            elif type(item) is Decimal:
+                written[name] = _number(item)
             else:
-                written[printable(str(key))] = number_fragments(item, depth + 1)
+                written[name] = number_fragments(item, depth + 1)
         return written
     if isinstance(value, list | tuple):
         return [number_fragments(item, depth + 1) for item in typing.cast("list[object]", value)]

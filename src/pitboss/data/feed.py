@@ -37,11 +37,12 @@ class Shelf(Mapping[tuple[str, str], Bars]):
         self._read: dict[tuple[str, str], Bars] = {}
 
     def __getitem__(self, key: tuple[str, str]) -> Bars:
-        if key not in self._built:
+        built = self._built.get(key)
+        if built is None:
             if key not in self:
                 raise KeyError(key)
-            self._built[key] = self._build(*key)
-        return self._built[key]
+            built = self._built[key] = self._build(*key)
+        return built
 
     def __contains__(self, key: object) -> bool:
         if not isinstance(key, tuple) or len(key) != 2 or key[1] not in INTERVALS:

@@ -96,6 +96,6 @@ def _buy(
     if size <= ZERO:
         return world
     request = OrderRequest("market", symbol, 1, size, leverage=asset.max_leverage)
-    world, _, receipt = submit(world, terms, request, at)
+    world, _, receipt = submit(world, request, at)
     receipts.append(receipt)
     return world

@@ -48,7 +48,7 @@ def measure(bench: Bench) -> Iterable[Row]:
         return guard(ports.limits, ports.terms, state, next(intents), at)
 
     order = OrderRequest("market", "SOL", 1, Decimal(100), leverage=2)
-    waiting, _, _ = submit(state.world, ports.terms, order, at)
+    waiting, _, _ = submit(state.world, order, at)
     record = _some_record(loaded)
     covered = codec.loads(record.covered)
     extra = codec.loads(record.extra)

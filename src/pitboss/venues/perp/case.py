@@ -24,6 +24,10 @@ class Finding:
     margin: Margin | None = None
 
 
+PASS = Finding()
+"""No objection, and no number to tell."""
+
+
 @noun
 class Case:
     """An intent in front of the engine."""

@@ -44,30 +44,40 @@ class OrderRequest:
     thesis: str = ""
 
 
-@exact
-def submit(
-    world: World, terms: Terms, request: OrderRequest, at: Instant, latency_ms: int = 0
-) -> tuple[World, str, Receipt]:
+def submit(world: World, request: OrderRequest, at: Instant, latency_ms: int = 0) -> tuple[World, str, Receipt]:
     """Accept an order: it can first act on a bar opening at or after `at + latency`. Leverage changes at once."""
-    desk = Desk(world, terms)
-    order_id = f"o{desk.next_order}"
-    desk.next_order += 1
+    order_id = f"o{world.next_order}"
+    order = Order(
+        order_id,
+        request.kind,
+        request.symbol,
+        request.side,
+        request.size,
+        at,
+        at + latency_ms,
+        request.limit,
+        request.stop,
+        request.take_profit,
+        request.thesis,
+    )
+    leverage = world.leverage
     if request.leverage is not None:
-        desk.leverage[request.symbol] = request.leverage
-    desk.orders.append(
-        Order(
-            order_id,
-            request.kind,
-            request.symbol,
-            request.side,
-            request.size,
-            at,
-            at + latency_ms,
-            request.limit,
-            request.stop,
-            request.take_profit,
-            request.thesis,
-        )
+        leverage = {**leverage, request.symbol: request.leverage}
+    after = World(
+        cash=world.cash,
+        initial=world.initial,
+        peak=world.peak,
+        day=world.day,
+        day_reference=world.day_reference,
+        last_equity=world.last_equity,
+        positions=world.positions,
+        orders=(*world.orders, order),
+        leverage=leverage,
+        marks=world.marks,
+        marked_at=world.marked_at,
+        halts=world.halts,
+        next_order=world.next_order + 1,
+        deficit=world.deficit,
     )
     facts: dict[str, Decimal | str | int] = {
         "kind": request.kind,
@@ -82,7 +92,7 @@ def submit(
     ):
         if value is not None:
             facts[name] = value
-    return desk.freeze(), order_id, Receipt("accepted", at, request.symbol, order_id, facts)
+    return after, order_id, Receipt("accepted", at, request.symbol, order_id, facts)
 
 
 @exact

@@ -4,7 +4,7 @@ Refuses anything that is not a valid proposal: an unknown key, a missing field f
 string, a boolean or not finite, a limit order without a price.
 """
 
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R1_SHAPE"
 SCOPE: Scope = "every"
@@ -12,4 +12,4 @@ SCOPE: Scope = "every"
 
 def check(case: Case) -> Finding:
     """Refuse what could not be read."""
-    return Finding("; ".join(case.problems)) if case.problems else Finding()
+    return Finding("; ".join(case.problems)) if case.problems else PASS

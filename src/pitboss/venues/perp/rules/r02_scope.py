@@ -5,7 +5,7 @@ venue, and without an opposite position or working open (close first: nothing fl
 position, a cancel needs a working order.
 """
 
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R2_SCOPE"
 SCOPE: Scope = "every"
@@ -15,18 +15,18 @@ def check(case: Case) -> Finding:
     """Refuse what is out of scope."""
     proposal, world = case.proposal, case.world
     if proposal is None:
-        return Finding()
+        return PASS
     symbol = proposal.symbol
     if proposal.action == "cancel":
         known = [order.id for order in world.orders]
         if proposal.order_id not in known:
             return Finding(f"no working order {proposal.order_id!r}; working: {', '.join(known) or 'none'}")
-        return Finding()
+        return PASS
     held = world.positions.get(symbol)
     if not proposal.opens:
         if held is None:
             return Finding(f"no position in {symbol}")
-        return Finding() if held.size.is_finite() else Finding(f"the size of the position in {symbol} is not a number")
+        return PASS if held.size.is_finite() else Finding(f"the size of the position in {symbol} is not a number")
     if symbol not in case.caps.symbols:
         return Finding(f"{symbol} is not one of this skill's symbols ({', '.join(case.caps.symbols)})")
     if not case.caps.opens_allowed(symbol):
@@ -38,4 +38,4 @@ def check(case: Case) -> Finding:
     for order in world.orders:
         if order.opens and order.symbol == symbol and order.side != proposal.side:
             return Finding(f"order {order.id} works the other way in {symbol}: cancel it first")
-    return Finding()
+    return PASS

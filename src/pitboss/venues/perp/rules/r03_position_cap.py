@@ -9,7 +9,7 @@ from decimal import Decimal
 from pitboss.core.money import text
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import exposure
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R3_POSITION_CAP"
 SCOPE: Scope = "opens"
@@ -18,7 +18,7 @@ SCOPE: Scope = "opens"
 def check(case: Case) -> Finding:
     """Refuse an open that would make the symbol too large."""
     if case.proposal is None or case.size is None or case.mark is None:
-        return Finding()
+        return PASS
     used = exposure(case.world, case.proposal.symbol) + case.size * max(case.mark, case.limit or Decimal(0))
     limit = (case.caps.max_position_pct * case.equity).scaleb(-2)
     margin = Margin(CODE, limit, used, limit - used, "usd")

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pitboss.core.money import ZERO
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import exposed_symbols, exposure
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R4_EXPOSURE_CAP"
 SCOPE: Scope = "opens"
@@ -17,7 +17,7 @@ SCOPE: Scope = "opens"
 def check(case: Case) -> Finding:
     """Refuse an open that would make the account too large."""
     if case.size is None or case.mark is None:
-        return Finding()
+        return PASS
     used = sum((exposure(case.world, symbol) for symbol in exposed_symbols(case.world)), ZERO)
     used += case.size * max(case.mark, case.limit or Decimal(0))
     limit = (case.caps.max_total_exposure_pct * case.equity).scaleb(-2)

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from pitboss.core.money import ONE, text
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R5_LEVERAGE_CAP"
 SCOPE: Scope = "opens"
@@ -17,7 +17,7 @@ SCOPE: Scope = "opens"
 def check(case: Case) -> Finding:
     """Refuse leverage outside the caps."""
     if case.proposal is None or case.proposal.symbol not in case.terms.assets:
-        return Finding()
+        return PASS
     asked = ONE if case.proposal.leverage is None else case.proposal.leverage
     top = min(case.caps.max_leverage, Decimal(case.terms.assets[case.proposal.symbol].max_leverage))
     margin = Margin(CODE, top, asked, top - asked, "x")

@@ -7,7 +7,7 @@ The size rounded down to the lot, at mark, must be at least `min_order_usd` and 
 from pitboss.core.money import text
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import min_order
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R6_ORDER_SIZE"
 SCOPE: Scope = "opens"
@@ -17,7 +17,7 @@ def check(case: Case) -> Finding:
     """Refuse an order outside its size bounds."""
     notional = case.notional
     if notional is None:
-        return Finding()
+        return PASS
     least, most = min_order(case.caps), case.caps.max_order_usd
     left = notional - least if most is None else min(notional - least, most - notional)
     margin = Margin(CODE, least if most is None else f"{text(least)}..{text(most)}", notional, left, "usd")

@@ -5,7 +5,7 @@ Free margin now must cover notional divided by the leverage asked for, plus the 
 
 from pitboss.core.money import ONE
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 from pitboss.venues.perp.state import margin_used
 
 CODE = "R9_MARGIN"
@@ -16,7 +16,7 @@ def check(case: Case) -> Finding:
     """Refuse an open the account cannot carry."""
     notional = case.notional
     if case.proposal is None or notional is None:
-        return Finding()
+        return PASS
     leverage = case.proposal.leverage or ONE
     need = notional / leverage + case.terms.taker * notional
     free = case.equity - margin_used(case.world)

@@ -7,7 +7,7 @@ positive finite number.
 from decimal import Decimal
 
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R10_STALE_DATA"
 SCOPE: Scope = "opens"
@@ -16,7 +16,7 @@ SCOPE: Scope = "opens"
 def check(case: Case) -> Finding:
     """Refuse an open on an old or missing price."""
     if case.proposal is None:
-        return Finding()
+        return PASS
     symbol = case.proposal.symbol
     marked_at = case.world.marked_at.get(symbol)
     if case.mark is None or marked_at is None:

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from pitboss.core.money import HUNDRED, text
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R11_PRICE_BAND"
 SCOPE: Scope = "opens"
@@ -18,7 +18,7 @@ SCOPE: Scope = "opens"
 def check(case: Case) -> Finding:
     """Refuse senseless prices."""
     if case.proposal is None or case.mark is None:
-        return Finding()
+        return PASS
     side, mark, limit = case.proposal.side, case.mark, case.limit
     margin = None
     anchor = mark

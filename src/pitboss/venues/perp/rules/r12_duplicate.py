@@ -4,7 +4,7 @@ An intent whose key (its tick and its content) has been judged before gets the s
 sent.
 """
 
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R12_DUPLICATE"
 SCOPE: Scope = "every"
@@ -12,4 +12,4 @@ SCOPE: Scope = "every"
 
 def check(case: Case) -> Finding:
     """Refuse what has been answered before."""
-    return Finding("already answered at this tick") if case.stored is not None else Finding()
+    return Finding("already answered at this tick") if case.stored is not None else PASS

@@ -3,7 +3,7 @@
 Judged by the venue itself when the order is sent; its own reason is kept. The engine's other rules have passed by then.
 """
 
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import PASS, Case, Finding, Scope
 
 CODE = "R13_VENUE"
 SCOPE: Scope = "every"
@@ -12,4 +12,4 @@ SCOPE: Scope = "every"
 def check(case: Case) -> Finding:
     """No objection before the venue has been asked."""
     del case
-    return Finding()
+    return PASS
