@@ -50,6 +50,7 @@ from pitboss.engine.guard import Judgement, guard
 from pitboss.sim.replay import read_state
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.case import make_case
+from pitboss.venues.perp.intents import read
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import World, equity, open_world
 from pitboss.venues.perp.world import set_marks
@@ -445,7 +446,7 @@ def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: Caps, stat
     """E16: asked one by one from the last to the first, the rules name the same refusal."""
     verdict = judge(limits, state, intent).verdict
     with localcontext(Context(prec=60)):
-        case = make_case(limits, TERMS, state.world, intent, NOW, state.accepted_opens, None)
+        case = make_case(limits, TERMS, state.world, *read(intent), NOW, state.accepted_opens, None)
         first = None
         for rule in reversed(RULES):
             if (rule.scope == "every" or case.proposal is None or case.proposal.opens) and rule.check(case).refusal:

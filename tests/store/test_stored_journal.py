@@ -50,9 +50,9 @@ def test_a_full_disk_in_the_middle_of_a_commit_keeps_what_was_committed_before(b
     run_id, epoch = bench.running()
     kept, records = bench.journal(run_id, epoch), chained(400)
     bench.commit(kept, records[:2])
-    with bench.database.read() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 2}")
+    with bench.database.write_raw() as cursor:  # the connection that commits use keeps the limit
+        (pages,) = cursor.execute("PRAGMA page_count").fetchone()
+        cursor.execute(f"PRAGMA max_page_count={pages + 2}")
 
     with pytest.raises(UserError, match="disk is full"):
         bench.commit(kept, records[2:])

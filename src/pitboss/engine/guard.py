@@ -18,7 +18,7 @@ from pitboss.core.verdict import Margin, Verdict
 from pitboss.skill.schema import Skill
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.case import Case, make_case
-from pitboss.venues.perp.intents import Proposal
+from pitboss.venues.perp.intents import Proposal, read
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import Terms
 from pitboss.venues.perp.world import OrderRequest
@@ -74,16 +74,13 @@ def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> 
     stored = state.seen.get(key)
     if stored is not None:  # R12 first of all: an answer once given is not judged again on what it has changed
         return Judgement(replace(stored, duplicate=True), key, content)
-    if intent is None:
+    proposal, problems = read(intent)
+    if intent is None or (proposal is not None and proposal.action == "no_op"):
         return Judgement(Verdict("noop"), key, content)
     try:
-        case = make_case(caps, terms, state.world, intent, now, state.accepted_opens, stored)
+        case = make_case(caps, terms, state.world, proposal, problems, now, state.accepted_opens, stored)
     except ArithmeticError as error:
         return Judgement(Verdict("refused", "R1_SHAPE", f"cannot be worked out: {error!r}"), key, content)
-    proposal = case.proposal
-    if proposal is not None and proposal.action == "no_op":
-        return Judgement(Verdict("noop"), key, content)
-
     opens = proposal is None or proposal.opens
     code, detail, broken = None, "", False
     margins: list[Margin] = []

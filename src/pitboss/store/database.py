@@ -13,6 +13,7 @@ from typing import IO, Any
 from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import ArgumentError as BadAddress
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import PoolProxiedConnection
 
 from pitboss.core.errors import UserError
 from pitboss.store import rows, schema, sqlite
@@ -39,6 +40,7 @@ class Database:
         self.journal_mode = mode
         self.sqlite_version = version
         self._held = held
+        self._kept: PoolProxiedConnection | None = None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -56,9 +58,13 @@ class Database:
 
     @contextmanager
     def write_raw(self) -> Iterator[Any]:
-        """The same with a bare driver cursor, for the one place where the layers between cost too much."""
+        """The same with a bare driver cursor, for the one place where the layers between cost too much.
+
+        The connection is kept: to fetch one from the pool costs three times as much as what is done with it.
+        """
         with self.explained():
-            connection = self.engine.raw_connection()
+            connection = self._kept or self.engine.raw_connection()
+            self._kept = None
             try:
                 cursor = connection.cursor()
                 try:
@@ -71,8 +77,10 @@ class Database:
                     raise
                 finally:
                     cursor.close()
-            finally:
+            except BaseException:
                 connection.close()
+                raise
+            self._kept = connection
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -87,6 +95,9 @@ class Database:
 
     def close(self) -> None:
         """Close all connections and let go of the lock. Safe to call twice."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
         self.engine.dispose()
         if self._held is not None:
             self._held.close()

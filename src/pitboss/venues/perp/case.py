@@ -5,14 +5,14 @@ Every number a rule needs is worked out here once, and is None where it cannot b
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 from pitboss.core.instant import Instant
 from pitboss.core.money import ZERO, round_down
 from pitboss.core.noun import noun
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.venues.perp.caps import Caps
-from pitboss.venues.perp.intents import Proposal, read
+from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.state import Terms, World, equity
 
 
@@ -58,13 +58,13 @@ def make_case(
     caps: Caps,
     terms: Terms,
     world: World,
-    intent: Any,
+    proposal: Proposal | None,
+    problems: Sequence[str],
     now: Instant,
     accepted_opens: Sequence[Instant],
     stored: Verdict | None,
 ) -> Case:
-    """Read an intent and work out what the rules need."""
-    proposal, problems = read(intent)
+    """Work out what the rules need about an intent that has been read."""
     finite = all_finite(world)
     value = equity(world) if finite else ZERO
     mark = size = limit = stop = take_profit = None
