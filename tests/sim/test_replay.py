@@ -208,6 +208,38 @@ def test_a1_a_model_run_stopped_again_and_again_ends_in_the_same_records(every: 
     assert {"model_error", "no_decision", "multiple_proposals"} & set(ledger.noops)
 
 
+class Stumbling(DecisionFile):
+    """A file of decisions that fails once at a chosen tick, in the middle of it."""
+
+    fails_at = -1
+
+    async def decide(self, observation: Any, judge: Any) -> Any:
+        if observation.at == self.fails_at:
+            raise OSError("the disk is full")
+        return await super().decide(observation, judge)
+
+
+@pytest.mark.parametrize("seed", range(40, 52))
+def test_a1_a_failure_inside_a_tick_leaves_a_state_to_go_on_from(seed: int) -> None:
+    """A1: a span and the acting tick after it belong together: if the tick fails, neither is half kept."""
+    whole = with_decisions(seed)
+    expected = links(list(play(whole)[1].records()))
+    stumbling = Stumbling(whole.ports.decider.proposals)  # type: ignore[attr-defined]
+    script = dataclasses.replace(whole, ports=dataclasses.replace(whole.ports, decider=stumbling), commit_records=3)
+    acting = [at for at in stumbling.proposals if at < whole.to_at]
+    for place in {0, len(acting) // 2, len(acting) - 1}:
+        stumbling.fails_at = acting[place]
+        journal = MemoryJournal()
+        try:
+            asyncio.run(replay(script, journal, first_state(script), Watch()))
+        except OSError:
+            stumbling.fails_at = -1
+            stored = journal.latest_state()
+            state = first_state(script) if stored is None else read_state(stored[1])
+            asyncio.run(replay(script, journal, state, Watch()))
+        assert links(list(journal.records())) == expected
+
+
 @pytest.mark.parametrize("seed", range(60, 72))
 def test_p15_the_order_in_which_symbols_are_listed_does_not_show(seed: int) -> None:
     case = random_case(seed)
