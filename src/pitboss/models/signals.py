@@ -58,7 +58,7 @@ class SignalPolicy:
         waiting = busy(world)
         intents: list[dict[str, Any]] = []
         interval = observation.skill.context.bars_interval
-        for symbol in observation.skill.context.sorted_symbols:
+        for symbol in observation.limits.symbols:
             if symbol in waiting:
                 continue
             bars, closed = observation.view.series(symbol, interval)

@@ -35,6 +35,8 @@ COMMIT_RECORDS = 50
 """Ticks that paid for nothing share a transaction: a commit costs as much as several ticks."""
 
 MAX_MODEL_ERRORS = 5
+PROGRESS_RECORDS = 10
+"""How often whoever looks on is told how far we are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +164,8 @@ class _Pen:
         self.records.append(record)
         self.state, self.world = state, state.world
         self.stable = len(self.records), state
-        self.watch.progress(self.done())
+        if not len(self.records) % PROGRESS_RECORDS:
+            self.watch.progress(self.done())
         if at_once or len(self.records) >= self.script.commit_records:
             await self.commit()
 
@@ -178,6 +181,7 @@ class _Pen:
             records, self.records = self.records[:count], self.records[count:]
             self.stable = 0, state
             await self.journal.commit(records, state, self.done())
+            self.watch.progress(self.done())
 
     def done(self) -> float:
         """Share of the ticks that are behind us."""

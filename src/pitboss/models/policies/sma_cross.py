@@ -1,7 +1,7 @@
 """Long while the 20-bar average of closes is above the 50-bar one, flat otherwise."""
 
 from decimal import Decimal
-from math import fsum
+from functools import lru_cache
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from pitboss.core.market import Bars, Floats
 from pitboss.core.money import ZERO, exact
 from pitboss.models.policy import define_policy
 from pitboss.models.scaled import decimals, scale
-from pitboss.models.signals import FLAT, LONG, STAY, SignalPolicy, Signals, closes
+from pitboss.models.signals import FLAT, LONG, STAY, SignalPolicy, Signals
 from pitboss.prompt import render
 
 FAST, SLOW = 20, 50
@@ -41,10 +41,19 @@ def _above(window: Floats) -> bool:
     return sum(prices[-FAST:], ZERO) * SLOW > sum(prices, ZERO) * FAST
 
 
+@lru_cache(maxsize=64)
+def _averages(bars: Bars) -> tuple[Floats, Floats]:
+    """Both averages of every bar for people to read; the signal itself compares exact sums."""
+    sums = np.concatenate((np.zeros(1), np.cumsum(bars.close)))
+    fast, slow = (np.full(len(bars), np.nan) for _ in range(2))
+    for averages, length in ((fast, FAST), (slow, SLOW)):
+        averages[length - 1 :] = (sums[length:] - sums[:-length]) / length
+    return fast, slow
+
+
 def reason(bars: Bars, closed: int, wish: int) -> str:
     """Both averages."""
-    window = closes(bars, closed, SLOW)
-    fast, slow = fsum(window[-FAST:]) / FAST, fsum(window) / SLOW
+    fast, slow = (averages.item(closed - 1) for averages in _averages(bars))
     relation = "above" if wish == LONG else "not above"
     return f"SMA({FAST}) {render.price(fast)} {relation} SMA({SLOW}) {render.price(slow)}"
 

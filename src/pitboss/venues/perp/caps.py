@@ -47,6 +47,8 @@ def exposure(world: World, symbol: str) -> Decimal:
 
 def exposed_symbols(world: World) -> list[str]:
     """Symbols with a position or a working open."""
+    if not world.orders:
+        return sorted(world.positions) if len(world.positions) > 1 else list(world.positions)
     return sorted({*world.positions, *(order.symbol for order in world.orders if order.opens)})
 
 
