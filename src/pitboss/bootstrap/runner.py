@@ -22,6 +22,7 @@ from pitboss.sim.outcome import Ledger, read_ledger
 from pitboss.sim.replay import Script, Watch, first_state, read_state, replay
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.journal import StoredJournal
+from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.runs import Run
 from pitboss.store.verify import verify_run
 
@@ -103,9 +104,13 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
         runs.note(run_id, epoch, wall_s=wall_s())
         runs.set_status(run_id, "cancelled", epoch)
         raise
+    except LeaseLost:
+        raise  # the run belongs to another worker now: not a word about it from here
     except (TransientError, InvariantError, UserError) as error:
-        if not isinstance(error, InvariantError) or "another worker" not in str(error):
-            runs.fail(run_id, epoch, str(error), wall_s=wall_s())
+        runs.fail(run_id, epoch, str(error), wall_s=wall_s())
+        raise
+    except Exception as error:
+        runs.fail(run_id, epoch, f"unexpected fault: {error!r}", wall_s=wall_s())
         raise
     return runs.get(run_id)
 
