@@ -10,7 +10,7 @@ import pytest
 from scene import Scene, skill_of
 
 from pitboss.agent.context import Context
-from pitboss.agent.loop import MAX_RESULT_CHARS, Price, ToolLoop, free
+from pitboss.agent.loop import MAX_CALLS, MAX_RESULT_CHARS, Price, ToolLoop, free
 from pitboss.agent.terminal import MAX_ARGUMENT_CHARS
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, ToolFailed, TransientError
@@ -317,3 +317,16 @@ def test_whatever_a_model_writes_can_be_stored_and_read_back(reply: ModelReply) 
     decision = Table([reply, calls(TERMINAL, **OPEN)], [tool(answer="seen")]).play()
     stored = codec.dumps([decision.steps, decision.text, codec.number_fragments(list(decision.intents))])
     assert codec.loads(stored)
+
+
+def test_calls_beyond_the_bound_of_one_reply_are_not_run() -> None:
+    look = tool()
+    table = Table([together(*[calls("look", number=number) for number in range(40)]), calls(TERMINAL, **OPEN)], [look])
+    assert table.play().intents == (OPEN,)
+    assert len(look.heard) == MAX_CALLS
+    assert table.told(1)[MAX_CALLS] == f"at most {MAX_CALLS} calls in one reply"
+
+
+def test_a_fault_inside_a_tool_is_not_blamed_on_its_arguments() -> None:
+    with pytest.raises(ValueError, match="a bug of ours"):
+        Table([calls("look", a=1), calls(TERMINAL, **OPEN)], [tool(failure=ValueError("a bug of ours"))]).play()

@@ -29,6 +29,8 @@ Price = Callable[[Usage], Decimal | None]
 """What the tokens of a call cost; None when nobody knows."""
 
 MAX_RESULT_CHARS = 32_000
+MAX_CALLS = 16
+"""Calls of one reply that are answered; a model that asks for more is looping."""
 
 
 def free(usage: Usage) -> Decimal | None:
@@ -156,18 +158,22 @@ async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: An
     name = codec.printable(call.name)
     if place in answer.told:
         return ToolResult(name, _arguments(call), answer.told[place], failed=place in answer.malformed)
+    if place >= MAX_CALLS:
+        return ToolResult(call.name, None, f"at most {MAX_CALLS} calls in one reply", failed=True)
     tool = tools.get(call.name)
     if last or tool is None:
         offered = "only the decision is left at this step" if last else f"tools here: {', '.join(sorted(tools))}"
         return ToolResult(name, _arguments(call), f"there is no tool {name!r}; {offered}", failed=True)
     if len(call.arguments) > MAX_ARGUMENT_CHARS:
-        return ToolResult(name, _arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True)
+        return ToolResult(call.name, _arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True)
     try:
-        result = await tool.call(codec.loads_exact(call.arguments or "{}"))
-    except ToolFailed as error:
-        return ToolResult(name, _arguments(call), str(error), failed=True)
+        arguments = codec.loads_exact(call.arguments or "{}")
     except (ValueError, RecursionError):
-        return ToolResult(name, _arguments(call), "the arguments are not valid JSON", failed=True)
+        return ToolResult(call.name, _arguments(call), "the arguments are not valid JSON", failed=True)
+    try:
+        result = await tool.call(arguments)
+    except ToolFailed as error:
+        return ToolResult(call.name, _arguments(call), str(error), failed=True)
     if len(result) > MAX_RESULT_CHARS:
         result = result[:MAX_RESULT_CHARS] + "\n[cut]"
     return ToolResult(name, _arguments(call), codec.printable(result))

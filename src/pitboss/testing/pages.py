@@ -249,6 +249,7 @@ BOUNDS = (
     Bound("bars of a higher timeframe in the prompt", "agent.sections", "HIGHER_BARS", "bars", "the newest are shown"),
     Bound("arguments of one tool call", "agent.terminal", "MAX_ARGUMENT_CHARS", "characters", "told to the model"),
     Bound("result of one tool call", "agent.loop", "MAX_RESULT_CHARS", "characters", "cut, and marked as cut"),
+    Bound("calls in one reply of a model", "agent.loop", "MAX_CALLS", "", "the rest are answered with that"),
     Bound("nesting of a stored proposal", "core.codec", "DEEPEST", "levels", "written as a remark in its place"),
     Bound("smallest order of the venue", "venues.perp.caps", "VENUE_MINIMUM_USD", "USD", "`R6_ORDER_SIZE`"),
     Bound("significant figures of a price", "venues.perp.assets", "MAX_SIGNIFICANT_FIGURES", "figures", "rounded"),
