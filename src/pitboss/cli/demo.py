@@ -4,10 +4,8 @@ from pitboss.cli import screen
 from pitboss.cli.place import Here
 from pitboss.core.errors import UserError
 
-SKILL = "breakout-hybrid.yaml"
-FROM, TO = "2025-02-10", "2025-03-04"
-SETTING = "retry_refused=0"
-"""Refusals are to be seen: with the example's own setting the agent would correct itself within the tick."""
+SKILL = "trend-thesis.yaml"
+FROM, TO = "2025-01-20", "2025-02-12"
 
 
 def demo(*, place: Here) -> int:
@@ -34,9 +32,9 @@ def demo(*, place: Here) -> int:
         if not file.exists():
             file.write_text(examples()[SKILL], encoding="utf-8")
         screen.put(f"market  {VENUE}: BTC, ETH and SOL, generated; nothing in it happened")
-        screen.put(f"skill   {file} with {SETTING}")
+        screen.put(f"skill   {file}")
         screen.put()
-        request = Request(skill=read_plain(file, (SETTING,)), from_at=parse_instant(FROM), to_at=parse_instant(TO))
+        request = Request(skill=read_plain(file, ()), from_at=parse_instant(FROM), to_at=parse_instant(TO))
         request = replace(request, model="standin/analyst", data_venue=VENUE, max_gap=place.settings().max_gap)
         ended = begin(workspace, place, request)
         if ended.code:
@@ -50,5 +48,5 @@ def demo(*, place: Here) -> int:
             f"verified: {ended.run.ticks:,} ticks, chained from first to last, hash to the digest above", "green"
         )
         screen.put(f"Open {ended.run.report} in a browser; then change {file} and run it again:")
-        screen.put(f"  {place.typed(f'backtest {file} --from {FROM} --to {TO} --data-venue {VENUE} --set {SETTING}')}")
+        screen.put(f"  {place.typed(f'backtest {file} --from {FROM} --to {TO} --data-venue {VENUE}')}")
     return 0

@@ -13,9 +13,6 @@ from pitboss.core.money import HUNDRED, ZERO
 from pitboss.core.receipt import Receipt, ReceiptKind
 from pitboss.venues.perp.state import Halt, Order, Position, Terms, World, in_order
 
-TEN_BILLION = Decimal(10) ** 10
-"""Slippage is k basis points for each million of notional: k × notional / 1e10 as a fraction."""
-
 Prices = Mapping[str, Decimal]
 
 
@@ -221,8 +218,8 @@ class Desk:
         return self.terms.taker if taker else self.terms.maker
 
     def slipped(self, price: Decimal, size: Decimal, side: int) -> Decimal:
-        """The price a taker of `size` gets: worse by k basis points for each million of notional."""
-        return price * (1 + side * self.terms.slippage_bps_per_million * (size * price) / TEN_BILLION)
+        """The price a taker of `size` gets: worse by k basis points a million of notional, k × notional / 1e10."""
+        return price * (1 + (side * self.terms.slippage_bps_per_million * (size * price)).scaleb(-10))
 
     # Halts ------------------------------------------------------------------------------------------------------
 
@@ -256,5 +253,5 @@ class Desk:
 
 def _lost(reference: Decimal, value: Decimal, threshold_pct: Decimal | None) -> bool:
     return (
-        threshold_pct is not None and (reference - value) * HUNDRED >= threshold_pct * reference and value < reference
+        threshold_pct is not None and value < reference and (reference - value) * HUNDRED >= threshold_pct * reference
     )
