@@ -12,7 +12,7 @@ from pitboss.core.instant import iso
 from pitboss.models.decisions import DecisionFile
 from pitboss.sim.outcome import fills
 from pitboss.testing.builders import build, interval_name, make_market, plain_skill, play
-from reference.perp import Result, run
+from reference.perp import HoleInBars, Result, run
 from reference.streams import Case, random_case
 
 TOLERANCE = Decimal("1e-30")
@@ -92,7 +92,11 @@ def test_asking_at_every_tick_gives_what_leaping_gives() -> None:
 def test_many_random_streams_give_the_reference_fills_and_equity(block: int) -> None:
     for seed in range(10_000 + block * 250, 10_000 + block * 250 + 250):
         case = random_case(seed)
-        compare(case, run(**case.arguments()), leap=True)
+        try:
+            expected = run(**case.arguments())
+        except HoleInBars:  # one stream in thousands has a hole that stops a run before it starts
+            continue
+        compare(case, expected, leap=True)
 
 
 def test_every_kind_of_event_occurs_in_the_streams() -> None:

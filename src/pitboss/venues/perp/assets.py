@@ -6,7 +6,7 @@ The shipped table is a copy of the exchange's public data; an imported `meta` re
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from pitboss.core.money import ONE, ZERO
+from pitboss.core.money import ONE, ZERO, exact
 from pitboss.core.noun import noun
 
 MAX_SIGNIFICANT_FIGURES = 5
@@ -65,6 +65,7 @@ class Asset:
         return (price / step).to_integral_value(rounding=rounding) * step
 
 
+@exact
 def make_asset(symbol: str, size_decimals: int, leverages: list[tuple[Decimal, int]]) -> Asset:
     """An asset from its (from notional, maximum leverage) ladder, lowest first; the deductions make it continuous."""
     tiers: list[Tier] = []
