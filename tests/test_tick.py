@@ -16,6 +16,7 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.snapshot import GENESIS, Record, check
 from pitboss.core.state import State
+from pitboss.core.verdict import unfold
 from pitboss.engine import guard as guarding
 from pitboss.engine.execute import Placed
 from pitboss.engine.guard import caps_of, guard
@@ -104,14 +105,14 @@ def one_tick(state: State, given: Ports, happened: Happened = Happened()) -> tup
 def test_a_tick_records_what_was_seen_decided_judged_and_done() -> None:
     mind = Mind((OPEN,))
     given = ports(mind)
-    happened = Happened((), [(NOW, "10000")])
+    happened = Happened((), [(NOW, 300_000, "10000", 1)])
     after, body, record = one_tick(State(account()), given, happened)
     check(record, 0, GENESIS)
     assert (after.seq, after.prev_digest, after.tick_at, after.accepted_opens) == (1, record.digest, NOW, (NOW,))
     assert body["proposals"] == [OPEN]
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed"]
     assert [receipt["kind"] for receipt in body["receipts"]] == ["accepted"]
-    assert body["equity"] == [[NOW, "10000"]]
+    assert body["equity"] == [[NOW, 300_000, "10000", 1]]
     assert (body["before"]["orders"], len(body["after"]["orders"])) == ([], 1)
     prompt = codec.loads(record.extra)["prompt"]
     assert body["prompt_sha256"] == prompt_sha256(tuple(prompt))
@@ -272,7 +273,7 @@ def test_e26_the_recorded_verdict_can_be_reached_again_from_the_stored_state_and
     again = guard(given.limits, TERMS, read_state(codec.loads(stored)), body["proposals"][0], NOW).verdict
     assert (again.outcome, again.code) == (body["verdicts"][0]["outcome"], body["verdicts"][0]["code"])
     assert [codec.plain(margin.left) for margin in again.margins] == [
-        margin["left"] for margin in body["verdicts"][0]["margins"]
+        margin["left"] for margin in unfold(body["verdicts"][0]["margins"])
     ]
 
 

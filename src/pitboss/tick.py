@@ -6,7 +6,6 @@ There is no mode here. What differs between a backtest and a live account is the
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -16,23 +15,22 @@ from pitboss.agent.observation import Observation
 from pitboss.agent.wake import awake, closes
 from pitboss.core import codec
 from pitboss.core.asof import View
+from pitboss.core.curve import Curve
 from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision, Step
-from pitboss.core.money import ZERO, text
+from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
-from pitboss.core.verdict import Verdict
+from pitboss.core.verdict import Verdict, brief
 from pitboss.engine.execute import Broker, act
 from pitboss.engine.guard import guard
 from pitboss.skill.schema import Skill
 from pitboss.venues.perp.caps import Caps
-from pitboss.venues.perp.portfolio import summary
+from pitboss.venues.perp.portfolio import summary, summary_after
 from pitboss.venues.perp.state import Terms, World
 from pitboss.venues.perp.world import halt
-
-EquityPoints = Sequence[tuple[Instant, str]]
 
 
 @noun
@@ -56,8 +54,8 @@ class Ports:
 class Happened:
     """What the world did since the previous tick: receipts and equity points, already part of the state's world."""
 
-    receipts: tuple[Receipt, ...] = ()
-    equity: EquityPoints = ()
+    receipts: Sequence[Receipt] = ()
+    equity: Curve = ()
 
 
 @noun
@@ -73,7 +71,7 @@ class Ticked:
 
 async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> Ticked:
     """One tick on a world that has been brought up to `at`."""
-    before = summary(state.world)
+    found, before = state.world, summary(state.world)
     observation = observe(state, at, ports)
     asked, decision = False, _unasked(state, observation, ports)
     if decision is None:
@@ -99,7 +97,8 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
     if prompt is None and asked and ports.build_prompts:
         built = ports.context.prompt(observation)
         prompt = (built.system, built.user)
-    covered = _covered(state, decision, prompt, contents, verdicts, receipts, happened.equity, before)
+    after = summary_after(state.world, found, before)
+    covered = _covered(decision, prompt, contents, verdicts, receipts, happened.equity, before, after)
     free = prompt is None and not decision.steps and decision.cost_usd == ZERO
     extra = FREE if free else _beside(decision, prompt if ports.keep_prompts else None)
     record = seal(state.seq, "tick", at, state.prev_digest, covered, extra)
@@ -162,14 +161,14 @@ def _last(at: Instant, decision: Decision, contents: Sequence[bytes], verdicts: 
 
 
 def _covered(
-    state: State,
     decision: Decision,
     prompt: tuple[str, str] | None,
     contents: Sequence[bytes],
     verdicts: Sequence[Verdict],
     receipts: Sequence[Receipt],
-    points: EquityPoints,
+    equity: Curve,
     before: dict[str, Any],
+    after: dict[str, Any],
 ) -> dict[str, Any]:
     """What any honest rerun must reproduce byte for byte."""
     return {
@@ -179,9 +178,9 @@ def _covered(
         "proposals": [codec.fragment(content) for content in contents],
         "verdicts": [_verdict(verdict) for verdict in verdicts],
         "receipts": receipts,
-        "equity": points,
+        "equity": equity,
         "before": before,
-        "after": summary(state.world) if decision.intents else before,
+        "after": after,
         "flags": list(decision.flags),
         "finish_reason": decision.finish_reason,
     }
@@ -209,9 +208,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "detail": verdict.detail,
         "order_id": verdict.order_id,
         "duplicate": verdict.duplicate,
-        "margins": [{"code": margin.code, "left": margin.left, "unit": margin.unit} for margin in verdict.margins]
-        if allowed
-        else verdict.margins,
+        "margins": brief(verdict.margins) if allowed else verdict.margins,
     }
 
 
@@ -237,10 +234,3 @@ def prompt_sha256(prompt: tuple[str, str]) -> str:
 def _system_sha256(system: str) -> "hashlib._Hash":
     """The system text is the same at every tick: it is hashed once."""
     return hashlib.sha256(f"{system}\n\x00\n".encode())
-
-
-def equity_texts(values: Sequence[Decimal]) -> list[str]:
-    """Equity as it is hashed and stored. A flat stretch shares one text."""
-    if values and values[0] is values[-1] and values.count(values[0]) == len(values):
-        return [text(values[0])] * len(values)
-    return list(map(text, values))

@@ -1,6 +1,7 @@
 """`pitboss backtest`: the document, the words for people, and every way to get it wrong."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,15 @@ def test_a_bad_value_in_a_proposal_is_refused_by_the_first_rule_at_its_tick(
     assert metrics["rejections_by_rule"] == {"R1_SHAPE": 1}
 
 
+def test_decisions_that_can_be_read_only_once_are_all_taken(home: Path, skill: Path) -> None:
+    reading, writing = os.pipe()  # as the shell hands over `--decisions <(a command)`
+    with os.fdopen(writing, "w") as pipe:
+        pipe.write(json.dumps(buys("2025-06-02T01:00:00Z")) + "\n")
+    found = backtest(home, skill, "--decisions", f"/dev/fd/{reading}")
+    os.close(reading)
+    assert found["metrics"]["total_accepted_actions"] == 1
+
+
 def test_a_decisions_run_works_for_a_model_that_cannot_be_asked_here(home: Path, skill: Path, tmp_path: Path) -> None:
     file = decided(
         tmp_path,
@@ -236,13 +246,17 @@ class TestMistakes:
             ((*RANGE, "--decision-latency", "5"), "--decision-latency"),
             ((*RANGE, "--seed", "x"), "--seed"),
             ((*RANGE, "--seed", "-1"), "--seed"),
+            ((*RANGE, "--seed", "9" * 23), "--seed"),
             ((*RANGE, "--repeats", "0"), "--repeats"),
             ((*RANGE, "--max-gap", "-1"), "--max-gap"),
+            ((*RANGE, "--max-gap", "9" * 23), "--max-gap"),
+            ((*RANGE, "--news-latency", "99999999999999d"), "--news-latency"),
+            ((*RANGE, "--decision-latency", "9" * 400 + "d"), "--decision-latency"),
             ((*RANGE, "--price-in", "free"), "--price-in"),
             ((*RANGE, "--model", "policy/sma_crss"), "policy/sma_cross"),
             ((*RANGE, "--model", "anthropic/some-model"), "later version"),
             ((*RANGE, "--set", "risk.max_leverge=5"), "risk.max_leverage"),
-            ((*RANGE, "--set", "risk.max_leverage=many"), "risk.max_leverage"),
+            ((*RANGE, "--set", "risk.max_leverage=many"), "little.yaml: risk.max_leverage: must be a number"),
             ((*RANGE, "--set", "risk.max_leverage"), "--set"),
             ((*RANGE, "--data-venue", "nowhere"), "nowhere"),
             ((*RANGE, "--decisions", "absent.jsonl"), "absent.jsonl"),

@@ -10,6 +10,8 @@ from answers import done, pitboss, refused
 from cyclopts import App
 
 from pitboss import __version__
+from pitboss.bootstrap import runner
+from pitboss.cli import demo
 from pitboss.cli.main import app
 from pitboss.models import catalog
 
@@ -121,6 +123,25 @@ def test_a_fault_of_the_program_is_one_line_and_exit_1(monkeypatch: pytest.Monke
     assert "Traceback" not in answer.err
 
 
+def test_a_demo_that_does_not_verify_is_a_failure_and_not_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "TO", "2025-01-21")
+    monkeypatch.setattr(runner, "verify", lambda workspace, run_id: ["record 3 is not as it was written"])
+    answer = pitboss("demo", "--home", tmp_path)
+    assert answer.code == 1
+    assert "does not verify: record 3" in answer.err
+
+
+def test_ctrl_c_outside_of_a_run_is_130_and_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(catalog, "entries", interrupted)
+    answer = pitboss("models", "list")
+    assert (answer.code, answer.out, answer.err) == (130, "", "stopped\n")
+
+
 def test_a_workspace_that_cannot_be_made_is_a_mistake_of_the_person(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert "--home" in refused("data", "list", "--home", tmp_path / "file" / "below")
@@ -133,6 +154,23 @@ def test_settings_are_listed_with_their_meaning(home: Path, monkeypatch: pytest.
     assert found["max_gap"]["variable"] == "PITBOSS_MAX_GAP"
     assert all(one["meaning"] for one in found.values())
     assert "max_gap" in done("settings", "--home", home).out
+
+
+def test_a_bad_value_of_a_variable_is_one_line_whatever_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PITBOSS_MAX_GAP", "many")
+    for words in (("settings",), ("data", "list"), ("runs", "list")):
+        assert "max_gap" in refused(*words, "--home", tmp_path / "home")
+    done("init", tmp_path / "mine")  # which needs no setting, and writes down the defaults
+    assert "# max_gap = 12" in (tmp_path / "mine" / ".pitboss" / "settings.toml").read_text()
+
+
+def test_an_empty_variable_counts_as_not_set(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PITBOSS_HOME", "PITBOSS_MAX_GAP"):
+        monkeypatch.setenv(name, "")
+    found = {one["key"]: one for one in done("settings", "--json").json}
+    assert (found["home"]["value"], found["max_gap"]["value"]) == (".pitboss", "12")
 
 
 def test_a_setting_that_does_not_exist_is_refused(home: Path) -> None:

@@ -73,6 +73,17 @@ def test_a_mistake_in_a_skill_names_its_path_and_a_way_out(
     assert path in shown.err
 
 
+def test_a_file_that_cannot_be_parsed_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("pitboss: 1\nname: 'half\n")
+    shown = pitboss("skill", "check", file, "--home", tmp_path / "home")
+    assert shown.code == 2
+    assert shown.err.startswith(f"error: {file}: line 3: not valid YAML")
+    assert pitboss("skill", "check", tmp_path / "absent.yaml").err.startswith(
+        f"error: {tmp_path / 'absent.yaml'}: no such"
+    )
+
+
 def test_a_file_that_is_not_there_is_reported_like_any_other_mistake(tmp_path: Path) -> None:
     answer = pitboss("skill", "check", tmp_path / "absent.yaml", "--json")
     assert answer.code == 2

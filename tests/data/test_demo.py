@@ -77,6 +77,12 @@ def test_it_never_takes_the_place_of_imported_data(tmp_path: Path, lake: Lake) -
         lake.drop_synthetic("demo")
 
 
+def test_a_lake_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(UserError, match="cannot write to"):
+        write_demo(Lake(tmp_path / "file"))
+
+
 def test_it_has_ninety_days_of_whole_bars_funding_interest_news_and_events(demo: Lake) -> None:
     assert check(demo) == []
     market = load_market(demo, "demo", SYMBOLS, ["5m"], TO)

@@ -165,7 +165,7 @@ def test_news_are_sorted_and_repeated_rows_count_once(tmp_path: Path, lake: Lake
         {"published_at": f"2025-01-0{day}T01:00:00Z", "title": f"day {day}", "tickers": "ETH;BTC"} for day in (3, 1, 3)
     ]
     (done,) = import_paths(lake, [write(tmp_path / "news" / "x.csv", rows)])
-    assert done.notes == ("1 repeated rows counted once",)
+    assert done.notes == ("1 repeated row counted once",)
     assert [(item.text, item.symbols) for item in lake.news("hyperliquid")] == [
         ("day 1", ("BTC", "ETH")),
         ("day 3", ("BTC", "ETH")),
@@ -201,6 +201,21 @@ def test_a_folder_is_walked_in_order_and_other_files_are_passed_over(tmp_path: P
     (tmp_path / "in" / "README.md").write_text("about")
     (tmp_path / "in" / ".hidden.csv").write_text("x")
     assert [done.symbol for done in import_paths(lake, [tmp_path / "in"])] == ["BTC", "SOL"]
+
+
+def test_a_folder_is_walked_through_links_and_a_link_to_itself_is_walked_once(tmp_path: Path, lake: Lake) -> None:
+    write(tmp_path / "elsewhere" / "5m" / "BTC.csv", bar_rows())
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "candles").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "in" / "again").symlink_to(tmp_path / "in")
+    assert [done.symbol for done in import_paths(lake, [tmp_path / "in"])] == ["BTC"]
+
+
+def test_what_is_said_about_one_symbol_of_a_file_is_not_said_of_the_next(tmp_path: Path, lake: Lake) -> None:
+    rows = [row | {"symbol": symbol} for row in bar_rows(2) for symbol in ("BTC", "ETH")]
+    rows[0]["open"] = 200.0
+    first, second = import_paths(lake, [write(tmp_path / "5m" / "all.csv", rows)])
+    assert (len(first.notes), first.notes[0][:5], second.notes) == (1, "1 bar", ())
 
 
 def test_importing_the_same_rows_again_changes_no_byte(tmp_path: Path, lake: Lake) -> None:

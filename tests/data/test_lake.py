@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,27 @@ def test_a_lake_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(UserError, match="cannot write to"):
         import_paths(Lake(tmp_path / "file"), [write(tmp_path / "5m" / "BTC.csv", bar_rows())])
+
+
+def test_a_full_disk_is_one_clear_line_and_leaves_nothing(tmp_path: Path, lake: Lake) -> None:
+    path = write(tmp_path / "5m" / "BTC.csv", bar_rows(5_000))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))  # no file may grow beyond this
+    try:
+        with pytest.raises(UserError, match="cannot write to"):
+            import_paths(lake, [path])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [path.name for path in lake.root.rglob("*")] == [".lock"]
+
+
+def test_a_place_that_cannot_be_made_keeps_the_whole_import_out(tmp_path: Path, lake: Lake) -> None:
+    (lake.root / "funding").mkdir(parents=True)
+    (lake.root / "funding" / "venue=hyperliquid").write_text("in the way")
+    rates = write(tmp_path / "funding" / "BTC.csv", [{"date": START, "rate": 0.0}])
+    with pytest.raises(UserError, match="cannot write to"):
+        import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows()), rates])
+    assert list(lake.root.rglob("*.parquet")) == []
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1 nothing PAR1", None])

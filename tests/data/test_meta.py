@@ -5,7 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from lake_files import SHARED
+from lake_files import SHARED, write
 
 from pitboss.core.errors import UserError
 from pitboss.data.importing import import_paths
@@ -31,6 +31,10 @@ META = {
         ],
     ],
 }
+
+
+def tiers(bound: str, leverage: int) -> list[object]:
+    return [56, {"marginTiers": [{"lowerBound": bound, "maxLeverage": leverage}]}]
 
 
 def put(lake: Lake, tmp_path: Path, value: object, name: str = "meta.json", **given):
@@ -60,6 +64,35 @@ def test_meta_in_one_json_line_is_read_too(tmp_path: Path, lake: Lake) -> None:
     assert len(lake.assets("hyperliquid")) == 3
 
 
+@pytest.mark.parametrize("ext", ["csv", "jsonl", "parquet", "json"])
+@pytest.mark.parametrize("names", [("name", "szDecimals", "maxLeverage"), ("symbol", "size_decimals", "max_leverage")])
+def test_a_table_of_assets_is_read_like_a_universe(
+    tmp_path: Path, lake: Lake, ext: str, names: tuple[str, ...]
+) -> None:
+    rows = [dict(zip(names, row, strict=True)) for row in (("WIF", 0, 5), ("OLD", 2, 3))]
+    (done,) = import_paths(lake, [write(tmp_path / f"assets.{ext}", rows)])
+    assert (done.kind, done.added) == ("meta", 2)
+    assets = lake.assets("hyperliquid")
+    assert [(name, assets[name].size_decimals, assets[name].max_leverage) for name in sorted(assets)] == [
+        ("OLD", 2, 3),
+        ("WIF", 0, 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"name": "A", "maxLeverage": 5}, "no column for size decimals"),
+        ({"name": "A", "szDecimals": "few", "maxLeverage": 5}, "asset 1 of the universe lacks"),
+        ({"name": None, "szDecimals": 2, "maxLeverage": 5}, "asset 1 of the universe lacks"),
+    ],
+)
+def test_a_table_that_lacks_something_of_an_asset_is_refused(tmp_path: Path, lake: Lake, row: dict, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        import_paths(lake, [write(tmp_path / "meta.csv", [row])])
+    assert lake.list() == []
+
+
 def test_a_changed_asset_is_a_conflict_unless_it_replaces_and_new_ones_are_added(tmp_path: Path, lake: Lake) -> None:
     put(lake, tmp_path, META)
     changed = json.loads(json.dumps(META))
@@ -81,7 +114,15 @@ def test_a_changed_asset_is_a_conflict_unless_it_replaces_and_new_ones_are_added
         (lambda meta: {"universe": [{"name": "BTC"}]}, "asset 1 of the universe lacks"),
         (lambda meta: {"universe": [meta["universe"][2]] * 2}, "OLD is listed twice"),
         (lambda meta: {"universe": [{"name": "A", "szDecimals": 0, "maxLeverage": 0}]}, "that cannot be"),
+        (lambda meta: {"universe": [{"name": "A", "szDecimals": 99, "maxLeverage": 5}]}, "that cannot be"),
+        (lambda meta: {"universe": [{"name": "A", "szDecimals": 0, "maxLeverage": "9" * 30}]}, "that cannot be"),
+        (
+            lambda meta: {"universe": [{"name": "A", "szDecimals": 0, "maxLeverage": 5, "marginTableId": "x"}]},
+            "asset 1 of the universe",
+        ),
         (lambda meta: meta | {"marginTables": [[56, {}]]}, "marginTables cannot be read"),
+        (lambda meta: meta | {"marginTables": [tiers("NaN", 40)]}, "marginTables cannot be read"),
+        (lambda meta: meta | {"marginTables": [tiers("100", 40)]}, "marginTables cannot be read"),
     ],
 )
 def test_a_reply_that_is_no_meta_is_refused(tmp_path: Path, lake: Lake, spoil, says: str) -> None:

@@ -84,6 +84,27 @@ def test_a_time_that_cannot_be_read_is_shown(tmp_path: Path, lake: Lake) -> None
         import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])
 
 
+def test_among_readable_numbers_only_the_time_that_is_none_is_named(tmp_path: Path, lake: Lake) -> None:
+    rows = [row | {"date": str(row["date"])} for row in bar_rows(3)]
+    rows[1]["date"] = "yesterday"
+    with pytest.raises(UserError, match="row 2: 'yesterday' is not a time"):
+        import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])
+
+
+def test_a_bad_row_in_a_file_of_several_symbols_is_named_by_its_place_in_the_file(tmp_path: Path, lake: Lake) -> None:
+    rows = [row | {"symbol": symbol} for row in bar_rows(4) for symbol in ("BTC", "ETH")]
+    rows[5]["high"] = 1.0
+    with pytest.raises(UserError, match=r"row 6 \(2025-01-01T00:10:00Z\): high 1.0 is below low"):
+        import_paths(lake, [write(tmp_path / "5m" / "all.csv", rows)])
+
+
+def test_a_symbol_that_none_of_several_in_the_file_has_is_refused(tmp_path: Path, lake: Lake) -> None:
+    rows = [row | {"symbol": symbol} for symbol, row in zip(("BTC", "ETH"), bar_rows(2), strict=True)]
+    with pytest.raises(UserError, match="the rows are of BTC, ETH, none of SOL"):
+        import_paths(lake, [write(tmp_path / "5m" / "all.csv", rows)], symbol="SOL")
+    assert lake.list() == []
+
+
 @pytest.mark.parametrize("column", ["date", "open", "high", "low", "close", "volume"])
 def test_a_missing_column_is_named_with_what_the_file_has(tmp_path: Path, lake: Lake, column: str) -> None:
     rows = [{name: value for name, value in row.items() if name != column} for row in bar_rows()]
@@ -104,11 +125,17 @@ def test_a_missing_column_is_named_with_what_the_file_has(tmp_path: Path, lake: 
         ("open_interest", [{"date": START, "value": -2.0}], "-2.0 is not an open interest"),
         ("news", [{"published": START, "text": " "}], "there is no text"),
         ("news", [{"published": START, "sentiment": 0.5}], "no column for the headline"),
+        ("news", [{"published": START, "text": ["x", "y"]}], "row 1 .*: text is not plain text"),
+        ("news", [{"published": START, "text": {"en": "x"}}], "row 1 .*: text is not plain text"),
+        ("news", [{"published": START, "text": "x", "source": ["x"]}], "row 1 .*: source is not plain text"),
         ("news", [{"published": START, "text": "x", "sentiment": math.inf}], "sentiment is inf"),
         ("news", [{"published": START, "text": "x", "sentiment": s} for s in (0.1, 0.2)], "say different things"),
         ("events", [{"release_utc": START, "note": "x"}], "no column for the event's title"),
         ("events", [{"release_utc": START, "title": "x", "known_at": "soon"}], "known_at 'soon' is not a time"),
         ("events", [{"release_utc": START, "title": "x", "importance": "huge"}], "importance 'huge'"),
+        ("events", [{"release_utc": START, "title": {"en": "x"}}], "row 1 .*: title is not plain text"),
+        ("events", [{"release_utc": START, "title": "x", "kind": ["x"]}], "row 1 .*: kind is not plain text"),
+        ("events", [{"release_utc": START, "title": "x", "impact": ["x"]}], "row 1 .*: impact is not plain text"),
     ],
 )
 def test_bad_rows_of_other_kinds_are_refused(tmp_path: Path, lake: Lake, kind: str, rows: Rows, says: str) -> None:

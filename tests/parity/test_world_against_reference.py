@@ -8,6 +8,7 @@ import pytest
 
 from pitboss.bootstrap.backtest import Request
 from pitboss.core import codec
+from pitboss.core.curve import points as points_of
 from pitboss.core.instant import iso
 from pitboss.models.decisions import DecisionFile
 from pitboss.sim.outcome import fills
@@ -50,7 +51,7 @@ def produce(case: Case, leap: bool) -> tuple[list[Any], list[dict[str, Any]], li
         if record.kind == "tick"
         for verdict in codec.loads(record.covered)["verdicts"]
     ]
-    points = [(at, Decimal(value)) for at, value in zip(ledger.equity_at, ledger.equity_usd, strict=True)]
+    points = [(at, Decimal(value)) for at, value in points_of(ledger.equity)]
     return verdicts, list(fills(ledger.receipts)), points
 
 

@@ -2,6 +2,8 @@
 
 import random
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 from program import begin, end, here, tell, wait_for_records
@@ -24,6 +26,21 @@ def test_ctrl_c_exits_130_keeps_everything_and_says_how_to_go_on(home: Path, ski
     resumed = here("runs", "resume", run_id, "--json", "--home", home).json
     assert (resumed["status"], resumed["digest"]) == ("complete", undisturbed)
     assert here("runs", "verify", run_id, "--home", home).out.strip() == f"OK {undisturbed}"
+
+
+def test_ctrl_c_in_code_that_a_library_makes_on_the_fly_exits_130_too(tmp_path: Path) -> None:
+    (tmp_path / "program_of_ours.py").write_text("""
+import sys
+from pitboss.cli.main import run
+from pitboss.models import catalog
+
+catalog.entries = lambda: exec("raise KeyboardInterrupt")
+sys.argv = ["pitboss", "models", "list"]
+run()
+""")
+    command = [sys.executable, "-m", "program_of_ours"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stderr) == (130, "stopped\n")
 
 
 def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, skill: Path, undisturbed: str) -> None:

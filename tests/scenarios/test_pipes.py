@@ -4,7 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from program import here
+import pytest
+from program import begin, end, here
 
 
 def test_a_reader_that_stops_early_is_not_an_error(home: Path, skill: Path) -> None:
@@ -32,6 +33,29 @@ def test_a_reader_that_stops_early_is_not_an_error(home: Path, skill: Path) -> N
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(timeout=60) == 0
+
+
+def test_documents_are_utf_8_whatever_the_terminal_speaks(home: Path, skill: Path) -> None:
+    words = ("skill", "preview", skill, "--json", "--home", home)
+    said = end(begin(*words, PYTHONIOENCODING="ascii", PYTHONUTF8="0"))
+    assert (said.code, said.err) == (0, "")
+    assert said.out == here(*words).out
+    assert not said.out.isascii()
+
+
+def test_an_output_that_was_closed_is_not_an_error(home: Path) -> None:
+    command = [sys.executable, "-m", "pitboss", "data", "list", "--json", "--home", str(home)]
+    closed = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *command], capture_output=True, text=True, timeout=60)
+    assert (closed.returncode, closed.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_that_is_full_is_said_in_one_line_and_not_blamed_on_the_program(home: Path) -> None:
+    command = [sys.executable, "-m", "pitboss", "data", "list", "--json", "--home", str(home)]
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert told.returncode == 1
+    assert told.stderr.splitlines() == ["error: No space left on device"]
 
 
 def test_the_module_and_the_program_are_the_same(home: Path) -> None:

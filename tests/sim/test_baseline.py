@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pitboss.core.curve import amounts
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import CONTEXT, exact, round_down
 from pitboss.sim.baseline import buy_and_hold, cash
@@ -32,7 +33,7 @@ def by_hand(tape: Tape, initial: Decimal) -> tuple[list[Decimal], list[Any]]:
     for index in range(len(tape)):
         stretch = advance(world, NO_HALTS, tape, index, index + 1)
         world = stretch.world
-        points.extend(stretch.equity)
+        points.extend(amounts(stretch.equity))
         receipts.extend(stretch.receipts)
     return points, receipts
 
@@ -81,6 +82,14 @@ def test_a_symbol_without_a_bar_yet_is_bought_when_it_has_one() -> None:
     outcome = buy_and_hold(Decimal(10_000), tape, TERMS, {"AAA": (Decimal(10), start)}, start, start + HOUR_MS)
     fills = {receipt.symbol: receipt.at for receipt in outcome.receipts if receipt.kind == "filled"}
     assert fills == {"AAA": start, "ETH": late[0][0]}
+
+
+def test_a_symbol_without_a_single_bar_is_not_bought() -> None:
+    early = [(MIDNIGHT + place * BASE, 10.0, 10.0, 10.0, 10.0) for place in range(30)]
+    tape = make_tape_of({"AAA": early, "ETH": []})
+    start = int(tape.open_at[0])
+    outcome = buy_and_hold(Decimal(10_000), tape, TERMS, {}, start, start + HOUR_MS)
+    assert [receipt.symbol for receipt in outcome.receipts if receipt.kind == "filled"] == ["AAA"]
 
 
 def test_cash_stays_what_it_was() -> None:

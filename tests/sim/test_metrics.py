@@ -18,7 +18,7 @@ from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
 from pitboss.sim import metrics
-from pitboss.sim.metrics import Outcome, compute, exposed_bars
+from pitboss.sim.metrics import Outcome, compute, compute_together, exposed_bars
 
 D = Decimal
 KEYS = {
@@ -408,6 +408,19 @@ def test_decimals_and_their_nearest_floats_give_the_same_figures():
         slow.from_at, slow.to_at, HOUR_MS, D(10_000), np.array(slow.equity_at), np.array(slow.equity_usd, dtype=float)
     )
     assert compute(fast) == compute(slow)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([-0.03, -0.01, 0.0, 0.0, 0.02]), max_size=26), max_size=4),
+    st.integers(18, 24),
+    st.integers(0, 99),
+)
+def test_outcomes_computed_together_give_the_figures_of_each_alone(several, days, seed):
+    # Some of one length, which share their draws, some of their own, some too short, and cash.
+    outcomes = [daily(returns) for returns in several]
+    outcomes += [daily([change] * days) for change in (0.0, 0.01)]
+    outcomes += [daily(([0.01, -0.02, 0.005] * 9)[:days]), daily(([0.0, 0.03] * 13)[:days])]
+    assert compute_together(outcomes, seed) == [compute(outcome, seed) for outcome in outcomes]
 
 
 def test_a_seed_moves_the_intervals_and_nothing_else():

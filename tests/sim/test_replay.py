@@ -17,6 +17,7 @@ from pitboss.agent.context import Context
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.backtest import Request, read_skill
 from pitboss.core import codec
+from pitboss.core.curve import points
 from pitboss.core.errors import RunCancelled, TransientError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, iso, parse_instant
 from pitboss.core.ports import ModelRequest, ToolSpec
@@ -301,7 +302,7 @@ def test_records_chain_without_a_gap_and_cover_every_tick_and_bar_once(seed: int
         elif record.kind == "tick":
             ticks.append(record.tick_at)
     assert ticks == script.tick_at.tolist()
-    assert ledger.equity_at == (script.tape.open_at + script.tape.interval_ms).tolist()
+    assert [at for at, _ in points(ledger.equity)] == (script.tape.open_at + script.tape.interval_ms).tolist()
     assert ledger.ticks == len(ticks)
 
 
@@ -345,7 +346,7 @@ def test_receipts_stand_in_the_record_of_the_tick_they_came_before(seed: int) ->
                     assert until <= hour < ends, (record.kind, receipt)
             # a range may end inside a bar: the bar is consumed, and its point lies after the end
             late = BASE - 1 if record.kind == "close" else 0
-            assert all(until < at <= ends + late for at, _ in body["equity"])
+            assert all(until < at <= ends + late for at, _ in points(body["equity"]))
             until = ends
 
 
@@ -356,8 +357,8 @@ def test_the_closing_record_holds_what_came_after_the_last_tick() -> None:
     body = codec.loads(last.covered)
     assert (last.kind, last.tick_at, last.digest) == ("close", script.to_at, state.prev_digest)
     after_last = script.tape.open_at[script.tape.open_at >= script.tick_at[-1]] + script.tape.interval_ms
-    assert [at for at, _ in body["equity"]] == after_last.tolist()
-    assert body["after"]["equity_usd"] == body["equity"][-1][1]
+    assert [at for at, _ in points(body["equity"])] == after_last.tolist()
+    assert body["after"]["equity_usd"] == list(points(body["equity"]))[-1][1]
 
 
 def test_closing_at_the_end_sells_everything_at_the_last_close_without_slippage() -> None:
@@ -375,7 +376,7 @@ def test_closing_at_the_end_sells_everything_at_the_last_close_without_slippage(
         "taker",
     )
     assert state.world.positions == {}
-    assert ledger.equity_usd[-1] == codec.plain(state.world.cash)
+    assert list(points(ledger.equity))[-1][1] == codec.plain(state.world.cash)
     assert out["at"] == MIDNIGHT + 11 * BASE
 
 
@@ -383,7 +384,7 @@ def test_p16_a_run_that_never_acts_keeps_its_equity() -> None:
     """P16: one span a day, and the initial equity at every bar."""
     _, journal, ledger = play(with_policy(9, "policy/hold"))
     assert {record.kind for record in journal.records()} == {"span", "close"}
-    assert len(set(ledger.equity_usd)) == 1
+    assert len({usd for _, usd in points(ledger.equity)}) == 1
     assert (ledger.proposed, ledger.receipts) == (0, [])
 
 
@@ -451,7 +452,7 @@ def test_a_policy_and_the_file_of_its_own_decisions_give_the_same_fills(policy: 
     decisions = DecisionFile.read(b"\n".join(lines), "decisions", set(script.tick_at.tolist()))
     state, _, again = play(dataclasses.replace(script, ports=dataclasses.replace(script.ports, decider=decisions)))
     assert codec.dumps(again.receipts) == codec.dumps(ledger.receipts)
-    assert again.equity_usd == ledger.equity_usd
+    assert codec.plain(again.equity) == codec.plain(ledger.equity)
     assert state.prev_digest == list(journal.records())[-1].digest
 
 
@@ -468,9 +469,7 @@ def test_p20_the_ledger_filled_on_the_way_is_the_one_read_from_the_stored_record
     script, journal, ledger = with_decisions(seed), MemoryJournal(), Ledger()
     asyncio.run(replay(script, journal, first_state(script), Watch(), ledger))
     stored = read_ledger(journal.records())
-    assert codec.dumps([ledger.receipts, ledger.equity_at, ledger.equity_usd]) == codec.dumps(
-        [stored.receipts, stored.equity_at, stored.equity_usd]
-    )
+    assert codec.dumps([ledger.receipts, ledger.equity]) == codec.dumps([stored.receipts, stored.equity])
     for name in ("ticks", "asked", "proposed", "accepted", "rejections", "noops", "cost_usd"):
         assert getattr(ledger, name) == getattr(stored, name), name
     start, interval = int(script.tick_at[0]), script.tape.interval_ms

@@ -102,7 +102,73 @@ def test_a_two_point_distribution_at_its_pole_has_no_probability():
 
 
 def indices(count, draws, seed, block=None):
-    return np.array(list(statistics.stationary_days(count, draws, seed, block)))
+    return np.array([day % count for day in statistics.stationary_days(count, draws, seed, block)])
+
+
+def slow_days(count, draws, seed, block=None):
+    """One day at a time, every draw asked whether it starts a new block."""
+    restart = 1 / max(1.0, count ** (1 / 3) if block is None else block)
+    random = np.random.Generator(np.random.PCG64(seed))
+    days = [[min(int(uniform * count), count - 1) for uniform in random.random(draws)]]
+    for _ in range(count - 1):
+        days.append(
+            [
+                min(int(uniform / restart * count), count - 1) if uniform < restart else (day + 1) % count
+                for uniform, day in zip(random.random(draws), days[-1], strict=True)
+            ]
+        )
+    return np.array(days)
+
+
+def slow_bootstrap(returns, draws, seed):
+    """The same sums in the same order, one draw after the other."""
+    count, mean = len(returns), math.fsum(returns) / len(returns)
+    totals, sharpes = [], []
+    for draw in slow_days(count, draws, seed).T.tolist():
+        growth, total, squares = 1.0, 0.0, 0.0
+        aparts = [returns[day] - mean for day in draw]
+        for day, apart in zip(draw, aparts, strict=True):
+            growth *= 1 + returns[day]
+            total += apart
+            squares += apart * apart
+        totals.append(growth - 1)
+        drift = mean + total / count
+        deviation = math.sqrt(max(squares - total * total / count, 0) / (count - 1))
+        if max(aparts) - min(aparts) > statistics.NO_DEVIATION:
+            if deviation:
+                sharpes.append(drift / deviation * math.sqrt(365))
+        elif abs(drift) <= statistics.NO_DEVIATION:
+            sharpes.append(0.0)
+    return totals, sharpes
+
+
+@given(st.integers(1, 70), st.integers(1, 12), st.integers(0, 2**40), st.none() | st.floats(1, 40))
+def test_days_drawn_many_at_once_are_those_drawn_one_by_one(count, draws, seed, block):
+    assert indices(count, draws, seed, block).tolist() == slow_days(count, draws, seed, block).tolist()
+
+
+daily = st.floats(-0.9, 2.0) | st.sampled_from([0.0, 0.0, 0.0, 0.01, -0.02])
+
+
+@given(
+    st.integers(20, 60).flatmap(
+        lambda count: st.lists(st.lists(daily, min_size=count, max_size=count), min_size=1, max_size=4)
+    ),
+    st.integers(0, 2**40),
+)
+def test_histories_bootstrapped_together_give_each_digit_of_one_draw_after_the_other(histories, seed):
+    found = statistics.bootstrap_together(histories, draws=8, seed=seed)
+    assert [(totals.tolist(), sharpes.tolist()) for totals, sharpes in found] == [
+        slow_bootstrap(returns, 8, seed) for returns in histories
+    ]
+
+
+@given(st.integers(20, 60), st.integers(0, 59), st.integers(0, 2**40))
+def test_a_draw_that_first_moves_late_still_counts_as_moved(count, place, seed):
+    returns = [0.0] * count
+    returns[place % count] = 0.05
+    totals, sharpes = statistics.bootstrap(returns, draws=30, seed=seed)
+    assert (totals.tolist(), sharpes.tolist()) == slow_bootstrap(returns, 30, seed)
 
 
 def test_the_bootstrap_takes_runs_of_following_days_round_the_end():

@@ -226,3 +226,48 @@ def test_closing_twice_is_harmless(path):
     database = open_database(path)
     database.close()
     database.close()
+
+
+@pytest.mark.parametrize("processes", ["several", "one"])
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_not_one_byte_of_another_programs_database_changes(path, processes, mode):
+    other = sqlite3.connect(path)
+    other.execute(f"PRAGMA journal_mode={mode}")
+    other.execute("CREATE TABLE trades (id INTEGER)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+
+    with pytest.raises(UserError, match="belongs to another program"):
+        open_database(path, processes, OLD)
+
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", ["0001", "ae1027a6acf"])
+def test_a_database_that_another_program_migrates_in_the_same_way_is_not_taken_for_ours(path, version):
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+        other.execute("INSERT INTO alembic_version VALUES (?)", (version,))
+        other.execute("CREATE TABLE users (id INTEGER)")
+    other.close()
+
+    with pytest.raises(UserError, match="belongs to another program"):
+        open_database(path)
+
+
+@pytest.mark.parametrize("place", ["{long}/pitboss.db", "{long}"])
+def test_a_name_that_the_file_system_refuses_is_a_mistake(tmp_path, place):
+    with pytest.raises(UserError, match=r"cannot use the database .*File name too long"):
+        open_database(tmp_path / place.format(long="x" * 300))
+
+
+@pytest.mark.parametrize("address", ["sqlite://", "sqlite+pysqlite:///{path}", "sqlite:///", "sqlite:///:memory:"])
+def test_an_address_that_would_open_sqlite_without_its_safeguards_is_a_mistake(path, address, monkeypatch):
+    monkeypatch.chdir(path.parent)
+
+    with pytest.raises(UserError) as refused:
+        open_database(address.format(path=path))
+
+    assert "path" in refused.value.hint or "file" in refused.value.hint
+    assert not path.exists()

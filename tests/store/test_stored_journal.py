@@ -7,13 +7,15 @@ import asyncio
 import random
 import shutil
 import sqlite3
+import sys
 
 import pytest
 from sqlalchemy import insert
 from sqlalchemy.dialects import postgresql
 
 from pitboss.core.errors import InvariantError, ReplayMismatch, UserError
-from pitboss.store import history, journal
+from pitboss.core.snapshot import FREE, GENESIS, seal
+from pitboss.store import history, journal, rows
 from pitboss.store.database import open_database
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.schema import records as record_table
@@ -275,3 +277,99 @@ def test_a_write_ahead_log_cut_anywhere_leaves_a_prefix_with_every_acknowledged_
             assert verify_run(database, run_id) == []
         assert found == records[: len(found)]
         assert len(found) >= sum(size <= cut for size in acknowledged)
+
+
+def free(count, kind="span"):
+    """Records of a policy: nothing was asked and nothing paid for."""
+    prev, made = GENESIS, []
+    for seq in range(count):
+        made.append(seal(seq, kind, seq, prev, {"receipts": [], "equity": []}, FREE))
+        prev = made[-1].digest
+    return made
+
+
+def test_free_records_are_stored_as_they_are_and_the_others_pressed_and_both_are_read_back(bench):
+    run_id, epoch = bench.running()
+    kept, records = bench.journal(run_id, epoch), free(2)
+    records += chained(2, records)
+    bench.commit(kept, records)
+
+    held = [(row.covered, row.extra) for row in stored(bench, "records")]
+    assert held[:2] == [(record.covered, record.extra) for record in records[:2]]
+    assert all(covered != record.covered for (covered, _), record in zip(held[2:], records[2:], strict=True))
+    assert list(kept.records()) == records
+    assert verify_run(bench.database, run_id) == []
+
+
+def test_free_records_that_were_stored_pressed_are_read_all_the_same(bench):
+    """As they were before it was found that pressing them costs more than it saves."""
+    run_id, epoch = bench.running()
+    kept, (record,) = bench.journal(run_id, epoch), free(1)
+    bench.commit(kept, [record])
+    with bench.database.write() as connection:
+        row = rows.fetch(connection, record_table, {"run_id": run_id, "seq": 0})
+        pressed = {"covered": kept._press(record.covered), "extra": kept._press(record.extra)}
+        rows.change(connection, record_table, row, pressed)
+
+    assert list(kept.records()) == [record]
+    assert verify_run(bench.database, run_id) == []
+
+
+def test_the_closing_record_of_a_running_run_moves_it_on_in_the_same_commit(bench):
+    run_id, epoch = bench.running()
+    kept, records = bench.journal(run_id, epoch), chained(3)
+    assert kept.status is None
+    bench.commit(kept, records[:2])
+    assert (kept.status, bench.runs.get(run_id).status) == ("running", "running")
+    last = seal(2, "close", 9, records[1].digest, {"receipts": [], "equity": []}, FREE)
+
+    bench.commit(kept, [last], 1.0)
+
+    assert (kept.status, bench.runs.get(run_id).status) == ("computing_metrics", "computing_metrics")
+    assert verify_run(bench.database, run_id) == []
+
+
+def test_a_closing_record_does_not_move_a_run_that_is_not_running(bench):
+    run_id = bench.queued()
+    kept = bench.journal(run_id, bench.runs.claim(run_id))
+
+    bench.commit(kept, free(1, "close"), 1.0)
+
+    assert bench.runs.get(run_id).status == "loading"
+
+
+def test_a_closing_commit_that_fails_moves_nothing(bench):
+    run_id, epoch = bench.running()
+    kept = bench.journal(run_id, epoch)
+    with bench.database.write() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER break_it BEFORE INSERT ON run_states BEGIN SELECT RAISE(ABORT, 'broken'); END"
+        )
+
+    with pytest.raises(sqlite3.IntegrityError, match="broken"):
+        bench.commit(kept, free(1, "close"), 1.0)
+
+    assert (kept.status, bench.runs.get(run_id).status) == (None, "running")
+
+
+def test_a_journal_keeps_no_record_alive_after_its_commit(bench):
+    run_id, epoch = bench.running()
+    kept, records = bench.journal(run_id, epoch), free(2)
+    records += chained(2, records)
+    held = [sys.getrefcount(record.covered) for record in records]
+
+    bench.commit(kept, records)
+
+    assert [sys.getrefcount(record.covered) for record in records] == held
+
+
+def test_a_second_beginning_of_a_chain_is_refused_and_the_first_goes_on(bench):
+    run_id, epoch = bench.running()
+    first, late, records = bench.journal(run_id, epoch), bench.journal(run_id, epoch), chained(4)
+    bench.commit(first, records[:2])
+
+    with pytest.raises(ReplayMismatch, match="already holds"):
+        bench.commit(late, records[:3])
+    bench.commit(late, records[2:])
+
+    assert list(first.records()) == records

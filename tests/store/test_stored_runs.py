@@ -290,3 +290,20 @@ def test_whatever_is_asked_the_epoch_only_rises_and_the_row_stays_sealed(bench, 
         except (UserError, InvariantError):
             assert bench.runs.get(run_id) == before
     bench.runs.set_report(run_id, "checks the seal before it writes")
+
+
+def test_a_worker_that_has_loaded_everything_claims_straight_into_running(bench):
+    run_id = bench.queued()
+    epoch = bench.runs.claim(run_id, into="running")
+
+    run = bench.runs.get(run_id)
+    assert (epoch, run.status, run.started_at, run.heartbeat_at) == (1, "running", bench.at, bench.at)
+
+
+def test_a_cancelled_run_tells_what_it_came_to(bench):
+    run_id, epoch = bench.running()
+
+    bench.runs.set_status(run_id, "cancelled", epoch, cost_usd=Decimal("0.30"), wall_s=2.5, ticks=8)
+
+    run = bench.runs.get(run_id)
+    assert (run.status, run.cost_usd, run.wall_s, run.ticks) == ("cancelled", Decimal("0.3"), 2.5, 8)

@@ -4,12 +4,13 @@ import random
 import shutil
 import sqlite3
 import struct
+from contextlib import contextmanager
 
 import pytest
 
 from pitboss.core.errors import UserError
-from pitboss.core.snapshot import seal
-from pitboss.store import rows, schema
+from pitboss.core.snapshot import FREE, GENESIS, seal
+from pitboss.store import rows, schema, verify
 from pitboss.store.database import open_database
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained
@@ -32,6 +33,15 @@ def finished(tmp_path_factory, make_bench):
 def copied(finished, tmp_path):
     path, run_id = finished
     return shutil.copy(path, tmp_path / "pitboss.db"), run_id
+
+
+def free(count):
+    """Records of a policy: nothing was asked and nothing paid for."""
+    prev, made = GENESIS, []
+    for seq in range(count):
+        made.append(seal(seq, "span", seq, prev, {"receipts": [], "equity": []}, FREE))
+        prev = made[-1].digest
+    return made
 
 
 def flips(value):
@@ -206,3 +216,48 @@ def test_another_runs_damage_is_not_this_ones(bench):
 
     assert verify_run(bench.database, sound) == []
     assert verify_run(bench.database, hurt) == ["record 1 was changed"]
+
+
+def test_a_run_that_is_being_worked_on_while_it_is_checked_has_no_problems(bench, monkeypatch):
+    run_id, epoch = bench.running()
+    kept, records = bench.journal(run_id, epoch), chained(40)
+    bench.commit(kept, records[:4])
+    read, done = bench.database.read, [4]
+
+    @contextmanager
+    def read_and_let_the_worker_go_on():
+        with read() as connection:
+            yield connection
+        if done[0] < len(records):
+            bench.commit(kept, records[done[0] : done[0] + 2])
+            done[0] += 2
+
+    monkeypatch.setattr(verify, "PAGE", 3)
+    monkeypatch.setattr(bench.database, "read", read_and_let_the_worker_go_on)
+
+    assert verify_run(bench.database, run_id) == []
+    assert done[0] > 8
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b"not zstd"])
+def test_a_state_with_a_fresh_seal_that_is_none_is_found(bench, body):
+    run_id, epoch = bench.running()
+    kept = bench.journal(run_id, epoch)
+    bench.commit(kept, chained(2))
+    body = body if body == b"not zstd" else kept._press(body)
+    _reseal(bench, schema.run_states, {"run_id": run_id}, {"body": body})
+
+    assert verify_run(bench.database, run_id) == ["the run's state cannot be read"]
+
+
+def test_one_changed_byte_of_a_free_record_is_found(bench):
+    run_id, epoch = bench.running()
+    (record,) = free(1)
+    bench.commit(bench.journal(run_id, epoch), [record])
+    assert verify_run(bench.database, run_id) == []
+
+    for at in range(len(record.covered)):
+        changed = record.covered[:at] + bytes([record.covered[at] ^ 1]) + record.covered[at + 1 :]
+        with bench.database.write() as connection:
+            connection.exec_driver_sql("UPDATE records SET covered = ?", (changed,))
+        assert verify_run(bench.database, run_id) == ["record 0 was changed"]

@@ -181,7 +181,7 @@ def test_funding_alone_can_liquidate_in_the_middle_of_a_calm_day(rate: float) ->
     stretch = advance(world, PLAIN, tape, 0, 60)
     slow, receipts = world, []
     for index in range(60):
-        slow, happened = _step(slow, PLAIN, tape, index, [])
+        slow, happened, _ = _step(slow, PLAIN, tape, index)
         receipts.extend(happened)
     assert stretch.receipts == tuple(receipts)
     assert [one.at for one in receipts if one.kind == "liquidated"] == [NOON + 3 * HOUR_MS]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from pitboss.core import codec
+from pitboss.core.curve import amounts
 from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
@@ -153,7 +154,7 @@ class WorldMachine(RuleBasedStateMachine):
         assert codec.dumps([again.world, again.receipts]) == codec.dumps([stretch.world, stretch.receipts]), "P18"
         self.world = stretch.world
         self.check_step(before, stretch, at)
-        self.points.extend(stretch.equity)
+        self.points.extend(amounts(stretch.equity))
         self.bar += 1
 
     # What must hold ---------------------------------------------------------------------------------------------------
@@ -181,7 +182,7 @@ class WorldMachine(RuleBasedStateMachine):
         paid = {(receipt.at, receipt.symbol) for receipt in stretch.receipts if receipt.kind == "funded"}
         assert paid == due, "P9: funding falls due once for what is held, and for nothing else"
         costs -= self.books.fees + self.books.funding + self.books.penalties - self.books.deficit
-        change = Fraction(stretch.equity[0]) - Fraction(equity(before))
+        change = Fraction(next(iter(amounts(stretch.equity)))) - Fraction(equity(before))
         assert abs(change - moved - costs) <= CLOSE_ENOUGH, "P2: equity moved by more than prices, fees and funding"
         if any(receipt.kind == "liquidated" for receipt in stretch.receipts):
             last = max(place for place, receipt in enumerate(stretch.receipts) if receipt.kind == "liquidated")

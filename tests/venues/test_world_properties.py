@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.invariant import invariant, long_versions
 from pitboss.core import codec
+from pitboss.core.curve import amounts
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
@@ -220,7 +221,7 @@ def test_p12_mirrored_prices_and_sides_give_a_mirrored_result(
                 world = place(world, FREE, request, int(tape.open_at[index]))
             stretch = advance(world, FREE, tape, index, index + 1)
             world = stretch.world
-            found.extend(stretch.equity)
+            found.extend(amounts(stretch.equity))
         points.append(found)
     assert [value - 10**9 for value in points[0]] == [value - 10**9 for value in points[1]]
 
@@ -244,7 +245,7 @@ def test_p13_prices_and_cash_k_times_as_high_give_equity_k_times_as_high(seed: i
                     world = place(world, flat, OrderRequest("market", "AAA", side, size, 5), int(tape.open_at[index]))
             stretch = advance(world, flat, tape, index, index + 1)
             world = stretch.world
-            found += [Fraction(value) / Fraction(times) for value in stretch.equity]
+            found += [Fraction(value) / Fraction(times) for value in amounts(stretch.equity)]
         results.append(found)
     for one, other in zip(*results, strict=True):
         assert abs(one - other) <= Fraction(1, 10**40)
@@ -297,7 +298,7 @@ def test_p15_a_symbol_that_is_not_traded_changes_nothing(seed: int) -> None:
                     world = place(world, terms, OrderRequest("market", "AAA", side, size, 5), int(tape.open_at[index]))
             stretch = advance(world, terms, tape, index, index + 1)
             world = stretch.world
-            found.append([stretch.receipts, list(stretch.equity), world.cash, world.positions, world.halts])
+            found.append([stretch.receipts, list(amounts(stretch.equity)), world.cash, world.positions, world.halts])
         results.append(codec.dumps(found))
     assert results[0] == results[1]
 

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pitboss.core import codec
+from pitboss.core.curve import points
 from pitboss.core.instant import iso
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
+from pitboss.core.verdict import unfold
 from pitboss.sim.outcome import fills as fill_rows
 from pitboss.store import history
 
@@ -59,15 +61,16 @@ def _decisions(run_id: str, records: Iterable[Record]) -> Iterator[Row]:
 def _snapshots(run_id: str, records: Iterable[Record]) -> Iterator[Row]:
     for record in records:
         body = codec.loads_exact(record.covered)
-        proposals, verdicts = body.get("proposals") or [None], body.get("verdicts") or [None]
+        proposals = body.get("proposals") or [None]
+        verdicts = [{**verdict, "margins": unfold(verdict["margins"])} for verdict in body.get("verdicts", ())]
         shown: Row = {
             **body,
             "run_id": run_id,
             "tick_at": iso(record.tick_at),
             "receipts": [_receipt(receipt) for receipt in body["receipts"]],
-            "equity": [{"at": iso(at), "equity_usd": usd} for at, usd in body["equity"]],
+            "equity": [{"at": iso(at), "equity_usd": usd} for at, usd in points(body["equity"])],
             "proposal": proposals[0],
-            "verdict": verdicts[0],
+            "verdict": verdicts[0] if verdicts else None,
             "extra": codec.loads_exact(record.extra),
             "digest": record.digest,
             # the very bytes: anybody can take their SHA-256 and compare it with `digest`

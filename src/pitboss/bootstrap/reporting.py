@@ -22,11 +22,13 @@ from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.runner import baseline_outcomes, document, journal_of, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
+from pitboss.core.curve import points
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.money import decimal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
+from pitboss.core.verdict import unfold
 from pitboss.data.demo import VENUE as DEMO_VENUE
 from pitboss.sim.metrics import Outcome
 from pitboss.sim.outcome import fills, read_ledger
@@ -75,7 +77,7 @@ def build_report(workspace: Workspace, run: Run) -> Report:
         skill_name=str(request.skill.get("name", "")),
         skill_text=skill_text(request),
         initial_usd=float(request.equity_usd),
-        equity=list(zip(ledger.equity_at, map(float, ledger.equity_usd), strict=True)),
+        equity=[(at, float(usd)) for at, usd in points(ledger.equity)],
         baseline_equity=scene.baselines,
         prices=scene.prices,
         fills=list(fills(ledger.receipts)),
@@ -197,7 +199,7 @@ def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
     if not body["proposals"]:
         yield {**about, "outcome": "noop"}
     for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
-        told = {key: verdict[key] for key in ("outcome", "code", "detail", "margins")}
+        told = {key: verdict[key] for key in ("outcome", "code", "detail")} | {"margins": unfold(verdict["margins"])}
         yield {**(proposal if isinstance(proposal, dict) else {}), **about, **told}
         # one place on the page for each tick, and what was said only once
         about = {**about, "seq": None, "text": "", "steps": [], "cost_usd": None}

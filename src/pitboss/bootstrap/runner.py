@@ -17,7 +17,7 @@ from pitboss.core.errors import InvariantError, ReplayMismatch, RunCancelled, Tr
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.core.money import ZERO
 from pitboss.sim import baseline
-from pitboss.sim.metrics import Outcome, compute
+from pitboss.sim.metrics import Outcome, compute, compute_together
 from pitboss.sim.outcome import Ledger, read_ledger
 from pitboss.sim.replay import Script, Watch, first_state, read_state, replay
 from pitboss.skill.digest import normal, skill_digest
@@ -75,20 +75,28 @@ def request_of(run: Run) -> Request:
 
 async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Watch) -> Run:
     runs, began = workspace.runs, stopwatch()
-    epoch = runs.claim(run_id)
+    epoch = runs.claim(run_id, into="running")  # `assembly` is all there is to load
     journal = StoredJournal(workspace.database, run_id, epoch, workspace.now)
-    spent_s = runs.get(run_id).wall_s
+    spent_s = 0.0 if epoch == 1 else runs.get(run_id).wall_s
 
     def wall_s() -> float:
         return spent_s + stopwatch() - began
 
+    def figures() -> dict[str, Any]:
+        """What a run that did not end has come to: what is stored counts, for a commit may be what failed."""
+        try:
+            kept = read_ledger(journal.records())
+        except (ReplayMismatch, UserError):
+            return {"wall_s": wall_s()}  # the rest stays what it was
+        return {"wall_s": wall_s(), "cost_usd": kept.cost_usd, "ticks": kept.ticks}
+
     try:
-        stored = journal.latest_state()
+        stored = None if epoch == 1 else journal.latest_state()  # the first to claim it finds nothing
         state = first_state(assembly.script) if stored is None else read_state(stored[1])
-        runs.set_status(run_id, "running", epoch)
         ledger = Ledger() if stored is None else read_ledger(journal.records())
         state = await replay(assembly.script, journal, state, watch, ledger)
-        runs.set_status(run_id, "computing_metrics", epoch)
+        if journal.status != "computing_metrics":  # all of it was recorded before, so no commit has said so
+            runs.set_status(run_id, "computing_metrics", epoch)
         metrics, baselines = measure(assembly, ledger)
         runs.finish(
             run_id,
@@ -101,16 +109,15 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
             ticks=ledger.ticks,
         )
     except RunCancelled:
-        runs.note(run_id, epoch, wall_s=wall_s())
-        runs.set_status(run_id, "cancelled", epoch)
+        runs.set_status(run_id, "cancelled", epoch, **figures())
         raise
     except LeaseLost:
         raise  # the run belongs to another worker now: not a word about it from here
     except (TransientError, InvariantError, UserError) as error:
-        runs.fail(run_id, epoch, str(error), wall_s=wall_s())
+        runs.fail(run_id, epoch, str(error), **figures())
         raise
     except Exception as error:
-        runs.fail(run_id, epoch, f"unexpected fault: {error!r}", wall_s=wall_s())
+        runs.fail(run_id, epoch, f"unexpected fault: {error!r}", **figures())
         raise
     return runs.get(run_id)
 
@@ -119,8 +126,10 @@ def measure(assembly: Assembly, ledger: Ledger) -> tuple[dict[str, Any], dict[st
     """Metrics of a run and of its baselines."""
     script, seed = assembly.script, assembly.request.seed
     start, interval = int(script.tick_at[0]), script.tape.interval_ms
-    metrics = compute(ledger.outcome(start, script.to_at, interval, script.initial_usd), seed)
-    return metrics, {name: compute(outcome, seed) for name, outcome in baseline_outcomes(script).items()}
+    ran = ledger.outcome(start, script.to_at, interval, script.initial_usd)
+    baselines = baseline_outcomes(script)
+    metrics, *others = compute_together([ran, *baselines.values()], seed)
+    return metrics, dict(zip(baselines, others, strict=True))
 
 
 def baseline_outcomes(script: Script) -> dict[str, Outcome]:

@@ -19,7 +19,7 @@ DEFAULT_HOME = Path(".pitboss")
 class Settings(BaseSettings):
     """What can be set, with defaults and meaning."""
 
-    model_config = SettingsConfigDict(env_prefix="PITBOSS_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="PITBOSS_", env_ignore_empty=True, extra="forbid", frozen=True)
 
     home: Path = Field(default=DEFAULT_HOME, description="Workspace folder: database, lake, reports, settings.")
     database_url: str = Field(default="", description="Database address; empty: pitboss.db in the workspace.")
@@ -28,7 +28,7 @@ class Settings(BaseSettings):
         description="'one' lets a single process use faster commits on SQLite below 3.51.3 and locks others out.",
     )
     data_venue: str = Field(default="", description="Venue whose data is used; empty: hyperliquid, or the only one.")
-    max_gap: int = Field(default=12, ge=0, description="Missing bars in a row that a run tolerates.")
+    max_gap: int = Field(default=12, ge=0, le=1_000_000_000, description="Missing bars in a row that a run tolerates.")
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
 
     @classmethod

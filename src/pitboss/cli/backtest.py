@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pitboss.bootstrap.backtest import Request
 
 MOST_REPEATS = 1_000
+MOST_SEED = 2**62
+MOST_GAP = 1_000_000_000
 
 
 def backtest(
@@ -88,10 +90,10 @@ def backtest(
     del max_cost_usd, price_in, price_out, yes
     if not 1 <= repeats <= MOST_REPEATS:
         raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 5")
-    if seed < 0:
-        raise UserError(f"--seed: {seed} is below zero", "any whole number from 0")
-    if max_gap is not None and max_gap < 0:
-        raise UserError(f"--max-gap: {max_gap} is below zero", "a number of bars, such as 12")
+    if not 0 <= seed <= MOST_SEED:
+        raise UserError(f"--seed: {seed} is not from 0 to {MOST_SEED}", "any whole number in between")
+    if max_gap is not None and not 0 <= max_gap <= MOST_GAP:
+        raise UserError(f"--max-gap: {max_gap} is not from 0 to {MOST_GAP}", "a number of bars, such as 12")
     if to <= from_:
         raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
     from pitboss.bootstrap.backtest import Request
@@ -126,8 +128,12 @@ def read_decisions(file: Path, skill: dict[str, Any], from_at: int, to_at: int) 
 
     period = interval_ms(skill["schedule"]["every"])
     first = -(-from_at // period) * period
-    DecisionFile.load(file, range(first, to_at, period))
-    return file.read_bytes().decode()
+    try:
+        data = file.read_bytes()  # once: a pipe has nothing left for a second time
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}", "give --decisions a JSON lines file") from None
+    DecisionFile.read(data, file.name, range(first, to_at, period))
+    return data.decode()
 
 
 def run_backtest(place: Place, request: "Request", repeats: int = 1, json: bool = False) -> int:

@@ -2,7 +2,7 @@
 
 from pitboss.cli import screen
 from pitboss.cli.place import Here
-from pitboss.core.errors import UserError
+from pitboss.core.errors import InvariantError
 
 SKILL = "trend-thesis.yaml"
 FROM, TO = "2025-01-20", "2025-02-12"
@@ -41,7 +41,7 @@ def demo(*, place: Here) -> int:
             return ended.code
         problems = verify(workspace, ended.run.id)
         if problems:
-            raise UserError(f"the stored run does not verify: {problems[0]}")
+            raise InvariantError(f"the stored run does not verify: {problems[0]}")
         show_run(workspace, place, ended.run)
         screen.put()
         screen.put(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +47,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
+app.meta.suppress_keyboard_interrupt = False  # it does not inherit this, and would end the process without a word
 for command in (demo.demo, skill.init, backtest.backtest, report.report, bench.bench, settings.settings):
     app.command(command)
 for group in (data.app, skill.app, runs.app, models.app, tools.app):
@@ -91,8 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         if environment("PITBOSS_TRACEBACK"):
             raise
+        if isinstance(error, OSError) and error.strerror:  # a full disk, a file taken away: not our doing
+            screen.complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+            return FAILED
+        first = (str(error).splitlines() or [""])[0]
         screen.complain(
-            f"pitboss itself failed: {type(error).__name__}: {error}",
+            f"pitboss itself failed: {type(error).__name__}: {first}",
             "this is a fault of the program; set PITBOSS_TRACEBACK=1 to see where",
         )
         return FAILED
@@ -120,4 +126,12 @@ def _forget_stdout() -> None:
 
 def run() -> None:
     """Entry point of the installed program."""
-    sys.exit(main())
+    if sys.stdout is None:  # closed by whoever started us, who does not want to hear anything
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  until the end
+    elif isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # JSON is, and a terminal of another kind must not end the work
+    code = main()
+    # An interrupt that came while a library ran code from text makes the interpreter end itself by signal, although it
+    # was caught; running any text makes it forget that.
+    exec("")
+    sys.exit(code)

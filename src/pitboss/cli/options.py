@@ -7,9 +7,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter, Token
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, parse_duration, parse_instant
+from pitboss.core.instant import DAY_MS, Instant, parse_duration, parse_instant
 
 MOST_DIGITS, MOST_PLACES = 40, 20
+MOST_DURATION_MS = 3_650 * DAY_MS
 
 
 def read_amount(text: str, name: str) -> Decimal:
@@ -53,9 +54,14 @@ def _duration(kind: Any, tokens: Sequence[Token]) -> int:
     del kind
     text, name = _text(tokens)
     try:
-        return parse_duration(text)
+        found = parse_duration(text)
     except UserError as error:
         raise UserError(f"{name}: {error.message}", error.hint) from None
+    except OverflowError:
+        found = MOST_DURATION_MS + 1
+    if found > MOST_DURATION_MS:
+        raise UserError(f"{name}: {text[:40]} is longer than ten years", "for example 30s, 5m or 1h")
+    return found
 
 
 Json = Annotated[

@@ -38,7 +38,7 @@ def init(folder: Path, /, *, place: Here) -> int:
     settings = Path(WORKSPACE) / FILE
     lines = [
         f"# {one['meaning']}\n# {one['key']} = {_toml(one['default'])}\n"
-        for one in describe(Settings())
+        for one in describe(Settings.model_construct())  # the defaults, whatever is set here
         if one["key"] != "home"
     ]
     files = {Path(name): text for name, text in examples().items()} | {settings: "\n".join([SETTINGS_HEAD, *lines])}
@@ -94,7 +94,8 @@ def check(file: Path, /, *, set_: Override = (), json: Json = False, place: Here
         screen.put_json(found.plain())
         return 0 if found.ok else 2
     for error in found.errors:
-        where = f"{file}:{error.line}: " if error.line else ""
+        where = f"{file}:{error.line}: " if error.line else f"{file}: "
+        where = "" if error.message.startswith(where) else where  # what is wrong with the file itself names it
         screen.complain(
             f"{where}{error.path}: {error.message}" if error.path else f"{where}{error.message}", error.hint
         )

@@ -32,7 +32,8 @@ _fragment: Callable[[bytes], object] = getattr(orjson, "Fragment")  # noqa: B009
 
 def _default(value: object) -> object:
     if type(value) is Decimal:
-        return text(value)
+        plain = str(value)  # `text`, its common case without the call: a record has twenty of these
+        return plain if plain[-1] != "0" and "E" not in plain else text(value)
     if isinstance(value, Mapping):
         return dict(typing.cast("Mapping[str, object]", value))
     if isinstance(value, frozenset | set):
@@ -77,11 +78,10 @@ def number_fragments(value: object, depth: int = 0) -> object:
     what no JSON reader takes back (a number beyond every double, half a surrogate pair, endless nesting) is written as
     something that says so, is as malformed as it was, and never makes storing fail.
     """
-    kind = type(value)
-    if kind is str:
-        return printable(typing.cast("str", value))
-    if kind is Decimal:
-        return _number(typing.cast("Decimal", value))
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Decimal):
+        return _number(value)
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
         return _number(Decimal(value))
     if isinstance(value, float) and not math.isfinite(value):
@@ -92,7 +92,8 @@ def number_fragments(value: object, depth: int = 0) -> object:
         written: dict[str, object] = {}
         for key, item in typing.cast("dict[str, object]", value).items():
             name = key if type(key) is str and key.isascii() else printable(str(key))
-            if type(item) is str and item.isascii():  # most of a proposal, without a call
+            # Most of a proposal, without a call.
+            if (type(item) is str and item.isascii()) or (type(item) is int and item.bit_length() < 64):
                 written[name] = item
             elif type(item) is Decimal:
                 written[name] = _number(item)

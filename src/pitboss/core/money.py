@@ -10,7 +10,8 @@ from typing import ParamSpec, TypeVar
 
 import orjson
 
-CONTEXT = Context(prec=60, rounding=ROUND_HALF_EVEN)
+DIGITS = 60
+CONTEXT = Context(prec=DIGITS, rounding=ROUND_HALF_EVEN)
 ZERO = Decimal(0)
 ONE = Decimal(1)
 HUNDRED = Decimal(100)
@@ -28,7 +29,7 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         present = getcontext()
-        if present.prec == CONTEXT.prec and present.rounding == ROUND_HALF_EVEN:
+        if present.prec == DIGITS and present.rounding == ROUND_HALF_EVEN:
             return function(*args, **kwargs)
         with localcontext(CONTEXT):
             return function(*args, **kwargs)

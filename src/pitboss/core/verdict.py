@@ -1,8 +1,10 @@
 """What the engine says to an intent. A refusal is a value with a stable code, never an exception."""
 
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
+from pitboss.core.money import text
 from pitboss.core.noun import noun
 
 Outcome = Literal["allowed", "reduced", "refused", "noop"]
@@ -20,6 +22,19 @@ class Margin:
     used: Decimal | str
     left: Decimal | None
     unit: str = ""
+
+
+def brief(margins: Iterable[Margin]) -> list[tuple[str, str | None, str]]:
+    """Margins as a record of something allowed keeps them: code, what is left, unit."""
+    return [(margin.code, None if margin.left is None else text(margin.left), margin.unit) for margin in margins]
+
+
+def unfold(margins: Iterable[Any]) -> list[dict[str, Any]]:
+    """Margins of a stored verdict, brief or whole, by their names."""
+    return [
+        margin if isinstance(margin, dict) else dict(zip(("code", "left", "unit"), margin, strict=True))
+        for margin in margins
+    ]
 
 
 @noun

@@ -4,7 +4,8 @@ Finds out what each file is (argument, else path, else columns, else asks), hand
 and stages the rows. Nothing is guessed beyond that: an interval is never inferred from the spacing of rows.
 """
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,7 @@ def _files(paths: list[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(file for file in path.rglob("*") if file.is_file() and not _hidden(file.relative_to(path)))
-            known = [file for file in inside if format_of(file)]
+            known = sorted(file for file in _walked(path) if format_of(file))
             if not known:
                 raise UserError(f"{path}: no file in this folder can be imported", f"readable are {READABLE}")
             files += known
@@ -94,8 +94,15 @@ def _files(paths: list[Path]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def _walked(folder: Path) -> Iterator[Path]:
+    """Every file below a folder that is not hidden, through links to other folders too, each folder once."""
+    seen = {folder.resolve()}
+    for place, folders, files in os.walk(folder, followlinks=True):
+        here = Path(place)
+        new = {name: (here / name).resolve() for name in sorted(folders) if not name.startswith(".")}
+        folders[:] = [name for name, real in new.items() if real not in seen]
+        seen.update(new.values())
+        yield from (here / name for name in files if not name.startswith(".") and (here / name).is_file())
 
 
 def _pieces(path: Path, asked: Clue, known_at: Instant | None) -> list[_Piece]:
@@ -111,7 +118,7 @@ def _pieces(path: Path, asked: Clue, known_at: Instant | None) -> list[_Piece]:
             f"add --kind, one of {', '.join(sorted(SERIES))}",
         )
     if kind == "meta":
-        raise UserError(f"{path}: meta comes as JSON", "save the exchange's `meta` reply as a .json file")
+        return [_meta(path, {"universe": table.assets()}, asked)]
     if kind == "news":
         return [_Piece(kind, None, None, news_of(table, asked.symbol), tuple(table.notes))]
     if kind == "events":
@@ -132,6 +139,8 @@ def _meta(path: Path, content: Any, asked: Clue) -> _Piece:
 def _symbols(table: Table, kind: str, asked: Clue, told: Clue) -> list[str]:
     inside = table.symbols()
     if asked.symbol:
+        if len(inside) > 1 and asked.symbol not in inside:
+            raise UserError(f"{table.where}: the rows are of {', '.join(inside[:8])}, none of {asked.symbol}")
         return [asked.symbol]
     if len(inside) > 1:
         return inside

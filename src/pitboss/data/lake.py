@@ -27,7 +27,7 @@ from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, Event, Floats, Ints, NewsItem, Points
 from pitboss.data.moment import EARLIEST, LATEST
 from pitboss.data.series import POINT_KINDS, SERIES, Series, series
-from pitboss.data.staging import Added, Batch, locked, read_parquet
+from pitboss.data.staging import Added, Batch, locked, read_parquet, unwritable
 from pitboss.venues.perp.assets import Asset, make_asset
 
 MARKER = "SYNTHETIC"
@@ -92,8 +92,11 @@ class Lake:
     def mark_synthetic(self, venue: str, text: str) -> None:
         """Say in the lake itself that this venue's data was generated."""
         path = self.folder("meta", venue, None, None) / MARKER
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise unwritable(self.root, error) from error
 
     def synthetic_note(self, venue: str) -> str | None:
         """What the marker of a generated venue says."""

@@ -13,6 +13,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.money import text
 from pitboss.data.series import SERIES
 
+MOST_DECIMALS, MOST_LEVERAGE = 18, 1_000
 _SINGLE_TIER_BELOW = 50
 """Margin tables with a lower id are not listed: the id is the maximum leverage of their only tier."""
 
@@ -35,15 +36,18 @@ def meta_rows(value: Any, where: str) -> tuple[pl.DataFrame, list[str]]:
         tables = _tables(reply, where)
         for number, listed in enumerate(reply["universe"], 1):
             try:
-                symbol, decimals, cap = str(listed["name"]), int(listed["szDecimals"]), int(listed["maxLeverage"])
-            except (KeyError, TypeError, ValueError):
+                symbol, decimals, cap = str(listed["name"] or ""), int(listed["szDecimals"]), int(listed["maxLeverage"])
+                if not symbol:
+                    raise ValueError("a name is needed")
+                table_id = None if listed.get("marginTableId") is None else int(listed["marginTableId"])
+            except (KeyError, TypeError, ValueError, AttributeError):
                 raise UserError(
-                    f"{where}: asset {number} of the universe lacks name, szDecimals or maxLeverage"
+                    f"{where}: asset {number} of the universe lacks a usable name, szDecimals, maxLeverage or marginTableId"
                 ) from None
             if symbol in rows:
                 raise UserError(f"{where}: {symbol} is listed twice")
-            tiers, note = _tiers(listed.get("marginTableId"), cap, tables)
-            if decimals < 0 or any(leverage < 1 for _, leverage in tiers):
+            tiers, note = _tiers(table_id, cap, tables)
+            if not 0 <= decimals <= MOST_DECIMALS or any(not 1 <= leverage <= MOST_LEVERAGE for _, leverage in tiers):
                 raise UserError(f"{where}: {symbol} has a size precision or a leverage that cannot be")
             notes += [f"{symbol}: {note}"] if note else []
             ladder = [[text(bound), leverage] for bound, leverage in tiers]
@@ -67,6 +71,8 @@ def _tables(reply: dict[str, Any], where: str) -> dict[int, list[tuple[Decimal, 
     try:
         for number, table in reply.get("marginTables") or []:
             tiers = [(Decimal(str(tier["lowerBound"])), int(tier["maxLeverage"])) for tier in table["marginTiers"]]
+            if not all(bound.is_finite() for bound, _ in tiers) or (tiers and min(tiers)[0] != 0):
+                raise ValueError("a ladder begins at zero")
             tables[int(number)] = sorted(tiers)
     except (KeyError, TypeError, ValueError, InvalidOperation):
         raise UserError(f"{where}: marginTables cannot be read", "expected [[id, {marginTiers: […]}], …]") from None
@@ -74,13 +80,12 @@ def _tables(reply: dict[str, Any], where: str) -> dict[int, list[tuple[Decimal, 
 
 
 def _tiers(
-    table_id: Any, cap: int, tables: dict[int, list[tuple[Decimal, int]]]
+    table_id: int | None, cap: int, tables: dict[int, list[tuple[Decimal, int]]]
 ) -> tuple[list[tuple[Decimal, int]], str]:
     if table_id is None:
         return [(Decimal(0), cap)], ""
-    number = int(table_id)
-    if tables.get(number):
-        return tables[number], ""
-    if number < _SINGLE_TIER_BELOW:
-        return [(Decimal(0), number)], ""
-    return [(Decimal(0), cap)], f"margin table {number} is not in the reply; taken as one tier of {cap}×"
+    if tables.get(table_id):
+        return tables[table_id], ""
+    if table_id < _SINGLE_TIER_BELOW:
+        return [(Decimal(0), table_id)], ""
+    return [(Decimal(0), cap)], f"margin table {table_id} is not in the reply; taken as one tier of {cap}×"

@@ -28,10 +28,12 @@ def _read(column: pl.Series) -> pl.Series:
     if dtype in (pl.String, pl.Categorical) or isinstance(dtype, pl.Enum):
         text = column.cast(pl.String).str.strip_chars()
         number = text.cast(pl.Float64, strict=False)
-        numeric = number.null_count() == text.null_count() and number.null_count() < len(number)
-        if numeric and not text.str.contains(r"^(19|20)\d{6}$").all():  # 20250131 is a date, not seconds
+        # The first time says what the column holds, so that only what is none of that is left unread.
+        first = text.drop_nulls().head(1)
+        numeric = first.cast(pl.Float64, strict=False).is_not_null().any()
+        if numeric and not first.str.contains(r"^(19|20)\d{6}$").all():  # 20250131 is a date, not seconds
             whole = text.cast(pl.Int64, strict=False)
-            return _scaled(whole if whole.null_count() == text.null_count() else number)
+            return _scaled(whole if whole.null_count() == number.null_count() else number)
         return pl.Series(column.name, [_parsed(value) for value in text], dtype=pl.Int64)
     return pl.Series(column.name, [None] * len(column), dtype=pl.Int64)
 

@@ -15,7 +15,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant, interval_ms, iso
 from pitboss.data.lake import Lake, Place, find_holes
 from pitboss.data.moment import EARLIEST, LATEST
-from pitboss.data.series import SERIES, series
+from pitboss.data.series import SERIES, counted, series
 from pitboss.data.staging import STAGING, read_parquet
 
 Problem = Literal[
@@ -130,10 +130,10 @@ def _gaps(lake: Lake, place: Place, moments: np.ndarray, findings: list[Finding]
     steps = np.diff(moments)[holes]
     widest = int(holes[int(np.argmax(steps))])
     begins, ends = iso(int(moments[widest])), iso(int(moments[widest + 1]))
-    detail = f"{len(holes)} holes, the longest between {begins} and {ends}"
+    said = counted(len(holes), "hole")
     if place.interval:
-        missing = int(np.sum(steps // interval_ms(place.interval) - 1))
-        detail = f"{len(holes)} holes, {missing} bars missing, the longest between {begins} and {ends}"
+        said += f", {counted(int(np.sum(steps // interval_ms(place.interval) - 1)), 'bar')} missing"
+    detail = f"{said}, the longest between {begins} and {ends}"
     folder = lake.folder(place.kind, place.venue, place.symbol, place.interval)
     first = int(moments[int(holes[0])])
     findings.append(_finding(lake, place, folder, "gaps", len(holes), first, detail, usable=True))

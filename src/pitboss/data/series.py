@@ -90,6 +90,11 @@ def series(kind: str) -> Series:
     return SERIES[kind]
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 bar`, `2 bars`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def meant(word: str, known: Iterable[str], noun: str) -> str:
     """A hint for a word that is not known: the nearest known one, or all of them."""
     names = sorted(known)

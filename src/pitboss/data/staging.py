@@ -87,9 +87,12 @@ def locked(root: Path) -> Iterator[Path]:
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
-        raise UserError(
-            f"cannot write to {root}: {error.strerror or error}", "check permissions and free space"
-        ) from error
+        raise unwritable(root, error) from error
+
+
+def unwritable(root: Path, error: OSError) -> UserError:
+    """What a person is told when the lake cannot be written."""
+    return UserError(f"cannot write to {root}: {error.strerror or error}", "check permissions and free space")
 
 
 class Batch:
@@ -111,9 +114,10 @@ class Batch:
         return Added(added, replaced, unchanged)
 
     def commit(self) -> None:
-        """Move everything into place."""
-        for target, staged in sorted(self._moves.items()):
+        """Move everything into place. All folders are made first: what can fail should, before anything has moved."""
+        for target in self._moves:
             target.parent.mkdir(parents=True, exist_ok=True)
+        for target, staged in sorted(self._moves.items()):
             os.replace(staged, target)
 
     def _merge(self, shape: Series, target: Path, new: pl.DataFrame, replace: bool) -> Added:
@@ -135,7 +139,10 @@ class Batch:
     def _stage(self, target: Path, frame: pl.DataFrame) -> None:
         staged = self._staging / f"{len(self._moves)}-{target.parent.name}.parquet"
         staged = self._moves.get(target, staged)
-        frame.write_parquet(staged, compression="zstd", statistics=True)
+        try:
+            frame.write_parquet(staged, compression="zstd", statistics=True)
+        except pl.exceptions.PolarsError as error:  # how polars tells of a full disk
+            raise OSError(first_line(error)) from None
         with staged.open("rb+") as file:
             os.fsync(file.fileno())
         self._moves[target] = staged

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant, interval_ms, iso
 from pitboss.data.moment import moments
-from pitboss.data.series import TIME, series
+from pitboss.data.series import TIME, counted, series
 
 TIMES = ("date", "time", "timestamp", "ts", "open_time", "t")
 _NEWS_TIMES = ("published", "published_at", *TIMES)
@@ -34,6 +34,11 @@ _VALUES = {
 }
 _SYMBOLS = ("symbol", "coin", "s")
 _INTERVALS = ("interval", "i")
+_ASSETS = {
+    "name": ("the symbol", "name", *_SYMBOLS),
+    "szDecimals": ("size decimals", "szDecimals", "size_decimals"),
+    "maxLeverage": ("the highest leverage", "maxLeverage", "max_leverage"),
+}
 _LEVELS = {"low": 0.2, "medium": 0.5, "high": 0.9}
 
 
@@ -44,6 +49,8 @@ class Table:
     where: str
     frame: pl.DataFrame
     notes: list[str] = field(default_factory=list[str])
+    places: NDArray[np.int64] | None = None
+    """Where each row stands in the file, if this is only a part of it."""
 
     def find(self, *names: str) -> str | None:
         """The first of these columns that exists: as written, else whatever its case, spaces and underscores."""
@@ -75,6 +82,8 @@ class Table:
             return "events"
         if all(self.find(*names) for names in list(_BARS.values())[:4]):
             return "bars"
+        if self.find(*_ASSETS["szDecimals"][1:]):
+            return "meta"
         for kind, names in _VALUES.items():
             if self.find(*[name for name in names if name not in ("value", "price")]):
                 return kind
@@ -90,11 +99,19 @@ class Table:
 
     def only(self, symbol: str | None, interval: str | None) -> "Table":
         """The rows of one symbol and one interval, where columns tell them apart."""
-        frame = self.frame
+        wanted = np.ones(self.frame.height, dtype=bool)
         for word, words, names in ((symbol, self.symbols(), _SYMBOLS), (interval, self.intervals(), _INTERVALS)):
             if word in words and len(words) > 1:
-                frame = frame.filter(pl.col(self.need("", *names)).cast(pl.String) == word)
-        return Table(self.where, frame, self.notes)
+                named = self.frame[self.need("", *names)].cast(pl.String)
+                wanted &= (named == word).fill_null(False).to_numpy()
+        return Table(self.where, self.frame.filter(wanted), places=np.flatnonzero(wanted))
+
+    def assets(self) -> list[dict[str, object]]:
+        """The rows as the `universe` of a `meta` reply has them."""
+        found = {name: self.need(what, *names) for name, (what, *names) in _ASSETS.items()}
+        table_id = self.find("marginTableId")
+        columns = found | ({"marginTableId": table_id} if table_id else {})
+        return self.frame.select(pl.col(column).alias(name) for name, column in columns.items()).to_dicts()
 
     def spacing(self) -> int | None:
         """The smallest step between two rows, in milliseconds."""
@@ -127,10 +144,11 @@ class _Check:
         if self._first is None:
             return
         row, reason = self._first
-        at = self._times[row]
+        at, places = self._times[row], self._table.places
         when = f" ({iso(at)})" if at is not None else ""
+        number = 1 + (row if places is None else int(places[row]))
         raise UserError(
-            f"{self._table.where}: row {row + 1}{when}: {reason(row)}", "correct the file and import it again"
+            f"{self._table.where}: row {number}{when}: {reason(row)}", "correct the file and import it again"
         )
 
 
@@ -151,7 +169,8 @@ def bars_of(table: Table, interval: str) -> pl.DataFrame:
     check.done()
     inside = (prices["open"] <= high) & (prices["open"] >= low) & (prices["close"] <= high) & (prices["close"] >= low)
     if not inside.all():
-        table.notes.append(f"{int((~inside).sum())} bars open or close outside their low and high; kept as they are")
+        found = counted(int((~inside).sum()), "bar")
+        table.notes.append(f"{found} with open or close outside low and high; kept as given")
     spacing = table.spacing()
     if spacing is not None and spacing > step:
         table.notes.append(f"no two rows are {interval} apart: is the interval right?")
@@ -175,22 +194,20 @@ def points_of(table: Table, kind: str) -> pl.DataFrame:
 def news_of(table: Table, symbol: str | None) -> pl.DataFrame:
     """News rows. A midnight exactly means that only the date is known."""
     times, check = _timed(table, _NEWS_TIMES)
-    text = _text(table, table.need("the headline", "text", "title", "headline"))
+    text = _text(table, check, table.need("the headline", "text", "title", "headline"))
     check.refuse((text.str.strip_chars().fill_null("") == "").to_numpy(), lambda row: "there is no text")
     sentiment = _optional_number(table, check, "sentiment")
-    check.done()
     source = table.find("source", "publisher", "site")
-    frame = _frame(
-        "news",
-        {
-            "published_at": times,
-            "source": _text(table, source).fill_null("unknown") if source else _same(table, "unknown"),
-            "text": text,
-            "sentiment": sentiment,
-            "symbols": _symbols(table, symbol),
-            "date_only": times % DAY_MS == 0,
-        },
-    )
+    columns = {
+        "published_at": times,
+        "source": _text(table, check, source).fill_null("unknown") if source else _same(table, "unknown"),
+        "text": text,
+        "sentiment": sentiment,
+        "symbols": _symbols(table, check, symbol),
+        "date_only": times % DAY_MS == 0,
+    }
+    check.done()
+    frame = _frame("news", columns)
     return _deduplicated(table, frame, "news")
 
 
@@ -201,7 +218,7 @@ def events_of(table: Table, symbol: str | None, known_at: Instant | None) -> pl.
     title_column = table.find("title", "name", "event", "kind", "type")
     if title_column is None:
         table.need("the event's title", "title", "name", "kind")
-    title = _text(table, title_column or "")
+    title = _text(table, check, title_column or "")
     check.refuse((title.str.strip_chars().fill_null("") == "").to_numpy(), lambda row: "there is no title")
     known_column = table.find("known_at", "announced_at", "known")
     known = moments(table.frame[known_column]) if known_column else None
@@ -215,19 +232,16 @@ def events_of(table: Table, symbol: str | None, known_at: Instant | None) -> pl.
     else:
         known = times
         table.notes.append("no known_at column: each event counts as known only from the moment it happens")
-    importance = _importance(table, check)
+    columns = {
+        "scheduled_at": times,
+        "kind": _text(table, check, kind_column).fill_null("event") if kind_column else _same(table, "event"),
+        "title": title,
+        "known_at": known,
+        "importance": _importance(table, check),
+        "symbols": _symbols(table, check, symbol),
+    }
     check.done()
-    frame = _frame(
-        "events",
-        {
-            "scheduled_at": times,
-            "kind": _text(table, kind_column).fill_null("event") if kind_column else _same(table, "event"),
-            "title": title,
-            "known_at": known,
-            "importance": importance,
-            "symbols": _symbols(table, symbol),
-        },
-    )
+    frame = _frame("events", columns)
     return _deduplicated(table, frame, "events")
 
 
@@ -265,7 +279,7 @@ def _importance(table: Table, check: _Check) -> pl.Series:
     found = table.find("importance", "impact")
     if found is None:
         return pl.Series([0.5] * table.frame.height, dtype=pl.Float64)
-    words = _text(table, found).str.strip_chars().str.to_lowercase()
+    words = _text(table, check, found).str.strip_chars().str.to_lowercase()
     levels = words.replace_strict(_LEVELS, default=None, return_dtype=pl.Float64)
     numbers = levels.fill_null(_numbers(table.frame[found]))
     given = words.is_not_null().to_numpy()
@@ -299,7 +313,7 @@ def _rising(check: _Check, moment: NDArray[np.int64]) -> None:
     check.refuse(step < 0, disorder)
 
 
-def _symbols(table: Table, symbol: str | None) -> pl.Series:
+def _symbols(table: Table, check: _Check, symbol: str | None) -> pl.Series:
     found = table.find("symbols", "tickers", *_SYMBOLS)
     if found is None:
         return _same(table, symbol or "")
@@ -307,7 +321,7 @@ def _symbols(table: Table, symbol: str | None) -> pl.Series:
     if isinstance(column.dtype, pl.List):
         lists = [[] if value is None else [str(word) for word in value] for value in column.to_list()]
     else:
-        lists = [(value or "").replace(";", ",").replace(" ", ",").split(",") for value in _text(table, found)]
+        lists = [(value or "").replace(";", ",").replace(" ", ",").split(",") for value in _text(table, check, found)]
     joined = [",".join(sorted({word.strip() for word in words if word.strip()})) for words in lists]
     return pl.Series([words or symbol or "" for words in joined], dtype=pl.String)
 
@@ -316,7 +330,7 @@ def _deduplicated(table: Table, frame: pl.DataFrame, kind: str) -> pl.DataFrame:
     shape = series(kind)
     unique = frame.unique(maintain_order=True)
     if unique.height < frame.height:
-        table.notes.append(f"{frame.height - unique.height} repeated rows counted once")
+        table.notes.append(f"{counted(frame.height - unique.height, 'repeated row')} counted once")
     twice = unique.filter(pl.struct(shape.key).is_duplicated()).sort(shape.key)
     if twice.height:
         at = twice[shape.time or ""].dt.epoch("ms")[0]
@@ -333,8 +347,12 @@ def _as(column: pl.Series, dtype: pl.DataType) -> pl.Series:
     return column.cast(pl.Datetime("ms")).dt.replace_time_zone("UTC") if dtype == TIME else column.cast(dtype)
 
 
-def _text(table: Table, name: str) -> pl.Series:
-    return table.frame[name].cast(pl.String)
+def _text(table: Table, check: _Check, name: str) -> pl.Series:
+    column = table.frame[name]
+    if column.dtype.is_nested():
+        check.refuse(column.is_not_null().to_numpy(), lambda row: f"{name} is not plain text")
+        return pl.Series([None] * len(column), dtype=pl.String)
+    return column.cast(pl.String, strict=False)
 
 
 def _same(table: Table, word: str) -> pl.Series:

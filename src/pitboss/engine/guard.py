@@ -23,6 +23,9 @@ from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import Terms
 from pitboss.venues.perp.world import OrderRequest
 
+EVERY = tuple(rule for rule in RULES if rule.scope == "every")
+"""The rules of what adds no exposure."""
+
 
 @noun
 class Judgement:
@@ -84,9 +87,7 @@ def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> 
     opens = proposal is None or proposal.opens
     code, detail, broken = None, "", False
     margins: list[Margin] = []
-    for rule in RULES:
-        if rule.scope == "opens" and not opens:
-            continue
+    for rule in RULES if opens else EVERY:
         try:
             finding = rule.check(case)
         except Exception as error:  # noqa: BLE001 – a rule that breaks must refuse, never let through
@@ -101,12 +102,12 @@ def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> 
     verdict = Verdict("allowed", margins=tuple(margins))
     if proposal.action == "cancel":
         return Judgement(verdict, key, content, cancel_id=proposal.order_id)
-    return Judgement(verdict, key, content, order=_request(case, proposal), opens=proposal.opens)
+    return Judgement(verdict, key, content, _request(case, proposal, opens), None, opens)
 
 
-def _request(case: Case, proposal: Proposal) -> OrderRequest:
+def _request(case: Case, proposal: Proposal, opens: bool) -> OrderRequest:
     """The order an allowed proposal becomes."""
-    if proposal.opens:
+    if opens:
         assert case.size is not None  # R10 has refused the case without a price
         return OrderRequest(
             kind="limit" if case.limit is not None else "market",

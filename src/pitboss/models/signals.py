@@ -30,11 +30,6 @@ Signal = Callable[[Bars], Signals]
 Reason = Callable[[Bars, int, int], str]
 """Why, in words with the numbers: the bars, how many of them are closed, and the wish."""
 
-_SIDES = (0, 1, -1)
-
-Tables = dict[str, dict[int, NDArray[np.int32]]]
-"""By symbol and side held: for each tick the next one that acts."""
-
 
 def acts(wish: int, side: int) -> bool:
     """Whether a wish changes a position: any other side than the wished one, but never from flat to flat."""
@@ -72,16 +67,15 @@ class SignalPolicy:
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "SignalPlan":
         """The same decisions for all ticks at once."""
-        tables: Tables = {}
+        wishes: dict[str, Signals] = {}
         for symbol in sorted(symbols):
             bars = market.bars.get((symbol, interval))
             if bars is None:
                 raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
             closed = np.searchsorted(bars.open_at, tick_at - bars.interval_ms, side="right")
             # One STAY in front: a tick with no closed bar reads index 0.
-            wishes = np.concatenate((np.array([STAY], np.int8), self._column(bars)))[closed]
-            tables[symbol] = {side: _next_act(wishes, side) for side in _SIDES}
-        return SignalPlan(tables, len(tick_at))
+            wishes[symbol] = np.concatenate((np.array([STAY], np.int8), self._column(bars)))[closed]
+        return SignalPlan(wishes, len(tick_at))
 
     def _column(self, bars: Bars) -> Signals:
         found = self._columns.get(bars)
@@ -94,17 +88,18 @@ def _next_act(wishes: Signals, side: int) -> NDArray[np.int32]:
     """For each tick the first tick from it on at which the wish acts on this side; the tick count if none."""
     count = len(wishes)
     moves = (wishes != STAY) & (wishes != side)
-    own = np.where(moves, np.arange(count), count)
-    return np.append(np.minimum.accumulate(own[::-1])[::-1], count).astype(np.int32)
+    own = np.where(moves, np.arange(count, dtype=np.int32), np.int32(count))
+    return np.append(np.minimum.accumulate(own[::-1])[::-1], np.int32(count))
 
 
 class SignalPlan:
-    """When a signal policy acts next, by table."""
+    """When a signal policy acts next, by table; a side that is never held needs none."""
 
-    __slots__ = ("_count", "_tables")
+    __slots__ = ("_count", "_tables", "_wishes")
 
-    def __init__(self, tables: Tables, count: int) -> None:
-        self._tables = tables
+    def __init__(self, wishes: dict[str, Signals], count: int) -> None:
+        self._wishes = wishes
+        self._tables: dict[tuple[str, int], NDArray[np.int32]] = {}
         self._count = count
 
     def next_tick(self, index: int, world: World) -> int:
@@ -112,14 +107,21 @@ class SignalPlan:
         soonest = self._count
         waiting = busy(world)
         positions = world.positions
-        for symbol, table in self._tables.items():
+        for symbol in self._wishes:
             if symbol in waiting:
                 continue
             held = positions.get(symbol)
-            found = table[0 if held is None else held.side].item(index)
+            found = self._table(symbol, 0 if held is None else held.side).item(index)
             if found < soonest:
                 soonest = found
         return soonest
+
+    def _table(self, symbol: str, side: int) -> NDArray[np.int32]:
+        """For each tick the next one that acts on a position of this side."""
+        found = self._tables.get((symbol, side))
+        if found is None:
+            found = self._tables[symbol, side] = _next_act(self._wishes[symbol], side)
+        return found
 
 
 def closes(bars: Bars, closed: int, count: int) -> list[float]:

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from pitboss.core.curve import amounts
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.market import Floats
 from pitboss.core.money import ONE, ZERO, decimal, exact, round_down
@@ -51,7 +52,7 @@ def buy_and_hold(
         stretch = advance(world, free, tape, first, first + 1)
         world, first = stretch.world, stretch.index
         receipts.extend(stretch.receipts)
-        equity.extend(stretch.equity)
+        equity.extend(amounts(stretch.equity))
     points, happened = _hold(world, free, tape, first, equity)
     receipts.extend(happened)
     closes = tape.open_at + tape.interval_ms
@@ -65,7 +66,7 @@ def _hold(
     count = len(tape)
     if first == count or not world.positions or held_quiet(world, terms, tape, first, count) < count:
         stretch = advance(world, terms, tape, first, count)
-        return [*equity, *stretch.equity], stretch.receipts
+        return [*equity, *amounts(stretch.equity)], stretch.receipts
     points = np.full(count - first, float(world.cash))
     receipts: list[Receipt] = []
     for symbol, held in sorted(world.positions.items()):
@@ -87,10 +88,10 @@ def _buy(
     asset = terms.assets[symbol]
     price = world.marks.get(symbol)
     if price is None:  # no bar before the first tick: its first open is the nearest thing to a mark
-        opens = [value for value in tape.open[symbol].tolist() if value == value]
-        if not opens:
+        there = ~np.isnan(tape.open[symbol])
+        if not there.any():
             return world
-        price = decimal(opens[0])
+        price = decimal(float(tape.open[symbol][there.argmax()]))
         world = set_marks(world, {symbol: (price, at)})
     size = round_down(share / price, asset.lot)
     if size <= ZERO:

@@ -61,19 +61,54 @@ def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = No
     surrounds. `seed` is that of the bootstrap. `trials`: annualised Sharpes of every run of the study this run belongs
     to; only then is there a `deflated_sharpe`.
     """
+    course = _course(outcome)
+    metrics = _figures(outcome, course, _intervals([course.returns], seed)[0])
+    if trials is not None:
+        metrics["deflated_sharpe"] = statistics.deflated_sharpe(course.returns, trials)
+    return metrics
+
+
+@exact
+def compute_together(outcomes: Sequence[Outcome], seed: int = 0) -> list[dict[str, Any]]:
+    """`compute` of each, cheaper: a run and its baselines last the same days and share what the bootstrap draws."""
+    courses = [_course(outcome) for outcome in outcomes]
+    intervals = _intervals([course.returns for course in courses], seed)
+    return list(map(_figures, outcomes, courses, intervals))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Course:
+    """How a run went: its checked equity columns and their daily returns."""
+
+    initial: float
+    at: Ints
+    equity: Floats
+    returns: list[float]
+
+
+def _course(outcome: Outcome) -> _Course:
     if outcome.initial_usd <= 0:
         raise InvariantError(f"a run cannot start with {outcome.initial_usd} USD")
     initial = float(outcome.initial_usd)
     at, equity = columns(outcome.equity_at, outcome.equity_usd)
+    return _Course(initial, at, equity, daily_returns(initial, at, equity))
+
+
+Interval = list[float] | None
+Intervals = tuple[Interval, Interval]
+"""Around the total return and around the Sharpe."""
+
+
+def _figures(outcome: Outcome, course: _Course, intervals: Intervals) -> dict[str, Any]:
+    initial, at, equity, returns = course.initial, course.at, course.equity, course.returns
     final = float(equity[-1]) if len(equity) else initial
     depth, duration_ms = drawdown(outcome.from_at, initial, at, equity)
-    returns = daily_returns(initial, at, equity)
     trades = book(outcome.receipts)
     exposed = _exposed(trades, at) if outcome.exposed_bars is None else outcome.exposed_bars
     sums = _Sums(outcome.receipts)
     cost, asked = outcome.ai_cost_usd, outcome.decisions_asked
-    return_ci, sharpe_ci = _intervals(returns, seed)
-    metrics: dict[str, Any] = {
+    return_ci, sharpe_ci = intervals
+    return {
         "total_return_pct": _finite((final - initial) / initial * 100),
         "cagr": growth_rate(initial, final, outcome.to_at - outcome.from_at),
         "sharpe": statistics.sharpe(returns),
@@ -110,18 +145,15 @@ def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = No
         },
         "warnings": _warnings(outcome, trades, sums, len(returns)),
     }
-    if trials is not None:
-        metrics["deflated_sharpe"] = statistics.deflated_sharpe(returns, trials)
-    return metrics
 
 
 def columns(at: Sequence[Instant] | Ints, usd: Sequence[Decimal] | Floats) -> tuple[Ints, Floats]:
     """Equity as arrays, each value the float nearest to the exact one."""
-    times = np.asarray(at, dtype=np.int64)
+    times = at if isinstance(at, np.ndarray) else np.fromiter(at, np.int64, len(at))
     values = usd if isinstance(usd, np.ndarray) else np.fromiter(map(float, usd), np.float64, len(usd))
     if len(times) != len(values):
         raise InvariantError(f"{len(times)} equity times but {len(values)} values")
-    if (np.diff(times) <= 0).any() or not np.isfinite(values).all():
+    if (times[1:] <= times[:-1]).any() or not np.isfinite(values).all():
         raise InvariantError("equity points must rise in time and be finite")
     return times, values
 
@@ -144,11 +176,13 @@ def drawdown(from_at: Instant, initial: float, at: Ints, equity: Floats) -> tupl
 
     The initial equity at `from_at` is the first peak. A peak ends with the last point that stands at it.
     """
-    times = np.concatenate(([from_at], at))
     curve = np.concatenate(([initial], equity))
     peak = np.maximum.accumulate(curve)
-    depth = min(1.0, float(np.max(1 - curve / peak)))
     at_peak = np.flatnonzero(curve == peak)
+    if len(at_peak) == len(curve):
+        return 0.0, 0
+    depth = min(1.0, 1 - float(np.min(curve / peak)))
+    times = np.concatenate(([from_at], at))
     ends = np.append(at_peak, len(curve) - 1)
     waits = np.diff(times[ends])
     # Neighbouring points at the peak have nothing below it in between; the run's last stretch counts as it stands.
@@ -239,15 +273,23 @@ def _trade_figures(closed: Sequence[Trade]) -> dict[str, Any]:
     }
 
 
-def _intervals(returns: list[float], seed: int) -> tuple[list[float] | None, list[float] | None]:
-    if len(returns) < statistics.MIN_BOOTSTRAP_RETURNS:
-        return None, None
-    if not any(returns):
-        return [0.0, 0.0], None  # nothing ever moved, so nothing resampled does
-    totals, sharpes = statistics.bootstrap(returns, seed=seed)
-    # Where the run itself has no Sharpe there is nothing for an interval to surround.
-    around = statistics.interval(sharpes) if statistics.sharpe(returns) is not None else None
-    return statistics.interval(totals * 100), around
+def _intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
+    found: list[Intervals] = []
+    moving: dict[int, list[int]] = {}
+    for place, returns in enumerate(histories):
+        if len(returns) < statistics.MIN_BOOTSTRAP_RETURNS:
+            found.append((None, None))
+        else:
+            found.append(([0.0, 0.0], None))  # where nothing ever moved, nothing resampled does
+            if any(returns):
+                moving.setdefault(len(returns), []).append(place)
+    for places in moving.values():
+        samples = statistics.bootstrap_together([histories[place] for place in places], seed=seed)
+        for place, (totals, sharpes) in zip(places, samples, strict=True):
+            # Where the run itself has no Sharpe there is nothing for an interval to surround.
+            around = statistics.interval(sharpes) if statistics.sharpe(histories[place]) is not None else None
+            found[place] = statistics.interval(totals * 100), around
+    return found
 
 
 def _warnings(outcome: Outcome, trades: Book, sums: _Sums, days: int) -> list[str]:

@@ -1,16 +1,14 @@
 """From stored records to what a run left behind: the only input of metrics, reports and exports."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
-
 from pitboss.core import codec
+from pitboss.core.curve import Piece, columns
 from pitboss.core.instant import Instant
-from pitboss.core.market import Floats
 from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record, RecordKind
@@ -21,8 +19,7 @@ from pitboss.sim.metrics import Outcome
 class Ledger:
     """What the records of a run say, in order: filled while they are made, or read back from storage."""
 
-    equity_at: list[Instant] = field(default_factory=list[Instant])
-    equity_usd: list[str] = field(default_factory=list[str])
+    equity: list[Piece] = field(default_factory=list[Piece])
     receipts: list[Receipt] = field(default_factory=list[Receipt])
     ticks: int = 0
     asked: int = 0
@@ -35,12 +32,15 @@ class Ledger:
     def take(
         self, kind: RecordKind, body: Mapping[str, Any], receipts: Iterable[Receipt], cost_usd: Decimal | None
     ) -> None:
-        """Add one record but for its equity: its covered half as it was sealed or as it was read back."""
+        """Add one record: its covered half as it was sealed or as it was read back."""
         self.receipts.extend(receipts)
+        self.equity.extend(body["equity"])
         if kind == "span":
             self.ticks += body["ticks"]
-            self.noops.update(body["flags"])
-            plain = body["ticks"] - sum(body["flags"].values())
+            plain = body["ticks"]
+            for flag, ticks in body["flags"].items():
+                self.noops[flag] += ticks
+                plain -= ticks
             if plain:
                 self.noops[UNFLAGGED] += plain
         elif kind == "tick":
@@ -51,27 +51,32 @@ class Ledger:
         flags = body["flags"]
         self.ticks += 1
         self.asked += not ("asleep" in flags or "ruined" in flags)
-        judged = [verdict for verdict in body["verdicts"] if verdict["outcome"] != "noop"]
-        if not judged:
-            self.noops[flags[0] if flags else UNFLAGGED] += 1
-        for verdict in judged:
+        held = True
+        for verdict in body["verdicts"]:
+            outcome = verdict["outcome"]
+            if outcome == "noop":
+                continue
+            held = False
             self.proposed += 1
             if verdict["duplicate"]:
                 self.rejections["R12_DUPLICATE"] += 1
-            elif verdict["outcome"] == "refused":
+            elif outcome == "refused":
                 self.rejections[verdict["code"]] += 1
             else:
                 self.accepted += 1
+        if held:
+            self.noops[flags[0] if flags else UNFLAGGED] += 1
 
     def outcome(self, from_at: Instant, to_at: Instant, interval_ms: int, initial_usd: Decimal) -> Outcome:
         """The input of the metrics."""
+        at, usd = columns(self.equity)
         return Outcome(
             from_at=from_at,
             to_at=to_at,
             interval_ms=interval_ms,
             initial_usd=initial_usd,
-            equity_at=self.equity_at,
-            equity_usd=floats(self.equity_usd),
+            equity_at=at,
+            equity_usd=usd,
             receipts=self.receipts,
             ticks=self.ticks,
             proposed=self.proposed,
@@ -83,11 +88,6 @@ class Ledger:
         )
 
 
-def floats(amounts: Sequence[str]) -> Floats:
-    """The nearest floats to exact amounts: `float(text)` of each, at a tenth of the cost."""
-    return np.array(codec.loads(f"[{','.join(amounts)}]"), dtype=np.float64)
-
-
 UNFLAGGED = "plain"
 """The flag under which ordinary no-ops are counted."""
 
@@ -97,10 +97,6 @@ def read_ledger(records: Iterable[Record]) -> Ledger:
     ledger = Ledger()
     for record in records:
         body = codec.loads(record.covered)
-        if body["equity"]:
-            times, values = zip(*body["equity"], strict=True)
-            ledger.equity_at.extend(times)
-            ledger.equity_usd.extend(values)
         receipts = [Receipt(**receipt) for receipt in body["receipts"]]
         cost = codec.loads(record.extra)["cost_usd"] if record.kind == "tick" else "0"
         ledger.take(record.kind, body, receipts, None if cost is None else Decimal(cost))

@@ -7,7 +7,7 @@ lead to, in one transaction: a crash loses at most what was not committed, and a
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 
@@ -16,16 +16,17 @@ import numpy as np
 from pitboss.agent.decider import Planned
 from pitboss.core import codec
 from pitboss.core.asof import Market
+from pitboss.core.curve import Curve, Piece, join, split, with_last
 from pitboss.core.errors import RunCancelled, TransientError
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.market import Ints
-from pitboss.core.money import CONTEXT, ZERO, decimal, text
+from pitboss.core.money import CONTEXT, ZERO, decimal
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.sim.outcome import Ledger
-from pitboss.tick import Happened, Ports, equity_texts, ruined, tick
+from pitboss.tick import Happened, Ports, ruined, tick
 from pitboss.venues.perp.portfolio import summary
 from pitboss.venues.perp.state import World, open_world
 from pitboss.venues.perp.tape import Tape
@@ -140,19 +141,15 @@ class _Pen:
         self.bar_of: list[int] = np.searchsorted(script.tape.open_at, script.tick_at, side="left").tolist()
         self.index = 0 if state.tick_at is None else bisect_right(self.tick_at, state.tick_at)
         self.bar = 0 if state.tick_at is None else self.bar_of[self.index - 1]
-        self.closes_at: list[Instant] = (script.tape.open_at + script.tape.interval_ms).tolist()
 
     def advance(self, stop: int, pause_before_change: bool = False) -> Stretch:
         """What the world does until bar `stop`; nothing is kept until `keep`."""
         return advance(self.world, self.script.ports.terms, self.script.tape, self.bar, stop, pause_before_change)
 
-    def keep(self, stretch: Stretch) -> Happened:
+    def keep(self, stretch: Stretch) -> Stretch:
         """Take a stretch as history."""
-        start, self.bar, self.world = self.bar, stretch.index, stretch.world
-        times, texts = self.closes_at[start : stretch.index], equity_texts(stretch.equity)
-        self.ledger.equity_at.extend(times)
-        self.ledger.equity_usd.extend(texts)
-        return Happened(stretch.receipts, list(zip(times, texts, strict=True)))
+        self.bar, self.world = stretch.index, stretch.world
+        return stretch
 
     def check(self) -> None:
         """Stop between two ticks if somebody asked for it."""
@@ -192,16 +189,15 @@ class _Pen:
         if self.state.tick_at is not None and self.state.tick_at >= self.script.to_at:
             return  # a finished run that was resumed
         script = self.script
-        happened = self.keep(self.advance(len(script.tape)))
-        receipts, points = happened.receipts, happened.equity
+        rest = self.keep(self.advance(len(script.tape)))
+        receipts, equity = rest.receipts, rest.equity
         if script.close_at_end and len(script.tape):
             stretch = close_all(self.world, script.ports.terms, script.to_at, script.tape.interval_ms)
             self.world = stretch.world
             receipts += stretch.receipts
-            if points:  # the close happens at the last close, so its fee belongs into that point
-                self.ledger.equity_usd[-1] = text(stretch.world.last_equity)
-                points = [*points[:-1], (points[-1][0], self.ledger.equity_usd[-1])]
-        covered = {"receipts": receipts, "equity": points, "after": summary(self.world), "flags": []}
+            if equity:  # the close happens at the last close, so its fee belongs into that point
+                equity = with_last(equity, stretch.world.last_equity)
+        covered = {"receipts": receipts, "equity": equity, "after": summary(self.world), "flags": []}
         record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, FREE)
         self.ledger.take("close", covered, receipts, ZERO)
         await self.add(
@@ -221,13 +217,14 @@ async def _ask_at_every_tick(script: Script, pen: _Pen) -> None:
     """The plain way: every tick is asked and recorded."""
     while pen.index < len(script.tick_at):
         pen.check()
-        await _one_tick(script, pen, pen.keep(pen.advance(pen.bar_of[pen.index])))
+        stretch = pen.keep(pen.advance(pen.bar_of[pen.index]))
+        await _one_tick(script, pen, stretch.receipts, stretch.equity)
 
 
-async def _one_tick(script: Script, pen: _Pen, happened: Happened) -> None:
+async def _one_tick(script: Script, pen: _Pen, receipts: Sequence[Receipt], equity: Curve) -> None:
     at = pen.tick_at[pen.index]
     before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
-    done = await tick(before, at, happened, script.ports)
+    done = await tick(before, at, Happened(receipts, equity), script.ports)
     cost_usd, errors = done.decision.cost_usd, done.state.model_errors
     pen.index += 1
     pen.ledger.take("tick", done.covered, done.receipts, cost_usd)
@@ -251,11 +248,11 @@ async def _leap_through(script: Script, pen: _Pen) -> None:
         acts = count if over else plan.next_tick(here, stretch.world)
         if span.ticks and (acts <= here or pen.tick_at[here] // DAY_MS != span.day):
             await span.flush(pen)
-        happened = pen.keep(stretch)
+        pen.keep(stretch)
         if acts <= here:
-            await _one_tick(script, pen, happened)
+            await _one_tick(script, pen, stretch.receipts, stretch.equity)
             continue
-        span.add(pen, here, here, happened, over)
+        span.add(pen, here, here, stretch.receipts, stretch.equity, over)
         pen.index = here + 1
         await _leap(script, pen, span, here, acts, over)
     await span.flush(pen)
@@ -277,21 +274,21 @@ async def _leap(script: Script, pen: _Pen, span: "_Span", here: int, acts: int, 
         reaches = False
     if not reaches:
         if last > here:
-            span.add(pen, here + 1, last, pen.keep(leap), over)
+            pen.keep(leap)
+            span.add(pen, here + 1, last, leap.receipts, leap.equity, over)
             pen.index = last + 1
         return
-    cut = pen.bar_of[last] - pen.bar
-    happened = pen.keep(leap)
-    until = pen.tick_at[last]
-    early = happened.receipts and tuple(
-        receipt for receipt in happened.receipts if receipt.at // HOUR_MS * HOUR_MS < until
-    )
+    receipts, equity = leap.receipts, leap.equity
     if last > here:
-        span.add(pen, here + 1, last, Happened(early, happened.equity[:cut]), over)
+        until = pen.tick_at[last]
+        early = receipts and tuple(receipt for receipt in receipts if receipt.at // HOUR_MS * HOUR_MS < until)
+        before, equity = split(equity, pen.bar_of[last] - pen.bar)
+        span.add(pen, here + 1, last, early, before, over)
+        receipts = receipts[len(early) :]
+    pen.keep(leap)
     pen.index = acts
     span.seal(pen)
-    late = happened.receipts[len(early) if last > here else 0 :]
-    await _one_tick(script, pen, Happened(late, happened.equity[cut:]))
+    await _one_tick(script, pen, receipts, equity)
 
 
 class _Span:
@@ -303,9 +300,9 @@ class _Span:
         self.first_at = self.last_at = 0
         self.ruined = 0
         self.receipts: list[Receipt] = []
-        self.equity: list[tuple[Instant, str]] = []
+        self.equity: list[Piece] = []
 
-    def add(self, pen: _Pen, first: int, last: int, happened: Happened, over: bool) -> None:
+    def add(self, pen: _Pen, first: int, last: int, receipts: Sequence[Receipt], equity: Curve, over: bool) -> None:
         """Put the ticks `first` to `last` and what happened up to them into the span."""
         if not self.ticks:
             self.first_at = pen.tick_at[first]
@@ -313,8 +310,8 @@ class _Span:
         self.last_at = pen.tick_at[last]
         self.ticks += last - first + 1
         self.ruined += (last - first + 1) if over else 0
-        self.receipts.extend(happened.receipts)
-        self.equity.extend(happened.equity)
+        self.receipts.extend(receipts)
+        join(self.equity, equity)
 
     async def flush(self, pen: _Pen) -> None:
         """Keep the span, if there is one, while the world stands at its last tick."""

@@ -7,19 +7,19 @@ account for every cent of a run. It knows no marks, no margin and no agent; what
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import ZERO, exact
+from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 
 Side = Literal["long", "short"]
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Trade:
     """A finished round trip. `pnl_usd` = `gross_usd` − fees − funding − penalties; prices are averages by size."""
 
@@ -39,7 +39,7 @@ class Trade:
     exit_reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class OpenTrade:
     """A round trip that has not come back to flat.
 
@@ -64,7 +64,7 @@ class OpenTrade:
         return self.flow_usd + self.size * mark - self.fees_usd - self.funding_usd - self.penalties_usd
 
 
-@dataclass(frozen=True, slots=True)
+@noun
 class Book:
     """All trades of a run: `closed` in the order in which they closed, `open` by symbol."""
 
@@ -88,7 +88,7 @@ def book(receipts: Iterable[Receipt]) -> Book:
             if trip is None:
                 trip = going[receipt.symbol] = _Trip(receipt)
             trip.fill(receipt)
-            if not trip.size:
+            if not trip.left:
                 closed.append(trip.closed(receipt))
                 del going[receipt.symbol]
         elif receipt.kind == "funded":
@@ -120,12 +120,12 @@ class _Trip:
         "funding",
         "grown",
         "grown_notional",
+        "left",
         "max_size",
         "opened_at",
         "penalties",
         "shrunk",
         "shrunk_notional",
-        "size",
         "symbol",
         "way",
     )
@@ -134,7 +134,7 @@ class _Trip:
         self.symbol = first.symbol
         self.opened_at = first.at
         self.way = first.facts["side"]
-        self.size = self.flow = self.max_size = ZERO
+        self.left = self.flow = self.max_size = ZERO
         self.grown = self.grown_notional = self.shrunk = self.shrunk_notional = ZERO
         self.fees = self.funding = self.penalties = ZERO
         self.fills = 0
@@ -145,23 +145,25 @@ class _Trip:
 
     def fill(self, receipt: Receipt) -> None:
         facts = receipt.facts
+        side = facts["side"]
         size, price = amount(facts["size"]), amount(facts["price"])
         notional = size * price
-        if facts["side"] == "buy":
-            self.size += size
+        if side == "buy":
             self.flow -= notional
         else:
-            self.size -= size
             self.flow += notional
-        if facts["side"] == self.way:
+        if side == self.way:
+            self.left += size
             self.grown += size
             self.grown_notional += notional
-            self.max_size = max(self.max_size, abs(self.size))
+            if self.left > self.max_size:
+                self.max_size = self.left
         else:
+            self.left -= size
             self.shrunk += size
             self.shrunk_notional += notional
         # No order of this venue turns a position round, so a stream that does has lost or doubled a fill.
-        if size <= 0 or self.shrunk > self.grown:
+        if size <= ZERO or self.left < ZERO:
             raise InvariantError(f"fill of {size} {self.symbol} at {iso(receipt.at)} does not fit the position")
         self.fees += amount(facts["fee_usd"])
         self.penalties += amount(facts["penalty_usd"])
@@ -190,7 +192,7 @@ class _Trip:
             symbol=self.symbol,
             side=self.side,
             opened_at=self.opened_at,
-            size=self.size,
+            size=self.left if self.way == "buy" else -self.left,
             entry_price=self.grown_notional / self.grown,
             max_size=self.max_size,
             flow_usd=self.flow,

@@ -19,6 +19,7 @@ from pitboss.skill.explain import explain, show
 from pitboss.skill.parse import MAX_BYTES, Path, parse, parse_value
 from pitboss.skill.schema import VERSION, Skill
 from pitboss.skill.spelling import (
+    SUGGESTION,
     SkillError,
     canonical,
     did_you_mean,
@@ -110,13 +111,11 @@ def load_skill(
 
 
 def summary(name: str, errors: Sequence[SkillError]) -> UserError:
-    """All errors of a document as one `UserError`: a single line when there is one, else a line for each."""
+    """All errors of a document as one `UserError`, on one line; only suggestions stay with theirs when there are several."""
     if len(errors) == 1:
         return UserError(f"{name}: {_sentence(errors[0])}", errors[0].hint)
-    lines = [f"{_sentence(error)}{f' ({error.hint})' if error.hint else ''}" for error in errors]
-    return UserError(
-        "\n  ".join((f"{name}: {len(errors)} problems", *lines)), "`pitboss skill check` lists them as JSON"
-    )
+    said = [_sentence(error) + (f" ({error.hint})" if error.hint.startswith(SUGGESTION) else "") for error in errors]
+    return UserError(f"{name}: {len(errors)} problems: {'; '.join(said)}", "`pitboss skill check` says more about each")
 
 
 def _sentence(error: SkillError) -> str:
@@ -161,7 +160,8 @@ def check_plain(
         told = {path for path, _, _ in found}
         found += [item for item in map(explain, _first_causes(error)) if item[0] not in told]
     if found or skill is None:
-        return _refused(_placed(found, spelled.written, lines or {}), notes)
+        given = {_setting_path(setting.partition("=")[0].strip()) for setting in overrides}
+        return _refused(_placed(found, spelled.written, lines or {}, given), notes)
     return SkillCheck(True, skill_digest(skill), (), skill, (*notes, *_remarks(skill)))
 
 
@@ -176,12 +176,18 @@ def _refused(errors: Iterable[SkillError], notes: Sequence[str] = ()) -> SkillCh
     return SkillCheck(False, None, tuple(errors), None, tuple(notes))
 
 
-def _placed(found: list[Found], written: Mapping[Path, str], lines: Mapping[Path, int]) -> list[SkillError]:
-    """Errors under the names that the author used, with their lines, in document order."""
+def _placed(
+    found: list[Found], written: Mapping[Path, str], lines: Mapping[Path, int], given: Collection[Path] = ()
+) -> list[SkillError]:
+    """Errors under the names that the author used, with their lines, in document order.
+
+    What was `given` on the command line stands on no line.
+    """
     errors: list[SkillError] = []
     for path, message, hint in found:
         own = tuple(written.get(path[: end + 1], part) for end, part in enumerate(path))
-        line = next((lines[own[:end]] for end in range(len(own), 0, -1) if own[:end] in lines), None)
+        inside = not any(path[: len(place)] == place for place in given)
+        line = next((lines[own[:end]] for end in range(len(own), 0, -1) if inside and own[:end] in lines), None)
         errors.append(SkillError(dotted(own), message, hint, line))
     return sorted(errors, key=lambda error: error.line or 0)
 

@@ -18,6 +18,8 @@ from pydantic.fields import FieldInfo
 from pitboss.skill.parse import Path
 from pitboss.skill.schema import NULLABLE, Part, Skill
 
+SUGGESTION = "did you mean"
+
 
 @dataclass(frozen=True, slots=True)
 class SkillError:
@@ -158,7 +160,7 @@ def nearest_key(path: Path) -> str | None:
 
 def did_you_mean(found: str | None, otherwise: str) -> str:
     """The hint for an unknown name."""
-    return f"did you mean {found}?" if found else otherwise
+    return f"{SUGGESTION} {found}?" if found else otherwise
 
 
 def _fold(word: str) -> str:

@@ -120,10 +120,13 @@ def open_database(
     `processes="one"` says that no other process will use it meanwhile, and makes sure of it.
     """
     text = str(url_or_path)
+    file = text.removeprefix(_SQLITE_PREFIX)
+    if file == ":memory:" or ("://" in file and file.startswith("sqlite")):
+        raise UserError(f"cannot open a database at {text}", "name a file by its path, or by sqlite:///path")
     if "://" in text and not text.startswith(_SQLITE_PREFIX):
         database = _open_address(text)
     else:
-        database = _open_file(Path(text.removeprefix(_SQLITE_PREFIX)), processes, sqlite_version)
+        database = _open_file(Path(file), processes, sqlite_version)
     try:
         with database.read() as connection:
             found = revision(connection)
@@ -137,9 +140,13 @@ def open_database(
 
 
 def _open_file(path: Path, processes: Processes, version: tuple[int, int, int]) -> Database:
-    if not path.parent.is_dir():
+    try:
+        has_folder, is_folder = path.parent.is_dir(), path.is_dir()
+    except OSError as error:  # a name too long, a folder that may not be looked into
+        raise sqlite.unwritable(path, error) from None
+    if not has_folder:
         raise UserError(f"there is no folder {path.parent} to keep the database in", "make it, or name another --home")
-    if path.is_dir():
+    if is_folder:
         raise UserError(f"{path} is a folder, not a database", "name a file in it")
     held = sqlite.hold(path, version, processes)
     mode = sqlite.journal_mode(version, processes)

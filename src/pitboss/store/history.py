@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pitboss.core import codec
+from pitboss.core.curve import points
 from pitboss.core.instant import Instant
 from pitboss.core.snapshot import Record
 
@@ -20,5 +21,4 @@ def receipts(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
 def equity(records: Iterable[Record]) -> Iterator[tuple[Instant, str]]:
     """Every equity point `(at, usd)`, one for each base-bar close."""
     for record in records:
-        points = codec.loads(record.covered).get("equity", ())
-        yield from ((at, usd) for at, usd in points)
+        yield from points(codec.loads(record.covered).get("equity", ()))

@@ -1,11 +1,14 @@
 """`StoredJournal`: a run's records and its state in the database, one transaction per commit.
 
 The hot path of the store. It speaks to the driver directly with statements that SQLAlchemy compiled, so the SQL stays
-portable and a commit costs little more than its inserts. Compression is per record; seals are over what is stored.
+portable and a commit costs little more than its inserts. Compression is per record, and only for those that hold a
+model's texts: a policy's are so small and so many that pressing them would take longer than storing them. Seals are
+over what is stored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, cast
 
@@ -22,13 +25,14 @@ from pitboss.core.snapshot import FREE, GENESIS, Record, RecordKind
 from pitboss.core.state import State
 from pitboss.store import rows
 from pitboss.store.database import Database
-from pitboss.store.lifecycle import ENDED, LeaseLost
+from pitboss.store.lifecycle import ENDED, LeaseLost, Status
 from pitboss.store.schema import SEAL, records, run_states, runs
 
 PAGE = 256
 """Records read at a time. Between pages no lock is held, so a slow reader never makes the run wait."""
 
 _RUN_NAMES = rows.sealed_columns(runs)
+_STATUS = _RUN_NAMES.index("status")
 _PROGRESS = _RUN_NAMES.index("progress")
 _HEARTBEAT = _RUN_NAMES.index("heartbeat_at")
 
@@ -85,25 +89,65 @@ class _HeldRow:
     """The run's row as it was last seen, encoded for its seal."""
 
     encoded: tuple[bytes, ...]
+    status: Status
     progress: float
     seal: str
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> "_HeldRow":
-        return cls(tuple(rows.encode(row[name]) for name in _RUN_NAMES), row["progress"], row[SEAL])
+        return cls(tuple(rows.encode(row[name]) for name in _RUN_NAMES), row["status"], row["progress"], row[SEAL])
 
-    def renewed(self, progress: float, heartbeat_at: Instant) -> "_HeldRow":
+    def renewed(self, status: Status, progress: float, heartbeat_at: Instant) -> "_HeldRow":
         encoded = list(self.encoded)
+        encoded[_STATUS] = rows.encode(status)
         encoded[_PROGRESS] = rows.encode(progress)
         encoded[_HEARTBEAT] = rows.encode(heartbeat_at)
-        return _HeldRow(tuple(encoded), progress, rows.seal("runs", encoded))
+        return _HeldRow(tuple(encoded), status, progress, rows.seal("runs", encoded))
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    """Everything a commit says, compiled for one driver."""
+
+    read_run: _Prepared
+    beat: _Prepared
+    insert_record: _Prepared
+    insert_state: _Prepared
+    change_state: _Prepared
+
+
+@lru_cache(maxsize=4)  # the dialect of an engine lives as long as the engine
+def _statements(dialect: Dialect) -> _Statements:
+    of_run = bindparam("of_run")
+    return _Statements(
+        _Prepared(select(*runs.columns).where(runs.c.id == of_run).with_for_update(), [], ["of_run"], dialect),
+        _Prepared(
+            update(runs).where(
+                runs.c.id == of_run, runs.c.lease_epoch == bindparam("epoch"), runs.c[SEAL] == bindparam("old_seal")
+            ),
+            ["status", "progress", "heartbeat_at", SEAL],
+            ["of_run", "epoch", "old_seal"],
+            dialect,
+        ),
+        _whole_row(records, dialect),
+        _whole_row(run_states, dialect),
+        _Prepared(update(run_states).where(run_states.c.run_id == of_run), ["seq", "body", SEAL], ["of_run"], dialect),
+    )
+
+
+def _whole_row(table: Table, dialect: Dialect) -> _Prepared:
+    return _Prepared(insert(table), [column.name for column in table.columns], [], dialect)
 
 
 LEVEL = -3
 """zstd's fast side: a third more bytes than level 1 for half its time, and a tick waits for it."""
-FREE_PRESSED = zstandard.ZstdCompressor(level=LEVEL).compress(FREE)
-"""The commonest half of all, pressed once."""
-FREE_SHA256 = sha256(FREE_PRESSED).digest()
+_FREE_SHA256 = sha256(FREE).digest()
+
+
+def unpresser() -> Callable[[bytes], bytes]:
+    """What gives a stored document back: those of free records are stored as they are, all others pressed."""
+    unpress = zstandard.ZstdDecompressor().decompress
+    return lambda data: data if data[:1] == b"{" else unpress(data)
 
 
 class StoredJournal:
@@ -117,54 +161,38 @@ class StoredJournal:
         self._now = now
         self._tail: Tail | None = None
         self._press = zstandard.ZstdCompressor(level=LEVEL).compress
-        self._unpress = zstandard.ZstdDecompressor().decompress
-        dialect = database.engine.dialect
+        self._unpress = unpresser()
         self._held: _HeldRow | None = None
         self.cancel_requested = False
         """Whether somebody had asked for the run to stop when the last commit was made. Costs nothing to ask."""
-        self._run_columns = [column.name for column in runs.columns]
-        self._read_run = _Prepared(
-            select(*runs.columns).where(runs.c.id == bindparam("of_run")).with_for_update(), [], ["of_run"], dialect
-        )
-        self._beat = _Prepared(
-            update(runs).where(
-                runs.c.id == bindparam("of_run"),
-                runs.c.lease_epoch == bindparam("epoch"),
-                runs.c[SEAL] == bindparam("old_seal"),
-            ),
-            ["progress", "heartbeat_at", SEAL],
-            ["of_run", "epoch", "old_seal"],
-            dialect,
-        )
-        self._insert_record = _whole_row(records, dialect)
-        self._insert_state = _whole_row(run_states, dialect)
-        self._change_state = _Prepared(
-            update(run_states).where(run_states.c.run_id == bindparam("of_run")),
-            ["seq", "body", SEAL],
-            ["of_run"],
-            dialect,
-        )
+
+    @property
+    def status(self) -> Status | None:
+        """The run's status after the last commit; None before the first."""
+        return None if self._held is None else self._held.status
 
     async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None:
         """Append records, replace the state, note the progress: all or nothing.
 
+        The closing record of a running run also moves it on to `computing_metrics`: it needs no write of its own.
         Not a real suspension point: the work is shorter than a hop to a thread and back.
         """
-        if self._tail is None:
-            self._tail = self._stored_tail()
-        tail = follow(self._tail, batch, state, progress)
-        record_rows = [self._insert_record.bind(self._record_row(record)) for record in batch]
+        before = self._tail
+        if before is None:  # a chain that begins needs no look: were there one, its first record would be in the way
+            before = Tail() if batch and batch[0].seq == 0 else self._stored_tail()
+        tail = follow(before, batch, state, progress)
+        say = _statements(self._database.engine.dialect)
+        record_rows = [say.insert_record.bind(self._record_row(record)) for record in batch]
+        closing = bool(batch) and batch[-1].kind == "close"
         body = self._press(codec.dumps(state))
         state_seal = rows.seal("run_states", map(rows.encode, (self.run_id, state.seq, body)))
         with self._database.write_raw() as cursor:
-            held = self._renew(cursor, progress)
+            held = self._renew(cursor, say, progress, closing)
             if record_rows:
-                self._append(cursor, record_rows)
-            cursor.execute(self._change_state.sql, self._change_state.bind((state.seq, body, state_seal, self.run_id)))
+                self._append(cursor, say, record_rows)
+            cursor.execute(say.change_state.sql, say.change_state.bind((state.seq, body, state_seal, self.run_id)))
             if cursor.rowcount == 0:
-                cursor.execute(
-                    self._insert_state.sql, self._insert_state.bind((self.run_id, state.seq, body, state_seal))
-                )
+                cursor.execute(say.insert_state.sql, say.insert_state.bind((self.run_id, state.seq, body, state_seal)))
         self._tail, self._held = tail, held
 
     def records(self, start: int = 0) -> Iterator[Record]:
@@ -203,49 +231,55 @@ class StoredJournal:
         rows.require_intact(records, row)
         return Tail(row["seq"] + 1, row["digest"])
 
-    def _renew(self, cursor: Any, progress: float) -> "_HeldRow":
+    def _renew(self, cursor: Any, say: _Statements, progress: float, closing: bool) -> _HeldRow:
         """Check the lease and renew it; the row stays locked until the commit.
 
         The row is taken to be as we left it, and the UPDATE matches only if it is. It is read again when somebody else
         wrote it: asked for a cancel, say, or took the run.
         """
         if self._held is not None:
-            renewed = self._beat_from(cursor, self._held, progress)
+            renewed = self._beat_from(cursor, say, self._held, progress, closing)
             if renewed is not None:
                 return renewed
-        cursor.execute(self._read_run.sql, self._read_run.bind((self.run_id,)))
+        cursor.execute(say.read_run.sql, say.read_run.bind((self.run_id,)))
         found = cursor.fetchone()
-        row = None if found is None else dict(zip(self._run_columns, found, strict=True))
+        row = None if found is None else dict(zip(runs.columns.keys(), found, strict=True))
         if row is None or row["lease_epoch"] != self.epoch:
             raise LeaseLost(self.run_id)
         rows.require_intact(runs, row)
         if row["status"] in ENDED:
             raise InvariantError(f"run {self.run_id} has ended ({row['status']}) and takes no more records")
         self.cancel_requested = bool(row["cancel_requested"])
-        renewed = self._beat_from(cursor, _HeldRow.of(row), progress)
+        renewed = self._beat_from(cursor, say, _HeldRow.of(row), progress, closing)
         if renewed is None:
             raise LeaseLost(self.run_id)
         return renewed
 
-    def _beat_from(self, cursor: Any, held: "_HeldRow", progress: float) -> "_HeldRow | None":
+    def _beat_from(
+        self, cursor: Any, say: _Statements, held: _HeldRow, progress: float, closing: bool
+    ) -> _HeldRow | None:
         """Write progress and sign of life over the row that we hold; None if that is not what is stored."""
+        status: Status = "computing_metrics" if closing and held.status == "running" else held.status
         progress, heartbeat_at = max(float(progress), held.progress), self._now()
-        after = held.renewed(progress, heartbeat_at)
-        values = (progress, heartbeat_at, after.seal, self.run_id, self.epoch, held.seal)
-        cursor.execute(self._beat.sql, self._beat.bind(values))
+        after = held.renewed(status, progress, heartbeat_at)
+        values = (status, progress, heartbeat_at, after.seal, self.run_id, self.epoch, held.seal)
+        cursor.execute(say.beat.sql, say.beat.bind(values))
         return after if cursor.rowcount == 1 else None
 
-    def _append(self, cursor: Any, record_rows: Sequence[Any]) -> None:
+    def _append(self, cursor: Any, say: _Statements, record_rows: Sequence[Any]) -> None:
         try:
-            cursor.executemany(self._insert_record.sql, record_rows)
+            cursor.executemany(say.insert_record.sql, record_rows)
         except self._database.engine.dialect.loaded_dbapi.IntegrityError as error:
             raise ReplayMismatch(f"run {self.run_id} already holds some of these records") from error
 
     def _record_row(self, record: Record) -> tuple[object, ...]:
         """The row of a record with its seal, which is `rows.seal` of the values written out in one go."""
-        covered = self._press(record.covered)
-        free = record.extra == FREE
-        extra = FREE_PRESSED if free else self._press(record.extra)
+        if record.extra == FREE:
+            covered, extra = record.covered, FREE
+            covered_sha256, extra_sha256 = bytes.fromhex(record.digest), _FREE_SHA256
+        else:
+            covered, extra = self._press(record.covered), self._press(record.extra)
+            covered_sha256, extra_sha256 = sha256(covered).digest(), sha256(extra).digest()
         kind, prev, digest = record.kind.encode(), record.prev_digest.encode(), record.digest.encode()
         sealed = sha256(
             b"%bI%d;T%d:%bI%d;T%d:%bT%d:%bB%d:%bB%d:%b"
@@ -260,9 +294,9 @@ class StoredJournal:
                 len(digest),
                 digest,
                 len(covered),
-                sha256(covered).digest(),
+                covered_sha256,
                 len(extra),
-                FREE_SHA256 if free else sha256(extra).digest(),
+                extra_sha256,
             )
         ).hexdigest()
         return (
@@ -287,7 +321,3 @@ class StoredJournal:
             covered=self._unpress(row["covered"]),
             extra=self._unpress(row["extra"]),
         )
-
-
-def _whole_row(table: Table, dialect: Dialect) -> _Prepared:
-    return _Prepared(insert(table), [column.name for column in table.columns], [], dialect)

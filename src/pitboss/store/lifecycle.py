@@ -2,7 +2,9 @@
 
 queued → loading → running → computing_metrics → complete
 every one of these but complete → error | cancelled
-everything but complete → loading, by a claim, which raises the lease epoch (this is also how a run is resumed)
+everything but complete → loading, by a claim, which raises the lease epoch (this is also how a run is resumed);
+a worker that has loaded already claims straight into running, and a journal that takes the closing record of a running
+run moves it on to computing_metrics in the same transaction
 """
 
 from typing import Literal

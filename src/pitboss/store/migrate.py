@@ -5,7 +5,7 @@ before or after a step, never inside, and opening it again goes on. The version 
 processes that open an old database at once do not both take the same step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -15,18 +15,24 @@ from pitboss.core.errors import UserError
 from pitboss.store import migrations
 
 _VERSION_TABLE = "alembic_version"
+_OURS = frozenset({_VERSION_TABLE, "runs", "records"})
+"""In every pitboss database since its first revision, and nowhere else together."""
 
 
 def revision(connection: Connection) -> str | None:
     """The revision a database is at; None if it holds nothing yet. Somebody else's database is refused."""
     names = inspect(connection).get_table_names()
-    if _VERSION_TABLE in names:
-        found = connection.execute(select(column("version_num")).select_from(table(_VERSION_TABLE))).scalar()
-        if found is not None:
-            return str(found)
-    if names:
+    check_ours(names)
+    if not names:
+        return None
+    found = connection.execute(select(column("version_num")).select_from(table(_VERSION_TABLE))).scalar()
+    return str(found)
+
+
+def check_ours(names: Collection[str]) -> None:
+    """Refuse a database with tables that are not pitboss's. Other programs keep an `alembic_version` too."""
+    if names and not _OURS.issubset(names):
         raise UserError("this database belongs to another program", "name another file, or another --home")
-    return None
 
 
 def check_known(found: str | None) -> None:

@@ -6,11 +6,11 @@ stored. A row is never changed without checking it first: an update must not giv
 
 import hashlib
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, insert, select, type_coerce, update
+from sqlalchemy import Connection, Select, Table, Update, bindparam, insert, select, type_coerce, update
 from sqlalchemy.types import NULLTYPE
 
 from pitboss.core.errors import InvariantError, ReplayMismatch
@@ -66,6 +66,7 @@ def require_intact(table: Table, row: Mapping[str, Any]) -> None:
         raise ReplayMismatch(f"a row of {table.name} was changed after it was written ({_name(table, row)})")
 
 
+@cache
 def raw(table: Table) -> Select[*tuple[Any, ...]]:
     """SELECT of all columns, values as the driver gives them."""
     columns: list[Any] = [type_coerce(column, NULLTYPE).label(column.name) for column in table.columns]
@@ -81,9 +82,8 @@ def fetch(
     connection: Connection, table: Table, key: Mapping[str, object], *, lock: bool = False
 ) -> dict[str, Any] | None:
     """The one row with this key, or None. `lock` keeps other writers off it (SQLite locks the whole file anyway)."""
-    query = raw(table).where(*[table.c[name] == value for name, value in key.items()])
-    found = fetch_all(connection, query.with_for_update() if lock else query)
-    return found[0] if found else None
+    found = connection.execute(_one(table, tuple(key), lock), dict(key)).mappings().first()
+    return None if found is None else {str(name): value for name, value in found.items()}
 
 
 def add(connection: Connection, table: Table, row: Mapping[str, object]) -> None:
@@ -96,14 +96,31 @@ def change(connection: Connection, table: Table, row: Mapping[str, Any], changes
     require_intact(table, row)
     after = {**row, **changes}
     after[SEAL] = seal_of(table, after)
-    key = [column == row[column.name] for column in table.primary_key.columns]
-    # Matching the old seal makes this a compare-and-swap on the whole row.
-    query = update(table).where(*key, table.c[SEAL] == row[SEAL])
-    done = connection.execute(query, {name: after[name] for name in [*changes, SEAL]})
-    if done.rowcount != 1:
+    values = {name: after[name] for name in [*changes, SEAL]}
+    finds = {f"old_{name}": row[name] for name in [*_key(table), SEAL]}
+    if connection.execute(_swap(table), values | finds).rowcount != 1:
         raise InvariantError(f"a row of {table.name} changed under us ({_name(table, row)})")
 
 
+# Statements are made once: to put one together takes longer than to run it.
+
+
+@cache
+def _one(table: Table, key: tuple[str, ...], lock: bool) -> Select[*tuple[Any, ...]]:
+    query = raw(table).where(*[table.c[name] == bindparam(name) for name in key])
+    return query.with_for_update() if lock else query
+
+
+@cache
+def _swap(table: Table) -> Update:
+    """An UPDATE that also matches the old seal, which makes it a compare-and-swap on the whole row."""
+    return update(table).where(*[table.c[name] == bindparam(f"old_{name}") for name in [*_key(table), SEAL]])
+
+
+@cache
+def _key(table: Table) -> tuple[str, ...]:
+    return tuple(column.name for column in table.primary_key.columns)
+
+
 def _name(table: Table, row: Mapping[str, Any]) -> str:
-    keys: Sequence[str] = [column.name for column in table.primary_key.columns]
-    return ", ".join(f"{key} {row[key]}" for key in keys)
+    return ", ".join(f"{key} {row[key]}" for key in _key(table))

@@ -7,7 +7,7 @@ those writes fail. What a person may ask for (list, show, cancel, delete) needs 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from sqlalchemy import Connection, delete, func, select
 
@@ -116,9 +116,13 @@ class Runs:
 
     def get(self, prefix: str) -> Run:
         """The run with this id or the start of it."""
-        run_id = self.find(prefix)
         with self._database.read() as connection:
-            return _run(self._row(connection, run_id))
+            row = rows.fetch(connection, runs, {"id": prefix})
+        if row is None:
+            run_id = self.find(prefix)
+            with self._database.read() as connection:
+                row = self._row(connection, run_id)
+        return _run(row)
 
     def list(self, limit: int = 100, status: Status | None = None) -> Sequence[Run]:
         """Runs, newest first."""
@@ -128,11 +132,14 @@ class Runs:
         with self._database.read() as connection:
             return [_run(row) for row in rows.fetch_all(connection, query)]
 
-    def claim(self, run_id: str, stale_before: Instant | None = None) -> int:
+    def claim(
+        self, run_id: str, stale_before: Instant | None = None, into: Literal["loading", "running"] = "loading"
+    ) -> int:
         """Take a run to work on it, and get the lease epoch that every write must carry.
 
         A run that is being worked on is taken too, and its worker's next write fails; with `stale_before`, only if its
-        last sign of life is older than that. A run that ended in error or was cancelled is resumed this way.
+        last sign of life is older than that. A run that ended in error or was cancelled is resumed this way. `into` is
+        `running` for a worker that has loaded everything before it claims.
         """
         with self._database.write() as connection:
             row = self._row(connection, run_id, lock=True)
@@ -151,7 +158,7 @@ class Runs:
             now = self._now()
             epoch = row["lease_epoch"] + 1
             changes: dict[str, object] = {
-                "status": "loading",
+                "status": into,
                 "lease_epoch": epoch,
                 "started_at": row["started_at"] or now,
                 "heartbeat_at": now,
@@ -163,10 +170,19 @@ class Runs:
             rows.change(connection, runs, row, changes)
             return epoch
 
-    def set_status(self, run_id: str, status: Status, epoch: int) -> None:
+    def set_status(
+        self,
+        run_id: str,
+        status: Status,
+        epoch: int,
+        *,
+        cost_usd: Decimal | None = None,
+        wall_s: float | None = None,
+        ticks: int | None = None,
+    ) -> None:
         """Move a run on. `complete` and `error` have their own methods, which say more."""
         ended: dict[str, object] = {"finished_at": self._now()} if status == "cancelled" else {}
-        self._work(run_id, epoch, {"status": status, **ended})
+        self._work(run_id, epoch, {"status": status, **ended} | _figures(cost_usd, wall_s, ticks))
 
     def heartbeat(self, run_id: str, epoch: int) -> None:
         """Say that the worker is alive. A commit of the journal says it too."""

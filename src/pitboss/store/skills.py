@@ -47,21 +47,22 @@ class Skills:
         with self._database.write() as connection:
             skill = rows.fetch(connection, skills, {"name": name}, lock=True)
             if skill is None:
-                skill = {"id": self._new_id(), "name": name, "latest_version": 0}
+                number, skill = 1, {"id": self._new_id(), "name": name, "latest_version": 1}
                 rows.add(connection, skills, skill)
-                skill = rows.fetch(connection, skills, {"name": name}, lock=True) or skill
-            same = rows.fetch(connection, skill_versions, {"skill_id": skill["id"], "digest": digest})
-            if same is not None:
-                return _stored(skill, same)
+            else:
+                same = rows.fetch(connection, skill_versions, {"skill_id": skill["id"], "digest": digest})
+                if same is not None:
+                    return _stored(skill, same)
+                number = skill["latest_version"] + 1
+                rows.change(connection, skills, skill, {"latest_version": number})
             version = {
                 "skill_id": skill["id"],
-                "version": skill["latest_version"] + 1,
+                "version": number,
                 "digest": digest,
                 "body": body,
                 "created_at": self._now(),
             }
             rows.add(connection, skill_versions, version)
-            rows.change(connection, skills, skill, {"latest_version": version["version"]})
             return _stored(skill, version)
 
     def get(self, name: str, version: int | None = None) -> StoredSkill:

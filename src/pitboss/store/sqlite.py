@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 
 from pitboss.core.errors import UserError
+from pitboss.store.migrate import check_ours
 
 WAL_FIXED = (3, 51, 3)
 BUSY_TIMEOUT_MS = 10_000
@@ -76,6 +77,9 @@ def engine(path: Path, mode: JournalMode) -> Engine:
             # Asking for a mode takes locks, so do not ask for what is already there. TRUNCATE is not kept in the file.
             (now,) = cursor.execute("PRAGMA journal_mode").fetchone()
             if now != mode:
+                # The mode is written into the file: look whose it is before anything in it changes.
+                tables = cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+                check_ours([name for (name,) in tables if not str(name).startswith("sqlite_")])
                 (now,) = cursor.execute(f"PRAGMA journal_mode={mode}").fetchone()
             if now != mode:
                 raise sqlite3.OperationalError(f"journal mode is {now}, not {mode}")

@@ -16,7 +16,7 @@ from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.snapshot import GENESIS, Record
 from pitboss.store import rows, sqlite
 from pitboss.store.database import Database
-from pitboss.store.journal import PAGE
+from pitboss.store.journal import PAGE, unpresser
 from pitboss.store.schema import records, run_states, runs, skill_versions, skills
 
 
@@ -32,10 +32,8 @@ def verify_run(database: Database, run_id: str) -> list[str]:
             if run is None:
                 return [*problems, f"there is no run {run_id}"]
             problems += _run_and_skill(connection, run)
-        end, found = _chain(database, run_id)
-        problems += found
-        with database.read() as connection:
-            problems += _state(connection, run_id, *end)
+        end, state, found = _chain(database, run_id)
+        problems += [*found, *_state(state, *end)]
         if run["status"] == "complete" and run["digest"] != end[1]:
             problems.append("the run's digest is not that of its last record")
     except (UserError, DBAPIError) as error:
@@ -60,18 +58,22 @@ def _run_and_skill(connection: Connection, run: Mapping[str, Any]) -> Iterator[s
         yield "the row of the run's skill version was changed"
 
 
-def _chain(database: Database, run_id: str) -> tuple[tuple[int, str], list[str]]:
-    """Where the chain ends (next number, last digest), and what is wrong on the way. Goes on after a bad record."""
+def _chain(database: Database, run_id: str) -> tuple[tuple[int, str], dict[str, Any] | None, list[str]]:
+    """Where the chain ends (next number, last digest), the state there, what is wrong on the way.
+
+    Goes on after a bad record. The state is read together with the last records, because the run may be worked on.
+    """
     problems: list[str] = []
-    expected, digest, unpress = 0, GENESIS, zstandard.ZstdDecompressor().decompress
+    expected, digest, unpress = 0, GENESIS, unpresser()
     after = -(1 << 62)  # below any number: a record that sits before the first is found too
     while True:
         query = rows.raw(records).where(records.c.run_id == run_id, records.c.seq > after)
         with database.read() as connection:
             page = rows.fetch_all(connection, query.order_by(records.c.seq).limit(PAGE))
+            state = rows.fetch(connection, run_states, {"run_id": run_id})
         for row in page:
             if not isinstance(row["seq"], int):  # sorts after every number, so nothing of the chain comes later
-                return (expected, digest), [*problems, f"record {row['seq']!r} was changed"]
+                return (expected, digest), state, [*problems, f"record {row['seq']!r} was changed"]
             after = row["seq"]
             if not rows.intact(records, row):
                 problems.append(f"record {row['seq']} was changed")
@@ -84,7 +86,7 @@ def _chain(database: Database, run_id: str) -> tuple[tuple[int, str], list[str]]
                     problems.append(f"record {row['seq']} cannot be read")
             expected, digest = after + 1, row["digest"]
         if len(page) < PAGE:
-            return (expected, digest), problems
+            return (expected, digest), state, problems
 
 
 def _record(row: Mapping[str, Any], unpress: Any) -> Record:
@@ -92,8 +94,7 @@ def _record(row: Mapping[str, Any], unpress: Any) -> Record:
     return Record(**fields, covered=unpress(row["covered"]), extra=unpress(row["extra"]))
 
 
-def _state(connection: Connection, run_id: str, next_seq: int, digest: str) -> Iterator[str]:
-    row = rows.fetch(connection, run_states, {"run_id": run_id})
+def _state(row: Mapping[str, Any] | None, next_seq: int, digest: str) -> Iterator[str]:
     if row is None:
         if next_seq:
             yield "the run has records but no state"
@@ -103,8 +104,9 @@ def _state(connection: Connection, run_id: str, next_seq: int, digest: str) -> I
         return
     try:
         state = codec.loads(zstandard.ZstdDecompressor().decompress(row["body"]))
-    except (zstandard.ZstdError, ValueError):
+        ends = row["seq"], state["seq"], state["prev_digest"]
+    except (zstandard.ZstdError, ValueError, KeyError, TypeError):
         yield "the run's state cannot be read"
         return
-    if (row["seq"], state["seq"], state["prev_digest"]) != (next_seq, next_seq, digest):
+    if ends != (next_seq, next_seq, digest):
         yield "the run's state does not belong to its last record"

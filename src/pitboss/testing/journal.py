@@ -47,7 +47,7 @@ def chained(count: int, after: Sequence[Record] = ()) -> list[Record]:
     made: list[Record] = []
     for number in range(seq, seq + count):
         at = number * 300_000
-        covered = {"text": f"held at {number}", "receipts": [], "equity": [[at, "10000"]]}
+        covered = {"text": f"held at {number}", "receipts": [], "equity": [[at, 300_000, "10000", 1]]}
         made.append(seal(number, "tick", at, prev, covered, {"prompt": f"prompt {number}", "wall_ms": 1.5}))
         prev = made[-1].digest
     return made

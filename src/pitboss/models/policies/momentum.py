@@ -6,8 +6,8 @@ import numpy as np
 
 from pitboss.core.market import Bars
 from pitboss.core.money import decimal
+from pitboss.core.scaled import scale
 from pitboss.models.policy import define_policy
-from pitboss.models.scaled import scale
 from pitboss.models.signals import FLAT, LONG, SHORT, STAY, SignalPolicy, Signals, closes
 from pitboss.prompt import render
 

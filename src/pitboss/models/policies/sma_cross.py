@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 
 from pitboss.core.market import Bars, Floats
-from pitboss.core.money import ZERO, exact
+from pitboss.core.money import ZERO, decimals, exact
+from pitboss.core.scaled import scale
 from pitboss.models.policy import define_policy
-from pitboss.models.scaled import decimals, scale
 from pitboss.models.signals import FLAT, LONG, STAY, SignalPolicy, Signals
 from pitboss.prompt import render
 
@@ -37,7 +37,7 @@ def signal(bars: Bars) -> Signals:
 def _above(window: Floats) -> bool:
     if not np.isfinite(window).all():
         return False
-    prices: list[Decimal] = decimals(window)
+    prices: list[Decimal] = decimals(window.tolist())
     return sum(prices[-FAST:], ZERO) * SLOW > sum(prices, ZERO) * FAST
 
 
@@ -53,9 +53,9 @@ def _averages(bars: Bars) -> tuple[Floats, Floats]:
 
 def reason(bars: Bars, closed: int, wish: int) -> str:
     """Both averages."""
-    fast, slow = (averages.item(closed - 1) for averages in _averages(bars))
+    fast, slow = _averages(bars)
     relation = "above" if wish == LONG else "not above"
-    return f"SMA({FAST}) {render.price(fast)} {relation} SMA({SLOW}) {render.price(slow)}"
+    return f"SMA({FAST}) {render.price(fast.item(closed - 1))} {relation} SMA({SLOW}) {render.price(slow.item(closed - 1))}"
 
 
 POLICY = define_policy(

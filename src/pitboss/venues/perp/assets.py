@@ -40,7 +40,10 @@ class Asset:
     @property
     def steepest_rate(self) -> float:
         """The highest maintenance rate of all tiers: a bound for looking ahead with floats."""
-        return max(1 / (2 * tier.max_leverage) for tier in self.tiers)
+        lowest = self.max_leverage
+        for tier in self.tiers:
+            lowest = min(lowest, tier.max_leverage)
+        return 0.5 / lowest
 
     def tier(self, notional: Decimal) -> Tier:
         """The tier that a notional falls into."""

@@ -1,5 +1,6 @@
 """The hard limits of an account and what is left of each: the same numbers for the rules and for the prompt."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -52,9 +53,17 @@ def exposed_symbols(world: World) -> list[str]:
     return sorted({*world.positions, *(order.symbol for order in world.orders if order.opens)})
 
 
+def total_exposure(world: World) -> Decimal:
+    """Notional of all symbols, each counted by `exposure`."""
+    total = ZERO
+    for symbol in exposed_symbols(world):
+        total += exposure(world, symbol)
+    return total
+
+
 def recent_opens(accepted_opens: Sequence[Instant], now: Instant) -> int:
-    """Accepted opens of the last hour."""
-    return sum(1 for at in accepted_opens if at > now - HOUR_MS)
+    """Accepted opens of the last hour; they are kept in the order in which they were accepted."""
+    return len(accepted_opens) - bisect_right(accepted_opens, now - HOUR_MS)
 
 
 def min_order(caps: Caps) -> Decimal:
@@ -71,7 +80,7 @@ def room(world: World, terms: Terms, caps: Caps, accepted_opens: Sequence[Instan
     for symbol in caps.symbols:
         used = exposure(world, symbol)
         lines.append(_usd(f"R3_POSITION_CAP {symbol}", position_cap, used))
-    total = sum((exposure(world, symbol) for symbol in exposed_symbols(world)), ZERO)
+    total = total_exposure(world)
     lines.append(_usd("R4_EXPOSURE_CAP", caps.max_total_exposure_pct * value / HUNDRED, total))
     for symbol in caps.symbols:
         asset = terms.assets.get(symbol)

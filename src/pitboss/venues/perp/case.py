@@ -11,6 +11,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.money import ZERO, round_down
 from pitboss.core.noun import noun
 from pitboss.core.verdict import Margin, Verdict
+from pitboss.venues.perp.assets import Asset
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.state import Terms, World, equity
@@ -41,17 +42,17 @@ class Case:
     proposal: Proposal | None
     problems: Sequence[str]
     finite: bool
+    asset: Asset | None
     mark: Decimal | None
     equity: Decimal
     size: Decimal | None
+    notional: Decimal | None
+    """Rounded size at mark."""
+    worth: Decimal | None
+    """What it counts as exposure: rounded size at the worse of mark and limit."""
     limit: Decimal | None
     stop: Decimal | None
     take_profit: Decimal | None
-
-    @property
-    def notional(self) -> Decimal | None:
-        """Rounded size at mark."""
-        return None if self.size is None or self.mark is None else self.size * self.mark
 
 
 def make_case(
@@ -67,7 +68,7 @@ def make_case(
     """Work out what the rules need about an intent that has been read."""
     finite = all_finite(world)
     value = equity(world) if finite else ZERO
-    mark = size = limit = stop = take_profit = None
+    asset = mark = size = notional = worth = limit = stop = take_profit = None
     if proposal is not None:
         mark = world.marks.get(proposal.symbol)
         if mark is not None and not (mark.is_finite() and mark > 0):
@@ -76,16 +77,18 @@ def make_case(
         if finite and proposal.opens and mark is not None and asset is not None:
             assert proposal.size_usd is not None  # `read` has made sure of it
             size = round_down(proposal.size_usd / mark, asset.lot)
-            side = proposal.side
             if proposal.order_type == "limit" and proposal.limit_price is not None:
-                limit = asset.round_price(proposal.limit_price, up=side < 0)
+                limit = asset.round_price(proposal.limit_price, up=proposal.side < 0)
+            worth = notional = size * mark
+            if limit is not None and limit > mark:
+                worth = size * limit
             if proposal.stop_loss is not None:
                 stop = asset.round_price(proposal.stop_loss, up=proposal.stop_loss < mark)
             if proposal.take_profit is not None:
                 take_profit = asset.round_price(proposal.take_profit, up=proposal.take_profit < mark)
     return Case(
         caps, terms, world, now, accepted_opens, stored, proposal, problems,
-        finite, mark, value, size, limit, stop, take_profit,
+        finite, asset, mark, value, size, notional, worth, limit, stop, take_profit,
     )  # fmt: skip
 
 
@@ -97,7 +100,10 @@ def all_finite(world: World) -> bool:
     for symbol, held in world.positions.items():
         if symbol not in marks or not _finite(held.size, held.cost, held.stop, held.take_profit):
             return False
-    return all(_finite(order.size, order.limit, order.stop, order.take_profit) for order in world.orders)
+    for order in world.orders:  # noqa: SIM110 – the book is empty most of the time, and a generator is not free
+        if not _finite(order.size, order.limit, order.stop, order.take_profit):
+            return False
+    return True
 
 
 def _finite(*numbers: Decimal | None) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
-from pitboss.core.instant import Instant, day_of
+from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.money import HUNDRED, ZERO
 from pitboss.core.receipt import Receipt, ReceiptKind
 from pitboss.venues.perp.state import Halt, Order, Position, Terms, World, in_order
@@ -44,7 +44,7 @@ class Desk:
         self.cash = world.cash
         self.positions = dict(world.positions)
         self.orders = list(world.orders)
-        self.leverage = dict(world.leverage)
+        self.leverage = world.leverage  # set by submissions only
         self.marks = dict(world.marks)
         self.marked_at = dict(world.marked_at)
         self.halts: tuple[Halt, ...] = world.halts
@@ -59,7 +59,7 @@ class Desk:
     def freeze(self) -> World:
         """The world as it is now. Cash without trailing zeros: they would grow with every fill and slow every sum."""
         return World(
-            cash=self.cash.normalize(),
+            cash=self.cash if self.cash is self.world.cash else self.cash.normalize(),
             initial=self.world.initial,
             peak=self.peak,
             day=self.day,
@@ -84,16 +84,19 @@ class Desk:
     def base(self) -> Decimal:
         """Cash less the cost of everything held: the part of equity that prices do not move."""
         total = self.cash
-        for held in in_order(self.positions):
-            total -= held.cost
+        if self.positions:
+            for held in in_order(self.positions):
+                total -= held.cost
         return total
 
     def equity(self, prices: Prices) -> Decimal:
         """Equity at the given prices, the marks where one is missing."""
-        total = self.base()
+        if not self.positions:
+            return self.cash
+        value = ZERO
         for held in in_order(self.positions):
-            total += held.size * self.price(held.symbol, prices)
-        return total
+            value += held.size * self.price(held.symbol, prices)
+        return self.base() + value
 
     def price(self, symbol: str, prices: Prices) -> Decimal:
         """A symbol's price in this bar, or its mark where the bar is missing."""
@@ -225,15 +228,18 @@ class Desk:
 
     def mark_equity(self, at: Instant, value: Decimal) -> None:
         """Take an equity point: roll the day, raise the peak, trigger and end halts."""
-        if day_of(at) != self.day:
-            self.day_reference = value if at % 86_400_000 == 0 else self.last_equity
-            self.day = day_of(at)
+        day = at // DAY_MS
+        if day != self.day:
+            self.day_reference = value if at % DAY_MS == 0 else self.last_equity
+            self.day = day
             if "daily_loss" in self.halts:
                 self.halts = tuple(halt for halt in self.halts if halt != "daily_loss")
                 self.note("resumed", at, "", "", halt="daily_loss")
         self.last_equity = value
-        self.peak = max(self.peak, value)
-        self.check_halts(at, value)
+        if value > self.peak:
+            self.peak = value
+        if value < self.day_reference or value < self.peak:
+            self.check_halts(at, value)
 
     def check_halts(self, at: Instant, value: Decimal) -> None:
         """Trigger the halts whose loss has reached its threshold."""

@@ -81,59 +81,68 @@ def read(raw: Any) -> tuple[Proposal | None, list[str]]:
     """An untrusted JSON value → a proposal, or everything that is wrong with it. A null field counts as left out."""
     if not isinstance(raw, dict):
         return None, ["a proposal is a JSON object"]
-    given: dict[str, Any] = {}
+    texts: dict[str, str] = {}
     numbers: dict[str, Decimal] = {}
     unknown: list[str] = []
     wrong: list[str] = []
     for key, value in cast("dict[Any, Any]", raw).items():
         if value is None:
             continue
-        given[key] = value
-        if key in _NUMBER_KEYS:
+        if key in _TEXT_KEYS:
+            if isinstance(value, str):
+                texts[key] = value if value.isascii() else printable(value)
+            else:
+                wrong.append(f"{key} must be text")
+        elif key in _NUMBER_KEYS:
             number = _number(value)
             if number is None:
                 wrong.append(f"{key} must be a finite JSON number")
             else:
                 numbers[key] = number
-        elif key in _TEXT_KEYS:
-            if not isinstance(value, str):
-                wrong.append(f"{key} must be text")
         else:
             unknown.append(str(key)[:40])
-    problems = [f"unknown key {key!r}" for key in sorted(unknown)[:MOST_NAMED]] + sorted(wrong)
-    if problems:
-        return None, problems
-    action = given.get("action")
+    if unknown or wrong:
+        return None, [f"unknown key {key!r}" for key in sorted(unknown)[:MOST_NAMED]] + sorted(wrong)
+    action = texts.get("action", "")
     if action not in ACTIONS:
         return None, [f"action must be one of {', '.join(ACTIONS)}"]
-    problems = _missing(action, given, numbers)
+    problems = _missing(action, texts, numbers)
     if problems:
         return None, problems
-    texts: dict[str, str] = {key: printable(given[key]) for key in _TEXTS if key in given}
-    return (
-        Proposal(
-            action=action,
-            symbol=texts.get("symbol", ""),
-            reason=texts.get("reason", ""),
-            order_type=texts.get("order_type", "market"),
-            order_id=texts.get("order_id"),
-            **numbers,
-        ),
-        [],
+    number_of = numbers.get
+    proposal = Proposal(
+        action,
+        texts.get("symbol", ""),
+        texts.get("reason", ""),
+        texts.get("order_type", "market"),
+        number_of("size_usd"),
+        number_of("leverage"),
+        number_of("limit_price"),
+        number_of("stop_loss"),
+        number_of("take_profit"),
+        number_of("reduce_pct"),
+        texts.get("order_id"),
+        number_of("confidence"),
     )
+    return proposal, problems
 
 
 def _number(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+    if isinstance(value, Decimal):
+        number = value
+    elif isinstance(value, float):
+        number = Decimal(repr(value))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        number = Decimal(value)
+    else:
         return None
-    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     # Compared, not computed with: a few characters can name a number that no context can hold.
     if not number.is_finite() or number.copy_abs() > LARGEST:
         return None
     return ZERO if number.copy_abs() < SMALLEST else CONTEXT.plus(number)
 
 
-def _missing(action: str, given: dict[Any, Any], numbers: dict[str, Decimal]) -> list[str]:
+def _missing(action: str, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:
     """The rules that depend on the action."""
     problems: list[str] = []
     if "reason" not in given:

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss.core.instant import Instant
-from pitboss.core.money import ONE, exact
+from pitboss.core.money import ONE, exact, text
 from pitboss.core.noun import noun
 from pitboss.venues.perp.state import Position, Terms, World, equity, leverage_of, maintenance, margin_used
 
@@ -124,10 +124,10 @@ def liquidation_price(world: World, terms: Terms, held: Position) -> Decimal | N
 
 @exact
 def summary(world: World) -> dict[str, Any]:
-    """The compact form that snapshots keep before and after a tick."""
+    """The compact form that snapshots keep before and after a tick. Amounts are texts already: both forms share them."""
     return {
-        "equity_usd": equity(world),
-        "cash_usd": world.cash,
+        "equity_usd": text(equity(world)),
+        "cash_usd": text(world.cash),
         "positions": {
             symbol: {
                 "size": held.size,
@@ -138,7 +138,25 @@ def summary(world: World) -> dict[str, Any]:
                 "mark": world.marks.get(symbol),
             }
             for symbol, held in world.positions.items()
-        },
-        "orders": [[order.id, order.kind, order.symbol, order.side, order.size, order.limit] for order in world.orders],
+        }
+        if world.positions
+        else {},
+        "orders": _working(world),
         "halts": world.halts,
     }
+
+
+def summary_after(world: World, before: World, told: dict[str, Any]) -> dict[str, Any]:
+    """`summary(world)`, where only orders can have changed since `before`, of which `told` is the summary."""
+    if world is before:
+        return told
+    same = world.cash is before.cash and world.positions is before.positions and world.halts is before.halts
+    if same and (not world.positions or (world.leverage is before.leverage and world.marks is before.marks)):
+        return {**told, "orders": _working(world)}
+    return summary(world)
+
+
+def _working(world: World) -> list[list[Any]]:
+    if not world.orders:
+        return []
+    return [[order.id, order.kind, order.symbol, order.side, order.size, order.limit] for order in world.orders]

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.instant import DAY_MS
 from pitboss.venues.perp.state import Order, Position, Terms, World
 from pitboss.venues.perp.tape import Tape
 
@@ -24,18 +24,13 @@ def quiet_until(world: World, terms: Terms, tape: Tape, start: int, stop: int) -
     3 µs flat, whatever the length.
     """
     stop = min(stop, tape.day_stop[start])
-    if "daily_loss" in world.halts or new_day(world, int(tape.open_at[start]) + tape.interval_ms):
+    if "daily_loss" in world.halts or (int(tape.open_at[start]) + tape.interval_ms) // DAY_MS != world.day:
         return start  # the halt may end, or the day has turned in a hole: the exact step sorts it out
     for order in world.orders:
         stop = _order_quiet(order, tape, start, stop)
     if not world.positions or stop <= start or _surely_quiet(world, terms, tape, start, stop):
         return stop
     return held_quiet(world, terms, tape, start, stop)
-
-
-def new_day(world: World, close_at: Instant) -> bool:
-    """Whether a bar's close lies in another UTC day than the account's last equity point."""
-    return close_at // DAY_MS != world.day
 
 
 def _order_quiet(order: Order, tape: Tape, start: int, stop: int) -> int:
@@ -64,7 +59,8 @@ def _surely_quiet(world: World, terms: Terms, tape: Tape, start: int, stop: int)
     for symbol, held in world.positions.items():
         if symbol not in tape.tidy:
             return False
-        low, high = float(tape.lowest[symbol][start:stop].min()), float(tape.highest[symbol][start:stop].max())
+        low = float(np.minimum.reduce(tape.lowest[symbol][start:stop]))
+        high = float(np.maximum.reduce(tape.highest[symbol][start:stop]))
         size, cost = float(held.size), float(held.cost)
         adverse, kind = (low, high) if size > 0 else (high, low)
         side = 1 if size > 0 else -1
@@ -77,7 +73,7 @@ def _surely_quiet(world: World, terms: Terms, tape: Tape, start: int, stop: int)
         worst += size * adverse
         best += size * kind
         needed += abs(size) * high * terms.assets[symbol].steepest_rate
-        costs = tape.funded_bars(symbol, start, stop)[1]
+        costs = tape.funded_bars(symbol, start, stop)[1] if tape.funding else ()
         if len(costs):
             funding = abs(size) * float(np.abs(costs).sum())
             worst, best = worst - funding, best + funding

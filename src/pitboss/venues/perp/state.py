@@ -131,18 +131,18 @@ def day_reference_at(world: World, now: Instant) -> Decimal:
 def equity(world: World, prices: Mapping[str, Decimal] | None = None) -> Decimal:
     """Cash plus unrealised result, at `prices` where given, else at the marks.
 
-    Always summed as (cash − Σ cost) + Σ size × price in code-point order: the span path uses the same grouping, so
+    Always summed as (cash − Σ cost) + (Σ size × price) in code-point order: the span path uses the same grouping, so
     both give the same digits.
     """
-    positions = in_order(world.positions)
-    total = world.cash
-    for held in positions:
-        total -= held.cost
-    for held in positions:
+    total, value = world.cash, ZERO
+    if not world.positions:
+        return total
+    for held in in_order(world.positions):
         symbol = held.symbol
+        total -= held.cost
         price = world.marks[symbol] if prices is None else prices.get(symbol, world.marks.get(symbol, ZERO))
-        total += held.size * price
-    return total
+        value += held.size * price
+    return total + value
 
 
 def margin_used(world: World, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:

@@ -12,6 +12,7 @@ import numpy as np
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.market import Bars, Floats, Ints, Points
 from pitboss.core.noun import noun
+from pitboss.core.scaled import Whole, whole
 
 
 @noun
@@ -50,6 +51,10 @@ class Tape:
     """Symbols with a bar at every instant and every close inside its bar: extremes bound their closes."""
     day_stop: Sequence[int]
     """For each bar the first one after it that closes beyond the midnight at or after its own close."""
+    breaks: Sequence[int]
+    """Bars that do not follow the one before them without a hole in time."""
+    whole: Mapping[str, Whole]
+    """`filled` as whole numbers, where all of a symbol's closes fit."""
 
     def __len__(self) -> int:
         return len(self.open_at)
@@ -86,9 +91,8 @@ def make_tape(
     interval_ms = bars[symbols[0]].interval_ms
     cuts: dict[str, Bars] = {}
     for symbol in symbols:
-        whole = bars[symbol]
-        start, stop = np.searchsorted(whole.open_at, [from_at, to_at], side="left")
-        cuts[symbol] = whole.slice(int(start), int(stop))
+        start, stop = np.searchsorted(bars[symbol].open_at, [from_at, to_at], side="left")
+        cuts[symbol] = bars[symbol].slice(int(start), int(stop))
     open_at = cuts[symbols[0]].open_at
     for symbol in symbols[1:]:
         if not np.array_equal(open_at, cuts[symbol].open_at):
@@ -137,6 +141,8 @@ def make_tape(
             and bool(np.all((cuts[symbol].low <= cuts[symbol].close) & (cuts[symbol].close <= cuts[symbol].high)))
         ),
         _day_stops(open_at, interval_ms),
+        (np.flatnonzero(np.diff(open_at) != interval_ms) + 1).tolist(),
+        {symbol: column for symbol in symbols if (column := whole(filled[symbol])) is not None},
     )
 
 

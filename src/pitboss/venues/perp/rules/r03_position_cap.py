@@ -4,8 +4,6 @@ The resulting notional of the symbol (position at mark, working opens and this o
 limit price) may not exceed `max_position_pct` percent of equity.
 """
 
-from decimal import Decimal
-
 from pitboss.core.money import text
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import exposure
@@ -17,9 +15,9 @@ SCOPE: Scope = "opens"
 
 def check(case: Case) -> Finding:
     """Refuse an open that would make the symbol too large."""
-    if case.proposal is None or case.size is None or case.mark is None:
+    if case.proposal is None or case.worth is None:
         return PASS
-    used = exposure(case.world, case.proposal.symbol) + case.size * max(case.mark, case.limit or Decimal(0))
+    used = exposure(case.world, case.proposal.symbol) + case.worth
     limit = (case.caps.max_position_pct * case.equity).scaleb(-2)
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:

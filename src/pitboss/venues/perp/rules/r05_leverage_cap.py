@@ -16,10 +16,10 @@ SCOPE: Scope = "opens"
 
 def check(case: Case) -> Finding:
     """Refuse leverage outside the caps."""
-    if case.proposal is None or case.proposal.symbol not in case.terms.assets:
+    if case.proposal is None or case.asset is None:
         return PASS
     asked = ONE if case.proposal.leverage is None else case.proposal.leverage
-    top = min(case.caps.max_leverage, Decimal(case.terms.assets[case.proposal.symbol].max_leverage))
+    top = min(case.caps.max_leverage, Decimal(case.asset.max_leverage))
     margin = Margin(CODE, top, asked, top - asked, "x")
     if asked != asked.to_integral_value():
         return Finding(f"leverage {text(asked)} is not a whole number", margin)
