@@ -49,7 +49,7 @@ from pitboss.engine.execute import act
 from pitboss.engine.guard import Judgement, guard
 from pitboss.sim.replay import read_state
 from pitboss.venues.perp.caps import Caps
-from pitboss.venues.perp.case import make_case
+from pitboss.venues.perp.case import Finding, make_case
 from pitboss.venues.perp.intents import read
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import World, equity, open_world
@@ -449,8 +449,9 @@ def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: Caps, stat
         case = make_case(limits, TERMS, state.world, *read(intent), NOW, state.accepted_opens, None)
         first = None
         for rule in reversed(RULES):
-            if (rule.scope == "every" or case.proposal is None or case.proposal.opens) and rule.check(case).refusal:
-                first = rule.code
+            if rule.scope == "every" or case.proposal is None or case.proposal.opens:
+                found = rule.check(case)
+                first = rule.code if isinstance(found, Finding) and found.refusal else first
     if verdict.outcome != "noop":
         assert verdict.code == first
 

@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql
 
 from pitboss.core.errors import InvariantError, ReplayMismatch, UserError
 from pitboss.core.snapshot import FREE, GENESIS, seal
-from pitboss.store import history, journal, rows
+from pitboss.store import history, journal
 from pitboss.store.database import open_database
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.schema import records as record_table
@@ -286,33 +286,6 @@ def free(count, kind="span"):
         made.append(seal(seq, kind, seq, prev, {"receipts": [], "equity": []}, FREE))
         prev = made[-1].digest
     return made
-
-
-def test_free_records_are_stored_as_they_are_and_the_others_pressed_and_both_are_read_back(bench):
-    run_id, epoch = bench.running()
-    kept, records = bench.journal(run_id, epoch), free(2)
-    records += chained(2, records)
-    bench.commit(kept, records)
-
-    held = [(row.covered, row.extra) for row in stored(bench, "records")]
-    assert held[:2] == [(record.covered, record.extra) for record in records[:2]]
-    assert all(covered != record.covered for (covered, _), record in zip(held[2:], records[2:], strict=True))
-    assert list(kept.records()) == records
-    assert verify_run(bench.database, run_id) == []
-
-
-def test_free_records_that_were_stored_pressed_are_read_all_the_same(bench):
-    """As they were before it was found that pressing them costs more than it saves."""
-    run_id, epoch = bench.running()
-    kept, (record,) = bench.journal(run_id, epoch), free(1)
-    bench.commit(kept, [record])
-    with bench.database.write() as connection:
-        row = rows.fetch(connection, record_table, {"run_id": run_id, "seq": 0})
-        pressed = {"covered": kept._press(record.covered), "extra": kept._press(record.extra)}
-        rows.change(connection, record_table, row, pressed)
-
-    assert list(kept.records()) == [record]
-    assert verify_run(bench.database, run_id) == []
 
 
 def test_the_closing_record_of_a_running_run_moves_it_on_in_the_same_commit(bench):

@@ -57,7 +57,14 @@ class View:
         bars = self._market.bars.get((symbol, interval))
         if bars is None:
             raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
-        return bars, int(bars.open_at.searchsorted(self.at - bars.interval_ms, side="right"))
+        open_at, step = bars.open_at, bars.interval_ms
+        last_at = self.at - step
+        if len(open_at):  # without a hole the place can be worked out: a third of the cost of looking for it
+            first_at = open_at.item(0)
+            place = (last_at - first_at) // step
+            if 0 <= place < len(open_at) and open_at.item(place) == first_at + place * step:
+                return bars, place + 1
+        return bars, int(open_at.searchsorted(last_at, side="right"))
 
     def bars(self, symbol: str, interval: str, lookback: int, until: Instant | None = None) -> Bars:
         """The newest `lookback` bars closed by `until` (default: now), oldest first."""

@@ -93,6 +93,9 @@ def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> 
         except Exception as error:  # noqa: BLE001 – a rule that breaks must refuse, never let through
             code, detail, broken = code or rule.code, detail or f"the rule itself failed: {error!r}", True
             continue
+        if isinstance(finding, Margin):
+            margins.append(finding)
+            continue
         if finding.margin is not None:
             margins.append(finding.margin)
         if finding.refusal and code is None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pitboss.agent.decider import Decider, Planned
 from pitboss.agent.observation import Observation
 from pitboss.core.errors import InvariantError
-from pitboss.core.money import HUNDRED, exact
+from pitboss.core.money import exact
 from pitboss.venues.perp.state import World, equity
 
 
@@ -50,7 +50,7 @@ def side_of(world: World, symbol: str) -> int:
 def open_intent(observation: Observation, symbol: str, side: int, reason: str) -> dict[str, Any]:
     """A market open of the symbol's equal share of the position cap, at leverage 1."""
     skill = observation.skill
-    size_usd = skill.risk.max_position_pct * equity(observation.world) / HUNDRED / len(skill.context.symbols)
+    size_usd = (skill.risk.max_position_pct * equity(observation.world)).scaleb(-2) / len(skill.context.symbols)
     return {
         "action": "open_long" if side > 0 else "open_short",
         "symbol": symbol,

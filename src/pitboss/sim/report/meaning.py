@@ -98,7 +98,7 @@ METRICS: dict[str, Metric] = {
     ),
     "cost_per_decision_usd": Metric("Cost per decision", "usd", "Cost of the model for each tick that asked it."),
     "total_ticks": Metric("Ticks", "count", "Times the schedule came round."),
-    "total_proposed_actions": Metric("Proposals", "count", "Ticks that ended in something other than doing nothing."),
+    "total_proposed_actions": Metric("Proposals", "count", "What was proposed other than doing nothing."),
     "total_accepted_actions": Metric("Accepted", "count", "Proposals that the engine let through."),
     "rejections_by_rule": Metric("Refused by rule", "table", "Proposals that a rule refused."),
     "noops_by_flag": Metric(

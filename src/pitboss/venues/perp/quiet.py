@@ -24,7 +24,7 @@ def quiet_until(world: World, terms: Terms, tape: Tape, start: int, stop: int) -
     3 µs flat, whatever the length.
     """
     stop = min(stop, tape.day_stop[start])
-    if "daily_loss" in world.halts or (int(tape.open_at[start]) + tape.interval_ms) // DAY_MS != world.day:
+    if "daily_loss" in world.halts or (tape.open_at.item(start) + tape.interval_ms) // DAY_MS != world.day:
         return start  # the halt may end, or the day has turned in a hole: the exact step sorts it out
     for order in world.orders:
         stop = _order_quiet(order, tape, start, stop)
@@ -35,7 +35,7 @@ def quiet_until(world: World, terms: Terms, tape: Tape, start: int, stop: int) -
 
 def _order_quiet(order: Order, tape: Tape, start: int, stop: int) -> int:
     """First bar that could touch a working order."""
-    if order.active_from > int(tape.open_at[start]):
+    if order.active_from > tape.open_at.item(start):
         start = tape.index_of(order.active_from)
         if start >= stop:
             return stop
@@ -97,8 +97,8 @@ def out_of_reach(cash: Decimal, positions: Mapping[str, Position], terms: Terms,
     for symbol, held in positions.items():
         if held.stop is not None:
             return False
-        size, high = float(held.size), float(tape.highest[symbol][index])
-        worst = size * (float(tape.lowest[symbol][index]) if size > 0 else high)
+        size, high = float(held.size), tape.highest[symbol].item(index)
+        worst = size * (tape.lowest[symbol].item(index) if size > 0 else high)
         needed = abs(size) * high * terms.assets[symbol].steepest_rate
         slack += worst - float(held.cost) - needed
         scale += abs(worst) + abs(float(held.cost))

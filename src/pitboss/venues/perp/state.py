@@ -148,12 +148,15 @@ def equity(world: World, prices: Mapping[str, Decimal] | None = None) -> Decimal
 def margin_used(world: World, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
     """Initial margin of positions and working opens at marks (or `prices`); `without` leaves one order out."""
 
+    used = ZERO
+    if not world.positions and not world.orders:
+        return used
+
     def price(symbol: str) -> Decimal:
         if prices is not None and symbol in prices:
             return prices[symbol]
         return world.marks.get(symbol, ZERO)
 
-    used = ZERO
     for held in in_order(world.positions):
         used += abs(held.size) * price(held.symbol) / leverage_of(world, held.symbol)
     for order in world.orders:

@@ -11,7 +11,6 @@ from itertools import pairwise
 
 from pitboss.core.curve import Curve, Piece, join
 from pitboss.core.instant import DAY_MS, Instant
-from pitboss.core.market import Ints
 from pitboss.core.money import ZERO, decimal, decimals, exact, text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
@@ -188,7 +187,7 @@ def _coast(
                 opened = float(tape.open[row.symbol][first])
                 known = opened if opened == opened else float(tape.filled[row.symbol][first])  # NaN: no bar here
                 _pay_funding(desk, row, decimal(known))
-        base, closed_at = desk.base(), int(tape.open_at[first]) + step
+        base, closed_at = desk.base(), tape.open_at.item(first) + step
         if not desk.positions:
             equity.append((closed_at, step, text(base), end - first))
             desk.last_equity = base
@@ -206,12 +205,14 @@ def _coast(
     for symbol in tape.symbols:
         closes = tape.close[symbol]
         place = stop - 1
-        while place >= start and closes[place] != closes[place]:  # NaN: no bar here
+        close = closes.item(place)
+        while place > start and close != close:  # NaN: no bar here
             place -= 1
-        if place >= start:
-            desk.marks[symbol] = decimal(float(closes[place]))
-            desk.marked_at[symbol] = int(tape.open_at[place]) + step
-    closed_at = int(tape.open_at[stop - 1]) + step
+            close = closes.item(place)
+        if close == close:
+            desk.marks[symbol] = decimal(close)
+            desk.marked_at[symbol] = tape.open_at.item(place) + step
+    closed_at = tape.open_at.item(stop - 1) + step
     if closed_at // DAY_MS != world.day:  # only ever the point at 00:00 itself: it is the new day's reference
         desk.day, desk.day_reference = closed_at // DAY_MS, desk.last_equity
     return desk.freeze(), equity, desk.receipts
@@ -228,33 +229,37 @@ def _even_parts(desk: Desk, tape: Tape, start: int, stop: int) -> Sequence[tuple
     return tuple(pairwise(sorted({start, stop, *cuts})))
 
 
+_MOST = 1 << 62
+"""Whole numbers of records stay below this: one bit less than what JSON readers and columns take."""
+
+
 def _held_units(
     positions: Mapping[str, Position], terms: Terms, tape: Tape, start: int, stop: int
 ) -> tuple[int, list[int]] | None:
     """What is held, at each close, as whole numbers of so many decimals; None where it does not fit in 63 bits."""
-    places, most = 0, 0
-    factors: list[tuple[Ints, int]] = []
+    total: list[int] | None = None
+    places = 0
     for symbol, held in positions.items():
         column, lot_places = tape.whole.get(symbol), terms.assets[symbol].size_decimals
         lots = held.size.scaleb(lot_places)
-        count, first_close = int(lots), tape.filled[symbol][start]
+        count, first_close = int(lots), tape.filled[symbol].item(start)
         if column is None or lots != count or first_close != first_close:  # NaN: marked before this tape begins
             return None
+        if abs(count) * column.largest >= _MOST:
+            return None
         own = column.decimals + lot_places
-        if own > places:
-            factors = [(units, factor * 10 ** (own - places)) for units, factor in factors]
-            most *= 10 ** (own - places)
-            places = own
-        factor = count * 10 ** (places - own)
-        factors.append((column.units, factor))
-        most += abs(factor) * column.largest
-    if most >= 1 << 62:
-        return None
-    first, *others = factors
-    total = first[0][start:stop] * first[1]
-    for units, factor in others:
-        total += units[start:stop] * factor
-    return places, total.tolist()
+        one = stop - start == 1
+        value: list[int] = [column.units.item(start) * count] if one else (column.units[start:stop] * count).tolist()
+        if total is None:
+            total, places = value, own
+            continue
+        more = max(places, own)
+        ours, theirs = 10 ** (more - places), 10 ** (more - own)
+        total = [mine * ours + other * theirs for mine, other in zip(total, value, strict=True)]
+        places = more
+        if max(max(total), -min(total)) >= _MOST:
+            return None
+    return None if total is None else (places, total)
 
 
 def _held_values(positions: Mapping[str, Position], tape: Tape, start: int, stop: int) -> list[Decimal]:
@@ -269,10 +274,10 @@ def _held_values(positions: Mapping[str, Position], tape: Tape, start: int, stop
 def _step(world: World, terms: Terms, tape: Tape, index: int) -> tuple[World, Sequence[Receipt], Piece]:
     """One bar of every symbol, exactly, in the order of the page."""
     desk = Desk(world, terms)
-    at = int(tape.open_at[index])
+    at = tape.open_at.item(index)
     opens: dict[str, Decimal] = {}
     for symbol in tape.symbols:
-        opened = float(tape.open[symbol][index])
+        opened = tape.open[symbol].item(index)
         if opened == opened:  # not NaN: the symbol has a bar
             opens[symbol] = decimal(opened)
 
@@ -291,7 +296,7 @@ def _step(world: World, terms: Terms, tape: Tape, index: int) -> tuple[World, Se
 
     closed_at = at + tape.interval_ms
     for symbol in opens:
-        desk.marks[symbol] = decimal(float(tape.close[symbol][index]))
+        desk.marks[symbol] = decimal(tape.close[symbol].item(index))
         desk.marked_at[symbol] = closed_at
     value = desk.equity({})
     desk.mark_equity(closed_at, value)

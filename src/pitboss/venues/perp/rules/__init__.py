@@ -1,7 +1,7 @@
 """The rules of the perp engine, one file each, in the order of their file names.
 
 A rule file has a docstring (it becomes docs/rules.md), a stable `CODE`, a `SCOPE` (`every` action or only `opens`) and
-`check(case) -> Finding`. Adding a rule is adding a file.
+`check(case)`: a `Finding`, or the bare `Margin` where there is no objection. Adding a rule is adding a file.
 """
 
 import importlib
@@ -9,6 +9,7 @@ import pkgutil
 from collections.abc import Callable
 
 from pitboss.core.noun import noun
+from pitboss.core.verdict import Margin
 from pitboss.venues.perp.case import Case, Finding, Scope
 
 
@@ -18,7 +19,7 @@ class Rule:
 
     code: str
     scope: Scope
-    check: Callable[[Case], Finding]
+    check: Callable[[Case], Finding | Margin]
     doc: str
 
 

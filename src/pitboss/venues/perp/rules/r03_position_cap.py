@@ -13,7 +13,7 @@ CODE = "R3_POSITION_CAP"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding:
+def check(case: Case) -> Finding | Margin:
     """Refuse an open that would make the symbol too large."""
     if case.proposal is None or case.worth is None:
         return PASS
@@ -23,4 +23,4 @@ def check(case: Case) -> Finding:
     if used > limit:
         share = f"{text(case.caps.max_position_pct)} % of equity"
         return Finding(f"{case.proposal.symbol} would be {used:.2f} USD, the cap is {limit:.2f} ({share})", margin)
-    return Finding(margin=margin)
+    return margin

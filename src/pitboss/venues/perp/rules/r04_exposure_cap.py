@@ -11,7 +11,7 @@ CODE = "R4_EXPOSURE_CAP"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding:
+def check(case: Case) -> Finding | Margin:
     """Refuse an open that would make the account too large."""
     if case.worth is None:
         return PASS
@@ -20,4 +20,4 @@ def check(case: Case) -> Finding:
     margin = Margin(CODE, limit, used, limit - used, "usd")
     if used > limit:
         return Finding(f"total exposure would be {used:.2f} USD, the cap is {limit:.2f}", margin)
-    return Finding(margin=margin)
+    return margin

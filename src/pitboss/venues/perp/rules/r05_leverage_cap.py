@@ -14,7 +14,7 @@ CODE = "R5_LEVERAGE_CAP"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding:
+def check(case: Case) -> Finding | Margin:
     """Refuse leverage outside the caps."""
     if case.proposal is None or case.asset is None:
         return PASS
@@ -27,4 +27,4 @@ def check(case: Case) -> Finding:
         return Finding(f"leverage {text(asked)} is below 1", margin)
     if asked > top:
         return Finding(f"leverage {text(asked)} is above the cap of {text(top)}", margin)
-    return Finding(margin=margin)
+    return margin

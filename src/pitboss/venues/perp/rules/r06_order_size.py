@@ -13,7 +13,7 @@ CODE = "R6_ORDER_SIZE"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding:
+def check(case: Case) -> Finding | Margin:
     """Refuse an order outside its size bounds."""
     notional = case.notional
     if notional is None:
@@ -27,4 +27,4 @@ def check(case: Case) -> Finding:
         return Finding(f"{notional:.2f} USD after rounding to the lot is below the minimum of {text(least)}", margin)
     if most is not None and notional > most:
         return Finding(f"{notional:.2f} USD is above max_order_usd {text(most)}", margin)
-    return Finding(margin=margin)
+    return margin

@@ -13,10 +13,10 @@ CODE = "R7_ORDER_RATE"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding:
+def check(case: Case) -> Finding | Margin:
     """Refuse an open beyond the hourly rate."""
     used, most = recent_opens(case.accepted_opens, case.now), case.caps.max_orders_per_hour
     margin = Margin(CODE, Decimal(most), Decimal(used), Decimal(most - used - 1), "opens/h")
     if used >= most:
         return Finding(f"{used} opens accepted in the last hour, the cap is {most}", margin)
-    return Finding(margin=margin)
+    return margin

@@ -12,7 +12,7 @@ CODE = "R8_HALTED"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding:
+def check(case: Case) -> Finding | Margin:
     """Refuse opens while halted."""
     if not case.finite:
         return Finding("a number of the account is missing or not finite")
@@ -30,4 +30,4 @@ def check(case: Case) -> Finding:
         return Finding("equity is not positive", margin)
     if left <= 0:
         return Finding("a loss threshold has been reached", margin)
-    return Finding(margin=margin)
+    return margin

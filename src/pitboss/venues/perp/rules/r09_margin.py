@@ -12,7 +12,7 @@ CODE = "R9_MARGIN"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding:
+def check(case: Case) -> Finding | Margin:
     """Refuse an open the account cannot carry."""
     notional = case.notional
     if case.proposal is None or notional is None:
@@ -23,4 +23,4 @@ def check(case: Case) -> Finding:
     margin = Margin(CODE, free, need, free - need, "usd")
     if free < need:
         return Finding(f"needs {need:.2f} USD of margin, {free:.2f} is free", margin)
-    return Finding(margin=margin)
+    return margin

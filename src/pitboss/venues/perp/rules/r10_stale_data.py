@@ -13,7 +13,7 @@ CODE = "R10_STALE_DATA"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding:
+def check(case: Case) -> Finding | Margin:
     """Refuse an open on an old or missing price."""
     if case.proposal is None:
         return PASS
@@ -22,7 +22,11 @@ def check(case: Case) -> Finding:
     if case.mark is None or marked_at is None:
         return Finding(f"no usable price of {symbol} yet")
     age, most = case.now - marked_at, case.caps.max_data_age_ms
-    margin = Margin(CODE, Decimal(most) / 1000, Decimal(age) / 1000, Decimal(most - age) / 1000, "s")
+    margin = Margin(CODE, _seconds(most), _seconds(age), _seconds(most - age), "s")
     if age > most:
         return Finding(f"the last price of {symbol} is {age / 1000:g} s old, the cap is {most / 1000:g} s", margin)
-    return Finding(margin=margin)
+    return margin
+
+
+def _seconds(ms: int) -> Decimal:
+    return Decimal(ms).scaleb(-3)

@@ -15,7 +15,7 @@ CODE = "R11_PRICE_BAND"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding:
+def check(case: Case) -> Finding | Margin:
     """Refuse senseless prices."""
     if case.proposal is None or case.mark is None:
         return PASS
@@ -39,4 +39,4 @@ def check(case: Case) -> Finding:
         if left <= 0:
             where = "losing" if name == "stop_loss" else "winning"
             return Finding(f"{name} {text(price)} is not on the {where} side of {text(anchor)}", margin)
-    return Finding(margin=margin)
+    return margin or PASS
