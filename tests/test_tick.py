@@ -14,7 +14,7 @@ from pitboss.brokers.paper import PaperBroker
 from pitboss.core import codec
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.core.intent import Decision
-from pitboss.core.snapshot import GENESIS, Record, check
+from pitboss.core.snapshot import GENESIS, Record, check, prompt_sha256
 from pitboss.core.state import State
 from pitboss.core.verdict import unfold
 from pitboss.engine import guard as guarding
@@ -23,7 +23,7 @@ from pitboss.engine.guard import caps_of, guard
 from pitboss.sim.replay import read_state
 from pitboss.skill.schema import Skill
 from pitboss.testing.builders import make_market, plain_skill
-from pitboss.tick import Happened, Ports, prompt_sha256, ruined, tick
+from pitboss.tick import Happened, Ports, ruined, tick
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.case import Case, Finding
 from pitboss.venues.perp.rules import Rule

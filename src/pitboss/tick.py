@@ -3,10 +3,8 @@
 There is no mode here. What differs between a backtest and a live account is the ports that are passed in.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from pitboss.agent.context import Context
@@ -21,7 +19,7 @@ from pitboss.core.intent import Decision, Step
 from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.core.snapshot import FREE, Record, seal
+from pitboss.core.snapshot import FREE, Record, prompt_sha256, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.core.verdict import Verdict, brief
 from pitboss.engine.execute import Broker, act
@@ -191,9 +189,16 @@ def _beside(decision: Decision, prompt: tuple[str, str] | None) -> dict[str, Any
     return {
         "prompt": prompt,
         "cost_usd": decision.cost_usd,
+        "saved_usd": decision.saved_usd,
         "usage": decision.usage,
         "steps": [
-            {"latency_ms": step.latency_ms, "provider_id": step.provider_id, "usage": step.usage}
+            {
+                "latency_ms": step.latency_ms,
+                "provider_id": step.provider_id,
+                "model": step.model,
+                "usage": step.usage,
+                "cost_usd": step.cost_usd,
+            }
             for step in decision.steps
         ],
     }
@@ -221,16 +226,3 @@ def _step(step: Step) -> dict[str, Any]:
             for call in step.calls
         ],
     }
-
-
-def prompt_sha256(prompt: tuple[str, str]) -> str:
-    """The name of a prompt: system and user text, kept apart by a zero byte."""
-    name = _system_sha256(prompt[0]).copy()
-    name.update(prompt[1].encode())
-    return name.hexdigest()
-
-
-@lru_cache(maxsize=16)
-def _system_sha256(system: str) -> "hashlib._Hash":
-    """The system text is the same at every tick: it is hashed once."""
-    return hashlib.sha256(f"{system}\n\x00\n".encode())

@@ -1,92 +1,19 @@
 """The tool loop with a scripted model: bounded, told everything, and with a defined outcome for every reply."""
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from scene import Scene, skill_of
+from loop_table import ALLOWED, CLOSE, OPEN, REFUSED, Table, tool
 
-from pitboss.agent.context import Context
-from pitboss.agent.loop import MAX_CALLS, MAX_RESULT_CHARS, Price, ToolLoop, free
+from pitboss.agent.loop import MAX_CALLS, MAX_RESULT_CHARS
 from pitboss.agent.terminal import MAX_ARGUMENT_CHARS
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, ToolFailed, TransientError
-from pitboss.core.intent import Decision, Usage
-from pitboss.core.ports import ModelReply, Tool, ToolSpec
-from pitboss.core.verdict import Margin, Verdict
-from pitboss.models.scripted import Line, ScriptedModel, calls, calls_text, says, together
-from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
-
-OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 500, "reason": "up"}
-CLOSE: dict[str, Any] = {"action": "close", "symbol": "BTC", "reason": "out"}
-ALLOWED = Verdict("allowed")
-REFUSED = Verdict(
-    "refused",
-    "R3_POSITION_CAP",
-    "BTC would be 5000.00 USD, the cap is 2500.00",
-    (Margin("R3_POSITION_CAP", Decimal(2500), Decimal(5000), Decimal(-2500), "usd"),),
-)
-
-
-@dataclass
-class Echo:
-    """A tool that says back what it was asked, or fails, or talks too much."""
-
-    spec: ToolSpec
-    answer: str = ""
-    failure: Exception | None = None
-    heard: list[Any] = field(default_factory=list)
-
-    async def call(self, arguments: Any) -> str:
-        self.heard.append(arguments)
-        if self.failure is not None:
-            raise self.failure
-        return self.answer or codec.dumps(codec.number_fragments(arguments)).decode()
-
-
-def tool(name: str = "look", **more: Any) -> Echo:
-    return Echo(ToolSpec(name, f"the tool {name}", {"type": "object", "properties": {}}), **more)
-
-
-@dataclass
-class Table:
-    """A loop over a scripted model, and what came of it."""
-
-    script: Sequence[Line]
-    tools: Sequence[Echo] = ()
-    max_steps: int = 4
-    retry_refused: int = 0
-    verdicts: Sequence[Verdict] = ()
-    price: Price = free
-
-    def play(self) -> Decision:
-        self.model = ScriptedModel(list(self.script))
-        self.judged: list[Any] = []
-        skill = skill_of(max_steps=self.max_steps)
-        built: Mapping[str, Tool] = {one.spec.name: one for one in self.tools}
-        loop = ToolLoop(
-            "scripted/model",
-            self.model,
-            Context(skill),
-            lambda observation, judge: built,
-            ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
-            self.max_steps,
-            self.retry_refused,
-            price=self.price,
-        )
-        return asyncio.run(loop.decide(Scene(skill=skill).observe(), self._judge))
-
-    def _judge(self, intent: Any) -> Verdict:
-        self.judged.append(intent)
-        return self.verdicts[len(self.judged) - 1] if self.verdicts else ALLOWED
-
-    def told(self, step: int) -> list[str]:
-        """What the model heard after its reply number `step`, counted from one."""
-        before, after = self.model.requests[step - 1].messages, self.model.requests[step].messages
-        return [message.text for message in after[len(before) :] if message.role != "assistant"]
+from pitboss.core.intent import Usage
+from pitboss.core.ports import ModelReply
+from pitboss.models.scripted import calls, calls_text, says, together
+from pitboss.venues.perp.intents import TERMINAL
 
 
 def test_a_proposal_at_once_is_the_decision() -> None:
@@ -263,10 +190,7 @@ def test_every_call_of_a_reply_is_answered_by_its_id() -> None:
 
 def test_a_provider_that_fails_makes_the_tick_a_no_op_and_keeps_what_was_paid_for() -> None:
     paid = Usage(100, 10)
-    table = Table(
-        [ModelReply("first", usage=paid), TransientError("503 overloaded")],
-        price=lambda usage: Decimal(usage.input_tokens),
-    )
+    table = Table([ModelReply("first", usage=paid, cost_usd=Decimal(100)), TransientError("503 overloaded")])
     decision = table.play()
     assert (decision.intents, decision.flags, decision.finish_reason) == ((), ("model_error",), "error")
     assert decision.text == "503 overloaded"
@@ -286,17 +210,25 @@ def test_a_spent_budget_is_not_swallowed() -> None:
 
 def test_usage_and_cost_are_summed_over_the_steps() -> None:
     replies = [
-        ModelReply("a", usage=Usage(10, 1, 5, 2)),
-        ModelReply("b", calls(TERMINAL, **OPEN).calls, Usage(20, 2, 6, 3)),
+        ModelReply("a", usage=Usage(10, 1, 5, 2), cost_usd=Decimal("0.01"), saved_usd=Decimal("0.5")),
+        ModelReply(
+            "b",
+            calls(TERMINAL, **OPEN).calls,
+            Usage(20, 2, 6, 3),
+            cost_usd=Decimal("0.02"),
+            saved_usd=Decimal("0.25"),
+        ),
     ]
-    decision = Table(replies, price=lambda usage: Decimal(usage.input_tokens) / 1000).play()
+    decision = Table(replies).play()
     assert decision.usage == Usage(30, 3, 11, 5)
     assert decision.cost_usd == Decimal("0.03")
+    assert decision.saved_usd == Decimal("0.75")
+    assert [step.cost_usd for step in decision.steps] == [Decimal("0.01"), Decimal("0.02")]
 
 
 def test_an_unknown_cost_stays_unknown_however_many_steps_are_known() -> None:
-    replies = [ModelReply("a", usage=Usage(1)), ModelReply("b", calls(TERMINAL, **OPEN).calls, Usage(2))]
-    decision = Table(replies, price=lambda usage: None if usage.input_tokens == 1 else Decimal(1)).play()
+    known = ModelReply("b", calls(TERMINAL, **OPEN).calls, cost_usd=Decimal(1))
+    decision = Table([ModelReply("a", cost_usd=None), known]).play()
     assert decision.cost_usd is None
 
 

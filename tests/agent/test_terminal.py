@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.agent.terminal import MAX_ARGUMENT_CHARS, RECORDED, read_answer
+from pitboss.agent.terminal import CUT, MAX_ARGUMENT_CHARS, RECORDED, objects, read_answer, read_text
 from pitboss.core import codec
 from pitboss.core.ports import ModelReply, ToolCall
 
@@ -102,3 +102,92 @@ def test_e3_any_calls_give_a_proposal_a_conflict_or_an_explanation(arguments: An
     assert (answer.proposal is not None) == (bool(valid) and not answer.conflict)
     if answer.proposal is not None:
         assert not answer.malformed
+
+
+# Answers as text ----------------------------------------------------------------------------------------------------
+
+AROUND = {
+    "bare": OPEN,
+    "fence": f"```json\n{OPEN}\n```",
+    "words": f"I will go long.\n\n{OPEN}\nGood luck!",
+    "thought": f'<think>\nmaybe {{"action": "close"}} or {{\n</think>\n\n{OPEN}',
+    "thinking": f"  <thinking>{{</thinking>{OPEN}",
+    "two thoughts": f"<think>a {{</think> <think>b {{</think>{OPEN}",
+    "opened by the template": f"so {{ it is\n</think>\n{OPEN}",
+    "said twice": f"{OPEN}\n```json\n{TURNED}\n```",
+    "nested": OPEN[:-1] + ', "leverage": null}',
+    "thought inside": OPEN.replace("up", "</think> {x}"),
+    "padded until the limit": OPEN + "\n" * 500,
+}
+
+
+@pytest.mark.parametrize("text", AROUND.values(), ids=AROUND)
+def test_the_one_object_of_a_text_is_the_decision(text: str) -> None:
+    answer = read_text(ModelReply(text), "propose_order")
+    assert answer.proposal is not None, answer.problem
+    assert answer.proposal["size_usd"] == 100
+
+
+NO_OBJECT = {
+    "two": (f"{OPEN} or {CLOSE}", "several different JSON objects"),
+    "two that differ beyond a double": (
+        OPEN.replace("100", "0.1") + OPEN.replace("100", "0.10000000000000000001"),
+        "several different JSON objects",
+    ),
+    "one and half of another": (f'{OPEN} {{"action": "clo', "no JSON object that can be read"),
+    "one inside something broken": (f"{{maybe {OPEN}}}", "no JSON object that can be read"),
+    "a list of two": (f"[{OPEN}, {CLOSE}]", "several different JSON objects"),
+    "invalid": ('{"action": "fly"}', "invalid proposal: action must be one of"),
+    "wrapped": (f'{{"name": "propose_order", "arguments": {OPEN}}}', "invalid proposal: unknown key"),
+    "not a number": (OPEN.replace("100", "NaN"), "invalid proposal: the arguments are not valid JSON"),
+    "exponent": (OPEN.replace("100", "1e99999999999999999999"), "no JSON object that can be read"),
+    "deep": ('{"a":' * 100_000, "no JSON object that can be read"),
+    "long": (OPEN.replace("up", "x" * MAX_ARGUMENT_CHARS), "over"),
+    "endless thought": (f"<think>{OPEN}", "the reply was text, not a JSON object"),
+    "words": ("I would buy BTC.", "the reply was text, not a JSON object"),
+    "empty": ("  ", "the reply was empty"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), NO_OBJECT.values(), ids=NO_OBJECT)
+def test_a_text_without_exactly_one_object_is_told_and_never_guessed_at(text: str, words: str) -> None:
+    answer = read_text(ModelReply(text), "propose_order")
+    assert (answer.proposal, answer.conflict) == (None, False)
+    assert words in answer.why
+    assert "one JSON object" in answer.problem
+    assert len(answer.problem) < 1_000
+
+
+@pytest.mark.parametrize(
+    "reply", [ModelReply("", finish_reason="length"), ModelReply('{"action": "no_', finish_reason="length")]
+)
+def test_a_text_that_was_cut_off_is_told_to_be_shorter(reply: ModelReply) -> None:
+    assert CUT in read_text(reply, "propose_order").why
+
+
+def test_what_the_provider_says_about_a_reply_is_told_in_bounded_words() -> None:
+    answer = read_text(ModelReply(problem="blocked: " + "x" * 10_000), "propose_order")
+    assert answer.why.startswith("blocked: xxx")
+    assert len(answer.problem) < 1_000
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=20),
+            JSON.map(json.dumps),
+            st.sampled_from([OPEN, CLOSE, "<think>", "</think>", "{", "```"]),
+        ),
+        max_size=5,
+    ).map(" ".join)
+)
+def test_any_text_gives_a_proposal_that_stands_in_it_or_an_explanation(text: str) -> None:
+    answer = read_text(ModelReply(text), "propose_order")
+    if answer.proposal is None:
+        assert answer.why
+        assert "propose_order" in answer.problem
+    else:
+        (found,) = objects(text) or []
+        assert found in text
+        assert codec.loads_exact(found) == answer.proposal

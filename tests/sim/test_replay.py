@@ -421,10 +421,8 @@ def test_four_failures_in_a_row_do_not_end_the_run() -> None:
 
 def test_paid_answers_are_committed_one_by_one_and_free_ones_together() -> None:
     def commits(price: Decimal | None) -> int:
-        script = with_model(lambda request: calls(TERMINAL, action="no_op", reason="calm"))
-        loop: Any = dataclasses.replace(script.ports.decider, price=lambda usage: price)  # type: ignore[type-var]
-        script = dataclasses.replace(script, ports=dataclasses.replace(script.ports, decider=loop))
-        return play(script)[1].commits
+        calm = dataclasses.replace(calls(TERMINAL, action="no_op", reason="calm"), cost_usd=price)
+        return play(with_model(lambda request: calm))[1].commits
 
     assert commits(Decimal("0.01")) == commits(None) == 41
     assert commits(Decimal(0)) == 6

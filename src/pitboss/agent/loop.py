@@ -1,22 +1,23 @@
 """The bounded tool loop: ask a model, run the tools it calls, until it proposes or its steps are used up.
 
 Every reply has a defined outcome. Tools look; the terminal tool is never run, it *is* the decision. On the last step
-only the terminal tool is offered and the model is told that it must call it. Nothing here judges or acts: what the
-engine would say comes in as `judge`, for skills that let the model try again after a refusal.
+only the terminal tool is offered and the model is told that it must call it; a model that cannot be made to call is
+asked for the same arguments as JSON text. Nothing here judges or acts: what the engine would say comes in as `judge`,
+for skills that let the model try again after a refusal.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from pitboss.agent.context import Context, Prompt
 from pitboss.agent.decider import Judge
 from pitboss.agent.observation import Observation
-from pitboss.agent.terminal import MAX_ARGUMENT_CHARS, Answer, read_answer
+from pitboss.agent.terminal import MAX_ARGUMENT_CHARS, Answer, ask, read_answer, read_text
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, TransientError
-from pitboss.core.intent import NO_USAGE, Decision, FinishReason, Step, ToolResult, Usage
+from pitboss.core.intent import NO_USAGE, Decision, FinishReason, Step, ToolResult
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, Tool, ToolCall, ToolSpec
 from pitboss.core.verdict import Verdict
@@ -25,23 +26,25 @@ from pitboss.prompt.render import size
 Hydrate = Callable[[Observation, Judge], Mapping[str, Tool]]
 """The skill's tools bound to one observation."""
 
-Price = Callable[[Usage], Decimal | None]
-"""What the tokens of a call cost; None when nobody knows."""
+Form = Literal["open", "call", "schema"]
+"""What a request leaves to the model: any tool; the terminal tool alone; its arguments as JSON text."""
+
+NOTHING_SAID = "(empty reply)"
+"""Stands for an empty turn of the model when it is sent back: some providers refuse a turn without words."""
 
 MAX_RESULT_CHARS = 32_000
 MAX_CALLS = 16
 """Calls of one reply that are answered; a model that asks for more is looping."""
 
 
-def free(usage: Usage) -> Decimal | None:
-    """Policies, stand-ins and scripts cost nothing."""
-    del usage
-    return ZERO
-
-
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """A model with tools as a decider."""
+    """A model with tools as a decider.
+
+    `forcing` is how the last step is forced: by the provider's forced choice, or by its schema for text answers. With
+    `rescue`, a last step without a decision is followed by a question in schema form (if it was not one) and, should
+    that fail too, by one repair question that says what was wrong.
+    """
 
     name: str
     model: Model
@@ -51,7 +54,8 @@ class ToolLoop:
     max_steps: int
     retry_refused: int = 0
     settings: Mapping[str, Any] | None = None
-    price: Price = free
+    forcing: Literal["call", "schema"] = "call"
+    rescue: bool = False
 
     def prompt(self, observation: Observation) -> Prompt:
         """Exactly what the model is given at this tick."""
@@ -63,33 +67,50 @@ class ToolLoop:
         tools = {name: tool for name, tool in self.hydrate(observation, judge).items() if name != self.terminal.name}
         offered = (*(tool.spec for tool in tools.values()), self.terminal)
         talk = _Talk(self, prompt, [Message("user", prompt.user)])
-        for number in range(1, self.max_steps + 1):
-            last = number == self.max_steps
-            request = ModelRequest(
-                prompt.system,
-                tuple(talk.messages),
-                (self.terminal,) if last else offered,
-                self.terminal.name if last else None,
-                self.settings or {},
-            )
+        forms = self._forms(bool(tools))
+        form = forms[0]
+        for number, then in enumerate((*forms[1:], None), 1):
+            if number > self.max_steps and talk.proposal is not None:
+                break  # refused, but still the most recent valid one: there is nothing to rescue
             try:
-                reply = await self.model.complete(request)
+                reply = await self.model.complete(self._request(talk, form, offered))
             except TransientError as error:
                 return talk.decision("model_error", text=str(error), finish_reason="error")
-            answer = read_answer(reply, self.terminal.name)
-            results = [await _run(place, call, tools, answer, last) for place, call in enumerate(reply.calls)]
-            talk.take(reply, results)
+            answer = (read_text if form == "schema" else read_answer)(reply, self.terminal.name)
+            results = [await _run(place, call, tools, answer, form) for place, call in enumerate(reply.calls)]
+            talk.take(reply, results, answer)
             if answer.conflict:
                 return talk.decision("multiple_proposals")
+            verdict: Verdict | None = None
             if answer.proposal is not None:
                 talk.proposal = answer.proposal
-                verdict = judge(answer.proposal) if talk.retries < self.retry_refused and not last else None
+                again = talk.retries < self.retry_refused and number < self.max_steps
+                verdict = judge(answer.proposal) if again else None
                 if verdict is None or verdict.outcome != "refused":
                     return talk.decision()
-                talk.tell(reply, results, answer, verdict)
-                continue
-            talk.tell(reply, results, answer, None)
+            if then is None:
+                break
+            # A model that talks where it could look, and cannot be made to call, is not left to talk on.
+            form = "schema" if form == "schema" or (self.forcing == "schema" and not reply.calls) else then
+            talk.tell(reply, results, answer, verdict, form)
         return talk.decision()
+
+    def _forms(self, tools: bool) -> tuple[Form, ...]:
+        """The form of every request there may be. Without tools to look with, nothing is left open to a model that
+        cannot be made to call."""
+        before: tuple[Form, ...] = ("open",) if tools or self.forcing == "call" else ("schema",)
+        after: tuple[Form, ...] = ("schema", "schema") if self.forcing == "call" else ("schema",)
+        return (*before * (self.max_steps - 1), self.forcing, *(after if self.rescue else ()))
+
+    def _request(self, talk: "_Talk", form: Form, offered: tuple[ToolSpec, ...]) -> ModelRequest:
+        return ModelRequest(
+            talk.prompt.system,
+            tuple(talk.messages),
+            offered if form == "open" else (self.terminal,),
+            None if form == "open" else self.terminal.name,
+            self.settings or {},
+            "schema" if form == "schema" else "call",
+        )
 
 
 class _Talk:
@@ -102,9 +123,11 @@ class _Talk:
         self.steps: list[Step] = []
         self.proposal: Any = None
         self.retries = 0
+        self.why = ""
 
-    def take(self, reply: ModelReply, results: list[ToolResult]) -> None:
-        """Keep a reply and what its calls gave."""
+    def take(self, reply: ModelReply, results: list[ToolResult], answer: Answer) -> None:
+        """Keep a reply, what its calls gave, and why it is no decision."""
+        self.why = answer.why
         self.steps.append(
             Step(
                 codec.printable(reply.text),
@@ -113,34 +136,60 @@ class _Talk:
                 reply.finish_reason,
                 reply.latency_ms,
                 reply.provider_id,
+                reply.model,
+                reply.cost_usd,
+                reply.saved_usd,
             )
         )
 
-    def tell(self, reply: ModelReply, results: list[ToolResult], answer: Answer, verdict: Verdict | None) -> None:
-        """Answer every call of a reply, so that the model knows what came of each."""
-        self.messages.append(Message("assistant", reply.text, reply.calls))
-        for call, result in zip(reply.calls, results, strict=True):
+    def tell(
+        self, reply: ModelReply, results: list[ToolResult], answer: Answer, verdict: Verdict | None, then: Form
+    ) -> None:
+        """Answer every call of a reply, so that the model knows what came of each, and say how to answer next."""
+        terminal = self.loop.terminal.name
+        text = codec.printable(reply.text)
+        if not (text.strip() or reply.calls or reply.state):
+            text = NOTHING_SAID
+        self.messages.append(Message("assistant", text, reply.calls, state=reply.state))
+        for place, (call, result) in enumerate(zip(reply.calls, results, strict=True), 1):
             content = result.result
-            if verdict is not None and call.name == self.loop.terminal.name:
+            if verdict is not None and call.name == terminal:
                 content = _refusal(verdict)
+            if then == "schema" and place == len(reply.calls):
+                content = (
+                    f"{content}\n{ask(terminal)}"  # not a turn of its own: some providers take none after a tool's
+                )
             self.messages.append(Message("tool", content, call_id=call.id, name=call.name))
         if verdict is not None:
             self.retries += 1
         if not reply.calls:
-            self.messages.append(Message("user", answer.problem))
+            self.messages.append(Message("user", self._heard(answer, verdict, then)))
+
+    def _heard(self, answer: Answer, verdict: Verdict | None, then: Form) -> str:
+        """What is said to a reply without calls."""
+        terminal = self.loop.terminal.name
+        if verdict is not None:
+            return f"{_refusal(verdict)}\n{ask(terminal)}"
+        if then == "schema" and not answer.problem.endswith(ask(terminal)):
+            return f"{answer.why[:1].upper()}{answer.why[1:]}. {ask(terminal)}"
+        return answer.problem
 
     def decision(self, flag: str = "", text: str = "", finish_reason: FinishReason | None = None) -> Decision:
         """Close the tick with what there is."""
         usage = NO_USAGE
         cost: Decimal | None = ZERO
+        saved = ZERO
         for step in self.steps:
             usage += step.usage
-            price = self.loop.price(step.usage)
-            cost = None if cost is None or price is None else cost + price
+            cost = None if cost is None or step.cost_usd is None else cost + step.cost_usd
+            saved += step.saved_usd
         last = self.steps[-1] if self.steps else None
         dropped = flag in ("multiple_proposals", "model_error")
         intents = () if self.proposal is None or dropped else (self.proposal,)
         flags = (flag,) if flag else () if intents else ("no_decision",)
+        if self.loop.rescue and flags == ("no_decision",):
+            said = f"{last.text.strip()}\n" if last and last.text.strip() else ""
+            text = f"{said}No decision: {self.why}."
         return Decision(
             intents=intents,
             text=codec.printable(text) or (last.text if last else ""),
@@ -148,12 +197,13 @@ class _Talk:
             flags=flags,
             usage=usage,
             cost_usd=cost,
+            saved_usd=saved,
             finish_reason=finish_reason or (last.finish_reason if last else "stop"),
             prompt=(self.prompt.system, self.prompt.user),
         )
 
 
-async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: Answer, last: bool) -> ToolResult:
+async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: Answer, form: Form) -> ToolResult:
     """One tool call and the text it gives back; a failure is text for the model too."""
     name = codec.printable(call.name)
     if place in answer.told:
@@ -161,8 +211,10 @@ async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: An
     if place >= MAX_CALLS:
         return ToolResult(call.name, None, f"at most {MAX_CALLS} calls in one reply", failed=True)
     tool = tools.get(call.name)
-    if last or tool is None:
-        offered = "only the decision is left at this step" if last else f"tools here: {', '.join(sorted(tools))}"
+    if form != "open" or tool is None:
+        offered = (
+            "only the decision is left at this step" if form != "open" else f"tools here: {', '.join(sorted(tools))}"
+        )
         return ToolResult(name, _arguments(call), f"there is no tool {name!r}; {offered}", failed=True)
     if len(call.arguments) > MAX_ARGUMENT_CHARS:
         return ToolResult(call.name, _arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True)

@@ -1,10 +1,14 @@
 """Reading the decision out of a reply: valid, malformed, repeated, contradictory or missing.
 
 Identical proposals in one reply count once; different ones are a conflict, so that a confused or hijacked reply never
-gets to pick by order. A malformed one is told to the model.
+gets to pick by order. A malformed one is told to the model, and so is every way of giving no answer at all. Where the
+answer was asked for as text, the text must hold one JSON object: two of them are told, not chosen between.
 """
 
+import json
+import re
 from dataclasses import field
+from decimal import Decimal
 from typing import Any
 
 from pitboss.core import codec
@@ -14,21 +18,37 @@ from pitboss.venues.perp.intents import read
 
 RECORDED = "recorded"
 MAX_ARGUMENT_CHARS = 16_000
+MAX_PROBLEM_CHARS = 500
+
+CUT = "the reply was cut off at its limit of tokens; be shorter"
+EMPTY = "the reply was empty"
+TEXT = "the reply was text, not a call"
+NOT_JSON = "the arguments are not valid JSON"
+LONG = f"the arguments are over {MAX_ARGUMENT_CHARS} characters"
+
+_THOUGHT = re.compile(r"\s*<think(?:ing)?>")
+_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>")
+_SCANNER = json.JSONDecoder(parse_float=Decimal)
+"""Finds where an object ends; what it says is then read by the codec, which is strict about numbers."""
 
 
 @noun
 class Answer:
-    """What a reply decided. `told` maps the place of each terminal call to what the model hears about it."""
+    """What a reply decided. `told` maps the place of each terminal call to what the model hears about it.
+
+    `problem` is what it hears when no call of its reply can carry the words, `why` the short form of it for the record.
+    """
 
     proposal: Any = None
     conflict: bool = False
     problem: str = ""
     told: dict[int, str] = field(default_factory=dict[int, str])
     malformed: frozenset[int] = frozenset()
+    why: str = ""
 
 
 def read_answer(reply: ModelReply, terminal: str) -> Answer:
-    """The decision in a reply, if there is one. A malformed call beside a valid one is a conflict too."""
+    """The decision among the calls of a reply. A malformed call beside a valid one is a conflict too."""
     told: dict[int, str] = {}
     malformed: set[int] = set()
     different: set[bytes] = set()
@@ -36,24 +56,107 @@ def read_answer(reply: ModelReply, terminal: str) -> Answer:
     for place, call in enumerate(reply.calls):
         if call.name != terminal:
             continue
-        raw: Any = None
-        try:
-            if len(call.arguments) > MAX_ARGUMENT_CHARS:
-                problems = [f"the arguments are over {MAX_ARGUMENT_CHARS} characters"]
-            else:
-                raw = codec.loads_exact(call.arguments or "{}")
-                problems = read(raw)[1]
-        except (ValueError, RecursionError):
-            problems = ["the arguments are not valid JSON"]
+        raw, problems = _read(call.arguments or "{}")
         content = call.arguments.encode("utf-8", "replace")
         different.add(content if raw is None else codec.dumps(codec.number_fragments(raw)))
         if problems:
             malformed.add(place)
-            told[place] = f"invalid proposal: {'; '.join(problems)}"
+            # A call that stops in the middle is not malformed for want of knowing how: say what really happened.
+            told[place] = f"invalid proposal: {'; '.join([*problems, *_cut(reply)])}"
         else:
             told[place] = RECORDED
             proposal = raw
     if proposal is not None and len(different) > 1:
         return Answer(conflict=True, told=told, malformed=frozenset(malformed))
-    problem = f"You did not call a tool. Call {terminal} to decide; no_op is a valid action."
-    return Answer(proposal, False, problem, told, frozenset(malformed))
+    if proposal is not None:
+        return Answer(proposal, told=told)
+    why = next(iter(told.values()), "") or _nothing(reply)
+    lead = "You did not call a tool." if why == TEXT else f"{_capital(why)}."
+    problem = f"{lead} Call {terminal} to decide; no_op is a valid action."
+    return Answer(None, False, problem, told, frozenset(malformed), why)
+
+
+def read_text(reply: ModelReply, terminal: str) -> Answer:
+    """The decision in a reply that was asked for as JSON text. A model that calls the tool anyway has decided too."""
+    if any(call.name == terminal for call in reply.calls):
+        return read_answer(reply, terminal)
+    found = objects(reply.text)
+    if found is not None and len(found) == 1:
+        raw, problems = _read(found[0])
+        if not problems:
+            return Answer(raw)
+        why = f"invalid proposal: {'; '.join(problems)}"
+    elif found:
+        why = "the reply holds several different JSON objects"
+    elif found is None:
+        why = "; ".join(["the reply holds no JSON object that can be read", *_cut(reply)])
+    else:
+        why = _nothing(reply)
+        why = "the reply was text, not a JSON object" if why == TEXT else why
+    return Answer(problem=f"{_capital(why)}. {ask(terminal)}", why=why)
+
+
+def ask(terminal: str) -> str:
+    """How an answer as text is asked for."""
+    return f"Answer with one JSON object, the arguments of {terminal}, and nothing else; no_op is a valid action."
+
+
+def objects(text: str) -> list[str] | None:
+    """The different JSON objects in a text, thoughts, fences and words around them left out. At most two are looked for.
+
+    None where a brace opens something that is not JSON: what was meant there cannot be known.
+    """
+    found: dict[bytes, str] = {}
+    text = _without_thoughts(text)
+    start = text.find("{")
+    while start >= 0 and len(found) < 2:
+        try:
+            value, end = _SCANNER.raw_decode(text, start)
+        except (ValueError, ArithmeticError, RecursionError):
+            return None
+        found.setdefault(codec.dumps(codec.number_fragments(value)), text[start:end])
+        start = text.find("{", end)
+    return list(found.values())
+
+
+def _without_thoughts(text: str) -> str:
+    """What is left after the thinking that some models write into their answer; nothing if it never ends.
+
+    Some templates open the thought themselves, so that the text holds its end alone.
+    """
+    while _THOUGHT.match(text):
+        end = _THOUGHT_ENDS.search(text)
+        text = "" if end is None else text[end.end() :]
+    if not text.lstrip().startswith("{") and (end := _THOUGHT_ENDS.search(text)):
+        text = text[end.end() :]
+    return text
+
+
+def _read(arguments: str) -> tuple[Any, list[str]]:
+    """The value and everything that is wrong with it; None where there is no value to speak of."""
+    if len(arguments) > MAX_ARGUMENT_CHARS:
+        return None, [LONG]
+    try:
+        raw = codec.loads_exact(arguments)
+        return raw, read(raw)[1]
+    except (ValueError, RecursionError):
+        return None, [NOT_JSON]
+
+
+def _nothing(reply: ModelReply) -> str:
+    """Why a reply without a decision has none."""
+    if reply.finish_reason == "length":
+        return CUT
+    if reply.problem:
+        return codec.printable(reply.problem.strip().rstrip(".")[:MAX_PROBLEM_CHARS])
+    if reply.calls:
+        return f"the reply called {codec.printable(reply.calls[0].name)[:80]}, which decides nothing"
+    return TEXT if reply.text.strip() else EMPTY
+
+
+def _cut(reply: ModelReply) -> list[str]:
+    return [CUT] if reply.finish_reason == "length" else []
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]

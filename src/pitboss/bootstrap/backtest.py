@@ -62,6 +62,14 @@ class Request:
     close_at_end: bool = False
     prompts: bool | None = None
     max_gap: int = 12
+    max_cost_usd: Decimal | None = None
+    price_in: Decimal | None = None
+    price_out: Decimal | None = None
+    any_price: bool = False
+    speculate: str = "auto"
+    max_waste_pct: Decimal = Decimal(35)
+    repeat: int = 0
+    """Which repeat of the same question this run asks: a cached answer serves the same repeat only."""
 
     @property
     def source(self) -> str:
@@ -187,7 +195,7 @@ def choose_venue(asked: str, lake: Lake, symbols: tuple[str, ...]) -> str:
 
 
 def _assets(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Asset]:
-    known = {**SHIPPED, **lake.assets(venue)}
+    known = {**lake.assets(venue), **SHIPPED}
     for symbol in symbols:
         if symbol not in known:
             raise UserError(

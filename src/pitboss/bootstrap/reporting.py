@@ -58,9 +58,10 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
         part.write_text(page, encoding="utf-8")
         os.replace(part, path)
     except OSError as error:
-        with suppress(OSError):
-            part.unlink()
         raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
+    finally:
+        with suppress(OSError):
+            part.unlink()  # also after a Ctrl-C
     workspace.runs.set_report(run.id, str(path))
     return path
 

@@ -9,11 +9,14 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss import __version__
+from pitboss.bootstrap import gateway
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.machine import stopwatch
+from pitboss.bootstrap.redact import REDACTOR
+from pitboss.bootstrap.telemetry import start_telemetry, stop_telemetry
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
-from pitboss.core.errors import InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
+from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.core.money import ZERO
 from pitboss.sim import baseline
@@ -40,18 +43,25 @@ async def start(
     `began` is told the run's id before the first tick, so that whoever waits can name the run if it does not end.
     """
     assembly = assemble(request, workspace.lake, workspace.settings)
+    gateway.check(workspace, request)
     skill = assembly.skill
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
-    params = {
-        **codec.plain(dataclasses.replace(request, skill={}, data_venue=assembly.venue)),
-        "skill": codec.number_fragments(dict(request.skill)),  # as numbers: a skill refuses text in their place
-        "base_interval": assembly.script.base_interval,
-        "skill_digest": skill_digest(skill),
-        "version": __version__,
-    }
+    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)}
     run_id = workspace.runs.create(saved.id, saved.version, request.source, params, assembly.data_digest)
     began(run_id)
     return await _work(workspace, run_id, assembly, watch)
+
+
+def params_of(assembly: Assembly) -> dict[str, Any]:
+    """Everything that is needed to start a run again from nothing, as it is stored with it."""
+    request = assembly.request
+    return {
+        **codec.plain(dataclasses.replace(request, skill={}, data_venue=assembly.venue)),
+        "skill": codec.number_fragments(dict(request.skill)),  # as numbers: a skill refuses text in their place
+        "base_interval": assembly.script.base_interval,
+        "skill_digest": skill_digest(assembly.skill),
+        "version": __version__,
+    }
 
 
 async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING) -> Run:
@@ -65,6 +75,7 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING) -> R
             "the data under this run has changed since it began; going on would mix two pasts",
             "start a new backtest, or bring back the data as it was",
         )
+    gateway.check(workspace, assembly.request)
     return await _work(workspace, run.id, assembly, watch)
 
 
@@ -88,13 +99,16 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
             kept = read_ledger(journal.records())
         except (ReplayMismatch, UserError):
             return {"wall_s": wall_s()}  # the rest stays what it was
-        return {"wall_s": wall_s(), "cost_usd": kept.cost_usd, "ticks": kept.ticks}
+        return {"wall_s": wall_s(), "ticks": kept.ticks, **_money(kept, line)}
 
+    line: gateway.Line | None = None
+    tracer = start_telemetry(workspace.settings.telemetry)
     try:
         stored = None if epoch == 1 else journal.latest_state()  # the first to claim it finds nothing
         state = first_state(assembly.script) if stored is None else read_state(stored[1])
         ledger = Ledger() if stored is None else read_ledger(journal.records())
-        state = await replay(assembly.script, journal, state, watch, ledger)
+        async with gateway.connected(workspace, assembly, run_id, tracer) as (ready, line):
+            state = await replay(ready.script, journal, state, watch, ledger)
         if journal.status != "computing_metrics":  # all of it was recorded before, so no commit has said so
             runs.set_status(run_id, "computing_metrics", epoch)
         metrics, baselines = measure(assembly, ledger)
@@ -104,22 +118,40 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
             digest=state.prev_digest,
             metrics=metrics,
             baselines=baselines,
-            cost_usd=ledger.cost_usd or ZERO,
             wall_s=wall_s(),
             ticks=ledger.ticks,
+            **_money(ledger, line),
         )
     except RunCancelled:
         runs.set_status(run_id, "cancelled", epoch, **figures())
         raise
     except LeaseLost:
         raise  # the run belongs to another worker now: not a word about it from here
+    except BudgetExceeded as error:
+        runs.fail(run_id, epoch, f"budget: {error}", **figures())
+        raise
     except (TransientError, InvariantError, UserError) as error:
-        runs.fail(run_id, epoch, str(error), **figures())
+        runs.fail(run_id, epoch, REDACTOR.redact(str(error)), **figures())
         raise
     except Exception as error:
-        runs.fail(run_id, epoch, f"unexpected fault: {error!r}", **figures())
+        runs.fail(run_id, epoch, REDACTOR.redact(f"unexpected fault: {error!r}"), **figures())
         raise
+    finally:
+        stop_telemetry(tracer)
     return runs.get(run_id)
+
+
+UNKNOWN = Decimal("NaN")
+"""The cost of a run in which somebody was asked whose price nobody knows."""
+
+
+def _money(ledger: Ledger, line: "gateway.Line | None") -> dict[str, Any]:
+    """What a run has paid, what the cache has spared it, and what of the paid was for nothing."""
+    used, paid = ledger.cost_usd, ZERO if line is None else line.paid_usd
+    if used is None:
+        return {"cost_usd": UNKNOWN, "saved_usd": ledger.saved_usd}
+    total = max(used, paid)
+    return {"cost_usd": total, "saved_usd": ledger.saved_usd, "wasted_usd": total - used}
 
 
 def measure(assembly: Assembly, ledger: Ledger) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -171,7 +203,9 @@ def document(run: Run) -> dict[str, Any]:
         "ticks": run.ticks,
         "metrics": run.metrics,
         "baselines": run.baselines,
-        "cost_usd": float(run.cost_usd),
+        "cost_usd": None if run.cost_usd.is_nan() else float(run.cost_usd),
+        "saved_usd": float(run.saved_usd),
+        "wasted_usd": float(run.wasted_usd),
         "wall_s": run.wall_s,
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],

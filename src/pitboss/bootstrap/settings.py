@@ -29,6 +29,27 @@ class Settings(BaseSettings):
     )
     data_venue: str = Field(default="", description="Venue whose data is used; empty: hyperliquid, or the only one.")
     max_gap: int = Field(default=12, ge=0, le=1_000_000_000, description="Missing bars in a row that a run tolerates.")
+    model_timeout_s: float = Field(default=45.0, gt=0, le=3_600, description="Longest wait for one try at an answer.")
+    model_attempts: int = Field(default=4, ge=1, le=20, description="Tries at an answer before the tick goes without.")
+    model_deadline_s: float = Field(
+        default=120.0, gt=0, le=36_000, description="Longest wait for an answer, all its tries and pauses together."
+    )
+    model_errors: int = Field(
+        default=5, ge=1, description="Ticks in a row without an answer that end a run (it can be resumed)."
+    )
+    model_rpm: int = Field(
+        default=0, ge=0, description="Requests a minute to one provider; 0: learned from its replies."
+    )
+    model_tpm: int = Field(default=0, ge=0, description="Tokens a minute to one provider; 0: learned from its replies.")
+    local_threads: int = Field(default=0, ge=0, description="Threads of a local model; 0: all cores but one.")
+    local_timeout_s: float = Field(default=300.0, gt=0, description="Longest wait for an answer of a local model.")
+    telemetry: str = Field(
+        default="", description="Where OpenTelemetry goes: empty for nowhere, console, or an OTLP address."
+    )
+    log_level: Literal["debug", "info", "warning", "error", "off"] = Field(
+        default="warning", description="From which level on the log is written."
+    )
+    log_file: Path | None = Field(default=None, description="File for the log; empty: standard error.")
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
 
     @classmethod

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pitboss.bootstrap.backtest import Request
 
 MOST_REPEATS = 1_000
+MOST_AHEAD = 256
+MOST_WASTE_PCT = 1_000
 MOST_SEED = 2**62
 MOST_GAP = 1_000_000_000
 
@@ -55,7 +57,13 @@ def backtest(
     max_cost_usd: Annotated[Amount | None, given("--max-cost-usd", "Stop when the model has cost this much.")] = None,
     price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
     price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Go ahead without asking, whatever it may cost.")] = False,
+    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    speculate: Annotated[
+        str, given("--speculate", "Ticks to ask ahead while an answer is awaited: a number, auto, or 0 for none.")
+    ] = "auto",
+    max_waste_pct: Annotated[
+        Amount, given("--max-waste-pct", "Most that answers asked ahead in vain may cost, in % of the useful ones.")
+    ] = Decimal(35),
     repeats: Annotated[int, given("--repeats", "Run it N times with the seeds seed, seed+1, … and summarise.")] = 1,
     close_at_end: Annotated[
         bool, given("--close-at-end", "Close what is open at the end instead of valuing it.")
@@ -86,8 +94,7 @@ def backtest(
     skill
         A .yaml or .json file.
     """
-    # Programs cost nothing, so these have nothing to act on yet; they are read so that mistakes in them show.
-    del max_cost_usd, price_in, price_out, yes
+    _check_money(max_cost_usd, price_in, price_out, max_waste_pct)
     if not 1 <= repeats <= MOST_REPEATS:
         raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 5")
     if not 0 <= seed <= MOST_SEED:
@@ -117,6 +124,12 @@ def backtest(
         close_at_end=close_at_end,
         prompts=prompts,
         max_gap=place.settings().max_gap if max_gap is None else max_gap,
+        max_cost_usd=max_cost_usd,
+        price_in=price_in,
+        price_out=price_out,
+        any_price=yes,
+        speculate=_window(speculate),
+        max_waste_pct=max_waste_pct,
     )
     return run_backtest(place, request, repeats, json)
 
@@ -147,7 +160,7 @@ def run_backtest(place: Place, request: "Request", repeats: int = 1, json: bool 
         ended = []
         for number in range(repeats):
             label = "backtest" if repeats == 1 else f"backtest {number + 1} of {repeats}"
-            ended.append(begin(workspace, place, replace(request, seed=request.seed + number), label))
+            ended.append(begin(workspace, place, replace(request, seed=request.seed + number, repeat=number), label))
             if ended[-1].code:
                 break
         runs = [one.run for one in ended]
@@ -164,3 +177,22 @@ def run_backtest(place: Place, request: "Request", repeats: int = 1, json: bool 
                 show_summary(shown["summary"], [run.digest for run in done])
             show_journal_note(workspace)
         return ended[-1].code
+
+
+def _check_money(
+    max_cost_usd: Decimal | None, price_in: Decimal | None, price_out: Decimal | None, max_waste_pct: Decimal
+) -> None:
+    if max_cost_usd is not None and max_cost_usd < 0:
+        raise UserError("--max-cost-usd: cannot be below zero", "for example --max-cost-usd 2")
+    if (price_in is None) != (price_out is None):
+        raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
+    if any(price is not None and price < 0 for price in (price_in, price_out)):
+        raise UserError("--price-in, --price-out: a price cannot be below zero", "USD for a million tokens")
+    if not 0 <= max_waste_pct <= MOST_WASTE_PCT:
+        raise UserError(f"--max-waste-pct: not from 0 to {MOST_WASTE_PCT}", "for example --max-waste-pct 35")
+
+
+def _window(text: str) -> str:
+    if text != "auto" and not (text.isdecimal() and int(text) <= MOST_AHEAD):
+        raise UserError(f"--speculate: {text!r} is not auto or a number from 0 to {MOST_AHEAD}", "0 asks nothing ahead")
+    return text

@@ -5,6 +5,7 @@ from typing import Any
 
 from pitboss.bootstrap.runner import journal_of
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.cli import screen
 from pitboss.core import codec
 from pitboss.core.instant import iso
 from pitboss.core.snapshot import Record
@@ -38,3 +39,18 @@ def _fields(one: Record | None, other: Record | None) -> list[str]:
         return ["one run has no such record"]
     left, right = codec.loads_exact(one.covered), codec.loads_exact(other.covered)
     return [name for name in sorted({*left, *right}) if left.get(name) != right.get(name)]
+
+
+def show_difference(found: dict[str, Any]) -> None:
+    """A comparison for a person."""
+    if found["same"]:
+        screen.put("the two runs are the same")
+        return
+    parted = found["first_difference"]
+    if parted is None:
+        screen.put("every record is the same")
+    else:
+        screen.put(f"first difference: record {parted['seq']} at {parted['tick_at']}, in {', '.join(parted['fields'])}")
+    rows = [(name, str(one["first"]), str(one["second"])) for name, one in found["metrics"].items()]
+    if rows:
+        screen.put_table(("metric", found["first"], found["second"]), rows, folds=(1, 2))

@@ -16,7 +16,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from pitboss import __version__
-from pitboss.cli import backtest, bench, data, demo, models, report, runs, screen, settings, skill, tools
+from pitboss.cli import backtest, bench, data, demo, models, report, runs, screen, secrets, settings, skill, tools
 from pitboss.cli.place import Place
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 
@@ -50,7 +50,7 @@ app = App(
 app.meta.suppress_keyboard_interrupt = False  # it does not inherit this, and would end the process without a word
 for command in (demo.demo, skill.init, backtest.backtest, report.report, bench.bench, settings.settings):
     app.command(command)
-for group in (data.app, skill.app, runs.app, models.app, tools.app):
+for group in (data.app, skill.app, runs.app, models.app, secrets.app, tools.app):
     app.command(group)
 
 

@@ -1,31 +1,144 @@
-"""`pitboss models …`: who can be asked for decisions."""
+"""`pitboss models …`: who can be asked for decisions, and whether they answer."""
 
-from cyclopts import App
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
 
 from pitboss.cli import screen
 from pitboss.cli.options import Json
+from pitboss.cli.place import Here
 
-app = App(name="models", help="List what can be named as a skill's model.")
+app = App(name="models", help="List what can be named as a skill's model, and try one.")
 
 
 @app.command(name="list")
-def list_(*, json: Json = False) -> int:
-    """List the names that work as a model. Those of this version are programs, not language models, and cost nothing.
+def list_(*, json: Json = False, place: Here) -> int:
+    """List the names that work as a model: programs that cost nothing, and providers with the key that each one needs.
 
     For example:
 
         pitboss models list
     """
-    from pitboss.models.catalog import entries
-
-    found = list(entries().values())
+    found = _entries(place.settings().home)
     if json:
-        screen.put_json(
-            [
-                {"name": one.name, "kind": one.kind, "summary": one.summary, "language_model": False, "price_usd": 0}
-                for one in found
-            ]
-        )
+        screen.put_json(found)
         return 0
-    screen.put_table(("name", "kind", "what it does"), [(one.name, one.kind, one.summary) for one in found], folds=(2,))
+    screen.put_table(
+        ("name", "kind", "what it is"), [(one["name"], one["kind"], one["summary"]) for one in found], folds=(2,)
+    )
     return 0
+
+
+@app.command(name="test")
+def try_one(
+    name: Annotated[str, Parameter(help="As in a skill: groq/llama-3.3-70b-versatile, local/smollm2, llm/my-model.")],
+    /,
+    *,
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Ask a model one small question and say what came of it. Costs a fraction of a cent where it costs anything.
+
+    Exit 2 means that you can put it right (a key, a name), 1 that the provider did not answer.
+
+    For example:
+
+        pitboss models test groq/llama-3.3-70b-versatile
+    """
+    from pitboss.bootstrap.gateway import trial
+
+    with place.workspace() as workspace:
+        told = asyncio.run(trial(workspace, name))
+    if json:
+        screen.put_json(told)
+    else:
+        cost = "unknown" if told["cost_usd"] is None else f"${told['cost_usd']:.6f}"
+        rows = [
+            ("answered", f"{told['answered_as'] or name} at {told['host']} after {told['latency_ms']:.0f} ms"),
+            ("decision by", f"{told['forced_by']}, {'kept to it' if told['kept_to_it'] else 'DID NOT keep to it'}"),
+            ("tokens", f"{told['input_tokens']} in, {told['output_tokens']} out"),
+            (
+                "cost",
+                cost if told["price_known"] else f"{cost}; no known price: runs need --price-in/--price-out or --yes",
+            ),
+        ]
+        if told["problem"]:
+            rows.append(("problem", str(told["problem"])))
+        screen.put_table(("", ""), rows, folds=(1,))
+    return 0 if told["kept_to_it"] else 1
+
+
+@app.command
+def parse(
+    recordings: Annotated[Path, Parameter(help="JSON lines (or .gz) of recorded sessions.")], /, *, json: Json = False
+) -> int:
+    """Read recorded exchanges with providers as a run would, and count what each kind came to.
+
+    A line is one session with a list of interactions (uri, request_body, status, response_headers, response_body).
+    Chat completions of any host, Anthropic messages and Google generateContent are read, streamed or not; everything
+    else is counted as not supported.
+
+    For example:
+
+        pitboss models parse sessions.jsonl.gz --json
+    """
+    from pitboss.core.ports import ModelReply
+    from pitboss.models import recordings as recorded
+    from pitboss.models.failures import Failure
+
+    names = ("exchanges", "replies", "calls", "problems", "failures")
+    counts: dict[str, dict[str, int]] = {}
+    for exchange in recorded.read(recordings):
+        told = recorded.parse(exchange)
+        row = counts.setdefault(recorded.kind(exchange), dict.fromkeys(names, 0))
+        row["exchanges"] += 1
+        if isinstance(told, ModelReply):
+            row["replies"] += 1
+            row["calls"] += len(told.calls)
+            row["problems"] += bool(told.problem)
+        row["failures"] += isinstance(told, Failure)
+    if json:
+        screen.put_json(counts)
+        return 0
+    screen.put_table(
+        ("kind", *names), [(kind, *(str(row[name]) for name in names)) for kind, row in sorted(counts.items())]
+    )
+    return 0
+
+
+def _entries(home: Path) -> list[dict[str, Any]]:
+    from pitboss.bootstrap.keys import Values, open_secrets
+    from pitboss.bootstrap.machine import environment
+    from pitboss.models.catalog import entries
+    from pitboss.models.providers import PROVIDERS
+
+    rows: list[dict[str, Any]] = [
+        {"name": one.name, "kind": one.kind, "summary": one.summary, "language_model": False, "price_usd": 0}
+        for one in entries().values()
+    ]
+    values = Values(environment, open_secrets(home))
+    for provider in PROVIDERS.values():
+        key = next((name for name in provider.key_names if values.get(name)), None)
+        needs = f"{key} is set" if key else f"needs {provider.key_names[0]}" if provider.needs_key else "needs no key"
+        such = f", such as {provider.name}/{provider.default_model}" if provider.default_model else ""
+        rows.append(
+            {
+                "name": f"{provider.name}/<model>",
+                "kind": "model",
+                "summary": f"{provider.host}, {needs}{such}",
+                "language_model": True,
+                "price_usd": 0 if provider.free else None,
+                "host": provider.host,
+                "key": key,
+            }
+        )
+    for name, summary in (
+        ("llm/<model>", "the server of LLM_BASE_URL or LLM_PROVIDER, with LLM_API_KEY and LLM_MODEL"),
+        ("local/<file or name>", "a GGUF file on this machine; needs pitboss[local]"),
+        ("replay/<run id>", "the recorded answers of an earlier run"),
+    ):
+        free = 0 if name.startswith(("local", "replay")) else None
+        rows.append({"name": name, "kind": "model", "summary": summary, "language_model": True, "price_usd": free})
+    return rows

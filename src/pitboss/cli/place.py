@@ -28,9 +28,12 @@ class Place:
 
     def workspace(self) -> "Workspace":
         """The open workspace; close it, or use it in a `with`."""
+        from pitboss.bootstrap.logs import start_logs
         from pitboss.bootstrap.workspace import open_workspace
 
-        return open_workspace(self.settings())
+        settings = self.settings()
+        start_logs(settings.log_level, settings.log_file)
+        return open_workspace(settings)
 
     def lake(self) -> "Lake":
         """The data alone."""

@@ -36,9 +36,11 @@ def begin(workspace: Workspace, place: Place, request: Request, label: str = "ba
 def go_on(workspace: Workspace, place: Place, run_id: str) -> Ended:
     """Resume a run."""
 
+    whole_id = workspace.runs.find(run_id)
+
     async def work(watch: Watch, stop: Stop) -> Run:
-        stop.began(run_id)
-        return await resume(workspace, run_id, watch)
+        stop.began(whole_id)
+        return await resume(workspace, whole_id, watch)
 
     return _wait(workspace, place, "resuming", work)
 

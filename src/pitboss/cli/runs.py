@@ -1,16 +1,18 @@
 """`pitboss runs …`: everything about runs that were made."""
 
+import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from pitboss.cli import screen
-from pitboss.cli.options import Json, RunId, given
+from pitboss.cli.options import Amount, Json, Override, RunId, given
 from pitboss.cli.place import Here
 from pitboss.core.errors import UserError
 
-app = App(name="runs", help="List, show, resume, verify, export, compare and delete runs.")
+app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare and delete runs.")
 
 What = Literal["snapshots", "fills", "equity", "receipts", "decisions"]
 Status = Literal["queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled"]
@@ -127,15 +129,28 @@ def resume(run: RunId, /, *, json: Json = False, place: Here) -> int:
 
 
 @app.command
-def verify(run: RunId, /, *, json: Json = False, place: Here) -> int:
-    """Check a stored run byte for byte: every row, the chain of digests, the metrics. Exit code 1 on any difference.
+def verify(
+    run: Annotated[str, Parameter(help="A run's id, the start of it, or a file that `runs export --bundle` wrote.")],
+    /,
+    *,
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Check a run byte for byte: every row, the chain of digests, the metrics. Exit code 1 on any difference.
+
+    A bundle is checked by itself: it needs no workspace and no network. What it cannot prove is said.
 
     For example:
 
         pitboss runs verify 3f9a
+        pitboss runs verify run.pitboss.zip
     """
     from pitboss.cli.verifying import verify_stored
 
+    if "." in run or os.sep in run:  # no id has either
+        from pitboss.cli.bundles import verify_file
+
+        return verify_file(Path(run), json)
     run_id, digest, problems = verify_stored(place, run)
     if json:
         screen.put_json({"ok": not problems, "run_id": run_id, "digest": digest, "problems": problems})
@@ -152,26 +167,98 @@ def export(
     run: RunId,
     /,
     *,
-    what: Annotated[What, given("--what", "What to print.")],
+    what: Annotated[What | None, given("--what", "What to print.")] = None,
+    bundle: Annotated[
+        Path | None, given("--bundle", "Write the whole run with its answers into this one file instead.")
+    ] = None,
     place: Here,
 ) -> int:
     """Print what happened in a run as JSON lines. Amounts are exact decimals in strings, times ISO-8601 UTC.
 
-    Exported decisions can be run again with `pitboss backtest --decisions`.
+    Exported decisions can be run again with `pitboss backtest --decisions`. A bundle holds the whole run: whoever has it
+    can check it with `pitboss runs verify FILE` and take it in with `pitboss runs import FILE`.
 
     For example:
 
         pitboss runs export 3f9a --what fills
         pitboss runs export 3f9a --what decisions > decisions.jsonl
+        pitboss runs export 3f9a --bundle run.pitboss.zip
     """
     from pitboss.bootstrap.exports import lines
     from pitboss.bootstrap.runner import journal_of
 
+    if (what is None) == (bundle is None):
+        raise UserError("give either --what or --bundle", "for example --what fills, or --bundle run.pitboss.zip")
     with place.workspace() as workspace:
+        if bundle is not None:
+            from pitboss.cli.bundles import export_file
+
+            return export_file(workspace, run, bundle)
         found = workspace.runs.get(run)
-        for line in lines(what, found.id, journal_of(workspace, found).records()):
+        for line in lines(what or "", found.id, journal_of(workspace, found).records()):
             sys.stdout.write(line.decode() + "\n")
     return 0
+
+
+@app.command(name="import")
+def import_(
+    file: Path,
+    /,
+    *,
+    answers: Annotated[
+        bool, given("--answers", "Also take its answers into the cache, where your own runs find them. Trust its maker?")
+    ] = False,
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Take in a run from a file that `runs export --bundle` wrote. It is checked first; nothing is overwritten.
+
+    For example:
+
+        pitboss runs import run.pitboss.zip
+
+    Parameters
+    ----------
+    file
+        A bundle.
+    """
+    from pitboss.cli.bundles import import_file
+
+    with place.workspace() as workspace:
+        return import_file(workspace, place, file, answers, json)
+
+
+@app.command
+def fork(
+    run: RunId,
+    /,
+    *,
+    at: Annotated[str, given("--at", "The first tick to decide anew: a time (UTC), or the number of its record.")],
+    set_: Override = (),
+    model: Annotated[str, given("--model", "Who decides from there on.")] = "",
+    max_cost_usd: Annotated[Amount | None, given("--max-cost-usd", "Stop when the model has cost this much.")] = None,
+    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
+    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
+    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Take over the past of a run up to a tick and decide anew from there, with another model, strategy or caps.
+
+    Shows both side by side; `pitboss runs diff` does so again later. The shared past costs nothing.
+
+    For example:
+
+        pitboss runs fork 3f9a --at 2025-02-20T12:00:00Z --set risk.max_leverage=2
+        pitboss runs fork 3f9a --at 2025-02-20 --model policy/sma_cross
+    """
+    from pitboss.cli.forking import fork_run
+
+    if (price_in is None) != (price_out is None):
+        raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
+    money = {"max_cost_usd": max_cost_usd, "price_in": price_in, "price_out": price_out, "any_price": yes or None}
+    also = tuple((name, value) for name, value in money.items() if value is not None)
+    return fork_run(place, run, at, model, set_, also, json)
 
 
 @app.command
@@ -182,24 +269,14 @@ def diff(first: RunId, second: RunId, /, *, json: Json = False, place: Here) -> 
 
         pitboss runs diff 3f9a 81c0
     """
-    from pitboss.cli.comparing import compare
+    from pitboss.cli.comparing import compare, show_difference
 
     with place.workspace() as workspace:
         found = compare(workspace, workspace.runs.get(first), workspace.runs.get(second))
     if json:
         screen.put_json(found)
-        return 0
-    if found["same"]:
-        screen.put("the two runs are the same")
-        return 0
-    place_ = found["first_difference"]
-    if place_ is None:
-        screen.put("every record is the same")
     else:
-        screen.put(f"first difference: record {place_['seq']} at {place_['tick_at']}, in {', '.join(place_['fields'])}")
-    rows = [(name, str(one["first"]), str(one["second"])) for name, one in found["metrics"].items()]
-    if rows:
-        screen.put_table(("metric", found["first"], found["second"]), rows, folds=(1, 2))
+        show_difference(found)
     return 0
 
 

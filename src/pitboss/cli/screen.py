@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core import money
 
 OUT = Console(highlight=False)
@@ -66,6 +67,6 @@ def note(text: str) -> None:
 
 def complain(message: str, hint: str = "") -> None:
     """What went wrong, and what to do about it."""
-    ERR.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+    ERR.print(Text.assemble(("error: ", "bold red"), REDACTOR.redact(message)), soft_wrap=True)
     if hint:
-        ERR.print(Text.assemble(("hint: ", "bold"), hint), soft_wrap=True)
+        ERR.print(Text.assemble(("hint: ", "bold"), REDACTOR.redact(hint)), soft_wrap=True)

@@ -15,12 +15,17 @@ FinishReason = Literal["stop", "length", "tool_calls", "error"]
 
 @noun
 class Usage:
-    """Tokens of one or more model calls."""
+    """Tokens of one or more model calls.
+
+    `cached_tokens` (read from a provider's cache) and `cache_write_tokens` are parts of `input_tokens`,
+    `reasoning_tokens` of `output_tokens`, whatever the provider's own way of counting.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -28,6 +33,7 @@ class Usage:
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
         )
 
 
@@ -54,6 +60,9 @@ class Step:
     finish_reason: FinishReason = "stop"
     latency_ms: float = 0.0
     provider_id: str = ""
+    model: str = ""
+    cost_usd: Decimal | None = ZERO
+    saved_usd: Decimal = ZERO
 
 
 @noun
@@ -66,5 +75,6 @@ class Decision:
     flags: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     cost_usd: Decimal | None = ZERO
+    saved_usd: Decimal = ZERO
     finish_reason: FinishReason = "stop"
     prompt: tuple[str, str] | None = None

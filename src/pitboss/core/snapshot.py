@@ -6,6 +6,7 @@ share byte for byte; `extra` holds what may differ between them: prompt texts, t
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
 from pitboss.core import codec
@@ -62,3 +63,16 @@ def check(record: Record, expected_seq: int, expected_prev: str) -> None:
         raise ReplayMismatch(f"record {record.seq} does not hold what its columns say")
     if record.seq != expected_seq or record.prev_digest != expected_prev:
         raise ReplayMismatch(f"record {record.seq} is not the next link after {expected_seq - 1}")
+
+
+def prompt_sha256(prompt: tuple[str, str]) -> str:
+    """The name of a prompt: system and user text, kept apart by a zero byte."""
+    name = _system_sha256(prompt[0]).copy()
+    name.update(prompt[1].encode())
+    return name.hexdigest()
+
+
+@lru_cache(maxsize=16)
+def _system_sha256(system: str) -> "hashlib._Hash":  # pyright: ignore[reportPrivateUsage]
+    """The system text is the same at every tick: it is hashed once."""
+    return hashlib.sha256(f"{system}\n\x00\n".encode())

@@ -1,9 +1,10 @@
-"""Names of models → who answers: `policy/<name>`, `standin/analyst`. Language models come with their own adapters.
+"""Names of models → who answers: `policy/<name>`, `standin/analyst`, and every provider's `<provider>/<model>`.
 
-The one place that knows which names there are; nothing else compares model names.
+The one place that knows which names there are; nothing else compares model names. A provider's model is only named
+here: it is connected (key, price, cache) when a run begins.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -12,19 +13,20 @@ from pkgutil import iter_modules
 from typing import Literal
 
 from pitboss.core.errors import InvariantError, UserError
-from pitboss.core.ports import Model
+from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.models import policies, standin
 from pitboss.models.policy import Policy, PolicyDefinition
+from pitboss.models.providers import PROVIDERS
 
-Kind = Literal["policy", "standin"]
+Kind = Literal["policy", "standin", "model"]
 
-PROVIDERS = ("anthropic", "openai", "groq", "google", "openrouter", "ollama", "local", "replay")
-"""Providers that skills may already name and that this version cannot ask yet."""
+LOCAL, REPLAY, PRESET = "local", "replay", "llm"
+"""Names in front of the slash that are no provider's: a file on this machine, a stored run, whatever LLM_* say."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name that works. Everything here is code of ours: it costs nothing and is not a language model."""
+    """One name that works."""
 
     name: str
     kind: Kind
@@ -40,10 +42,28 @@ class Entry:
         """Speaks the whole model protocol without being a language model."""
         return self.kind == "standin"
 
+    @property
+    def is_model(self) -> bool:
+        """Has to be connected before it can be asked."""
+        return self.kind == "model"
+
+
+@dataclass(slots=True)
+class Unconnected:
+    """A model that has a name and nothing else yet."""
+
+    name: str
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """There is nobody to ask."""
+        raise InvariantError(f"{self.name} was asked before it was connected")
+
 
 def resolve(name: str, seed: int = 0) -> Policy | Model:
     """Who answers to a name: a `Policy` for `policy/*`, else a `Model` for the tool loop."""
     entry = describe(name)
+    if entry.is_model:
+        return Unconnected(name)
     return policy(entry.name.removeprefix("policy/"), seed) if entry.is_policy else standin.Analyst()
 
 
@@ -52,12 +72,12 @@ def describe(name: str) -> Entry:
     known = entries()
     if name in known:
         return known[name]
-    provider = name.partition("/")[0]
-    if provider in PROVIDERS:
-        raise UserError(
-            f"{name}: asking {provider} comes in a later version of pitboss", f"these work now: {', '.join(known)}"
-        )
-    raise _unknown("model", name, known)
+    provider, _, model = name.partition("/")
+    if provider in (*PROVIDERS, LOCAL, REPLAY, PRESET):
+        if not model and provider != PRESET:
+            raise UserError(f"{name!r} names no model of {provider}", f"write it as {provider}/<model>")
+        return Entry(name, "model", f"a model of {provider}")
+    raise _unknown("model", name, [*known, *(f"{one}/<model>" for one in (*PROVIDERS, LOCAL, REPLAY))])
 
 
 def policy(name: str, seed: int = 0) -> Policy:
@@ -94,7 +114,8 @@ def discover() -> dict[str, PolicyDefinition]:
     return dict(sorted(found.items()))
 
 
-def _unknown(what: str, name: str, known: Mapping[str, object]) -> UserError:
+def _unknown(what: str, name: str, known: Iterable[str]) -> UserError:
+    known = list(known)
     close = get_close_matches(name, known, 1)
     hint = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
     return UserError(f"unknown {what} {name!r}", hint)

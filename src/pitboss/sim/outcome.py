@@ -28,9 +28,15 @@ class Ledger:
     rejections: Counter[str] = field(default_factory=Counter[str])
     noops: Counter[str] = field(default_factory=Counter[str])
     cost_usd: Decimal | None = ZERO
+    saved_usd: Decimal = ZERO
 
     def take(
-        self, kind: RecordKind, body: Mapping[str, Any], receipts: Iterable[Receipt], cost_usd: Decimal | None
+        self,
+        kind: RecordKind,
+        body: Mapping[str, Any],
+        receipts: Iterable[Receipt],
+        cost_usd: Decimal | None = ZERO,
+        saved_usd: Decimal = ZERO,
     ) -> None:
         """Add one record: its covered half as it was sealed or as it was read back."""
         self.receipts.extend(receipts)
@@ -46,6 +52,7 @@ class Ledger:
         elif kind == "tick":
             self._take_tick(body)
             self.cost_usd = None if cost_usd is None or self.cost_usd is None else self.cost_usd + cost_usd
+            self.saved_usd += saved_usd
 
     def _take_tick(self, body: Mapping[str, Any]) -> None:
         flags = body["flags"]
@@ -98,8 +105,9 @@ def read_ledger(records: Iterable[Record]) -> Ledger:
     for record in records:
         body = codec.loads(record.covered)
         receipts = [Receipt(**receipt) for receipt in body["receipts"]]
-        cost = codec.loads(record.extra)["cost_usd"] if record.kind == "tick" else "0"
-        ledger.take(record.kind, body, receipts, None if cost is None else Decimal(cost))
+        extra = codec.loads(record.extra)
+        cost, saved = extra["cost_usd"], Decimal(extra.get("saved_usd", "0"))
+        ledger.take(record.kind, body, receipts, None if cost is None else Decimal(cost), saved)
     return ledger
 
 

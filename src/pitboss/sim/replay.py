@@ -26,6 +26,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.sim.outcome import Ledger
+from pitboss.sim.speculate import Speculation, Speculator
 from pitboss.tick import Happened, Ports, ruined, tick
 from pitboss.venues.perp.portfolio import summary
 from pitboss.venues.perp.state import World, open_world
@@ -54,6 +55,7 @@ class Script:
     close_at_end: bool = False
     planned: bool = False
     commit_records: int = COMMIT_RECORDS
+    speculation: Speculation | None = None
 
 
 def nothing_asked() -> bool:
@@ -214,21 +216,36 @@ class _Pen:
 
 
 async def _ask_at_every_tick(script: Script, pen: _Pen) -> None:
-    """The plain way: every tick is asked and recorded."""
-    while pen.index < len(script.tick_at):
-        pen.check()
-        stretch = pen.keep(pen.advance(pen.bar_of[pen.index]))
-        await _one_tick(script, pen, stretch.receipts, stretch.equity)
+    """The plain way: every tick is asked and recorded. A speculator may ask ahead; nothing comes from it but speed."""
+    plan, ahead = script.speculation, None
+    if plan is not None and plan.window != 0:
+        ahead = Speculator(plan, script.ports, script.tape, pen.tick_at, pen.bar_of)
+    try:
+        while pen.index < len(script.tick_at):
+            pen.check()
+            stretch = pen.keep(pen.advance(pen.bar_of[pen.index]))
+            await _one_tick(script, pen, stretch.receipts, stretch.equity, ahead)
+    finally:
+        if ahead is not None:
+            await ahead.close()
 
 
-async def _one_tick(script: Script, pen: _Pen, receipts: Sequence[Receipt], equity: Curve) -> None:
+async def _one_tick(
+    script: Script, pen: _Pen, receipts: Sequence[Receipt], equity: Curve, ahead: Speculator | None = None
+) -> None:
     at = pen.tick_at[pen.index]
     before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
+    if ahead is not None:
+        ahead.before(pen.index, before)
     done = await tick(before, at, Happened(receipts, equity), script.ports)
+    if ahead is not None:
+        ahead.after(pen.index, before, done)
     cost_usd, errors = done.decision.cost_usd, done.state.model_errors
     pen.index += 1
-    pen.ledger.take("tick", done.covered, done.receipts, cost_usd)
-    await pen.add(done.record, done.state, at_once=cost_usd != ZERO)
+    pen.ledger.take("tick", done.covered, done.receipts, cost_usd, done.decision.saved_usd)
+    # What is asked ahead is kept by the cache before it is used, so the ticks of a window may share a transaction.
+    at_once = cost_usd != ZERO and (ahead is None or not ahead.expects(pen.index))
+    await pen.add(done.record, done.state, at_once)
     if errors >= MAX_MODEL_ERRORS:
         raise TransientError(f"the model failed {errors} times in a row; last: {done.decision.text}")
 

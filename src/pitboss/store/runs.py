@@ -23,7 +23,10 @@ from pitboss.store.schema import records, run_states, runs
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run as it stands. `progress` is the share done, 0 to 1."""
+    """One run as it stands. `progress` is the share done, 0 to 1.
+
+    `saved_usd` is what answers that others had paid for would have cost, `wasted_usd` what was paid for and not used.
+    """
 
     id: str
     skill_id: str
@@ -38,6 +41,8 @@ class Run:
     baselines: Mapping[str, Any] | None
     digest: str | None
     cost_usd: Decimal
+    saved_usd: Decimal
+    wasted_usd: Decimal
     wall_s: float
     ticks: int
     report: str | None
@@ -81,6 +86,8 @@ class Runs:
             "baselines": None,
             "digest": None,
             "cost_usd": "0",
+            "saved_usd": "0",
+            "wasted_usd": "0",
             "wall_s": 0.0,
             "ticks": 0,
             "report": None,
@@ -123,6 +130,12 @@ class Runs:
             with self._database.read() as connection:
                 row = self._row(connection, run_id)
         return _run(row)
+
+    def having(self, run_id: str) -> Run | None:
+        """The run with exactly this id, or None."""
+        with self._database.read() as connection:
+            row = rows.fetch(connection, runs, {"id": run_id})
+        return None if row is None else _run(row)
 
     def list(self, limit: int = 100, status: Status | None = None) -> Sequence[Run]:
         """Runs, newest first."""
@@ -177,12 +190,14 @@ class Runs:
         epoch: int,
         *,
         cost_usd: Decimal | None = None,
+        saved_usd: Decimal | None = None,
+        wasted_usd: Decimal | None = None,
         wall_s: float | None = None,
         ticks: int | None = None,
     ) -> None:
         """Move a run on. `complete` and `error` have their own methods, which say more."""
         ended: dict[str, object] = {"finished_at": self._now()} if status == "cancelled" else {}
-        self._work(run_id, epoch, {"status": status, **ended} | _figures(cost_usd, wall_s, ticks))
+        self._work(run_id, epoch, {"status": status, **ended} | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks))
 
     def heartbeat(self, run_id: str, epoch: int) -> None:
         """Say that the worker is alive. A commit of the journal says it too."""
@@ -195,11 +210,13 @@ class Runs:
         *,
         data_digest: str | None = None,
         cost_usd: Decimal | None = None,
+        saved_usd: Decimal | None = None,
+        wasted_usd: Decimal | None = None,
         wall_s: float | None = None,
         ticks: int | None = None,
     ) -> None:
         """Keep what is known by now; what is not given stays as it is."""
-        self._work(run_id, epoch, _figures(cost_usd, wall_s, ticks) | _given(data_digest=data_digest))
+        self._work(run_id, epoch, _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks) | _given(data_digest=data_digest))
 
     def finish(
         self,
@@ -212,6 +229,8 @@ class Runs:
         cost_usd: Decimal,
         wall_s: float,
         ticks: int,
+        saved_usd: Decimal | None = None,
+        wasted_usd: Decimal | None = None,
         report: str | None = None,
     ) -> None:
         """Complete a run whose metrics were computed."""
@@ -223,7 +242,7 @@ class Runs:
             "progress": 1.0,
             "finished_at": self._now(),
         }
-        self._work(run_id, epoch, changes | _figures(cost_usd, wall_s, ticks) | _given(report=report))
+        self._work(run_id, epoch, changes | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks) | _given(report=report))
 
     def fail(
         self,
@@ -232,12 +251,14 @@ class Runs:
         error_text: str,
         *,
         cost_usd: Decimal | None = None,
+        saved_usd: Decimal | None = None,
+        wasted_usd: Decimal | None = None,
         wall_s: float | None = None,
         ticks: int | None = None,
     ) -> None:
         """End a run in error. Everything committed stays, and it can be resumed."""
         changes = {"status": "error", "error_text": error_text, "finished_at": self._now()}
-        self._work(run_id, epoch, changes | _figures(cost_usd, wall_s, ticks))
+        self._work(run_id, epoch, changes | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks))
 
     def set_report(self, run_id: str, report: str) -> None:
         """Remember where the last report of a run was written."""
@@ -293,9 +314,16 @@ def _given(**values: object) -> dict[str, object]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _figures(cost_usd: Decimal | None, wall_s: float | None, ticks: int | None) -> dict[str, object]:
+def _figures(
+    cost_usd: Decimal | None,
+    saved_usd: Decimal | None,
+    wasted_usd: Decimal | None,
+    wall_s: float | None,
+    ticks: int | None,
+) -> dict[str, object]:
+    money = {"cost_usd": cost_usd, "saved_usd": saved_usd, "wasted_usd": wasted_usd}
     return _given(
-        cost_usd=None if cost_usd is None else text(cost_usd),
+        **{name: None if usd is None else text(usd) for name, usd in money.items()},
         wall_s=None if wall_s is None else float(wall_s),
         ticks=ticks,
     )
@@ -306,7 +334,8 @@ def _run(row: Mapping[str, Any]) -> Run:
     try:
         for name in ("params", "metrics", "baselines"):
             values[name] = None if values[name] is None else codec.loads(values[name])
-        values["cost_usd"] = Decimal(values["cost_usd"])
+        for name in ("cost_usd", "saved_usd", "wasted_usd"):
+            values[name] = Decimal(values[name])
     except (ValueError, TypeError, ArithmeticError):
         raise ReplayMismatch(f"the row of run {row['id']} was changed after it was written") from None
     values["cancel_requested"] = bool(values["cancel_requested"])

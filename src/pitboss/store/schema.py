@@ -72,6 +72,8 @@ runs = Table(
     Column("error_text", Text),
     Column("digest", String(64)),
     Column("cost_usd", Text, nullable=False),
+    Column("saved_usd", Text, nullable=False, server_default="0"),
+    Column("wasted_usd", Text, nullable=False, server_default="0"),
     Column("wall_s", Double, nullable=False),
     Column("ticks", BigInteger, nullable=False),
     Column("report", Text),
@@ -108,6 +110,19 @@ run_states = Table(
     metadata,
     Column("run_id", String(64), ForeignKey("runs.id"), primary_key=True),
     Column("seq", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    _seal(),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    # A key is the digest of a question. Longer ones belong to a second payment for the same question.
+    Column("key", String(160), primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("run_id", String(64), nullable=False, index=True),  # who paid; no reference, for runs may be deleted
+    Column("cost_usd", Text),
+    Column("created_at", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
     _seal(),
 )

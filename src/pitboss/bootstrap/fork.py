@@ -1,0 +1,295 @@
+"""`runs fork`: the same past up to a tick, other decisions from there.
+
+The past is not simulated anew with other rules, it is taken over: the records before the tick are those of the first run,
+byte for byte, and the state that follows them is rebuilt by replaying its recorded decisions and comparing every digest
+on the way. What comes after is an ordinary run that is resumed from there. Money that the first run paid counts as saved.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from pitboss.agent.decider import Decider, Judge, Plan
+from pitboss.agent.observation import Observation
+from pitboss.bootstrap import gateway
+from pitboss.bootstrap.backtest import Assembly, Request, assemble
+from pitboss.bootstrap.machine import new_id
+from pitboss.bootstrap.runner import journal_of, params_of, request_of
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.errors import ReplayMismatch, UserError
+from pitboss.core.instant import Instant, iso, parse_instant
+from pitboss.core.intent import Decision, Step, ToolResult
+from pitboss.core.market import Ints
+from pitboss.core.snapshot import Record
+from pitboss.core.state import State
+from pitboss.sim.replay import Watch, first_state, replay
+from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.load import override
+from pitboss.store.adopt import adopt
+from pitboss.store.journal import StoredJournal
+from pitboss.store.runs import Run
+from pitboss.venues.perp.state import World
+
+STAND_IN = "standin/analyst"
+"""Put in the place of any model where nothing will be asked: it needs no key and sees the same prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is different from the tick on. Fields of `Request` by name in `also`."""
+
+    model: str = ""
+    settings: Sequence[str] = ()
+    also: tuple[tuple[str, Any], ...] = ()
+
+    def apply(self, request: Request) -> Request:
+        """The request of the branch."""
+        named = any(setting.partition("=")[0].strip() == "model" for setting in self.settings)
+        return replace(
+            request,
+            skill=override(request.skill, self.settings),
+            model=self.model or ("" if named else request.model),
+            decisions=None if self.model or named else request.decisions,
+            **dict(self.also),
+        )
+
+
+async def fork(workspace: Workspace, run_id: str, at: str, change: Change) -> str:
+    """Make the branch, ready to be resumed, and give its id. Nothing is asked of any model here."""
+    source = workspace.runs.get(run_id)
+    request = change.apply(request_of(source))
+    assembly = assemble(replace(request, data_venue=source.params["data_venue"]), workspace.lake, workspace.settings)
+    gateway.check(workspace, assembly.request)
+    before = _assembly_of(workspace, source)
+    _check_same_course(before, assembly)
+    journal = journal_of(workspace, source)
+    tick_at = _tick(at, source, before, journal)
+    kept, state = await past(before, journal.records(), tick_at)
+    known = {"run_id": source.id, "at": iso(tick_at), "seq": len(kept), "digest": source.digest}
+    branch = _queued(workspace, source, assembly, {"forked_from": known}, _progress(before, tick_at))
+    adopt(workspace.database, branch, map(_as_saved, kept), state if kept else None)
+    return branch.id
+
+
+async def past(
+    assembly: Assembly, records: Iterable[Record], tick_at: Instant, decider: Decider | None = None
+) -> tuple[list[Record], State]:
+    """The records before a tick and the state that follows them, every digest compared on the way.
+
+    A span of holds that goes on beyond the tick is cut in two; all other records are the very ones. Without a decider
+    the recorded decisions are taken.
+    """
+    before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
+    script = assembly.script
+    ticks = script.tick_at[script.tick_at < tick_at]
+    state = first_state(script)
+    if not len(ticks):
+        return [], state
+    script = replace(
+        script,
+        ports=replace(script.ports, decider=decider or _Recorded(before)),
+        tick_at=ticks,
+        to_at=tick_at,
+        close_at_end=False,
+        commit_records=1,
+        speculation=None,
+    )
+    tape = _Tape(before, tick_at)
+    await replay(script, tape, state, Watch())
+    if tape.state is None or len(tape.kept) != len(before):
+        raise ReplayMismatch(f"record {len(tape.kept)} did not come again when the past was replayed")
+    return tape.kept, tape.state
+
+
+class _Tape:
+    """A journal that compares what comes with what is known, and keeps the known."""
+
+    def __init__(self, known: Sequence[Record], tick_at: Instant) -> None:
+        self._known = known
+        self._tick_at = tick_at
+        self.kept: list[Record] = []
+        self.state: State | None = None
+
+    async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None:
+        del progress
+        if batch[-1].kind == "close":  # of the past as if it ended here, which it does not
+            return
+        for record in batch:
+            self.kept.append(self._same(record))
+        self.state = state
+
+    def records(self) -> Iterable[Record]:
+        return self.kept
+
+    def _same(self, record: Record) -> Record:
+        known = self._known[record.seq] if record.seq < len(self._known) else None
+        if known is not None and known.digest == record.digest:
+            return known
+        if known is not None and known.kind == record.kind == "span" and self._cuts(known):
+            return record
+        raise ReplayMismatch(f"record {record.seq} at {iso(record.tick_at)} came out differently when it was replayed")
+
+    def _cuts(self, span: Record) -> bool:
+        return codec.loads(span.covered)["until_at"] >= self._tick_at
+
+
+class _Recorded:
+    """Decides what was decided."""
+
+    name = "recorded"
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._covered = {record.tick_at: record.covered for record in records if record.kind == "tick"}
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        """The decision of this tick, as it was recorded."""
+        del judge
+        covered = self._covered.get(observation.at)
+        if covered is None:
+            raise ReplayMismatch(f"nothing was recorded of tick {iso(observation.at)}")
+        body = codec.loads_exact(covered)
+        return Decision(
+            intents=tuple(body["proposals"]),
+            text=body["text"],
+            steps=tuple(map(_step, body["steps"])),
+            flags=tuple(body["flags"]),
+            finish_reason=body["finish_reason"],
+        )
+
+    def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> Plan:
+        """It acts where it has acted."""
+        del market, symbols, interval
+        return _Acts([place for place, at in enumerate(tick_at.tolist()) if at in self._covered], len(tick_at))
+
+
+@dataclass(frozen=True, slots=True)
+class _Acts:
+    places: Sequence[int]
+    count: int
+
+    def next_tick(self, index: int, world: World) -> int:
+        """The next tick with a record of its own."""
+        del world
+        found = bisect_left(self.places, index)
+        return self.places[found] if found < len(self.places) else self.count
+
+
+def _step(plain: dict[str, Any]) -> Step:
+    calls = [
+        ToolResult(call["name"], codec.number_fragments(call["arguments"]), call["result"], call["failed"])
+        for call in plain["calls"]
+    ]
+    return Step(plain["text"], tuple(calls), finish_reason=plain["finish_reason"])
+
+
+def _assembly_of(workspace: Workspace, source: Run) -> Assembly:
+    """The first run ready to be replayed, without anybody to ask."""
+    assembly = assemble(unasked(request_of(source)), workspace.lake, workspace.settings)
+    if source.data_digest and source.data_digest != assembly.data_digest:
+        raise UserError(
+            "the data under this run has changed since it began; its past cannot be taken over",
+            "start a new backtest, or bring back the data as it was",
+        )
+    return assembly
+
+
+def unasked(request: Request) -> Request:
+    """The request with the stand-in in the place of a model: the same ticks, data and prompts."""
+    program = request.decisions is not None or request.source.startswith("policy/")
+    return request if program else replace(request, model=STAND_IN)
+
+
+def _check_same_course(before: Assembly, after: Assembly) -> None:
+    """A branch goes on with the same ticks over the same bars; everything else may change."""
+    one, other = before.script, after.script
+    for what, same in (
+        ("schedule.every", one.tick_at.tolist() == other.tick_at.tolist()),
+        ("context.symbols", one.tape.symbols == other.tape.symbols),
+        ("the base interval", one.base_interval == other.base_interval),
+    ):
+        if not same:
+            raise UserError(
+                f"a fork cannot change {what}: its past was lived with another",
+                "change the model, the strategy, the caps, the tools or the rest of the context",
+            )
+
+
+def _tick(at: str, source: Run, assembly: Assembly, journal: StoredJournal) -> Instant:
+    """`--at` as a record's number or a time → the first tick to decide anew."""
+    ticks = assembly.script.tick_at
+    first, last = int(ticks[0]), int(ticks[-1])
+    if at.strip().isdecimal():
+        record = next(iter(journal.records(int(at[:18]))), None)
+        if record is None or record.kind == "close":
+            raise UserError(f"--at {at}: run {source.id} has no tick with this number", "a number from 0, or a time")
+        return record.tick_at
+    try:
+        wanted = parse_instant(at)
+    except (OverflowError, OSError):
+        raise UserError(f"--at: {at!r} is outside of the calendar", f"from {iso(first)} to {iso(last)}") from None
+    reached = _reached(journal)
+    if not first <= wanted <= last or (reached is not None and wanted > reached + 1):
+        end = last if reached is None else min(last, reached)
+        raise UserError(f"--at {at}: run {source.id} has no tick there", f"from {iso(first)} to {iso(end)}")
+    return int(ticks[ticks >= wanted][0])
+
+
+def _reached(journal: StoredJournal) -> Instant | None:
+    """The last instant that a run has got to."""
+    stored = journal.latest_state()
+    return None if stored is None else stored[1]["tick_at"]
+
+
+def _progress(assembly: Assembly, tick_at: Instant) -> float:
+    ticks = assembly.script.tick_at
+    return int((ticks < tick_at).sum()) / len(ticks)
+
+
+def _queued(workspace: Workspace, source: Run, assembly: Assembly, also: dict[str, Any], progress: float) -> Run:
+    """The row of the branch: queued, and claimed once, so that whoever resumes it looks for its past."""
+    request, skill = assembly.request, assembly.skill
+    saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | also
+    return replace(
+        source,
+        id=new_id(),
+        skill_id=saved.id,
+        skill_version=saved.version,
+        status="queued",
+        model=request.source,
+        params=params,
+        data_digest=assembly.data_digest,
+        progress=progress,
+        error_text=None,
+        metrics=None,
+        baselines=None,
+        digest=None,
+        cost_usd=Decimal(0),
+        saved_usd=Decimal(0),
+        wasted_usd=Decimal(0),
+        wall_s=0.0,
+        ticks=0,
+        report=None,
+        created_at=workspace.now(),
+        started_at=None,
+        finished_at=None,
+        heartbeat_at=None,
+        lease_epoch=1,
+        cancel_requested=False,
+    )
+
+
+def _as_saved(record: Record) -> Record:
+    """A record whose answers another run has paid for. What it says about money is beside the digest."""
+    extra = codec.loads(record.extra)
+    if extra.get("cost_usd") == "0" and not extra.get("steps"):
+        return record
+    saved = Decimal(extra.get("cost_usd") or 0) + Decimal(extra.get("saved_usd") or 0)
+    extra.update(cost_usd=Decimal(0), saved_usd=saved)
+    for step in extra.get("steps") or ():
+        step["cost_usd"] = Decimal(0)
+    return replace(record, extra=codec.dumps(extra))

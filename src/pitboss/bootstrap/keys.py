@@ -1,0 +1,112 @@
+"""Where a provider's key comes from: the environment first, then the encrypted store. And whose key a name is.
+
+Every key that is found is made known to the redactor before anybody can use it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from pitboss.bootstrap.machine import SystemClock, environment
+from pitboss.bootstrap.redact import REDACTOR, Redactor
+from pitboss.core.errors import UserError
+from pitboss.models.providers import PRESET, PROVIDERS
+from pitboss.models.secret import Secret
+from pitboss.store.secrets import NAME, VARIABLE, Secrets, check_name
+
+Environment = Callable[[str], str | None]
+PRESET_KEY = "LLM_API_KEY"
+PRESET_HOST = "the host of LLM_BASE_URL or LLM_PROVIDER"
+
+
+def open_secrets(home: Path, environment: Environment = environment, redactor: Redactor = REDACTOR) -> Secrets:
+    """The secrets of a workspace. Nothing is read or made before the first use."""
+    master = environment(VARIABLE) or ""
+    redactor.add(master)
+    return Secrets(home, master, SystemClock().now)
+
+
+def key_for(
+    variables: Iterable[str], environment: Environment, store: Secrets | None, redactor: Redactor = REDACTOR
+) -> Secret | None:
+    """The key under the first of these names that has one.
+
+    The environment is gone through first, with all names: what was set for this one command beats what is kept for all.
+    """
+    names = tuple(variables)
+    found = next((value for name in names if (value := (environment(name) or "").strip())), None)
+    if found is None and store is not None:
+        found = next((value for name in names if (value := store.get(name))), None)
+    if found is None:
+        return None
+    redactor.add(found)
+    return Secret(found)
+
+
+class Values(Mapping[str, str]):
+    """What the environment and the store say, by variable name, as `models.providers.route` wants it.
+
+    The store is opened only when a key is asked for that the environment does not have, and holds nothing but keys: an
+    address never comes from it. It shows neither names nor values when it is printed.
+    """
+
+    def __init__(self, environment: Environment, store: Secrets | None, redactor: Redactor = REDACTOR) -> None:
+        self._environment = environment
+        self._store = store
+        self._redactor = redactor
+        self._siblings = _siblings()
+
+    def __getitem__(self, name: str) -> str:
+        value = self._environment(name) or ""
+        if name in self._siblings:
+            key = None if value.strip() else key_for(self._siblings[name], self._environment, None, self._redactor)
+            if key is None:
+                key = key_for((name,), self._environment, self._store, self._redactor)
+                value = "" if key is None else key.reveal()
+        if not value:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._siblings if self.get(name))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def variable_of(name: str) -> str:
+    """The variable a person means: its own name, or a provider's, whose first variable it is."""
+    if name.lower() == PRESET:
+        return PRESET_KEY
+    provider = PROVIDERS.get(name.lower())
+    if provider is not None:
+        if not provider.key_names:
+            raise UserError(f"{provider.name} needs no key")
+        return provider.key_names[0]
+    if not NAME.fullmatch(name) and len(name) <= 20 and name.replace("-", "_").isidentifier():
+        near = get_close_matches(name.lower(), PROVIDERS, 1)
+        if near:
+            raise UserError("there is no provider of that name", f"did you mean {near[0]}?")
+    check_name(name)
+    return name
+
+
+def owners() -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """By variable: the providers that read it, and the hosts it is sent to."""
+    found: dict[str, tuple[list[str], list[str]]] = {PRESET_KEY: ([PRESET], [PRESET_HOST])}
+    for provider in PROVIDERS.values():
+        for variable in provider.key_names:
+            names, hosts = found.setdefault(variable, ([], []))
+            names.append(provider.name)
+            if provider.host not in hosts:
+                hosts.append(provider.host)
+    return {variable: (tuple(names), tuple(hosts)) for variable, (names, hosts) in found.items()}
+
+
+def _siblings() -> dict[str, tuple[str, ...]]:
+    """By variable: every name that its provider reads a key from, for one in the environment beats all that are kept."""
+    found: dict[str, tuple[str, ...]] = {PRESET_KEY: (PRESET_KEY,)}
+    for provider in PROVIDERS.values():
+        for variable in provider.key_names:
+            found[variable] = tuple(dict.fromkeys((*found.get(variable, ()), *provider.key_names)))
+    return found

@@ -1,0 +1,158 @@
+"""What the program says about its own work while it works: structured lines on standard error or in a file.
+
+JSON lines where a program reads them, `key=value` lines on a terminal. Secrets are taken out by value, after everything
+else, tracebacks included. Never on standard output, which belongs to the answer. A line is an ordinary `logging` record;
+`extra={"fields": {...}}` adds to it.
+"""
+
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+from pitboss.bootstrap.redact import REDACTOR, Redactor, secrets_of
+from pitboss.core.errors import UserError
+
+LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "off": logging.CRITICAL + 10,
+}
+OURS = "pitboss"
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line, without secrets."""
+        return self._redactor.redact(json.dumps(_fields(record), default=_text, ensure_ascii=False))
+
+
+class Pairs(logging.Formatter):
+    """`time level message key=value …` for a person. Whatever is not a plain word is quoted, line ends escaped."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as a line, and its traceback on lines below."""
+        fields = _fields(record)
+        head = f"{fields.pop('at')} {fields.pop('level')} {_printable(fields.pop('message'))}"
+        below = fields.pop("traceback", "")
+        pairs = [f"{name}={_word(value)}" for name, value in fields.items()]
+        line = " ".join([head, *pairs])
+        return self._redactor.redact(f"{line}\n{below.rstrip()}" if below else line)
+
+
+def start_logs(
+    level: str = "warning",
+    file: Path | None = None,
+    *,
+    redactor: Redactor = REDACTOR,
+    environment: Mapping[str, str] = os.environ,
+    stream: TextIO | None = None,
+) -> None:
+    """Begin to log, or begin anew with other settings.
+
+    What libraries say is kept from `warning` on, so that it too is redacted and never reaches the terminal by itself.
+    """
+    if level not in LEVELS:
+        raise UserError(f"log_level: {level!r} is none", f"one of {', '.join(LEVELS)}")
+    redactor.add(*secrets_of(environment))
+    handler = _to_file(file) if file is not None else _Screen(stream)
+    plain = file is None and (stream or sys.stderr).isatty()
+    handler.setFormatter(Pairs(redactor) if plain else JsonLines(redactor))
+    stop_logs()
+    root = logging.getLogger()
+    handler.set_name(OURS)
+    root.addHandler(handler)
+    logging.getLogger(OURS).setLevel(LEVELS[level])
+    if LEVELS[level] > logging.CRITICAL:
+        handler.setLevel(LEVELS[level])
+
+
+def stop_logs() -> None:
+    """Log no more and release the file."""
+    root = logging.getLogger()
+    for handler in [one for one in root.handlers if one.get_name() == OURS]:
+        root.removeHandler(handler)
+        handler.close()
+    logging.getLogger(OURS).setLevel(logging.NOTSET)
+
+
+class _Screen(logging.StreamHandler[TextIO]):
+    """Standard error as it is at the moment of writing, so that whoever redirects it gets the lines."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        super().__init__(stream)
+        self._given = stream
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.stream = self._given or sys.stderr
+        super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A line that cannot be written is lost; the work goes on."""
+
+
+def _to_file(path: Path) -> logging.Handler:
+    """Append to a file that only its owner can read."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise UserError(f"log_file: {path}: {error.strerror}", "name a file in a folder that exists") from None
+    return _Owned(os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace"))
+
+
+class _Owned(logging.StreamHandler[TextIO]):
+    """A stream that is closed with its handler."""
+
+    def close(self) -> None:
+        super().close()
+        self.stream.close()
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk must not end a run, nor put a traceback with the line's content on the terminal."""
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    fields: dict[str, Any] = {
+        "at": moment,
+        "level": record.levelname.lower(),
+        "logger": record.name,
+        "message": record.getMessage(),
+    }
+    given = getattr(record, "fields", None)
+    if isinstance(given, Mapping):
+        fields |= {str(name): value for name, value in given.items() if name not in fields}
+    if record.exc_info and record.exc_info[1] is not None:
+        fields["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
+    return fields
+
+
+def _text(value: object) -> str:
+    return str(value)
+
+
+def _word(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=_text, ensure_ascii=False)
+    plain = text.isprintable() and text and not any(sign in text for sign in ' "=')
+    return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else json.dumps(text)[1:-1]

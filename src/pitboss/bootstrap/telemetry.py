@@ -1,0 +1,199 @@
+"""OpenTelemetry behind the `Tracer` port: spans and figures of runs, ticks, model calls and tools.
+
+Off unless the setting `telemetry` says where to send them, and not even imported then. Of an exception only its kind is
+sent, never its message; text attributes pass the redactor. Nothing global is touched: a program that embeds pitboss keeps
+its own providers.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pitboss import __version__
+from pitboss.agent.loop import ToolLoop
+from pitboss.bootstrap.redact import REDACTOR, Redactor
+from pitboss.core.errors import UserError
+from pitboss.core.trace import NO_ATTRIBUTES, SILENT, Attributes, Span, Tracer, Value
+from pitboss.tools.traced import traced
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics.export import MetricReader
+    from opentelemetry.sdk.trace import SpanProcessor
+    from opentelemetry.trace import Span as OtelSpan
+
+    from pitboss.bootstrap.backtest import Assembly
+
+CONSOLE = "console"
+PATIENCE_MS = 3_000
+"""How long the end of a command may be held up by a collector that does not answer."""
+
+UNITS = {
+    "gen_ai.client.operation.duration": "s",
+    "pitboss.model.calls": "{call}",
+    "pitboss.model.errors": "{call}",
+    "pitboss.model.tokens": "{token}",
+    "pitboss.model.cost_usd": "USD",
+    "pitboss.model.saved_usd": "USD",
+    "pitboss.tool.calls": "{call}",
+    "pitboss.ticks": "{tick}",
+}
+SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 45.0, 90.0)
+
+
+@contextmanager
+def telemetry(target: str) -> Iterator[Tracer]:
+    """The tracer that the setting `telemetry` asks for, for the length of a block."""
+    tracer = start_telemetry(target)
+    try:
+        yield tracer
+    finally:
+        stop_telemetry(tracer)
+
+
+def start_telemetry(target: str) -> Tracer:
+    """The tracer that the setting `telemetry` asks for: nobody, standard error, or a collector's OTLP address."""
+    if not target:
+        return SILENT
+    if target != CONSOLE and (urlsplit(target).scheme not in ("http", "https") or not urlsplit(target).hostname):
+        raise UserError(
+            f"telemetry: {target!r} is no place to send to",
+            "empty, `console`, or an address such as http://localhost:4318",
+        )
+    try:
+        processor, reader = _console() if target == CONSOLE else _collector(target.rstrip("/"))
+    except ImportError as error:
+        raise UserError(
+            f"telemetry needs a package that is not installed: {error.name}", "pip install 'pitboss[telemetry]'"
+        ) from None
+    return Telemetry(processor, reader)
+
+
+def observed(assembly: "Assembly", tracer: Tracer) -> "Assembly":
+    """A backtest that tells its ticks and its tools' calls; the very same where nobody listens."""
+    if not tracer.on:
+        return assembly
+    ports = assembly.script.ports
+    decider = ports.decider
+    if isinstance(decider, ToolLoop):
+        hydrate = decider.hydrate
+        decider = replace(decider, hydrate=lambda observation, judge: traced(hydrate(observation, judge), tracer))
+    script = replace(assembly.script, ports=replace(ports, decider=decider, tracer=tracer))
+    return replace(assembly, script=script)
+
+
+def stop_telemetry(tracer: Tracer) -> None:
+    """Send what is left, for a moment, and let go."""
+    if isinstance(tracer, Telemetry):
+        tracer.close()
+
+
+def _console() -> "tuple[SpanProcessor, MetricReader]":
+    from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
+    from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+
+    return (
+        SimpleSpanProcessor(ConsoleSpanExporter(out=sys.stderr)),
+        PeriodicExportingMetricReader(ConsoleMetricExporter(out=sys.stderr)),
+    )
+
+
+def _collector(address: str) -> "tuple[SpanProcessor, MetricReader]":
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # pyright: ignore[reportMissingImports]
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # pyright: ignore[reportMissingImports]
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    seconds = PATIENCE_MS / 1_000
+    return (
+        BatchSpanProcessor(
+            OTLPSpanExporter(endpoint=f"{address}/v1/traces", timeout=seconds), schedule_delay_millis=1_000
+        ),
+        PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=f"{address}/v1/metrics", timeout=seconds)),
+    )
+
+
+class Telemetry:
+    """A tracer that tells OpenTelemetry."""
+
+    on = True
+
+    def __init__(self, processor: "SpanProcessor", reader: "MetricReader", redactor: Redactor = REDACTOR) -> None:
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+
+        resource = Resource.create({"service.name": "pitboss", "service.version": __version__})
+        self._traces = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._traces.add_span_processor(processor)
+        self._metrics = MeterProvider(metric_readers=[reader], resource=resource, shutdown_on_exit=False)
+        self._tracer = self._traces.get_tracer("pitboss", __version__)
+        self._meter = self._metrics.get_meter("pitboss", __version__)
+        self._redactor = redactor
+        self._instruments: dict[str, Any] = {}
+
+    @contextmanager
+    def span(self, name: str, attributes: Attributes = NO_ATTRIBUTES) -> Iterator[Span]:
+        """A span below the one that is current here."""
+        with self._tracer.start_as_current_span(
+            name, attributes=self._clean(attributes), record_exception=False, set_status_on_exception=False
+        ) as span:
+            shown = _Shown(span, self)
+            try:
+                yield shown
+            except BaseException as error:
+                shown.fail(type(error).__name__)
+                raise
+
+    def count(self, name: str, amount: float = 1, attributes: Attributes = NO_ATTRIBUTES) -> None:
+        """Add to a counter."""
+        if name not in self._instruments:
+            self._instruments[name] = self._meter.create_counter(name, unit=UNITS.get(name, ""))
+        self._instruments[name].add(amount, self._clean(attributes))
+
+    def record(self, name: str, value: float, attributes: Attributes = NO_ATTRIBUTES) -> None:
+        """One more value of a histogram."""
+        if name not in self._instruments:
+            unit = UNITS.get(name, "")
+            bounds = SECONDS if unit == "s" else None
+            self._instruments[name] = self._meter.create_histogram(
+                name, unit=unit, explicit_bucket_boundaries_advisory=bounds
+            )
+        self._instruments[name].record(value, self._clean(attributes))
+
+    def close(self) -> None:
+        """Send what is left and let go."""
+        with suppress(Exception):  # whatever a collector does, the work that was watched is done
+            self._traces.force_flush(PATIENCE_MS)
+            self._traces.shutdown()
+        with suppress(Exception):
+            self._metrics.shutdown(PATIENCE_MS)
+
+    def _clean(self, attributes: Attributes) -> dict[str, Any]:
+        return {name: self._said(value) for name, value in attributes.items()}
+
+    def _said(self, value: Value) -> Any:
+        if isinstance(value, str):
+            return self._redactor.redact(value)
+        return [self._redactor.redact(one) for one in value] if isinstance(value, tuple) else value
+
+
+class _Shown:
+    """A span that somebody sees."""
+
+    __slots__ = ("_owner", "_span")
+
+    def __init__(self, span: "OtelSpan", owner: Telemetry) -> None:
+        self._span = span
+        self._owner = owner
+
+    def set(self, attributes: Attributes) -> None:
+        self._span.set_attributes(self._owner._clean(attributes))
+
+    def fail(self, kind: str) -> None:
+        from opentelemetry.trace import StatusCode
+
+        self._span.set_attribute("error.type", kind)
+        self._span.set_status(StatusCode.ERROR)

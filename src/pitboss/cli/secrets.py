@@ -1,0 +1,137 @@
+"""`pitboss secrets …`: keys of providers, kept encrypted. A value comes in by a prompt or a pipe and never goes out."""
+
+import sys
+from getpass import getpass
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from pitboss.cli import screen
+from pitboss.cli.options import Json
+from pitboss.cli.place import Here
+from pitboss.core.errors import UserError
+from pitboss.core.instant import iso
+
+app = App(name="secrets", help="Keep keys of model providers, encrypted. Values are never shown again.")
+
+Surplus = Annotated[str, Parameter(show=False)]
+"""What was typed too much. It may be the secret, so no message may repeat it."""
+
+
+@app.command(name="set")
+def set_(name: str, /, *more: Surplus, place: Here) -> int:
+    """Keep a key. Its value is asked for without being shown, or read from a pipe; never from the command line.
+
+    For example:
+
+        pitboss secrets set groq
+        pass show groq | pitboss secrets set GROQ_API_KEY
+
+    Parameters
+    ----------
+    name
+        A provider, such as groq, or the variable its key goes by, such as GROQ_API_KEY.
+    """
+    from pitboss.bootstrap.keys import open_secrets, owners, variable_of
+    from pitboss.bootstrap.redact import REDACTOR
+
+    if more or "=" in name:
+        raise UserError(
+            "a value is never given on the command line, where it stays in the shell's history",
+            "give the name alone: the value is asked for, or read from a pipe",
+        )
+    variable = variable_of(name)
+    store = open_secrets(place.settings().home)
+    value = _value(variable)
+    REDACTOR.add(value)
+    replaced = store.set(variable, value)
+    screen.note(f"{variable} is {'replaced' if replaced else 'kept'}")
+    if variable not in owners():
+        screen.note(f"no provider of this version reads {variable}; `pitboss models list` names them")
+    if _in_environment(variable):
+        screen.note(f"{variable} is also in the environment, which wins as long as it is there")
+    return 0
+
+
+@app.command(name="list")
+def list_(*, json: Json = False, place: Here) -> int:
+    """List the keys that are kept: their names, whose they are, where they are sent, since when. Never their values.
+
+    For example:
+
+        pitboss secrets list
+    """
+    from pitboss.bootstrap.keys import open_secrets, owners
+
+    known = owners()
+    rows = [
+        {
+            "name": name,
+            "providers": list(known.get(name, ((), ()))[0]),
+            "hosts": list(known.get(name, ((), ()))[1]),
+            "set_at": iso(set_at),
+            "in_environment": _in_environment(name),
+        }
+        for name, set_at in open_secrets(place.settings().home).names().items()
+    ]
+    if json:
+        screen.put_json(rows)
+        return 0
+    if not rows:
+        screen.note("nothing is kept here yet; `pitboss secrets set groq` keeps a key")
+        return 0
+    screen.put_table(
+        ("name", "provider", "sent to", "set", "note"),
+        [
+            (
+                row["name"],
+                ", ".join(row["providers"]) or "none",
+                ", ".join(row["hosts"]) or "nowhere",
+                row["set_at"],
+                "the environment has another, which wins" if row["in_environment"] else "",
+            )
+            for row in rows
+        ],
+        folds=(2, 4),
+    )
+    return 0
+
+
+@app.command
+def rm(name: str, /, *, place: Here) -> int:
+    """Forget a key.
+
+    For example:
+
+        pitboss secrets rm groq
+
+    Parameters
+    ----------
+    name
+        A provider or a variable, as `pitboss secrets list` shows it.
+    """
+    from pitboss.bootstrap.keys import open_secrets, variable_of
+
+    variable = variable_of(name)
+    open_secrets(place.settings().home).remove(variable)
+    screen.note(f"{variable} is forgotten")
+    return 0
+
+
+def _value(variable: str) -> str:
+    """The value, typed where nobody sees it or piped in."""
+    try:
+        if sys.stdin is not None and sys.stdin.isatty():
+            return getpass(f"value of {variable}: ", stream=None).strip()
+        lines = sys.stdin.read(20_000).strip().splitlines() if sys.stdin is not None else []
+    except (EOFError, OSError, UnicodeDecodeError):
+        lines = []
+    if len(lines) > 1:
+        raise UserError("more than one line came in", "pipe the key alone")
+    return lines[0] if lines else ""
+
+
+def _in_environment(variable: str) -> bool:
+    from pitboss.bootstrap.machine import environment
+
+    return bool((environment(variable) or "").strip())

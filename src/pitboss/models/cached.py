@@ -1,0 +1,196 @@
+"""`Cached`: a question that was answered before is answered from what was kept, at once and for nothing.
+
+The key of a question is a digest of everything that can change its answer, and of nothing else: ids that a provider
+invents for its calls are numbered in order of appearance, its opaque state and everything about time is left out. Equal
+questions that are asked at once share one call. An answer is kept before it is handed on, so nothing is paid twice.
+
+Not kept: exceptions, and replies with `finish_reason` "error", which a provider gives when it failed; a refusal or a cut
+reply is an answer like any other. Where answers are kept is the caller's (`store/answers.py`).
+"""
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Protocol
+
+from pitboss.core import codec
+from pitboss.core.money import ZERO
+from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolSpec
+
+
+class Kept(Protocol):
+    """An answer as it was kept."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def cost_usd(self) -> Decimal | None: ...
+    @property
+    def reply(self) -> ModelReply: ...
+
+
+class Keeper(Protocol):
+    """Where answers are kept. `put` returns when they are there for good."""
+
+    def get(self, key: str) -> Kept | None: ...
+    async def put(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None: ...
+    def paid_usd(self, run_id: str) -> Decimal: ...
+
+
+def request_key(model: str, request: ModelRequest, repeat: int = 0) -> str:
+    """The digest of a question. `repeat` keeps the repeats of a model that answers differently each time apart."""
+    plain = {
+        "model": model,
+        "repeat": repeat,
+        "settings": dict(request.settings),
+        "system": _text_sha256(request.system),
+        "messages": _messages(request.messages),
+        "tools": [_tool_sha256(tool) for tool in request.tools],
+        "must_call": request.must_call,
+        "answer": request.answer,
+    }
+    return hashlib.sha256(_bytes(plain)).hexdigest()
+
+
+def _messages(messages: tuple[Message, ...]) -> list[dict[str, object]]:
+    """Messages with their call ids replaced by numbers; a result belongs to the latest call of its id."""
+    numbers: dict[str, int] = {}
+    made: list[dict[str, object]] = []
+    count = 0
+    for message in messages:
+        one: dict[str, object] = {"role": message.role, "text": message.text}
+        if message.calls:
+            listed: list[tuple[int, str, str]] = []
+            for call in message.calls:
+                count += 1
+                numbers[call.id] = count
+                listed.append((count, call.name, call.arguments))
+            one["calls"] = listed
+        if message.call_id or message.name:
+            one["call"] = numbers.get(message.call_id, message.call_id)
+            one["name"] = message.name
+        made.append(one)
+    return made
+
+
+def _bytes(plain: object) -> bytes:
+    try:
+        return codec.dumps(plain)
+    except TypeError:  # half a surrogate pair, which JSON can name and UTF-8 cannot
+        return json.dumps(plain, sort_keys=True, separators=(",", ":"), default=str).encode()
+
+
+@lru_cache(maxsize=64)
+def _text_sha256(words: str) -> str:
+    """The system prompt is the same at every tick: it is hashed once."""
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_known_tools: dict[int, tuple[ToolSpec, str]] = {}
+MOST_KNOWN = 512
+
+
+def _tool_sha256(tool: ToolSpec) -> str:
+    """A tool is known by being the same object: its schema is larger than most prompts and never changes."""
+    known = _known_tools.get(id(tool))
+    if known is not None and known[0] is tool:
+        return known[1]
+    if len(_known_tools) >= MOST_KNOWN:
+        _known_tools.clear()
+    digest = hashlib.sha256(
+        _bytes({"name": tool.name, "description": tool.description, "schema": tool.schema})
+    ).hexdigest()
+    _known_tools[id(tool)] = tool, digest
+    return digest
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A call under way and how many wait for it."""
+
+    call: asyncio.Task[ModelReply]
+    waiting: int = 0
+    answered: bool = False
+
+
+class Cached:
+    """A model that remembers. `run_id` is who pays for what is not known yet.
+
+    A hit that this run paid for (ahead of its tick, or before a crash) counts as spent by the tick that uses it; a hit
+    that another run paid for costs nothing and counts as saved. An unknown cost stays unknown when it is our own.
+    """
+
+    def __init__(self, inner: Model, answers: Keeper, run_id: str, repeat: int = 0) -> None:
+        self.inner = inner
+        self.name = inner.name
+        self.run_id = run_id
+        self.repeat = repeat
+        self.calls = 0
+        """Questions that went on to the model."""
+        self.hits = 0
+        """Questions that were answered from what was kept, or by a call that somebody else had made just before."""
+        self._answers = answers
+        self._flights: dict[str, _Flight] = {}
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """The answer that is known, or the one that is asked for now."""
+        key = request_key(self.name, request, self.repeat)
+        flight = self._flights.get(key)
+        if flight is None:
+            kept = self._answers.get(key)
+            if kept is not None:
+                self.hits += 1
+                return self._known(kept)
+            self.calls += 1
+            flight = _Flight(asyncio.create_task(self._ask(key, request)))
+            flight.call.add_done_callback(_seen)
+            self._flights[key] = flight
+        else:
+            self.hits += 1
+        flight.waiting += 1
+        try:
+            return await asyncio.shield(flight.call)
+        finally:
+            flight.waiting -= 1
+            if not flight.waiting and not flight.answered and not flight.call.done():
+                flight.call.cancel()  # nobody wants it any more
+                del self._flights[key]
+
+    def knows(self, request: ModelRequest) -> bool:
+        """Whether this question would be a hit, or is being asked already."""
+        key = request_key(self.name, request, self.repeat)
+        return key in self._flights or self._answers.get(key) is not None
+
+    def paid_usd(self) -> Decimal:
+        """What this run has paid for answers, used or not."""
+        return self._answers.paid_usd(self.run_id)
+
+    def _known(self, kept: Kept) -> ModelReply:
+        ours = kept.run_id == self.run_id
+        return replace(
+            kept.reply,
+            latency_ms=0.0,
+            cost_usd=kept.cost_usd if ours else ZERO,
+            saved_usd=ZERO if ours else kept.cost_usd or ZERO,
+        )
+
+    async def _ask(self, key: str, request: ModelRequest) -> ModelReply:
+        flight = self._flights[key]
+        try:
+            reply = await self.inner.complete(request)
+            flight.answered = True  # from here on it is paid for, and kept whoever still waits
+            if reply.finish_reason != "error":
+                await self._answers.put(key, self.name, self.run_id, reply.cost_usd, reply)
+            return reply
+        finally:
+            if self._flights.get(key) is flight:  # given up, it may have a successor
+                del self._flights[key]
+
+
+def _seen(call: asyncio.Task[ModelReply]) -> None:
+    """Look at how a call ended, so that nobody complains when all who waited have gone."""
+    if not call.cancelled():
+        call.exception()

@@ -1,0 +1,96 @@
+"""Anthropic's messages interface behind the Model port, with its cache marks on the system prompt and the tools."""
+
+from typing import Any, cast
+
+import httpx2
+from anthropic import AsyncAnthropic
+from anthropic.types.beta import BetaMessage
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.profiles.anthropic import ANTHROPIC_THINKING_BUDGET_MAP
+from pydantic_ai.providers.anthropic import AnthropicProvider
+
+from pitboss.core.ports import ModelRequest
+from pitboss.models.native.adapter import Native, max_tokens, reasons
+from pitboss.models.native.talk import Ability
+
+ADDRESS = "https://api.anthropic.com"
+LEAST_BUDGET = 1_024
+"""The smallest thinking budget the provider takes."""
+
+
+class AnthropicNative(Native):
+    """`anthropic/…`."""
+
+    def _open(self, key: str, http: httpx2.AsyncClient) -> Model[Any]:
+        client = AsyncAnthropic(
+            api_key=key,
+            base_url=self._base_url or ADDRESS,  # always given, so that no variable of the environment decides it
+            http_client=http,
+            timeout=self._timeout_s,
+            max_retries=0,
+            open_telemetry=False,
+        )
+        # Names are written with dots as well as dashes; on the wire there are only dashes.
+        return _Claude(self.model.replace(".", "-"), provider=AnthropicProvider(anthropic_client=client))
+
+    def _ability(self, model: Model[Any], request: ModelRequest) -> Ability:
+        profile = cast("dict[str, Any]", model.profile)
+        schemas = bool(profile.get("supports_json_schema_output"))
+        thinks = reasons(request.settings) not in ("", "none") and self._thinking(model, request) is not None
+        forces = bool(profile.get("supports_forced_tool_choice", True))
+        if thinks:
+            # With budgeted thinking a forced call is an error; with adaptive thinking it silently ends the thinking, which
+            # is still better than an answer in words.
+            adaptive = bool(profile.get("anthropic_supports_adaptive_thinking"))
+            forces = forces and adaptive and not schemas
+        return Ability(forces=forces, schemas=schemas, tools_beside_schema=True)
+
+    def _settings(self, model: Model[Any], request: ModelRequest) -> dict[str, Any]:
+        profile = cast("dict[str, Any]", model.profile)
+        settings: dict[str, Any] = {"anthropic_cache_instructions": True, "anthropic_cache_tool_definitions": True}
+        level = reasons(request.settings)
+        thinking = self._thinking(model, request)
+        if level == "none":
+            settings["thinking"] = False
+        elif thinking is not None:
+            settings.update(thinking)
+        # Models that think take no temperature, and the newest take none at all.
+        warm = thinking is None and not profile.get("anthropic_disallows_sampling_settings")
+        if warm and "temperature" in request.settings:
+            # The provider's scale ends at 1.
+            settings["temperature"] = min(1.0, float(request.settings["temperature"]))
+        return settings
+
+    def _thinking(self, model: Model[Any], request: ModelRequest) -> dict[str, Any] | None:
+        """How a level of reasoning is asked for; None where it is not, or where the bound of tokens leaves no room."""
+        level = reasons(request.settings)
+        profile = cast("dict[str, Any]", model.profile)
+        if level in ("", "none") or not profile.get("supports_thinking"):
+            return None
+        if profile.get("anthropic_supports_adaptive_thinking"):
+            return {"thinking": level}
+        # The budget is part of max_tokens and must leave room for the answer.
+        budget = min(
+            ANTHROPIC_THINKING_BUDGET_MAP.get(cast("Any", level), LEAST_BUDGET), max_tokens(request.settings) // 2
+        )
+        if budget < LEAST_BUDGET:
+            return None
+        return {"anthropic_thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+class _Claude(AnthropicModel):
+    """pydantic-ai's class, which fails on a kind of content that it does not know; we pass over it."""
+
+    def _process_response(self, response: BetaMessage, *args: Any, **named: Any) -> ModelResponse:
+        known = [block for block in response.content if _known(block)]
+        if len(known) != len(response.content):
+            response = response.model_copy(update={"content": known})
+        return super()._process_response(response, *args, **named)
+
+
+def _known(block: Any) -> bool:
+    """Whether a block was read as the kind it says it is; Anthropic's client reads an unknown one as some other kind."""
+    kind = type(block).model_fields["type"].annotation
+    return block.type in getattr(kind, "__args__", ())

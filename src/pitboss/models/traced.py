@@ -1,0 +1,103 @@
+"""A model whose calls are seen from outside: a span, a few figures and a log line each.
+
+The outermost wrapper of a model, so that an answer from the cache is seen too. Names follow OpenTelemetry's conventions
+for generative models (`chat <model>`, `gen_ai.usage.*`). Nothing that was said is told: no prompt, no answer, no argument
+of a call, and of an error its kind alone.
+"""
+
+import logging
+from typing import Any
+
+from pitboss.core.ports import Model, ModelReply, ModelRequest
+from pitboss.core.trace import Attributes, Span, Tracer, Value
+
+LOG = logging.getLogger("pitboss.models")
+SETTINGS = ("temperature", "max_tokens", "seed")
+
+
+class Traced:
+    """`inner`, observed."""
+
+    def __init__(self, inner: Model, tracer: Tracer) -> None:
+        self.inner = inner
+        self.tracer = tracer
+        self.name = inner.name
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Ask, and say that it was asked and what it took."""
+        try:
+            reply = await (self._observed(request) if self.tracer.on else self.inner.complete(request))
+        except Exception as error:
+            LOG.warning("model call failed", extra=_line(self.name, {"error": type(error).__name__}))
+            raise
+        if LOG.isEnabledFor(logging.DEBUG):
+            LOG.debug("model call", extra=_line(self.name, _answered(reply)))
+        return reply
+
+    async def _observed(self, request: ModelRequest) -> ModelReply:
+        provider, _, model = self.name.partition("/")
+        about: dict[str, Value] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": provider,
+            "gen_ai.request.model": model or provider,
+        }
+        with self.tracer.span(f"chat {model or provider}", about | _asked(request)) as span:
+            try:
+                reply = await self.inner.complete(request)
+            except Exception as error:
+                kind = type(error).__name__
+                span.fail(kind)
+                self.tracer.count("pitboss.model.errors", 1, {**about, "error.type": kind})
+                raise
+            self._tell(span, about, reply)
+        return reply
+
+    def _tell(self, span: Span, about: Attributes, reply: ModelReply) -> None:
+        span.set(_answered(reply))
+        self.tracer.count("pitboss.model.calls", 1, about)
+        self.tracer.count("pitboss.model.tokens", reply.usage.input_tokens, {**about, "gen_ai.token.type": "input"})
+        self.tracer.count("pitboss.model.tokens", reply.usage.output_tokens, {**about, "gen_ai.token.type": "output"})
+        if reply.cost_usd is not None:
+            self.tracer.count("pitboss.model.cost_usd", float(reply.cost_usd), about)
+        self.tracer.count("pitboss.model.saved_usd", float(reply.saved_usd), about)
+        self.tracer.record("gen_ai.client.operation.duration", reply.latency_ms / 1_000, about)
+
+
+def _line(model: str, fields: Attributes) -> dict[str, Any]:
+    return {"fields": {"model": model, **fields}}
+
+
+def _asked(request: ModelRequest) -> dict[str, Value]:
+    """What kind of question it is."""
+    about: dict[str, Value] = {"pitboss.turns": len(request.messages), "pitboss.answer": request.answer}
+    if request.must_call is not None:
+        about["pitboss.must_call"] = request.must_call
+    for name in SETTINGS:
+        value: Any = request.settings.get(name)
+        if isinstance(value, int | float):
+            about[f"gen_ai.request.{name}"] = value
+    return about
+
+
+def _answered(reply: ModelReply) -> dict[str, Value]:
+    """What the answer took. A cost that nobody knows is left out, for it is not 0."""
+    usage = reply.usage
+    about: dict[str, Value] = {
+        "gen_ai.response.finish_reasons": (reply.finish_reason,),
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+        "pitboss.saved_usd": float(reply.saved_usd),
+        "pitboss.tool_calls": len(reply.calls),
+        "pitboss.problem": bool(reply.problem),
+        "pitboss.latency_ms": round(reply.latency_ms, 3),
+    }
+    if reply.cost_usd is not None:
+        about["pitboss.cost_usd"] = float(reply.cost_usd)
+    if reply.model:
+        about["gen_ai.response.model"] = reply.model
+    if reply.provider_id:
+        about["gen_ai.response.id"] = reply.provider_id
+    return about

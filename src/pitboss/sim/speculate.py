@@ -1,0 +1,314 @@
+"""Speculation: while a tick waits for its answer, ask for the next ones on clones of the state that assume no order.
+
+It only warms the cache in front of the model. The replay itself never takes anything from here: it builds every prompt
+and asks every question as it would alone, and finds the answer already there, or under way, if the prompt it built is
+the one that was asked. So a run has the same records with speculation as without, and a wrong guess costs money only.
+How much money is bounded: the window follows from the share of holds seen so far and from the cap on waste.
+
+The decider must share one call between equal questions and keep its answer before it hands it on (`models.cached`);
+without that everything would be paid twice.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from pitboss.agent.decider import Judge
+from pitboss.agent.loop import ToolLoop
+from pitboss.agent.observation import Observation
+from pitboss.core.errors import TransientError
+from pitboss.core.instant import Instant
+from pitboss.core.intent import Decision
+from pitboss.core.money import ZERO
+from pitboss.core.ports import Model, ModelReply, ModelRequest
+from pitboss.core.state import State
+from pitboss.engine.guard import guard
+from pitboss.sim.window import Holds, best_window
+from pitboss.tick import Happened, Ports, Ticked, tick
+from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.world import advance
+
+HORIZON = 96
+"""Ticks whose spending may already be counted on when waste is measured against it."""
+
+SCAN = 256
+"""Ticks a window may look ahead in search of one at which the model will be asked."""
+
+REST = 16
+"""Ticks without speculation after a question of it has failed: a provider in trouble needs no more questions."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of it. A decision is counted once: used if the replay built the same prompt, else wasted or failed.
+
+    `useful` counts the decisions the run itself paid for, whoever asked first; waste is measured against those.
+    """
+
+    launched: int = 0
+    used: int = 0
+    wasted: int = 0
+    failed: int = 0
+    useful: int = 0
+    wasted_usd: Decimal = ZERO
+    useful_usd: Decimal = ZERO
+    least_usd: Decimal = ZERO
+    most_usd: Decimal = ZERO
+
+    @property
+    def waste_pct(self) -> float:
+        """Waste in percent of useful spending: in money, or in decisions if that is worse or nothing was paid."""
+        paid = float(self.wasted_usd / self.useful_usd) if self.useful_usd else 0.0
+        return 100 * max(paid, self.wasted / self.useful if self.useful else 0.0)
+
+    def paid(self, usd: Decimal | None) -> None:
+        """Learn what a decision costs."""
+        if usd:
+            self.least_usd = min(self.least_usd or usd, usd)
+            self.most_usd = max(self.most_usd, usd)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Speculation:
+    """How far a replay may ask ahead. `window` None chooses; the cap holds for a given window as well."""
+
+    window: int | None = None
+    max_waste_pct: float = 35.0
+    tally: Tally = field(default_factory=Tally)
+
+
+class _Hold:
+    """The decider of a clone: notes what it would have asked, and holds."""
+
+    name = "hold"
+
+    def __init__(self) -> None:
+        self.asked: Observation | None = None
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        del judge
+        self.asked = observation
+        return Decision()
+
+
+@dataclass(slots=True, eq=False)
+class _Ask:
+    """A question asked ahead. Once dropped it may finish the call that was sent and sends no other."""
+
+    started: bool = False
+    dropped: bool = False
+    decision: Decision | None = None
+    task: "asyncio.Task[None] | None" = None
+
+    @property
+    def open(self) -> bool:
+        """On its way: what it will cost is not known yet."""
+        return self.decision is None and self.task is not None and not self.task.done()
+
+    @property
+    def failed(self) -> bool:
+        """Came to nothing."""
+        return not self.open and (self.decision is None or "model_error" in self.decision.flags)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """The model as one question ahead sees it: closed when nobody wants the answer any more."""
+
+    inner: Model
+    ask: _Ask
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        if self.ask.dropped:
+            raise TransientError("nobody waits for this answer any more")
+        return await self.inner.complete(request)
+
+
+class Speculator:
+    """Runs beside one replay. It is told before and after every tick; `close` must be awaited however that ends."""
+
+    def __init__(
+        self, plan: Speculation, ports: Ports, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]
+    ) -> None:
+        self.tally = plan.tally
+        self._plan, self._ports, self._tape = plan, ports, tape
+        self._tick_at, self._bar_of = tick_at, bar_of
+        self._hold = _Hold()
+        self._clone = replace(ports, decider=self._hold, build_prompts=False, keep_prompts=False)
+        self._sure = not (ports.wakes and ports.skill.schedule.wake_when)
+        self._holds = Holds()
+        self._asks: dict[int, _Ask] = {}
+        self._late: list[_Ask] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._filling: asyncio.Task[None] | None = None
+        self._waits: asyncio.Handle | None = None
+        self._here, self._foreseen = -1, False
+        self._rest, self._ended = 0, plan.window == 0
+
+    def before(self, index: int, state: State) -> None:
+        """The replay is about to do this tick from this state."""
+        self._here = index
+        if self._rest:
+            self._rest -= 1
+        elif not self._ended and self._filling is None and not any(place > index for place in self._asks):
+            # Comes to pass only if the tick has to wait: an answer from the cache is there in the same turn of the loop.
+            self._waits = asyncio.get_running_loop().call_soon(self._launch, index, state)
+
+    def after(self, index: int, before: State, done: Ticked) -> None:
+        """The tick is done: what was asked for it is settled, and what follows from a wrong guess is dropped."""
+        if self._waits is not None:
+            self._waits.cancel()
+            self._waits = None
+        state, decision = done.state, done.decision
+        kept = state.world is before.world or state.world == before.world
+        asked = not ("asleep" in decision.flags or "ruined" in decision.flags)
+        if asked:
+            self._holds.see(kept)
+            if "model_error" not in decision.flags:
+                saved = (
+                    decision.saved_usd and not decision.cost_usd
+                )  # another run paid for it: it is no spending of ours
+                self.tally.useful += not saved
+                self.tally.useful_usd += decision.cost_usd or ZERO
+                self.tally.paid(decision.cost_usd)
+        ask = self._asks.pop(index, None)
+        if ask is not None:
+            same = ask.decision is not None and ask.decision.prompt == decision.prompt
+            self._settle(ask, asked and (self._foreseen or same))
+        if not kept:
+            self._drop()
+        # After a refusal or a failure the next prompt differs from the one foreseen, but the one after it does not.
+        last = state.last
+        self._foreseen = kept and not (asked and last is not None and (last.outcome != "noop" or last.flag != ""))
+
+    def expects(self, index: int) -> bool:
+        """Whether a tick has been asked ahead."""
+        return index in self._asks
+
+    async def close(self) -> None:
+        """Stop everything and wait until it has stopped."""
+        self._ended = True
+        if self._waits is not None:
+            self._waits.cancel()
+        self._drop()
+        for task in self._tasks:
+            task.cancel()
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._settle_late()
+
+    # The window --------------------------------------------------------------------------------------------------
+
+    def _launch(self, index: int, state: State) -> None:
+        """The tick is still waiting: fill the window behind it."""
+        self._waits = None
+        size = self._size(index)
+        if size > 0:
+            self._filling = self._start(self._fill(index, state, size))
+
+    def _size(self, index: int) -> int:
+        """The window now. Even if all of it came to nothing, waste must end within the cap."""
+        plan, tally, ahead = self._plan, self.tally, 1
+        if self._sure:  # the model is asked at every tick that comes, so what the next ones cost can be counted on
+            ahead = min(HORIZON, len(self._tick_at) - index)
+        share = plan.max_waste_pct / 100
+        room = share * (tally.useful + ahead) - tally.wasted
+        size = plan.window
+        if size is None:  # what is left must last: long before it is used up, windows become smaller
+            size = best_window(self._holds.rates(), min(plan.max_waste_pct, 200 * room / ahead))
+        size = min(size, int(room + 1e-9))
+        self._settle_late()
+        if size > 0 and tally.most_usd:
+            most = float(tally.most_usd)
+            room = share * float(tally.useful_usd + ahead * tally.least_usd)
+            size = min(size, int((room - float(tally.wasted_usd) - most * len(self._late)) / most + 1e-9))
+        return size
+
+    async def _fill(self, index: int, state: State, size: int) -> None:
+        """Live on from a tick as if every answer were a hold, and ask at each tick what the replay would ask."""
+        ports, tape = self._clone, self._tape
+        done = await tick(state, self._tick_at[index], Happened(), ports)
+        for place in range(index + 1, min(index + SCAN, len(self._tick_at))):
+            at, bar = self._tick_at[place], self._bar_of[place - 1]
+            world = advance(done.state.world, ports.terms, tape, bar, self._bar_of[place]).world
+            before = replace(done.state, world=world)
+            self._hold.asked = None
+            done = await tick(before, at, Happened(), ports)
+            observation = self._hold.asked
+            if observation is not None and place > self._here:
+                self._ask(place, before, observation)
+                size -= 1
+                if not size:
+                    return
+            await asyncio.sleep(0)  # the replay goes first
+
+    def _ask(self, place: int, state: State, observation: Observation) -> None:
+        ask = self._asks[place] = _Ask()
+        ask.task = self._start(self._decide(ask, state, observation))
+
+    async def _decide(self, ask: _Ask, state: State, observation: Observation) -> None:
+        """Ask as the replay would. Whatever goes wrong, the replay will meet it itself or not at all."""
+        ports, at, decider = self._ports, observation.at, self._ports.decider
+        ask.started = True
+        self.tally.launched += 1
+        if isinstance(decider, ToolLoop):
+            decider = replace(decider, model=_Gate(decider.model, ask))
+        ask.decision = await decider.decide(
+            observation, lambda intent: guard(ports.limits, ports.terms, state, intent, at).verdict
+        )
+        self.tally.paid(ask.decision.cost_usd)
+        if ask.failed and not ask.dropped:
+            self._rest = REST
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._gone)
+        return task
+
+    def _gone(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if task is self._filling:
+            self._filling = None
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, TransientError):
+            self._rest = REST
+        elif error is not None:  # no money, no key, a fault: nothing that guessing could help
+            self._ended = True
+
+    # What came of it ---------------------------------------------------------------------------------------------
+
+    def _drop(self) -> None:
+        """The account is not what the rest of the window assumed: what was not sent yet never will be."""
+        if self._filling is not None:
+            self._filling.cancel()
+            self._filling = None
+        for ask in self._asks.values():
+            self._settle(ask, used=False)
+        self._asks.clear()
+
+    def _settle(self, ask: _Ask, used: bool) -> None:
+        if not ask.started:
+            if ask.task is not None:
+                ask.task.cancel()
+        elif ask.failed:
+            self.tally.failed += 1
+        elif used:
+            self.tally.used += 1
+        else:
+            ask.dropped = True
+            self.tally.wasted += 1
+            self._late.append(ask)
+
+    def _settle_late(self) -> None:
+        """The cost of wasted answers that have come by now."""
+        for ask in self._late:
+            if not ask.open and ask.decision is not None:
+                self.tally.wasted_usd += ask.decision.cost_usd or ZERO
+        self._late = [ask for ask in self._late if ask.open]

@@ -1,0 +1,199 @@
+"""Keys of providers, encrypted in one file of the workspace. They go in and are used; nothing ever shows them again.
+
+The file is one Fernet token: names, values and dates together, so that a changed, swapped or foreign entry is found out.
+The master key comes from outside or from a file beside it that only its owner can read, made on first use; neither is in
+the database, so a copied database gives nothing away. This protects keys in backups, exports and other people's hands on
+one file. It does not protect them from someone who can read everything its owner can.
+"""
+
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+FILE, KEY_FILE = "secrets.json", "secret.key"
+VARIABLE = "PITBOSS_SECRET_KEY"
+FORMAT = 1
+NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
+LONGEST = 8_192
+Entry = Mapping[str, Any]
+
+
+class Secrets:
+    """The encrypted secrets of one workspace. `master` is the key from outside, empty where the key file is to be used."""
+
+    def __init__(self, home: Path, master: str, now: Callable[[], Instant]) -> None:
+        self._file = home / FILE
+        self._key_file = home / KEY_FILE
+        self._lock_file = home / f"{FILE}.lock"
+        self._master = master.strip()
+        self._now = now
+
+    def get(self, name: str) -> str | None:
+        """The value, or None."""
+        entry = self._read().get(name)
+        return None if entry is None else entry["value"]
+
+    def names(self) -> dict[str, Instant]:
+        """What is kept and since when, by name."""
+        return {name: entry["set_at"] for name, entry in sorted(self._read().items())}
+
+    def set(self, name: str, value: str) -> bool:
+        """Keep a value; True if it took the place of another."""
+        check_name(name)
+        check_value(value)
+        with self._alone():
+            kept = self._read(make_key=True)
+            self._write({**kept, name: {"value": value, "set_at": self._now()}})
+        return name in kept
+
+    def remove(self, name: str) -> None:
+        """Forget a value."""
+        with self._alone():
+            kept = self._read()
+            if name not in kept:
+                there = f"there are {', '.join(sorted(kept))}" if kept else "nothing is kept here yet"
+                raise UserError(f"no secret {name} is kept", there)
+            self._write({other: entry for other, entry in kept.items() if other != name})
+
+    def _read(self, make_key: bool = False) -> dict[str, Entry]:
+        try:
+            written = self._file.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            if make_key:
+                self._fernet(make=True)  # whatever is wrong with the key is said before anything is written
+            return {}
+        except OSError as error:
+            raise _unusable(self._file, error) from None
+        from cryptography.fernet import InvalidToken
+
+        fernet = self._fernet()
+        try:
+            outside = orjson.loads(written)
+            if outside["pitboss_secrets"] != FORMAT:
+                raise UserError(f"{self._file} was written by a newer version of pitboss", "update pitboss")
+            inside = orjson.loads(fernet.decrypt(outside["token"].encode()))
+            return {name: {"value": str(kept["value"]), "set_at": int(kept["set_at"])} for name, kept in inside.items()}
+        except (ValueError, KeyError, TypeError, AttributeError, InvalidToken):
+            raise UserError(
+                f"{self._file} cannot be opened: it was changed, or encrypted with another key",
+                f"bring back its {KEY_FILE} or {VARIABLE}; or remove the file and set the secrets again",
+            ) from None
+
+    def _write(self, kept: Mapping[str, Entry]) -> None:
+        token = self._fernet().encrypt(orjson.dumps(kept)).decode()
+        _publish(self._file, orjson.dumps({"pitboss_secrets": FORMAT, "token": token}) + b"\n")
+
+    def _fernet(self, make: bool = False) -> "Fernet":
+        from cryptography.fernet import Fernet
+
+        origin, key = (VARIABLE, self._master) if self._master else (str(self._key_file), self._key(make))
+        try:
+            return Fernet(key)
+        except ValueError:
+            raise UserError(
+                f"{origin} is not a master key: it takes 32 random bytes, written in url-safe base64",
+                "bring back the one that was there, or remove it and pitboss makes one",
+            ) from None
+
+    def _key(self, make: bool) -> str:
+        """The master key of the key file, made if it may be."""
+        try:
+            with self._key_file.open("rb") as handle:
+                if os.fstat(handle.fileno()).st_mode & 0o077:
+                    raise UserError(
+                        f"{self._key_file} can be read by other users of this machine; it is refused",
+                        f"chmod 600 {self._key_file}; if others may have read it, get new keys from your providers",
+                    )
+                return handle.read().decode("ascii", "replace").strip()
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise _unusable(self._key_file, error) from None
+        if not make:
+            raise UserError(
+                f"{self._file} cannot be opened: its key {self._key_file} is missing",
+                f"bring it back or set {VARIABLE}; or remove {self._file.name} and set the secrets again",
+            )
+        from cryptography.fernet import Fernet
+
+        key = Fernet.generate_key()
+        _publish(self._key_file, key + b"\n")
+        return key.decode()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else changes the file meanwhile. Readers need no lock: they see the file before or after."""
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise _unusable(self._file, error) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def check_name(name: str) -> None:
+    """A secret is named like the variable that could hold it. What was typed is not repeated: it may be the secret."""
+    if not NAME.fullmatch(name):
+        raise UserError(
+            "that is not the name of a secret", "give a provider such as groq, or its variable such as GROQ_API_KEY"
+        )
+    if name == VARIABLE:
+        raise UserError(f"{VARIABLE} opens the secrets and cannot be one of them", "set it in the environment")
+
+
+def check_value(value: str) -> None:
+    """A key is one word of plain characters: anything else would not survive a header."""
+    if not value:
+        raise UserError("no value was given", "type it at the prompt, or pipe it in")
+    if len(value) > LONGEST:
+        raise UserError(f"the value is longer than {LONGEST} characters", "give the key alone")
+    if not (value.isascii() and value.isprintable()) or " " in value:
+        raise UserError("the value has blanks, line ends or other characters no key has", "give the key alone")
+
+
+def _publish(path: Path, data: bytes) -> None:
+    """Put a file in place at once and whole, readable by its owner alone. The lock is held."""
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        fresh.unlink(missing_ok=True)  # of a writer that died
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as handle:
+            os.fchmod(handle.fileno(), 0o600)  # whatever the umask
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        fresh.replace(path)
+        _settle(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise _unusable(path, error) from None
+
+
+def _settle(folder: Path) -> None:
+    """Make a new name in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unusable(path: Path, error: OSError) -> UserError:
+    return UserError(f"{path}: {error.strerror or error}", "check the workspace folder, or name another with --home")

@@ -1,0 +1,278 @@
+"""`FakeProvider`: a server on this machine that speaks chat completions, with answers and faults to order.
+
+For tests, benchmarks and trying things out; it knows nothing of models. What it does with a request is a `Play`:
+a coroutine that is given the web request and the parsed question. Plays are taken from a script, one a request (the last
+one stays), or computed by a function of the question.
+
+    python -m pitboss.testing.provider --latency-ms 100      prints its address; ends with its standard input
+"""
+
+import argparse
+import asyncio
+import socket
+import struct
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import orjson
+from aiohttp import web
+
+Play = Callable[[web.BaseRequest, Mapping[str, Any]], Awaitable[web.StreamResponse]]
+Script = Sequence[Play] | Callable[[Mapping[str, Any]], Play]
+
+USAGE = {"prompt_tokens": 1_000, "completion_tokens": 50, "total_tokens": 1_050}
+HOLD = {"action": "no_op", "reason": "nothing to do"}
+
+
+def message(
+    question: Mapping[str, Any], content: str | None = None, calls: Sequence[tuple[str, Any]] = (), **top: Any
+) -> dict[str, Any]:
+    """The body of a good reply. Arguments of calls are values, or text that is sent as it is."""
+    said: dict[str, Any] = {"role": "assistant", "content": content}
+    if calls:
+        said["tool_calls"] = [
+            {
+                "id": f"call_{place}",
+                "type": "function",
+                "function": {"name": name, "arguments": args if isinstance(args, str) else orjson.dumps(args).decode()},
+            }
+            for place, (name, args) in enumerate(calls)
+        ]
+    finish = "tool_calls" if calls else "stop"
+    choice = {"index": 0, "message": said, "finish_reason": finish}
+    body = {"id": "chatcmpl-fake", "object": "chat.completion", "created": 0, "model": question.get("model", "")}
+    return body | {"choices": [choice], "usage": USAGE} | top
+
+
+def body(plain: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Play:
+    """Any JSON with any status."""
+    content = orjson.dumps(plain)
+
+    async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+        return web.Response(body=content, status=status, headers=headers, content_type="application/json")
+
+    return play
+
+
+def say(text: str, **top: Any) -> Play:
+    """Answer in words. `top` sets other fields of the body, such as `model`."""
+    return _reply(lambda question: message(question, text, **top))
+
+
+def call(name: str, arguments: Any, **top: Any) -> Play:
+    """Call one tool."""
+    return _reply(lambda question: message(question, None, [(name, arguments)], **top))
+
+
+def calls(*wishes: tuple[str, Any]) -> Play:
+    """Call several tools at once."""
+    return _reply(lambda question: message(question, None, wishes))
+
+
+def error(status: int, text: str = "made to fail", headers: Mapping[str, str] | None = None, **more: Any) -> Play:
+    """An error in the usual envelope."""
+    return body({"error": {"message": text, "type": "fake", **more}}, status, headers)
+
+
+def busy(retry_after: str | None = "0") -> Play:
+    """429, with or without a word on how long to wait."""
+    return error(429, "slow down", {} if retry_after is None else {"Retry-After": retry_after})
+
+
+def streamed(content: str) -> Play:
+    """A good status and this text as its stream of events."""
+
+    async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+        return web.Response(text=content, content_type="text/event-stream")
+
+    return play
+
+
+def garbage(content: str = "<html>not for you</html>") -> Play:
+    """A good status and something that is no JSON."""
+
+    async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+        return web.Response(text=content, content_type="application/json")
+
+    return play
+
+
+async def hang(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+    """Never answer; ends when the asker goes away or the server closes."""
+    return await asyncio.get_running_loop().create_future()
+
+
+async def reset(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+    """Cut the connection as a crashed server would."""
+    _cut(request)
+    return web.Response()
+
+
+async def half(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+    """Promise a whole body, send the first half of it and cut the connection."""
+    content = orjson.dumps(message(question, "cut in half"))
+    response = web.StreamResponse(headers={"Content-Length": str(len(content)), "Content-Type": "application/json"})
+    await response.prepare(request)
+    await response.write(content[: len(content) // 2])
+    _cut(request, lingering=True)
+    return response
+
+
+async def drip(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+    """Send spaces for ever, one at a time: never silent and never done."""
+    return await _endless(request, b" ", 0.005)
+
+
+async def flood(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+    """Send more than anybody can want."""
+    return await _endless(request, b" " * 1_048_576, 0)
+
+
+async def _endless(request: web.BaseRequest, block: bytes, pause_s: float) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    with suppress(ConnectionError):
+        while True:
+            await response.write(block)
+            await asyncio.sleep(pause_s)
+    return response
+
+
+def _reply(make: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Play:
+    async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+        return web.Response(body=orjson.dumps(make(question)), content_type="application/json")
+
+    return play
+
+
+def _cut(request: web.BaseRequest, lingering: bool = False) -> None:
+    transport = request.transport
+    if transport is None:
+        return
+    raw = transport.get_extra_info("socket")
+    if raw is not None and not lingering:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not a goodbye
+    transport.abort()
+
+
+def decide(question: Mapping[str, Any]) -> Play:
+    """Hold: by the tool that is offered last, or in words of JSON where none is."""
+    tools = question.get("tools")
+    if not tools:
+        return say(orjson.dumps(HOLD).decode())
+    return call(tools[-1]["function"]["name"], HOLD)
+
+
+@dataclass
+class FakeProvider:
+    """The server; a context. `calls` counts requests; the rest of them is kept only when `keep` is set."""
+
+    script: Script = decide
+    latency_s: float = 0.0
+    keep: bool = True
+    calls: int = 0
+    questions: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    headers: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
+    peers: set[object] = field(default_factory=set[object])
+    """One for each connection that was opened."""
+    url: str = ""
+    _runner: web.ServerRunner | None = None
+
+    async def __aenter__(self) -> Self:
+        # An asker that goes away takes its handler along; otherwise every hang would outlive its test.
+        server = web.Server(self._handle, access_log=None, handler_cancellation=True)
+        runner = self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0, backlog=2_048).start()
+        port = runner.addresses[0][1]
+        self.url = f"http://127.0.0.1:{port}/v1"
+        return self
+
+    async def __aexit__(self, *reason: object) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        question = orjson.loads(await request.read() or b"{}")
+        if self.keep:
+            self.questions.append(question)
+            self.headers.append(dict(request.headers))
+            self.peers.add(request.transport and request.transport.get_extra_info("peername"))
+        place = self.calls
+        self.calls += 1
+        if not request.path.endswith("/chat/completions"):
+            return web.json_response({"error": {"message": "no such path"}}, status=404)
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        script = self.script
+        play = script(question) if callable(script) else script[min(place, len(script) - 1)]
+        return await play(request, question)
+
+
+class CannedAnswer(asyncio.Protocol):
+    """The same call for every question, after a while, and next to no work: for measuring clients, not itself."""
+
+    def __init__(self, tool: str, latency_s: float) -> None:
+        content = orjson.dumps(message({"model": "canned"}, None, [(tool, HOLD)]))
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        self._answer = head.encode() + content
+        self._latency_s = latency_s
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.WriteTransport | None = None
+        self._missing = 0
+        self._head = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep what answers go to."""
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Count until a question is whole; its words do not matter."""
+        if not self._missing:
+            self._head += data
+            head, end, rest = self._head.partition(b"\r\n\r\n")
+            if not end:
+                return
+            lines = (line.partition(b":") for line in head.lower().split(b"\r\n"))
+            length = next((int(value) for name, _, value in lines if name == b"content-length"), 0)
+            self._head = b""
+            self._missing = length - len(rest)
+        else:
+            self._missing -= len(data)
+        if self._missing <= 0:
+            self._missing = 0
+            self._loop.call_later(self._latency_s, self._write)
+
+    def _write(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(self._answer)
+
+
+async def _serve(latency_s: float, tool: str) -> None:
+    if tool:
+        loop = asyncio.get_running_loop()
+        canned = await loop.create_server(lambda: CannedAnswer(tool, latency_s), "127.0.0.1", 0, backlog=2_048)
+        print(f"http://127.0.0.1:{canned.sockets[0].getsockname()[1]}/v1", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        canned.close()
+        return
+    async with FakeProvider(latency_s=latency_s, keep=False) as fake:
+        print(fake.url, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+def main() -> None:
+    """Serve until standard input ends, so that no server outlives the one who started it."""
+    options = argparse.ArgumentParser(description="A fake provider of chat completions that always holds.")
+    options.add_argument("--latency-ms", type=float, default=0.0)
+    options.add_argument("--canned", default="", help="call this tool whatever is asked, with the least work")
+    given = options.parse_args()
+    asyncio.run(_serve(given.latency_ms / 1000, given.canned))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""A tool loop over a scripted model, and what came of it, for the tests of the loop."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal
+
+from scene import Scene, skill_of
+
+from pitboss.agent.context import Context
+from pitboss.agent.loop import ToolLoop
+from pitboss.core import codec
+from pitboss.core.intent import Decision
+from pitboss.core.ports import Tool, ToolSpec
+from pitboss.core.verdict import Margin, Verdict
+from pitboss.models.scripted import Line, ScriptedModel
+from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+
+OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 500, "reason": "up"}
+CLOSE: dict[str, Any] = {"action": "close", "symbol": "BTC", "reason": "out"}
+ALLOWED = Verdict("allowed")
+REFUSED = Verdict(
+    "refused",
+    "R3_POSITION_CAP",
+    "BTC would be 5000.00 USD, the cap is 2500.00",
+    (Margin("R3_POSITION_CAP", Decimal(2500), Decimal(5000), Decimal(-2500), "usd"),),
+)
+
+
+@dataclass
+class Echo:
+    """A tool that says back what it was asked, or fails, or talks too much."""
+
+    spec: ToolSpec
+    answer: str = ""
+    failure: Exception | None = None
+    heard: list[Any] = field(default_factory=list)
+
+    async def call(self, arguments: Any) -> str:
+        self.heard.append(arguments)
+        if self.failure is not None:
+            raise self.failure
+        return self.answer or codec.dumps(codec.number_fragments(arguments)).decode()
+
+
+def tool(name: str = "look", **more: Any) -> Echo:
+    return Echo(ToolSpec(name, f"the tool {name}", {"type": "object", "properties": {}}), **more)
+
+
+@dataclass
+class Table:
+    """A loop over a scripted model, and what came of it."""
+
+    script: Sequence[Line]
+    tools: Sequence[Echo] = ()
+    max_steps: int = 4
+    retry_refused: int = 0
+    verdicts: Sequence[Verdict] = ()
+    forcing: Literal["call", "schema"] = "call"
+    rescue: bool = False
+    terminal: str = TERMINAL
+
+    def play(self) -> Decision:
+        self.model = ScriptedModel(list(self.script))
+        self.judged: list[Any] = []
+        skill = skill_of(max_steps=self.max_steps)
+        built: Mapping[str, Tool] = {one.spec.name: one for one in self.tools}
+        loop = ToolLoop(
+            "scripted/model",
+            self.model,
+            Context(skill),
+            lambda observation, judge: built,
+            ToolSpec(self.terminal, DESCRIPTION, SCHEMA),
+            self.max_steps,
+            self.retry_refused,
+            forcing=self.forcing,
+            rescue=self.rescue,
+        )
+        return asyncio.run(loop.decide(Scene(skill=skill).observe(), self._judge))
+
+    def _judge(self, intent: Any) -> Verdict:
+        self.judged.append(intent)
+        return self.verdicts[len(self.judged) - 1] if self.verdicts else ALLOWED
+
+    def told(self, step: int) -> list[str]:
+        """What the model heard after its reply number `step`, counted from one."""
+        assert len(self.model.requests) > step, "it was not asked again"
+        before, after = self.model.requests[step - 1].messages, self.model.requests[step].messages
+        return [message.text for message in after[len(before) :] if message.role != "assistant"]

@@ -1,0 +1,182 @@
+"""A branch of a run: the same past to the byte, an ordinary run from there."""
+
+import asyncio
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.fork import Change, fork
+from pitboss.bootstrap.runner import journal_of, ledger_of, resume, start, verify
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.core import codec
+from pitboss.core.errors import ReplayMismatch, UserError
+from pitboss.core.instant import parse_instant
+from pitboss.core.snapshot import Record
+from pitboss.data.demo import write_demo
+from pitboss.data.lake import Lake
+from pitboss.store import rows, schema
+from pitboss.store.runs import Run
+from pitboss.testing.builders import plain_skill
+
+FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "29", "31"))
+AT = "2025-03-28T03:30:00Z"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("workspace")
+    write_demo(Lake(folder / "lake"), days=6, end=END)
+    return folder
+
+
+@pytest.fixture
+def workspace(home: Path, tmp_path: Path) -> Iterator[Workspace]:
+    settings = load_settings(home).model_copy(update={"database_url": str(tmp_path / "pitboss.db")})
+    with open_workspace(settings) as opened:
+        yield opened
+
+
+def made(workspace: Workspace, model: str, every: str = "15m") -> Run:
+    skill = plain_skill(["BTC"], every, model=model, tools={"built_in": ["get_portfolio", "fetch_recent_bars"]})
+    return asyncio.run(start(workspace, Request(skill, FROM, TO)))
+
+
+def forked(workspace: Workspace, source: Run, at: str = AT, change: Change | None = None) -> Run:
+    branch = asyncio.run(fork(workspace, source.id, at, change or Change()))
+    return asyncio.run(resume(workspace, branch))
+
+
+def kept(workspace: Workspace, run: Run) -> list[Record]:
+    return list(journal_of(workspace, run).records())
+
+
+def test_a_fork_that_changes_nothing_ends_in_the_digest_and_the_metrics_of_its_source(workspace: Workspace) -> None:
+    source = made(workspace, "standin/analyst")
+
+    branch = forked(workspace, source)
+
+    assert (branch.digest, branch.metrics, branch.ticks) == (source.digest, source.metrics, source.ticks)
+    assert branch.id != source.id
+    assert verify(workspace, branch.id) == []
+
+
+def test_a_fork_shares_every_record_before_the_tick_and_decides_anew_from_there(workspace: Workspace) -> None:
+    source = made(workspace, "standin/analyst")
+
+    branch = forked(workspace, source, change=Change(model="policy/buy_and_hold"))
+
+    first, second, at = kept(workspace, source), kept(workspace, branch), parse_instant(AT)
+    shared = [record for record in first if record.tick_at < at]
+    assert len(shared) > 50
+    assert [record.covered for record in second[: len(shared)]] == [record.covered for record in shared]
+    assert second[len(shared)].tick_at == at
+    assert second[len(shared)].digest != first[len(shared)].digest
+    assert branch.model == "policy/buy_and_hold"
+    assert verify(workspace, branch.id) == []
+
+
+def test_a_fork_says_what_it_was_forked_from(workspace: Workspace) -> None:
+    source = made(workspace, "standin/analyst")
+
+    branch = forked(workspace, source, change=Change(settings=("risk.max_leverage=1",)))
+
+    count = sum(record.tick_at < parse_instant(AT) for record in kept(workspace, source))
+    assert branch.params["forked_from"] == {"run_id": source.id, "at": AT, "seq": count, "digest": source.digest}
+    assert branch.params["skill"]["risk"]["max_leverage"] == 1
+
+
+def test_a_span_of_holds_that_goes_on_beyond_the_tick_is_cut_in_two(workspace: Workspace) -> None:
+    source = made(workspace, "policy/hold")
+    at = "2025-03-27T12:00:00Z"
+
+    branch = forked(workspace, source, at, Change(model="standin/analyst"))
+
+    cut, acts = kept(workspace, branch)[:2]
+    assert (cut.kind, acts.kind) == ("span", "tick")
+    assert codec.loads(cut.covered)["until_at"] == parse_instant("2025-03-27T11:45:00Z")
+    assert acts.tick_at == parse_instant(at)
+    assert branch.ticks == source.ticks
+    assert verify(workspace, branch.id) == []
+
+
+def test_a_fork_of_a_policy_between_two_spans_that_changes_nothing_has_its_digest(workspace: Workspace) -> None:
+    source = made(workspace, "policy/sma_cross", "5m")
+
+    branch = forked(workspace, source, "2025-03-28")
+
+    assert branch.digest == source.digest
+
+
+def test_a_tick_may_be_named_by_the_number_of_its_record(workspace: Workspace) -> None:
+    source = made(workspace, "standin/analyst")
+
+    branch = forked(workspace, source, "7")
+
+    assert branch.params["forked_from"]["seq"] == 7
+    assert branch.digest == source.digest
+
+
+def test_a_fork_at_the_first_tick_shares_nothing_and_works(workspace: Workspace) -> None:
+    source = made(workspace, "standin/analyst")
+
+    assert forked(workspace, source, "0").digest == source.digest
+
+
+def test_money_that_the_first_run_paid_counts_as_saved_by_its_branch(workspace: Workspace) -> None:
+    source = made(workspace, "standin/analyst")
+    with workspace.database.write() as connection:  # as if its first two ticks had cost a cent each
+        for row in connection.exec_driver_sql("SELECT * FROM records WHERE seq < 2").mappings().all():
+            extra = codec.loads(zstandard.decompress(row["extra"])) | {"cost_usd": "0.01", "saved_usd": "0.005"}
+            pressed = zstandard.compress(codec.dumps(extra))
+            rows.change(connection, schema.records, dict(row), {"extra": pressed})
+
+    branch = forked(workspace, source)
+
+    ledger = ledger_of(workspace, branch)
+    assert (ledger.cost_usd, ledger.saved_usd) == (0, Decimal("0.03"))
+    assert branch.digest == source.digest
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("2025-03-20", "has no tick there"),
+        ("2025-04-20", "has no tick there"),
+        ("99999", "no tick with this number"),
+        ("yesterday", "cannot read"),
+    ],
+)
+def test_a_tick_that_the_run_does_not_have_is_refused(workspace: Workspace, at: str, said: str) -> None:
+    source = made(workspace, "policy/hold")
+
+    with pytest.raises(UserError, match=said):
+        forked(workspace, source, at)
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [("schedule.every=1h", r"schedule\.every"), ("context.symbols=[BTC, ETH]", r"context\.symbols")],
+)
+def test_a_fork_cannot_change_what_its_past_was_lived_with(workspace: Workspace, setting: str, said: str) -> None:
+    source = made(workspace, "policy/hold")
+
+    with pytest.raises(UserError, match=said):
+        forked(workspace, source, AT, Change(settings=(setting,)))
+    assert len(workspace.runs.list()) == 1
+
+
+def test_a_past_that_does_not_come_out_again_is_not_taken_over(workspace: Workspace) -> None:
+    source = made(workspace, "standin/analyst")
+    with workspace.database.write() as connection:  # another fee than the run was made with
+        params = codec.dumps({**source.params, "taker_bps": "9"})
+        row = dict(connection.exec_driver_sql("SELECT * FROM runs").mappings().one())
+        rows.change(connection, schema.runs, row, {"params": params})
+
+    with pytest.raises(ReplayMismatch, match="came out differently"):
+        forked(workspace, source, "2025-03-28T23:30:00Z")
+    assert [run.id for run in workspace.runs.list()] == [source.id]

@@ -1,0 +1,165 @@
+"""Telemetry: off unless asked for, on standard error or at a collector, never with a message or a key in it."""
+
+import builtins
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from pitboss.bootstrap.redact import Redactor
+from pitboss.bootstrap.telemetry import Telemetry, start_telemetry, stop_telemetry
+from pitboss.core.errors import UserError
+from pitboss.core.trace import SILENT
+
+KEY = "sk-canary-0123456789"
+
+
+class Bench:
+    """A tracer whose telling can be looked at."""
+
+    def __init__(self) -> None:
+        self._spans, self._reader, redactor = InMemorySpanExporter(), InMemoryMetricReader(), Redactor()
+        redactor.add(KEY)
+        self.tracer = Telemetry(SimpleSpanProcessor(self._spans), self._reader, redactor)
+
+    @property
+    def spans(self) -> dict[str, ReadableSpan]:
+        return {span.name: span for span in self._spans.get_finished_spans()}
+
+    def metrics(self) -> dict[str, list[Any]]:
+        data = self._reader.get_metrics_data()
+        assert data is not None
+        return {
+            metric.name: list(metric.data.data_points)
+            for resource in data.resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+        }
+
+
+def test_spans_nest_as_the_work_does() -> None:
+    bench = Bench()
+    with bench.tracer.span("pitboss.run"), bench.tracer.span("pitboss.tick", {"pitboss.tick": 3}) as span:
+        span.set({"pitboss.flags": ("no_decision",), "pitboss.cost_usd": 0.25})
+    run, tick = bench.spans["pitboss.run"], bench.spans["pitboss.tick"]
+    assert run.parent is None
+    assert tick.parent is not None
+    assert run.context is not None
+    assert tick.parent.span_id == run.context.span_id
+    assert dict(tick.attributes or {}) == {
+        "pitboss.tick": 3,
+        "pitboss.flags": ("no_decision",),
+        "pitboss.cost_usd": 0.25,
+    }
+    assert run.resource.attributes["service.name"] == "pitboss"
+
+
+def test_an_exception_marks_its_spans_by_kind_and_goes_through() -> None:
+    bench = Bench()
+    with pytest.raises(ValueError), bench.tracer.span("pitboss.run"):
+        raise ValueError("what the prompt said")
+    span = bench.spans["pitboss.run"]
+    assert not span.status.is_ok
+    assert (span.attributes or {})["error.type"] == "ValueError"
+    assert span.events == ()
+    assert "what the prompt said" not in span.to_json()
+
+
+def test_keys_are_taken_out_of_attributes() -> None:
+    bench = Bench()
+    with bench.tracer.span("chat x", {"gen_ai.response.id": f"id-{KEY}"}) as span:
+        span.set({"gen_ai.response.finish_reasons": (KEY,)})
+    bench.tracer.count("pitboss.model.calls", 1, {"gen_ai.request.model": KEY})
+    assert KEY not in bench.spans["chat x"].to_json()
+    assert bench.metrics()["pitboss.model.calls"][0].attributes == {"gen_ai.request.model": "***"}
+
+
+def test_figures_add_up_and_latencies_are_a_histogram() -> None:
+    bench = Bench()
+    for amount in (2, 3):
+        bench.tracer.count("pitboss.model.tokens", amount, {"gen_ai.token.type": "input"})
+        bench.tracer.record("gen_ai.client.operation.duration", amount / 10)
+    found = bench.metrics()
+    assert found["pitboss.model.tokens"][0].value == 5
+    (latency,) = found["gen_ai.client.operation.duration"]
+    assert (latency.count, latency.sum, latency.max) == (2, 0.5, 0.3)
+
+
+def test_off_means_silent() -> None:
+    assert start_telemetry("") is SILENT
+    stop_telemetry(SILENT)
+
+
+def test_off_does_not_even_import_it() -> None:
+    program = (
+        "import sys; from pitboss.bootstrap.telemetry import start_telemetry; start_telemetry(''); "
+        "print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_console_is_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    tracer = start_telemetry("console")
+    with tracer.span("pitboss.run", {"pitboss.run_id": "abc"}):
+        tracer.count("pitboss.ticks", 4)
+    stop_telemetry(tracer)
+    said = capfd.readouterr()
+    assert said.out == ""
+    span, end = json.JSONDecoder().raw_decode(said.err)
+    assert (span["name"], span["attributes"]) == ("pitboss.run", {"pitboss.run_id": "abc"})
+    assert '"name": "pitboss.ticks"' in said.err[end:]
+
+
+@pytest.mark.parametrize("target", ["localhost:4318", "ftp://host", "http://", "yes"])
+def test_a_place_that_is_none_is_the_persons_mistake(target: str) -> None:
+    with pytest.raises(UserError, match="telemetry") as told:
+        start_telemetry(target)
+    assert "console" in told.value.hint
+
+
+@pytest.mark.parametrize("target", ["console", "http://localhost:4318"])
+def test_a_missing_package_is_one_line_with_what_to_install(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name.startswith("opentelemetry"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(UserError, match="not installed") as told:
+        start_telemetry(target)
+    assert told.value.hint == "pip install 'pitboss[telemetry]'"
+
+
+def test_a_collector_gets_spans_and_figures() -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the OTLP exporter is not installed")
+    import threading
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    got: list[tuple[str, bytes]] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            del format, args
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        tracer = start_telemetry(f"http://127.0.0.1:{server.server_port}/")
+        with tracer.span("pitboss.run"):
+            tracer.count("pitboss.ticks", 4)
+        stop_telemetry(tracer)
+        server.shutdown()
+    assert sorted(path for path, _ in got) == ["/v1/metrics", "/v1/traces"]

@@ -1,0 +1,168 @@
+"""Recorded exchanges with real providers: every chat completion is read, and to the same calls. Skipped without them."""
+
+import gzip
+import json
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pitboss.core.ports import ModelReply
+from pitboss.models import recordings
+from pitboss.models.failures import Failure
+from pitboss.models.recordings import Exchange, Unsupported
+
+SESSIONS = Path(__file__).parents[4] / "shared" / "data" / "wire" / "llm" / "sessions.jsonl.gz"
+there = pytest.mark.skipif(not SESSIONS.exists(), reason="the recorded provider sessions are not on this machine")
+
+
+@pytest.fixture(scope="module")
+def exchanges() -> list[Exchange]:
+    return list(recordings.read(SESSIONS))
+
+
+@pytest.fixture(scope="module")
+def chats(exchanges: list[Exchange]) -> list[tuple[Exchange, ModelReply | Failure]]:
+    found: list[tuple[Exchange, ModelReply | Failure]] = []
+    for one in exchanges:
+        if recordings.kind(one) == "chat":
+            outcome = recordings.parse(one)
+            assert isinstance(outcome, ModelReply | Failure)
+            found.append((one, outcome))
+    return found
+
+
+@there
+def test_every_exchange_is_of_a_known_kind(exchanges: list[Exchange]) -> None:
+    kinds = Counter(recordings.kind(one) for one in exchanges)
+    assert kinds == {"chat": 245, "anthropic": 144, "google": 116, "unsupported": 286}
+
+
+@there
+def test_other_protocols_are_counted_as_not_supported(exchanges: list[Exchange]) -> None:
+    others = [one for one in exchanges if recordings.kind(one) == "unsupported"]
+    assert all(isinstance(recordings.parse(one), Unsupported) for one in others)
+
+
+@there
+def test_good_replies_are_read_to_the_recorded_number_of_calls(
+    chats: list[tuple[Exchange, ModelReply | Failure]],
+) -> None:
+    totals: Counter[str] = Counter()
+    for exchange, outcome in chats:
+        if exchange.status == 200 and isinstance(outcome, ModelReply) and outcome.calls:
+            way = "rejected" if outcome.problem else "stream" if exchange.streamed else "plain"
+            totals[f"{way} replies"] += 1
+            totals[f"{way} calls"] += len(outcome.calls)
+            assert all(call.id and call.name for call in outcome.calls)
+            assert all(isinstance(json.loads(call.arguments or "{}"), dict) for call in outcome.calls)
+    assert totals == {
+        "plain replies": 50, "plain calls": 56, "stream replies": 28, "stream calls": 37,
+        "rejected replies": 1, "rejected calls": 1,
+    }  # fmt: skip
+
+
+@there
+def test_plain_calls_have_the_recorded_names_and_arguments(
+    chats: list[tuple[Exchange, ModelReply | Failure]],
+) -> None:
+    for exchange, outcome in chats:
+        if exchange.status == 200 and not exchange.streamed:
+            assert isinstance(outcome, ModelReply)
+            wishes = exchange.body["choices"][0]["message"].get("tool_calls") or []
+            expected = [(one["function"]["name"], one["function"].get("arguments", "")) for one in wishes]
+            assert [(call.name, call.arguments) for call in outcome.calls] == expected
+
+
+@there
+def test_every_good_reply_says_something_or_why_not(chats: list[tuple[Exchange, ModelReply | Failure]]) -> None:
+    for exchange, outcome in chats:
+        if exchange.status == 200:
+            assert isinstance(outcome, ModelReply), exchange.place
+            assert outcome.text or outcome.calls or outcome.problem, exchange.place
+            assert not outcome.text.lstrip().startswith("<think")
+            assert outcome.usage.input_tokens or outcome.problem, exchange.place
+            assert outcome.usage.reasoning_tokens <= outcome.usage.output_tokens
+            assert outcome.usage.cached_tokens <= outcome.usage.input_tokens
+
+
+@there
+def test_endings_are_as_recorded(chats: list[tuple[Exchange, ModelReply | Failure]]) -> None:
+    endings = Counter(
+        (outcome.finish_reason, "stream" if one.streamed else "plain")
+        for one, outcome in chats
+        if isinstance(outcome, ModelReply) and one.status == 200
+    )
+    assert endings == {
+        ("stop", "plain"): 136, ("tool_calls", "plain"): 50, ("length", "plain"): 3,
+        ("stop", "stream"): 18, ("tool_calls", "stream"): 29, ("length", "stream"): 1,
+    }  # fmt: skip
+
+
+@there
+def test_bad_statuses_are_unknown_models_bad_settings_or_rejected_calls(
+    chats: list[tuple[Exchange, ModelReply | Failure]],
+) -> None:
+    outcomes = Counter(
+        f"{outcome.reaction} {outcome.code}" if isinstance(outcome, Failure) else f"reply {outcome.finish_reason}"
+        for one, outcome in chats
+        if one.status != 200
+    )
+    assert outcomes == {"user unknown_model": 3, "user bad_setting": 3, "reply tool_calls": 1, "reply stop": 1}
+
+
+@there
+def test_charges_that_providers_report_are_kept(chats: list[tuple[Exchange, ModelReply | Failure]]) -> None:
+    costs = [outcome.cost_usd for _, outcome in chats if isinstance(outcome, ModelReply)]
+    known = [cost for cost in costs if cost is not None]
+    assert len(known) == 34
+    assert Decimal("0.0160614") in known
+
+
+@there
+def test_cutting_any_recorded_stream_in_half_is_never_taken_for_a_whole_reply(
+    chats: list[tuple[Exchange, ModelReply | Failure]],
+) -> None:
+    for exchange, _ in chats:
+        if exchange.streamed:
+            half = exchange.body[: exchange.body.index("data: ") + 60]
+            cut = recordings.parse(Exchange(exchange.place, exchange.uri, None, 200, exchange.headers, half))
+            assert isinstance(cut, Failure), exchange.place
+
+
+def test_a_file_of_exchanges_is_read_in_order(tmp_path: Path) -> None:
+    one = {
+        "method": "POST", "uri": "https://x.test/v1/chat/completions?a=1", "request_body": {}, "status": 200,
+        "response_headers": {"Content-Type": ["application/json"]},
+        "response_body": {"choices": [{"message": {"content": "hi"}}]},
+    }  # fmt: skip
+    as_text = one | {"response_body": json.dumps(one["response_body"])}
+    other = one | {"uri": "https://x.test/v1/responses"}
+    path = tmp_path / "s.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps({"cassette": "a.yaml", "interactions": [one, as_text, other]}).encode()))
+    found = list(recordings.read(path))
+    assert [one.place for one in found] == ["a.yaml#0", "a.yaml#1", "a.yaml#2"]
+    assert [recordings.kind(one) for one in found] == ["chat", "chat", "unsupported"]
+    first, second, third = (recordings.parse(one) for one in found)
+    assert isinstance(first, ModelReply)
+    assert first == second
+    assert first.text == "hi"
+    assert isinstance(third, Unsupported)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/api/paas/v4/chat/completions", "chat"),
+        ("/v1/messages?beta=true", "anthropic"),
+        ("/v1/messages/count_tokens", "unsupported"),
+        ("/v1beta/models/m:streamGenerateContent?alt=sse", "google"),
+        ("/v1beta/models/m:countTokens", "unsupported"),
+        ("/v2/chat", "unsupported"),
+        ("/bedrock/model/x/invoke", "unsupported"),
+        ("/v1/responses/compact", "unsupported"),
+    ],
+)
+def test_the_kind_is_judged_by_the_path(path: str, kind: str) -> None:
+    assert recordings.kind(Exchange("", f"https://any.test{path}", None, 200, {}, None)) == kind

@@ -1,0 +1,366 @@
+"""Plain replies in every shape that servers send, and in shapes that none should."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitboss.core.intent import NO_USAGE, Usage
+from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.models.chat import reply
+from pitboss.models.failures import Failure
+
+NAMES = [
+    "choices",
+    "message",
+    "delta",
+    "content",
+    "text",
+    "type",
+    "tool_calls",
+    "function",
+    "function_call",
+    "name",
+    "arguments",
+    "id",
+    "finish_reason",
+    "usage",
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "prompt_tokens_details",
+    "cached_tokens",
+    "cost",
+    "error",
+    "code",
+    "refusal",
+    "model",
+    "failed_generation",
+    "thinking",
+    "extra_content",
+    "index",
+]
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["tool_use_failed", "length"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=6),
+    max_leaves=25,
+)
+
+
+def body(message: Any = None, finish: Any = "stop", **top: Any) -> dict[str, Any]:
+    return {"id": "r1", "model": "m1", "choices": [{"index": 0, "message": message, "finish_reason": finish}], **top}
+
+
+def read(message: Any = None, finish: Any = "stop", **top: Any) -> ModelReply:
+    found = reply.read(body(message, finish, **top))
+    assert isinstance(found, ModelReply)
+    return found
+
+
+def wish(name: Any = "decide", arguments: Any = "{}", **more: Any) -> dict[str, Any]:
+    return {"id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}, **more}
+
+
+def test_a_plain_answer_is_text_with_who_said_it() -> None:
+    found = read({"role": "assistant", "content": "Paris"})
+    assert (found.text, found.calls, found.finish_reason, found.problem) == ("Paris", (), "stop", "")
+    assert (found.provider_id, found.model) == ("r1", "m1")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, ""),
+        ("", ""),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "ab"),
+        ([{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "4"}], "4"),
+        (["a", {"text": "b"}, {"type": "image_url", "image_url": "x"}, 5, None], "ab"),
+        ({"type": "text", "text": "alone"}, "alone"),
+        (17, ""),
+        ("<think>\nhm\n</think>\n\n{}", "{}"),
+        ("  <thinking>x</thinking>4", "4"),
+        ("<think>never done", ""),
+        ("hm, so</think>4", "4"),
+        ("I think so", "I think so"),
+        ("a <think> tag and </think> later", "a <think> tag and </think> later"),
+        ("half \ud800 pair", "half ? pair"),
+    ],
+)
+def test_content_in_any_form_gives_its_text(content: Any, text: str) -> None:
+    assert read({"content": content}).text == text
+
+
+@pytest.mark.parametrize("wishes", [None, [], {}, "x", 4, [None, "x"]])
+def test_no_calls_in_any_form_are_no_calls(wishes: Any) -> None:
+    found = read({"content": "hi", "tool_calls": wishes})
+    assert found.calls == ()
+    assert found.finish_reason == "stop"
+
+
+@pytest.mark.parametrize(
+    ("one", "call"),
+    [
+        (wish(arguments='{ "a": 1 }'), ToolCall("call_1", "decide", '{ "a": 1 }')),
+        ({"id": "x", "function": {"name": "decide"}}, ToolCall("x", "decide", "")),
+        (wish(arguments=None), ToolCall("call_1", "decide", "")),
+        (wish(arguments={"b": 1, "a": [2]}), ToolCall("call_1", "decide", '{"b":1,"a":[2]}')),
+        (wish(arguments=[]), ToolCall("call_1", "decide", "[]")),
+        (wish(arguments="{broken"), ToolCall("call_1", "decide", "{broken")),
+        (wish(name=None), ToolCall("call_1", "", "{}")),
+        ({"name": "decide", "arguments": "{}"}, ToolCall("c5", "decide", "{}")),
+        ({"id": "x", "type": "custom", "custom": {"name": "decide", "input": "go"}}, ToolCall("x", "decide", "go")),
+        ({**wish(), "id": ""}, ToolCall("c5", "decide", "{}")),
+        ({**wish(), "id": None}, ToolCall("c5", "decide", "{}")),
+        ({**wish(), "id": 9}, ToolCall("c5", "decide", "{}")),
+    ],
+)
+def test_a_call_in_any_form_is_read(one: dict[str, Any], call: ToolCall) -> None:
+    found = reply.read(body({"content": None, "tool_calls": [one]}, "tool_calls"), first_call=5)
+    assert isinstance(found, ModelReply)
+    assert found.calls == (call,)
+    assert (found.finish_reason, found.problem) == ("tool_calls", "")
+
+
+def test_missing_and_repeated_ids_are_made_by_order_and_never_meet_another() -> None:
+    wishes = [{**wish(), "id": one} for one in ("", "c1", "c1", "")]
+    found = read({"tool_calls": wishes})
+    assert [call.id for call in found.calls] == ["c0", "c1", "c2", "c3"]
+    assert found == read({"tool_calls": wishes})
+
+
+def test_the_old_form_of_a_call_is_read() -> None:
+    found = read({"content": None, "function_call": {"name": "decide", "arguments": "{}"}}, "function_call")
+    assert found.calls == (ToolCall("c0", "decide", "{}"),)
+    assert found.finish_reason == "tool_calls"
+
+
+def test_tools_that_the_provider_ran_itself_are_not_calls() -> None:
+    assert read({"content": "hi", "executed_tools": [wish()]}).calls == ()
+
+
+@pytest.mark.parametrize(
+    ("finish", "message", "reason", "problem"),
+    [
+        ("stop", {"content": "x"}, "stop", ""),
+        (None, {"content": "x"}, "stop", ""),
+        (7, {"content": "x"}, "stop", ""),
+        ("eos", {"content": "x"}, "stop", ""),
+        ("tool_calls", {"content": "x"}, "stop", ""),
+        ("tool_calls", {"content": None}, "stop", reply.EMPTY),
+        ("stop", {"content": " \n"}, "stop", reply.EMPTY),
+        ("stop", None, "stop", reply.EMPTY),
+        ("stop", {"tool_calls": [wish()]}, "tool_calls", ""),
+        ("length", {"content": "half an ans"}, "length", reply.CUT),
+        ("MAX_TOKENS", {"content": ""}, "length", reply.CUT),
+        ("length", {"tool_calls": [wish(arguments='{"a')]}, "length", reply.CUT),
+        ("content_filter", {"content": ""}, "error", reply.BLOCKED),
+        ("SAFETY", {"content": None}, "error", reply.BLOCKED),
+        ("error", {"content": "so f"}, "error", reply.BROKE),
+        ("stop", {"content": None, "refusal": "I will not."}, "error", f"{reply.REFUSED}: I will not."),
+        ("stop", {"content": [{"type": "refusal", "refusal": "No."}]}, "error", f"{reply.REFUSED}: No."),
+    ],
+)
+def test_each_way_of_ending_has_its_outcome(finish: Any, message: Any, reason: str, problem: str) -> None:
+    found = read(message, finish)
+    assert (found.finish_reason, found.problem) == (reason, problem)
+
+
+def test_what_a_refusal_says_is_kept_as_text() -> None:
+    assert read({"content": None, "refusal": "I will not."}).text == "I will not."
+
+
+def test_a_reply_without_choices_is_empty_when_it_says_so_and_malformed_when_it_does_not() -> None:
+    found = reply.read({"choices": [], "usage": {"prompt_tokens": 5}})
+    assert isinstance(found, ModelReply)
+    assert (found.problem, found.usage.input_tokens) == (reply.EMPTY, 5)
+    for strange in ({}, [], "text", None, 5, {"choices": None}, {"choices": {}}):
+        failed = reply.read(strange)
+        assert isinstance(failed, Failure)
+        assert (failed.reaction, failed.code) == ("retry", "malformed")
+
+
+def test_an_error_in_a_good_status_is_an_error() -> None:
+    failed = reply.read({"error": {"code": 401, "message": "no"}})
+    assert isinstance(failed, Failure)
+    assert failed.code == "bad_key"
+
+
+def test_the_older_text_form_is_read() -> None:
+    found = reply.read({"choices": [{"text": "hi", "finish_reason": "stop"}]})
+    assert isinstance(found, ModelReply)
+    assert found.text == "hi"
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (None, NO_USAGE),
+        ([], NO_USAGE),
+        ({}, NO_USAGE),
+        ({"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}, Usage(10, 2)),
+        (
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 50,
+                "total_tokens": 150,
+                "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 30},
+                "completion_tokens_details": {"reasoning_tokens": 40},
+            },
+            Usage(100, 50, 60, 40, 30),
+        ),
+        ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 4}, Usage(9, 1, 4)),
+        ({"prompt_tokens": 9, "completion_tokens": 1, "num_cached_tokens": 4}, Usage(9, 1, 4)),
+        ({"prompt_tokens": 9, "completion_tokens": 1, "cached_tokens": 4}, Usage(9, 1, 4)),
+        ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": None}, Usage(9, 1)),
+        ({"prompt_tokens": 35, "completion_tokens": 12, "total_tokens": 109}, Usage(35, 74, 0, 62)),
+        (
+            {
+                "prompt_tokens": 5,
+                "completion_tokens": 10,
+                "total_tokens": 115,
+                "completion_tokens_details": {"reasoning_tokens": 100},
+            },
+            Usage(5, 110, 0, 100),
+        ),
+        ({"prompt_tokens": 5, "completion_tokens": 10, "completion_tokens_details": {"reasoning_tokens": 11}}, Usage(5, 10, 0, 10)),
+        ({"prompt_tokens": 5, "completion_tokens": 1, "cached_tokens": 9}, Usage(5, 1, 5)),
+        ({"input_tokens": 5, "output_tokens": 1}, Usage(5, 1)),
+        ({"prompt_tokens": -5, "completion_tokens": "many", "total_tokens": True}, NO_USAGE),
+        ({"prompt_tokens": 5.0, "completion_tokens": float("nan")}, Usage(5, 0)),
+    ],
+)  # fmt: skip
+def test_every_way_of_counting_tokens_becomes_ours(usage: Any, expected: Usage) -> None:
+    assert reply.read_usage(usage) == expected
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        ({"cost": 0.0160614, "cost_details": {"upstream_inference_cost": 0.0001764}}, Decimal("0.0160614")),
+        ({"cost": 0}, Decimal(0)),
+        ({"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.5}}, Decimal("0.501")),
+        ({"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": None}}, Decimal("0.001")),
+        ({"cost": None}, None),
+        ({"cost": -1}, None),
+        ({"cost": float("inf")}, None),
+        ({"cost": "0.1"}, None),
+        ({"cost": True}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_a_cost_is_known_only_when_the_provider_says_it(usage: Any, cost: Decimal | None) -> None:
+    assert reply.read_cost(usage) == cost
+    assert read({"content": "x"}, usage=usage).cost_usd == cost
+
+
+def test_state_holds_what_the_provider_wants_back_and_no_more() -> None:
+    message = {"content": "x", "reasoning_content": "hm", "reasoning_details": [{"data": "d"}], "reasoning": None}
+    assert json.loads(read(message).state) == {"reasoning_content": "hm", "reasoning_details": [{"data": "d"}]}
+    only = reply.read(body(message), keeps=("reasoning_details",))
+    assert isinstance(only, ModelReply)
+    assert json.loads(only.state) == {"reasoning_details": [{"data": "d"}]}
+    nothing = reply.read(body(message), keeps=())
+    assert isinstance(nothing, ModelReply)
+    assert nothing.state == ""
+
+
+def test_state_holds_signatures_of_calls_and_parts_of_content() -> None:
+    signed = {"extra_content": {"google": {"thought_signature": "s"}}}
+    found = read({"content": [{"type": "text", "text": "x"}], "tool_calls": [wish(), wish(**signed)]})
+    assert json.loads(found.state) == {"content": [{"type": "text", "text": "x"}], "tool_calls": [None, signed]}
+
+
+def test_state_beyond_all_measure_is_dropped() -> None:
+    assert read({"content": "x", "reasoning": "r" * (reply.MAX_STATE_CHARS + 1)}).state == ""
+
+
+def failed_with(generation: Any, message: str = "did not match schema") -> ModelReply:
+    error = {"code": "tool_use_failed", "failed_generation": generation, "message": message}
+    found = reply.read_error(400, {"error": error})
+    assert isinstance(found, ModelReply)
+    return found
+
+
+@pytest.mark.parametrize(
+    "generation",
+    [
+        '{"name": "decide", "arguments": {"a": 1}}',
+        '[{"name": "decide", "parameters": {"a": 1}}]',
+        '<tool_call>{"name": "decide", "arguments": {"a": 1}}</tool_call>',
+        '<function=decide>{"a":1}</function>',
+        '<function=decide{"a":1}</function>',
+    ],
+)
+def test_a_call_that_the_provider_rejected_is_the_models_call_with_a_problem(generation: str) -> None:
+    found = failed_with(generation)
+    assert [(call.name, json.loads(call.arguments)) for call in found.calls] == [("decide", {"a": 1})]
+    assert (found.finish_reason, found.problem) == ("tool_calls", "did not match schema")
+    assert (found.usage, found.cost_usd) == (NO_USAGE, None)
+
+
+@pytest.mark.parametrize(("generation", "text"), [("maybe", "maybe"), (None, ""), ({"x": 1}, '{"x":1}'), ("", "")])
+def test_words_that_the_provider_rejected_are_text_with_a_problem(generation: Any, text: str) -> None:
+    found = failed_with(generation, "")
+    assert (found.text, found.calls, found.finish_reason) == (text, (), "stop")
+    assert found.problem
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": "content_filter", "message": "filtered"},
+        {"code": None, "type": "content_policy_violation", "message": "filtered"},
+        {"code": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}, "message": "filtered"},
+    ],
+)
+def test_a_question_that_was_filtered_is_a_blocked_reply(error: dict[str, Any]) -> None:
+    found = reply.read_error(400, {"error": error})
+    assert isinstance(found, ModelReply)
+    assert found.finish_reason == "error"
+    assert "filtered" in found.problem
+
+
+def test_other_errors_are_failures() -> None:
+    found = reply.read_error(429, {}, {"retry-after": "3"}, "groq/x")
+    assert isinstance(found, Failure)
+    assert (found.wait_s, found.reaction) == (3, "retry")
+
+
+def test_bytes_that_are_no_json_are_given_as_text() -> None:
+    assert reply.parse(b'{"a": 1}') == {"a": 1}
+    assert reply.parse(b"\xff<html>") == "\ufffd<html>"
+    assert reply.parse('{"a": "\\ud800"}') == {"a": "\ud800"}
+    deep = "[" * 100_000
+    assert reply.parse(deep) == deep
+
+
+@given(JSON)
+def test_any_json_gives_a_reply_or_a_failure(value: object) -> None:
+    for found in (
+        reply.read(value),
+        reply.read({"choices": [value], "usage": value}),
+        reply.read(body(value)),
+        reply.read_error(400, value),
+        reply.read_error(400, {"error": {"code": "tool_use_failed", "failed_generation": value}}),
+    ):
+        assert isinstance(found, ModelReply | Failure)
+        if isinstance(found, ModelReply):
+            usage = found.usage
+            assert usage.cached_tokens + usage.cache_write_tokens <= usage.input_tokens
+            assert usage.reasoning_tokens <= usage.output_tokens
+            assert len({call.id for call in found.calls}) == len(found.calls)
+            f"{found}".encode()
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200))
+def test_any_bytes_give_a_reply_or_a_failure(raw: bytes | str) -> None:
+    assert isinstance(reply.read(reply.parse(raw)), ModelReply | Failure)

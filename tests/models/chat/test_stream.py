@@ -1,0 +1,275 @@
+"""Streams in every form that servers send: the same reply as in one piece, or a defined failure."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitboss.core.intent import Usage
+from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.models.chat import reply, stream
+from pitboss.models.failures import Failure
+
+USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
+def chunk(delta: Any = None, finish: Any = None, **top: Any) -> dict[str, Any]:
+    return {"id": "s1", "model": "m1", "choices": [{"index": 0, "delta": delta or {}, "finish_reason": finish}], **top}
+
+
+def text_of(*chunks: Any, done: bool = True, end: str = "\n\n") -> str:
+    events = [f"data: {one if isinstance(one, str) else json.dumps(one)}{end}" for one in chunks]
+    return "".join([*events, f"data: [DONE]{end}"] if done else events)
+
+
+def read(*chunks: Any, done: bool = True) -> ModelReply:
+    found = stream.read(text_of(*chunks, done=done))
+    assert isinstance(found, ModelReply), found
+    return found
+
+
+def failed(*chunks: Any, done: bool = True) -> Failure:
+    found = stream.read(text_of(*chunks, done=done))
+    assert isinstance(found, Failure), found
+    return found
+
+
+def piece(index: int | None, arguments: str | None = None, **more: Any) -> dict[str, Any]:
+    function = {name: more.pop(name) for name in ("name",) if name in more}
+    wish = more | {"function": function | ({} if arguments is None else {"arguments": arguments})}
+    return chunk({"tool_calls": [wish if index is None else {"index": index, **wish}]})
+
+
+END = chunk({}, "stop")
+
+
+def test_pieces_of_text_are_joined_and_usage_is_taken_from_its_own_chunk() -> None:
+    found = read(
+        chunk({"role": "assistant", "content": None}),
+        chunk({"content": "Pa"}),
+        chunk({"content": "ris"}),
+        END,
+        {"id": "s1", "choices": [], "usage": USAGE},
+    )
+    assert (found.text, found.finish_reason, found.usage) == ("Paris", "stop", Usage(10, 5))
+    assert (found.provider_id, found.model) == ("s1", "m1")
+    assert found.cost_usd is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        text_of(chunk({"content": "x"}), END, end="\r\n\r\n"),
+        text_of(chunk({"content": "x"}), END).replace("data: ", "data:"),
+        text_of(chunk({"content": "x"}), END).rstrip("\n"),
+        ": KEEP ALIVE\n\n: again\n" + text_of(chunk({"content": "x"}), END),
+        "\ufeff" + text_of(chunk({"content": "x"}), END),
+        "id: 1\nretry: 5\nevent: message\n" + text_of(chunk({"content": "x"}), END),
+        text_of(chunk({"content": "x"}), END, done=False),
+        text_of(chunk({"content": "x"})),
+        text_of(chunk({"content": "x"}), END) + "data: this comes after the end\n\n",
+        text_of(chunk({"content": "x"}), END).replace('"choices"', '\ndata: "choices"'),
+        text_of(chunk({"content": "x"}), END).replace("\n", "\r"),
+    ],
+)
+def test_the_form_of_the_events_does_not_matter(text: str) -> None:
+    for form in (text, text.encode()):
+        found = stream.read(form)
+        assert isinstance(found, ModelReply), found
+        assert found.text == "x"
+
+
+def test_a_call_in_pieces_is_put_together() -> None:
+    found = read(
+        piece(0, "", id="call_1", type="function", name="look"),
+        piece(0, '{"ci'),
+        piece(0, 'ty":1}'),
+        piece(1, "{}", id="call_2", name="decide"),
+        chunk({}, "tool_calls"),
+    )
+    assert found.calls == (ToolCall("call_1", "look", '{"city":1}'), ToolCall("call_2", "decide", "{}"))
+    assert found.finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([piece(0, "{", id="a", name="f"), piece(1, "[", id="b", name="g"), piece(0, "}"), piece(1, "]")], ["f{}", "g[]"]),
+        ([piece(None, "{", id="a", name="f"), piece(None, "}")], ["f{}"]),
+        ([piece(None, "{}", id="a", name="f"), piece(None, "{}", id="b", name="g")], ["f{}", "g{}"]),
+        ([piece(None, "{}", name="f"), piece(None, "{}", name="g")], ["f{}", "g{}"]),
+        ([piece(0, "{", id="a", name="f"), piece(0, "}", id="a", name="f")], ["f{}"]),
+        ([piece(0, "{}", id="a", name="f"), piece(0, "{}", id="b", name="g")], ["f{}", "g{}"]),
+        ([piece(0, "{", id="a", name="f"), piece(0, "}", id="other")], ["f{}"]),
+        ([piece(0, None, id="a", name="f"), piece(0, None)], ["f"]),
+        ([piece(0, None, id="a", name="get_"), piece(0, None, name="it"), piece(0, "{}")], ["get_it{}"]),
+        ([chunk({"function_call": {"name": "f", "arguments": "{"}}), chunk({"function_call": {"arguments": "}"}})], ["f{}"]),
+    ],
+)  # fmt: skip
+def test_pieces_find_their_call(pieces: list[Any], expected: list[str]) -> None:
+    found = read(*pieces, chunk({}, "tool_calls"))
+    assert [call.name + call.arguments for call in found.calls] == expected
+    assert len({call.id for call in found.calls}) == len(expected)
+
+
+def test_a_streamed_reply_is_the_plain_one() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}
+    message = {"role": "assistant", "content": "so", "tool_calls": [call], "reasoning_content": "hm"}
+    choice = {"message": message, "finish_reason": "tool_calls"}
+    plain = reply.read({"id": "s1", "model": "m1", "choices": [choice], "usage": USAGE})
+    assert plain == read(
+        chunk({"role": "assistant", "reasoning_content": "h"}),
+        chunk({"reasoning_content": "m"}),
+        chunk({"content": "so"}),
+        piece(0, '{"x"', id="a", name="f"),
+        piece(0, ":1}"),
+        chunk({}, "tool_calls", usage=USAGE),
+    )
+
+
+@given(st.text(max_size=30), st.data())
+def test_it_does_not_matter_where_a_text_is_cut(text: str, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(text)))
+    found = read(chunk({"content": text[:place]}), chunk({"content": text[place:]}), END)
+    assert found.text == read(chunk({"content": text}), END).text
+
+
+def test_usage_is_found_in_groqs_own_place() -> None:
+    assert read(chunk({"content": "x"}), chunk({}, "stop", x_groq={"usage": USAGE})).usage == Usage(10, 5)
+
+
+def test_the_first_reason_to_finish_counts_and_usage_may_come_later() -> None:
+    found = read(
+        chunk({"content": "x"}), END, chunk({"content": ""}, "length"), chunk({}, None, usage={**USAGE, "cost": 1})
+    )
+    assert (found.finish_reason, found.usage, found.cost_usd) == ("stop", Usage(10, 5), 1)
+
+
+def test_thoughts_among_the_parts_are_not_text_and_are_kept_for_the_provider() -> None:
+    def thought(text: str) -> dict[str, Any]:
+        return {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": text}]}]}
+
+    found = read(
+        chunk(thought("O")), chunk(thought("kay")), chunk({"content": [{"type": "thinking", "thinking": []}]}),
+        chunk({"content": "4"}), chunk({"content": "2"}), END,
+    )  # fmt: skip
+    assert found.text == "42"
+    assert json.loads(found.state)["content"] == [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Okay"}]},
+        {"type": "text", "text": "42"},
+    ]
+
+
+def test_other_choices_than_the_first_are_not_mixed_in() -> None:
+    other = {"choices": [{"index": 1, "delta": {"content": "no"}, "finish_reason": "length"}]}
+    found = read(chunk({"content": "x"}), other, END)
+    assert (found.text, found.finish_reason) == ("x", "stop")
+
+
+def test_a_rejected_call_inside_a_good_stream_is_a_reply_with_a_problem() -> None:
+    error = {
+        "error": {
+            "message": "did not match schema",
+            "code": "tool_use_failed",
+            "failed_generation": '{"name": "f", "arguments": {}}',
+            "status_code": 400,
+        }
+    }
+    found = stream.read(
+        text_of(chunk({"role": "assistant"}), done=False) + f"event: error\ndata: {json.dumps(error)}\n\n"
+    )
+    assert isinstance(found, ModelReply)
+    assert (found.calls, found.problem) == ((ToolCall("c0", "f", "{}"),), "did not match schema")
+
+
+def test_an_error_after_the_end_of_the_reply_leaves_the_reply() -> None:
+    error = {"code": 400, "message": "Token limit reached"}
+    found = read(
+        chunk({"content": ""}, "length"), chunk({"content": ""}, "length"), chunk({}, None, usage=USAGE, error=error)
+    )
+    assert (found.finish_reason, found.text, found.usage) == ("length", "", Usage(10, 5))
+
+
+@pytest.mark.parametrize(
+    ("error", "reaction"),
+    [({"code": 502, "message": "gone"}, "retry"), ("gone", "retry"), ({"code": 401, "message": "x"}, "user")],
+)
+def test_an_error_in_mid_stream_is_a_failure(error: Any, reaction: str) -> None:
+    assert failed(chunk({"content": "so f"}), chunk({}, "error", error=error)).reaction == reaction
+    assert failed(chunk({"content": "so f"}), {"x_groq": {"error": error}}).reaction == reaction
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ": only a comment\n\n",
+        text_of(),
+        text_of(chunk({"content": "half an"}), done=False),
+        text_of(chunk({"content": "x"}), done=False) + 'data: {"id": "s1", "choi',
+        text_of(chunk({"content": "x"}), "not json", END),
+        text_of(chunk({"content": "x"}), "[1]", END),
+    ],
+)
+def test_a_stream_that_breaks_is_tried_again(text: str) -> None:
+    found = stream.read(text)
+    assert isinstance(found, Failure)
+    assert (found.reaction, found.code) == ("retry", "malformed")
+
+
+def test_cutting_a_stream_anywhere_before_its_end_never_gives_a_whole_reply() -> None:
+    text = text_of(
+        chunk({"content": "one"}), piece(0, '{"a":', id="a", name="f"), piece(0, "1}"), chunk({}, "tool_calls")
+    )
+    last = text.index('"tool_calls"}]')
+    assert isinstance(stream.read(text), ModelReply)
+    for place in range(last):
+        assert isinstance(stream.read(text[:place]), Failure)
+
+
+@given(
+    st.lists(
+        st.recursive(
+            st.none() | st.booleans() | st.integers(-2, 2) | st.text(max_size=4),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(
+                        [
+                            "choices",
+                            "delta",
+                            "message",
+                            "content",
+                            "type",
+                            "text",
+                            "thinking",
+                            "tool_calls",
+                            "function",
+                            "name",
+                            "arguments",
+                            "id",
+                            "index",
+                            "error",
+                            "usage",
+                            "x_groq",
+                            "finish_reason",
+                            "reasoning_details",
+                            "extra_content",
+                            "function_call",
+                        ]
+                    ),
+                    inner,
+                    max_size=5,
+                )
+            ),
+            max_leaves=12,
+        ),
+        max_size=4,
+    )
+)
+def test_any_events_give_a_reply_or_a_failure(values: list[Any]) -> None:
+    chunks = [{"choices": [{"delta": value}]} for value in values]
+    for text in (text_of(*values), text_of(*chunks, END), text_of(*values, *chunks, done=False)):
+        assert isinstance(stream.read(text), ModelReply | Failure)

@@ -1,0 +1,172 @@
+"""Our questions as each dialect of chat completions wants them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pitboss.core.errors import InvariantError
+from pitboss.core.ports import Message, ModelRequest, ToolCall, ToolSpec
+from pitboss.models.chat import wire
+from pitboss.models.providers import MAX_TOKENS, PROVIDERS, Dialect
+
+CLOSED = {
+    "type": "object",
+    "properties": {"action": {"type": "string"}},
+    "required": ["action"],
+    "additionalProperties": False,
+}
+OPEN = {
+    "type": "object",
+    "properties": {"action": {"type": "string"}, "size": {"type": "number"}},
+    "required": ["action"],
+}
+LOOK, DECIDE = ToolSpec("look", "Look.", OPEN), ToolSpec("decide", "Decide.", CLOSED)
+
+
+def question(*messages: Message, **more: Any) -> ModelRequest:
+    return ModelRequest("Rules.", messages or (Message("user", "Now?"),), (LOOK, DECIDE), **more)
+
+
+def written(request: ModelRequest, dialect: Dialect | None = None) -> dict[str, Any]:
+    return json.loads(wire.content(request, "m", dialect or Dialect()))
+
+
+def test_a_free_choice_offers_every_tool_and_says_nothing_about_choosing() -> None:
+    body = written(question())
+    assert body["model"] == "m"
+    assert body["messages"] == [{"role": "system", "content": "Rules."}, {"role": "user", "content": "Now?"}]
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["look", "decide"]
+    assert body["tools"][0] == {
+        "type": "function",
+        "function": {"name": "look", "description": "Look.", "parameters": OPEN},
+    }
+    assert "tool_choice" not in body
+    assert "stream" not in body
+
+
+@pytest.mark.parametrize(
+    ("provider", "choice"),
+    [
+        ("openai", {"type": "function", "function": {"name": "decide"}}),
+        ("groq", "required"),
+        ("mistral", "any"),
+        ("ollama", None),
+    ],
+)
+def test_a_call_is_forced_in_the_dialects_own_form_with_only_that_tool(provider: str, choice: object) -> None:
+    body = written(question(must_call="decide"), PROVIDERS[provider].dialect)
+    assert body.get("tool_choice") == choice
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["decide"]
+
+
+def test_a_schema_constrains_the_answer_and_no_tool_is_offered() -> None:
+    body = written(question(must_call="decide", answer="schema"))
+    assert "tools" not in body
+    form = {"name": "decide", "schema": CLOSED, "strict": True}
+    assert body["response_format"] == {"type": "json_schema", "json_schema": form}
+
+
+def test_strict_is_said_only_of_schemas_that_are_closed() -> None:
+    body = written(question(must_call="look", answer="schema"))
+    assert "strict" not in body["response_format"]["json_schema"]
+    assert wire.is_strict({"type": "array", "items": [CLOSED]})
+    assert not wire.is_strict({"type": "array", "items": OPEN})
+    assert not wire.is_strict({"type": "object"})
+
+
+def test_where_nothing_can_be_constrained_the_schema_is_told() -> None:
+    body = written(question(must_call="decide", answer="schema"), Dialect(schema="none"))
+    assert "response_format" not in body
+    assert json.dumps(CLOSED, separators=(",", ":")) in body["messages"][-1]["content"]
+
+
+def test_a_forced_tool_that_is_not_offered_is_our_own_mistake() -> None:
+    with pytest.raises(InvariantError):
+        wire.body(question(must_call="fly"), "m", Dialect())
+
+
+def test_calls_and_their_results_go_back_as_they_came() -> None:
+    call = ToolCall("id1", "look", '{"action":"x"}')
+    body = written(
+        question(Message("user", "Now?"), Message("assistant", "", (call,)), Message("tool", "42", call_id="id1"))
+    )
+    assert body["messages"][2] == {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "id1", "type": "function", "function": {"name": "look", "arguments": '{"action":"x"}'}}],
+    }
+    assert body["messages"][3] == {"role": "tool", "tool_call_id": "id1", "content": "42"}
+
+
+def test_empty_turns_arguments_and_names_become_something_that_servers_take() -> None:
+    body = written(question(Message("assistant", ""), Message("assistant", "", (ToolCall("c0", "", ""),))))
+    assert body["messages"][1]["content"] == wire.NO_TEXT
+    assert body["messages"][2]["tool_calls"][0]["function"] == {"name": "unknown", "arguments": "{}"}
+
+
+def test_half_a_surrogate_pair_does_not_stop_a_question() -> None:
+    assert written(question(Message("user", "a\ud800b")))["messages"][1]["content"] == "a?b"
+
+
+@pytest.mark.parametrize(
+    ("provider", "settings", "expected"),
+    [
+        ("groq", {}, {"max_tokens": MAX_TOKENS}),
+        ("openai", {"max_tokens": 7}, {"max_completion_tokens": 7}),
+        ("groq", {"temperature": 0.0, "seed": 0}, {"max_tokens": MAX_TOKENS, "temperature": 0.0, "seed": 0}),
+        ("mistral", {"seed": 3}, {"max_tokens": MAX_TOKENS, "random_seed": 3}),
+        ("anthropic-chat", {"seed": 3}, {"max_tokens": MAX_TOKENS}),
+        ("openai", {"reasoning": "high"}, {"max_completion_tokens": MAX_TOKENS, "reasoning_effort": "high"}),
+        ("openrouter", {"reasoning": "low"}, {"max_tokens": MAX_TOKENS, "reasoning": {"effort": "low"}}),
+        ("openrouter", {"reasoning": "none"}, {"max_tokens": MAX_TOKENS, "reasoning": {"enabled": False}}),
+        ("deepseek", {"reasoning": "none"}, {"max_tokens": MAX_TOKENS, "thinking": {"type": "disabled"}}),
+        (
+            "anthropic-chat",
+            {"reasoning": "high", "temperature": 0.5},
+            {"max_tokens": MAX_TOKENS, "thinking": {"type": "enabled", "budget_tokens": 2_048}},
+        ),
+        ("anthropic-chat", {"reasoning": "high", "max_tokens": 100}, {"max_tokens": 100}),
+        ("anthropic-chat", {"reasoning": "none"}, {"max_tokens": MAX_TOKENS}),
+    ],
+)
+def test_settings_reach_each_provider_under_its_own_names(
+    provider: str, settings: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    body = written(question(settings=settings), PROVIDERS[provider].dialect)
+    assert {name: value for name, value in body.items() if name not in ("model", "messages", "tools")} == expected
+
+
+def test_nothing_thinks_while_a_call_is_forced() -> None:
+    body = written(question(must_call="decide", settings={"reasoning": "high"}), PROVIDERS["anthropic-chat"].dialect)
+    assert "thinking" not in body
+    assert "tool_choice" in body
+
+
+def test_state_goes_back_only_to_a_dialect_that_keeps_it() -> None:
+    call = ToolCall("c0", "look", "{}")
+    state = json.dumps({"reasoning_content": "hm", "reasoning_details": [{"data": "x"}], "unasked": 1})
+    turn = Message("assistant", "", (call,), state=state)
+    deepseek = written(question(turn), PROVIDERS["deepseek"].dialect)["messages"][1]
+    assert deepseek["reasoning_content"] == "hm"
+    assert "reasoning_details" not in deepseek
+    assert written(question(turn), PROVIDERS["openrouter"].dialect)["messages"][1]["reasoning_details"] == [
+        {"data": "x"}
+    ]
+    assert set(written(question(turn), PROVIDERS["groq"].dialect)["messages"][1]) == {"role", "content", "tool_calls"}
+
+
+def test_signatures_of_calls_go_back_with_their_calls() -> None:
+    extra = {"extra_content": {"google": {"thought_signature": "s"}}}
+    turn = Message("assistant", "", (ToolCall("c0", "look", "{}"),), state=json.dumps({"tool_calls": [extra]}))
+    body = written(question(turn), PROVIDERS["google-chat"].dialect)
+    assert body["messages"][1]["tool_calls"][0]["extra_content"] == extra["extra_content"]
+
+
+@pytest.mark.parametrize("state", ["not json", "[]", "1", '{"reasoning_content": null}'])
+def test_state_that_means_nothing_is_left_out_or_harmless(state: str) -> None:
+    turn = Message("assistant", "hi", state=state)
+    assert written(question(turn), PROVIDERS["deepseek"].dialect)["messages"][1] == {
+        "role": "assistant",
+        "content": "hi",
+    }

@@ -1,0 +1,177 @@
+"""Failures of the native adapters: what is tried again, what a person is told, and that time is kept."""
+
+from typing import Any
+
+import pytest
+
+from models.native.vendor import ASK, KEY, Answer, claude, gemini, meet
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.ports import ModelReply
+from pitboss.models.native import Kind, load
+
+GOOD: dict[str, Answer] = {
+    "anthropic": Answer(claude({"type": "text", "text": "hold"})),
+    "google": Answer(gemini({"text": "hold"})),
+}
+BOTH = pytest.mark.parametrize("kind", ["anthropic", "google"])
+
+
+def wrong(kind: str, message: str, what: str = "api_error", status: int = 500, **headers: str) -> Answer:
+    """An error in the vendor's own form."""
+    anthropic = {"type": "error", "error": {"type": what, "message": message}}
+    google = {"error": {"code": status, "message": message, "status": what.upper()}}
+    return Answer(anthropic if kind == "anthropic" else google, status, dict(headers))
+
+
+def complete(kind: Kind, script: list[Answer], **settings: Any) -> tuple[Any, int, list[float]]:
+    """One question; the reply or the error, how often it was asked, and the pauses."""
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def talk(native: Any, _: Any) -> Any:
+        try:
+            return await native.complete(ASK)
+        except (UserError, TransientError) as error:
+            return error
+
+    outcome, vendor = meet(kind, script, talk, sleep=sleep, **settings)
+    return outcome, len(vendor.asked), pauses
+
+
+@BOTH
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
+def test_a_busy_or_failing_server_is_asked_again(kind: Kind, status: int) -> None:
+    reply, asked, pauses = complete(kind, [wrong(kind, "busy", status=status), GOOD[kind]], random=lambda: 0.5)
+    assert isinstance(reply, ModelReply)
+    assert (asked, pauses) == (2, [0.25])
+
+
+@BOTH
+def test_what_the_provider_asks_to_wait_is_waited(kind: Kind) -> None:
+    busy = wrong(kind, "slow down", "rate_limit_error", 429, **{"retry-after": "7"})
+    reply, _, pauses = complete(kind, [busy, GOOD[kind]])
+    assert isinstance(reply, ModelReply)
+    assert pauses == [7.0]
+
+
+def test_google_says_in_the_body_how_long_to_wait() -> None:
+    detail = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}
+    body = {"error": {"code": 429, "message": "quota per minute", "status": "RESOURCE_EXHAUSTED", "details": [detail]}}
+    reply, _, pauses = complete("google", [Answer(body, 429), GOOD["google"]])
+    assert isinstance(reply, ModelReply)
+    assert pauses == [17.0]
+
+
+@BOTH
+def test_pauses_grow_with_full_jitter_and_tries_end(kind: Kind) -> None:
+    error, asked, pauses = complete(kind, [wrong(kind, "down")], random=lambda: 1.0, attempts=4)
+    assert isinstance(error, TransientError)
+    assert (asked, pauses) == (4, [0.5, 1.0, 2.0])
+
+
+@BOTH
+def test_a_wait_past_the_deadline_ends_the_tries_at_once(kind: Kind) -> None:
+    busy = wrong(kind, "slow down", status=429, **{"retry-after": "60"})
+    error, asked, pauses = complete(kind, [busy], deadline_s=30.0)
+    assert isinstance(error, TransientError)
+    assert (asked, pauses) == (1, [])
+
+
+@BOTH
+def test_a_server_that_hangs_is_given_up_in_time(kind: Kind) -> None:
+    error, asked, _ = complete(kind, [Answer({}, hang=True)], timeout_s=0.2, attempts=2)
+    assert isinstance(error, TransientError)
+    assert asked == 2
+
+
+@BOTH
+def test_nobody_listening_is_worth_another_try(kind: Kind) -> None:
+    async def talk(native: Any, _: Any) -> Any:
+        native._base_url = "http://127.0.0.1:1"
+        with pytest.raises(TransientError, match="connection failed"):
+            await native.complete(ASK)
+
+    meet(kind, [GOOD[kind]], talk, attempts=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [
+        ("anthropic", wrong("anthropic", f"invalid x-api-key {KEY}", "authentication_error", 401)),
+        ("google", wrong("google", f"API key not valid. Please pass a valid API key. {KEY}", "invalid_argument", 400)),
+        ("google", wrong("google", f"no {KEY}", "permission_denied", 403)),
+    ],
+)
+def test_a_bad_key_is_the_persons_to_put_right_and_is_not_shown(kind: Kind, answer: Answer) -> None:
+    error, asked, _ = complete(kind, [answer])
+    assert isinstance(error, UserError)
+    assert asked == 1
+    assert "key" in f"{error.message} {error.hint}"
+    assert KEY not in f"{error.message} {error.hint} {error!r}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"),
+    [
+        ("anthropic", wrong("anthropic", "model: claude-haikku", "not_found_error", 404)),
+        ("google", wrong("google", "models/gemini-9 is not found for API version v1beta", "not_found", 404)),
+    ],
+)
+def test_an_unknown_model_is_the_persons_to_put_right(kind: Kind, answer: Answer) -> None:
+    error, asked, _ = complete(kind, [answer])
+    assert isinstance(error, UserError)
+    assert asked == 1
+    assert "no such model" in error.message
+
+
+def test_no_money_is_the_persons_to_put_right() -> None:
+    poor = wrong(
+        "anthropic", "Your credit balance is too low to access the Anthropic API.", "invalid_request_error", 400
+    )
+    error, asked, _ = complete("anthropic", [poor])
+    assert isinstance(error, UserError)
+    assert asked == 1
+
+
+@BOTH
+def test_a_redirect_is_never_followed(kind: Kind) -> None:
+    async def talk(native: Any, vendor: Any) -> Any:
+        vendor.script[0].headers["location"] = f"{vendor.address}/elsewhere"
+        with pytest.raises((UserError, TransientError)):
+            await native.complete(ASK)
+
+    _, vendor = meet(kind, [Answer({}, 307)], talk, attempts=1)
+    assert [asked.path for asked in vendor.asked if "elsewhere" in asked.path] == []
+
+
+@BOTH
+def test_half_a_body_is_worth_another_try(kind: Kind) -> None:
+    reply, asked, _ = complete(kind, [Answer('{"id": "m", "cont'), GOOD[kind]])
+    assert isinstance(reply, ModelReply)
+    assert asked == 2
+
+
+@BOTH
+def test_an_adapter_serves_one_event_loop_after_another(kind: Kind) -> None:
+    first, _, _ = complete(kind, [GOOD[kind]])
+    second, _, _ = complete(kind, [GOOD[kind]])
+    assert first.text == second.text == "hold"
+
+
+@BOTH
+def test_every_reply_tells_its_headers_and_status_to_who_learns_limits(kind: Kind) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def learn(headers: Any, _: Any, status: int) -> None:
+        seen.append((headers.get("retry-after", ""), status))
+
+    complete(kind, [wrong(kind, "busy", status=429, **{"retry-after": "1"}), GOOD[kind]], seen=learn)
+    assert seen == [("1", 429), ("", 200)]
+
+
+@BOTH
+def test_no_key_is_said_before_anything_is_asked(kind: Kind) -> None:
+    with pytest.raises(UserError, match="needs a key"):
+        load(kind)(f"{kind}/m", "m", None, random=lambda: 0.0)

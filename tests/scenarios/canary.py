@@ -1,0 +1,115 @@
+"""Looking for secrets in everything a program left behind: files, databases, archives, what it printed.
+
+Written apart from the redactor on purpose: it would find what the redactor forgot.
+"""
+
+import base64
+import bz2
+import gzip
+import io
+import lzma
+import sqlite3
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import zstandard
+
+DEEPEST = 6
+
+
+def shapes(secret: str) -> dict[str, bytes]:
+    """The ways in which a secret may be written. Halves, because a text that was cut may hold one."""
+    plain = secret.encode()
+    middle = len(secret) // 2
+    found = {
+        "plain": plain,
+        "first half": plain[:middle],
+        "second half": plain[middle:],
+        "lower case": plain.lower(),
+        "upper case": plain.upper(),
+        "hex": plain.hex().encode(),
+        "upper hex": plain.hex().upper().encode(),
+        "url": quote(secret, safe="").encode(),
+        "lower url": quote(secret, safe="").lower().encode(),
+        "escaped slashes": secret.replace("/", "\\/").encode(),
+        "escaped letters": "".join(f"\\u{ord(letter):04x}" for letter in secret).encode(),
+        "utf-16": secret.encode("utf-16-le"),
+        "backwards": plain[::-1],
+    }
+    for shift in range(3):
+        for name, encode in (("base64", base64.b64encode), ("base64url", base64.urlsafe_b64encode)):
+            coded = encode(b"\0" * shift + plain)
+            found[f"{name}, {shift} off"] = coded[-(-shift * 8 // 6) : (shift + len(plain)) * 8 // 6]
+    return found
+
+
+def leaks(secrets: dict[str, str], content: bytes, where: str) -> list[str]:
+    """Every secret that is in there, as a line each. The line does not hold the secret itself."""
+    wanted = [(name, form, shape) for name, secret in secrets.items() for form, shape in shapes(secret).items()]
+    found: list[str] = []
+    for place, layer in _layers(content, where, 0):
+        found += [f"{name} ({form}) in {place}" for name, form, shape in wanted if shape in layer]
+    return found
+
+
+def leaks_below(secrets: dict[str, str], folder: Path) -> list[str]:
+    """The same over every file of a folder and their names."""
+    found: list[str] = []
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        found += leaks(secrets, name.encode(), f"the name {name}")
+        if path.is_file():
+            found += leaks(secrets, path.read_bytes(), name)
+    return found
+
+
+def _layers(content: bytes, where: str, depth: int) -> Iterator[tuple[str, bytes]]:
+    """The content itself and everything that is packed into it."""
+    yield where, content
+    if depth < DEEPEST:
+        for name, inner in _inside(content):
+            yield from _layers(inner, f"{where} > {name}", depth + 1)
+
+
+def _inside(content: bytes) -> Iterator[tuple[str, bytes]]:
+    if content.startswith(b"\x28\xb5\x2f\xfd"):
+        with zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True) as reader:
+            yield "zstd", reader.read()
+    elif content.startswith(b"\x1f\x8b"):
+        yield "gzip", gzip.decompress(content)
+    elif content.startswith(b"BZh"):
+        yield "bz2", bz2.decompress(content)
+    elif content.startswith(b"\xfd7zXZ"):
+        yield "xz", lzma.decompress(content)
+    elif content.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for name in archive.namelist():
+                yield name, archive.read(name)
+    elif content[257:262] == b"ustar":
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            for member in archive:
+                handle = archive.extractfile(member)
+                if handle is not None:
+                    yield member.name, handle.read()
+    elif content.startswith(b"SQLite format 3\0"):
+        yield from _cells(content)
+
+
+def _cells(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Every value of a database; packed ones are unpacked by whoever asked."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        header = bytearray(content)
+        header[18:20] = b"\x01\x01"  # a copy without its write-ahead log: read what the file itself holds
+        connection.deserialize(bytes(header))
+        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            for row in connection.execute(f'SELECT * FROM "{table}"'):
+                for value in row:
+                    if isinstance(value, str | bytes):
+                        yield table, value.encode("utf-8", "replace") if isinstance(value, str) else value
+    finally:
+        connection.close()

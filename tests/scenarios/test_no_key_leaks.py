@@ -1,0 +1,341 @@
+"""Canary keys in the environment and in the store: after everything a person can do, no file and no output has them.
+
+The provider that is asked is hostile: it repeats the key it got, in every way of writing it, in answers, ids and errors.
+"""
+
+import asyncio
+import base64
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import threading
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import zstandard
+from aiohttp import web
+from canary import leaks, leaks_below, shapes
+from cryptography.fernet import Fernet
+from program import ENVIRONMENT, PATIENCE_S, Told
+
+from pitboss.bootstrap.logs import stop_logs
+from pitboss.bootstrap.redact import REDACTOR
+from pitboss.cli.main import main
+from pitboss.testing.provider import HOLD, FakeProvider, Play, body, message
+
+KEYS = {
+    "LLM_API_KEY": "llm/Canary+9f3aQ7xZb2-LLMKEY",
+    "GROQ_API_KEY": "gsk/Canary+1c8eV5mWd4-GROQKEY",
+    "OPENAI_API_KEY": "sk-Canary/7b2dT9kLp6+OPENAIKEY",
+}
+"""The first two in the environment, the third in the store."""
+
+ONE_HOUR = ("--from", "2025-03-20", "--to", "2025-03-20T01:00:00Z")
+
+
+class Home:
+    """A workspace full of canaries, and all that was ever printed while working in it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.master = Fernet.generate_key().decode()
+        self.secrets = {**KEYS, "PITBOSS_SECRET_KEY": self.master.rstrip("=")}
+        self.said: list[tuple[str, Told]] = []
+        self.environment = {
+            **{name: value for name, value in ENVIRONMENT.items() if not name.startswith(("LLM_", "PITBOSS_"))},
+            "LLM_API_KEY": KEYS["LLM_API_KEY"],
+            "GROQ_API_KEY": KEYS["GROQ_API_KEY"],
+            "PITBOSS_SECRET_KEY": self.master,
+            "PITBOSS_LOG_LEVEL": "debug",
+            "PITBOSS_LOG_FILE": str(home / "pitboss.log"),
+            "PITBOSS_TELEMETRY": "console",
+            "PITBOSS_MODEL_ATTEMPTS": "2",
+        }
+
+    def run(self, *words: object, code: int | None = 0, typed: str = "", **environment: str) -> Told:
+        """Type a command in this process and remember what it said. `code` None: whatever it ends in."""
+        out, err = io.StringIO(), io.StringIO()
+        REDACTOR.forget()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            for name in os.environ.keys() - self.environment.keys():
+                patch.delenv(name)
+            for name, value in {**self.environment, **environment}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdin", io.StringIO(typed))
+            ended = main([*map(str, words), "--home", str(self.home)])
+            stop_logs()
+        return self._remember(words, Told(ended, out.getvalue(), err.getvalue()), code)
+
+    def run_apart(self, *words: object, code: int | None = 0, **environment: str) -> Told:
+        """The same as a process of its own: slower, and with all that only a whole process says."""
+        done = subprocess.run(
+            [sys.executable, "-m", "pitboss", *map(str, words), "--home", str(self.home)],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            env={**self.environment, **environment},
+        )
+        return self._remember(words, Told(done.returncode, done.stdout, done.stderr), code)
+
+    def _remember(self, words: tuple[object, ...], told: Told, code: int | None) -> Told:
+        self.said.append((" ".join(map(str, words)), told))
+        assert code is None or told.code == code, told.err
+        return told
+
+    def leaks(self) -> list[str]:
+        """Where a canary can be found."""
+        found = leaks_below(self.secrets, self.home)
+        for words, told in self.said:
+            found += leaks(self.secrets, told.out.encode(), f"the output of {words}")
+            found += leaks(self.secrets, told.err.encode(), f"the remarks of {words}")
+        return found
+
+
+@pytest.fixture
+def place(home: Path) -> Home:
+    """A workspace with one canary in its store."""
+    made = Home(home)
+    made.run("secrets", "set", "OPENAI_API_KEY", typed=KEYS["OPENAI_API_KEY"])
+    return made
+
+
+def everything_one_can_ask_of(place: Home, run_id: str) -> None:
+    """Every command that shows or writes something of a run."""
+    for words in (
+        ("runs", "list"),
+        ("runs", "show", run_id),
+        ("runs", "show", run_id, "--json"),
+        ("runs", "verify", run_id),
+        ("report", run_id),
+    ):
+        place.run(*words, code=None)
+    for what in ("fills", "equity", "receipts", "decisions", "snapshots"):
+        told = place.run("runs", "export", run_id, "--what", what, code=None)
+        (place.home / f"{what}.jsonl").write_text(told.out)
+    place.run("runs", "export", run_id, "--bundle", place.home / f"{run_id}.bundle", code=None)
+
+
+# Without a model ------------------------------------------------------------------------------------------------------
+
+
+def test_runs_that_need_no_key_keep_none(place: Home, skill: Path) -> None:
+    for model in ("policy/momentum", "standin/analyst"):
+        run = place.run("backtest", skill, *ONE_HOUR, "--model", model, "--json").json
+        everything_one_can_ask_of(place, run["run_id"])
+    assert (place.home / "pitboss.db").stat().st_size > 0
+    assert place.leaks() == []
+
+
+def test_what_is_listed_and_what_goes_wrong_shows_no_key(place: Home, skill: Path) -> None:
+    listed = place.run("secrets", "list", "--json").json
+    assert [row["name"] for row in listed] == ["OPENAI_API_KEY"]
+    for words in (("secrets", "list"), ("settings", "--json"), ("models", "list", "--json"), ("data", "list")):
+        place.run(*words)
+    for words in (
+        ("backtest", skill, *ONE_HOUR, "--model", "nobody/none"),
+        ("backtest", skill, *ONE_HOUR, "--model", "groq/"),
+        ("secrets", "rm", "GROQ_API_KEY"),
+        ("secrets", "set", "groq", KEYS["GROQ_API_KEY"]),
+        ("secrets", "set", KEYS["GROQ_API_KEY"]),
+        ("secrets", "set", f"GROQ_API_KEY={KEYS['GROQ_API_KEY']}"),
+        ("secrets", "set", "groq", f"--value={KEYS['GROQ_API_KEY']}"),
+        ("runs", "show", "none"),
+    ):
+        place.run(*words, code=2)
+    place.said = [(words.replace(KEYS["GROQ_API_KEY"], "KEY"), told) for words, told in place.said]
+    (place.home / "secrets.json").write_text("garbage")
+    place.run("secrets", "list", code=2)
+    place.run("secrets", "list", code=2, PITBOSS_SECRET_KEY=f"{place.master}-wrong")
+    assert place.leaks() == []
+
+
+# With a model that repeats what it got --------------------------------------------------------------------------------
+
+
+def heard(request: web.BaseRequest) -> str:
+    """The key the provider got, as it repeats it."""
+    return request.headers.get("Authorization", "").removeprefix("Bearer ")
+
+
+def everything(key: str) -> str:
+    """The key in every way of writing it."""
+    coded = base64.b64encode(key.encode()).decode()
+    url = quote(key, safe="")
+    return f"{key} Bearer {key} {coded} {coded.rstrip('=')} {key.encode().hex()} {url} {key[::-1]}"
+
+
+async def repeats(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+    """A proper decision that is full of the key."""
+    said = everything(heard(request))
+    tool = question["tools"][-1]["function"]["name"] if question.get("tools") else ""
+    calls = [(tool, {**HOLD, "reason": said})] if tool else []
+    plain = message(question, said, calls, id=f"id-{said}", model=f"model-{said}", system_fingerprint=said)
+    return await body(plain, headers={"x-request-id": quote(said)})(request, question)
+
+
+async def repeats_escaped(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+    """The same, with every letter of the answer written as an escape."""
+    said = "".join(f"\\u{ord(letter):04x}" for letter in heard(request))
+    plain = json.dumps(message(question, "REPEATED")).replace("REPEATED", said)
+    return web.Response(text=plain, content_type="application/json")
+
+
+def fails(status: int) -> Play:
+    """An error that repeats the key, twice as long as anything that is kept of it."""
+
+    async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+        said = everything(heard(request))
+        told = {"error": {"message": f"{'x' * 280} {said}", "type": said, "code": said, "param": said}}
+        return await body(told, status, {"retry-after": "0"})(request, question)
+
+    return play
+
+
+async def page(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+    """Not JSON at all."""
+    return web.Response(text=f"<html>{everything(heard(request))}</html>", status=502, content_type="text/html")
+
+
+async def elsewhere(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
+    """A redirect with the key in its address."""
+    return web.Response(status=307, headers={"Location": f"http://127.0.0.1:9/?key={quote(heard(request))}"})
+
+
+HOSTILE: dict[str, Play] = {
+    "answers": repeats,
+    "escaped answers": repeats_escaped,
+    "400": fails(400),
+    "401": fails(401),
+    "404": fails(404),
+    "429": fails(429),
+    "500": fails(500),
+    "page": page,
+    "redirect": elsewhere,
+}
+
+
+@contextmanager
+def served(play: Play) -> Iterator[FakeProvider]:
+    """The fake provider on a thread of its own, as the program that asks it is another process."""
+    loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+    provider = FakeProvider(script=[play])
+
+    async def serve() -> None:
+        async with provider:
+            ready.set()
+            await over.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    try:
+        assert ready.wait(PATIENCE_S)
+        yield provider
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join()
+        loop.close()
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_provider_that_repeats_the_key_gets_it_into_no_file_and_no_output(
+    place: Home, skill: Path, kind: str
+) -> None:
+    with served(HOSTILE[kind]) as provider:
+        words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
+        run = place.run_apart if kind == "answers" else place.run
+        told = run(*words, code=0 if kind == "answers" else None, LLM_BASE_URL=provider.url)
+        assert provider.calls > 0
+        assert {headers.get("Authorization") for headers in provider.headers} == {f"Bearer {KEYS['LLM_API_KEY']}"}
+        if kind in ("answers", "401"):
+            place.run("models", "test", "llm/test", code=None, LLM_BASE_URL=provider.url)
+    if kind == "answers":  # there was something to leak into
+        assert '"name": "chat test"' in told.err
+        assert '"model call"' in (place.home / "pitboss.log").read_text()
+    for row in place.run("runs", "list", "--json").json:
+        everything_one_can_ask_of(place, row["run_id"])
+    assert place.leaks() == []
+
+
+def test_a_kept_key_is_used_and_found_nowhere(place: Home, skill: Path) -> None:
+    place.run("secrets", "set", "llm", typed=KEYS["LLM_API_KEY"])
+    with served(repeats) as provider:
+        words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
+        place.run(*words, LLM_BASE_URL=provider.url, LLM_API_KEY="")
+        assert {headers.get("Authorization") for headers in provider.headers} == {f"Bearer {KEYS['LLM_API_KEY']}"}
+    for run in place.run("runs", "list", "--json").json:
+        everything_one_can_ask_of(place, run["run_id"])
+    assert place.leaks() == []
+
+
+# The search itself ----------------------------------------------------------------------------------------------------
+
+
+def zipped(data: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("inside", data)
+    return file.getvalue()
+
+
+def tarred(data: bytes) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        member = tarfile.TarInfo("inside")
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+    return file.getvalue()
+
+
+def in_a_database(data: bytes) -> bytes:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE records (body BLOB)")
+    connection.execute("INSERT INTO records VALUES (?)", (zstandard.ZstdCompressor().compress(data),))
+    connection.commit()
+    try:
+        return connection.serialize()
+    finally:
+        connection.close()
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "as it is": lambda data: data,
+    "zstd": zstandard.ZstdCompressor().compress,
+    "gzip": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zip": zipped,
+    "tar.gz": lambda data: gzip.compress(tarred(data)),
+    "database": in_a_database,
+}
+
+
+@pytest.mark.parametrize("pack", PACKED)
+def test_the_search_finds_every_shape_in_every_hiding_place(tmp_path: Path, pack: str) -> None:
+    secret = KEYS["LLM_API_KEY"]
+    for number, (form, shape) in enumerate(shapes(secret).items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "file").write_bytes(PACKED[pack](b"before " + shape + b" after"))
+        assert any(f"({form})" in line for line in leaks_below({"canary": secret}, folder)), form
+        assert leaks_below({"canary": "quite/another+secret-0123"}, folder) == []
+
+
+def test_the_search_finds_a_key_in_a_stored_record(place: Home, skill: Path) -> None:
+    planted = skill.with_name("planted.yaml")
+    shutil.copy(skill, planted)
+    planted.write_text(planted.read_text().replace("Trends go on.", f"Trends go on {KEYS['GROQ_API_KEY']}."))
+    place.run("backtest", planted, *ONE_HOUR, "--prompts")
+    assert any("pitboss.db" in line and "zstd" in line for line in place.leaks())

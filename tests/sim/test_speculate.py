@@ -1,0 +1,465 @@
+"""Speculation: the records of the sequential run to the byte, no question asked twice, nothing left behind.
+
+The model is a function of what it is shown; how long it takes is counted in turns of the event loop, so that every order
+of events can be had without waiting.
+"""
+
+import asyncio
+import dataclasses
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import repeat
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pitboss.agent.context import Context
+from pitboss.agent.loop import ToolLoop
+from pitboss.bootstrap.backtest import Request, read_skill
+from pitboss.core import codec
+from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError, UserError
+from pitboss.core.instant import MINUTE_MS, parse_instant
+from pitboss.core.ports import Model, ModelReply, ModelRequest, ToolSpec
+from pitboss.core.snapshot import Record
+from pitboss.core.state import State
+from pitboss.models.scripted import calls, says
+from pitboss.sim.replay import Script, Watch, first_state, replay
+from pitboss.sim.speculate import HORIZON, Speculation, Tally
+from pitboss.sim.window import MAX_WINDOW, Holds, best_window
+from pitboss.testing.builders import build, make_market, plain_skill
+from pitboss.testing.journal import MemoryJournal
+from pitboss.tools.define import ToolContext
+from pitboss.tools.registry import hydrate
+from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+
+BASE = 5 * MINUTE_MS
+START = parse_instant("2025-06-04")
+TOOLS = ["fetch_recent_bars", "get_portfolio"]
+
+HOLD = calls(TERMINAL, action="no_op", reason="Nothing to do.")
+ORDER = calls(TERMINAL, action="open_long", symbol="BTC", size_usd=50, leverage=1, reason="Up.")
+CLOSE = calls(TERMINAL, action="close", symbol="BTC", reason="Enough.")
+REFUSED = calls(TERMINAL, action="open_long", symbol="BTC", size_usd=90_000, leverage=1, reason="All of it.")
+LOOK = calls("get_portfolio")
+MALFORMED = calls(TERMINAL, action="what", reason="?")
+
+Answer = Callable[[ModelRequest, int], ModelReply | Exception]
+"""The reply to a request about the tick with this number."""
+
+
+class Shared:
+    """The cache of answers in small: equal questions share a call; whoever waited for one that failed asks himself."""
+
+    def __init__(self, inner: Model) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._answers: dict[bytes, ModelReply] = {}
+        self._pending: dict[bytes, asyncio.Future[None]] = {}
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        key = digest(request)
+        while key in self._pending:
+            await asyncio.wait([self._pending[key]])
+        if key in self._answers:
+            return self._answers[key]
+        pending = self._pending[key] = asyncio.get_running_loop().create_future()
+        try:
+            self._answers[key] = await self._inner.complete(request)
+        finally:
+            del self._pending[key]
+            pending.set_result(None)
+        return self._answers[key]
+
+
+class Mind:
+    """A model that takes its time: so many turns of the loop for each question."""
+
+    name = "scripted/mind"
+
+    def __init__(self, answer: Answer, turns: Callable[[bytes], int] = lambda key: 3) -> None:
+        self.asked: Counter[bytes] = Counter()
+        self.answered: Counter[bytes] = Counter()
+        self.at_once = self.most_at_once = 0
+        self._answer, self._turns = answer, turns
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        key = digest(request)
+        self.asked[key] += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            for _ in range(self._turns(key)):
+                await asyncio.sleep(0)
+        finally:
+            self.at_once -= 1
+        answer = self._answer(request, tick_of(request))
+        if isinstance(answer, Exception):
+            raise answer
+        self.answered[key] += 1
+        return dataclasses.replace(answer, cost_usd=Decimal("0.01") * (1 + key[0] % 3))
+
+
+def digest(request: ModelRequest) -> bytes:
+    words = [request.system, str(request.must_call), *(f"{m.role} {m.text} {m.calls}" for m in request.messages)]
+    return hashlib.sha256("\x00".join(words).encode()).digest()
+
+
+def tick_of(request: ModelRequest) -> int:
+    """The number of the tick a request is about."""
+    shown = request.messages[0].text.split("## Time\n", 1)[1].split(" UTC", 1)[0]
+    return (parse_instant(shown.replace(" ", "T") + "Z") - START) // BASE
+
+
+def script_of(model: Model, plan: Speculation | None, count: int = 40, wake_when: Any = ()) -> Script:
+    schedule = {"every": "5m", **({"wake_when": list(wake_when)} if wake_when else {})}
+    risk = {"max_orders_per_hour": 1_000, "daily_loss_halt_pct": 1_000, "drawdown_halt_pct": 1_000}
+    document = plain_skill(tools={"built_in": TOOLS}, max_steps=4, retry_refused=0, risk=risk, schedule=schedule)
+    skill = read_skill(document)
+    loop = ToolLoop(
+        model.name,
+        model,
+        Context(skill),
+        lambda observation, judge: hydrate(TOOLS, ToolContext(observation, "write", judge)),
+        ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
+        skill.max_steps,
+        skill.retry_refused,
+    )
+    rows, price = [], 100_000.0
+    for place in range(-60, count):
+        step = (int.from_bytes(hashlib.sha256(f"{place}".encode()).digest()[:2]) % 401 - 200) / 2
+        opens, price = price, round(price + step, 1)
+        rows.append((START + place * BASE, opens, max(opens, price) + 20, min(opens, price) - 20, price))
+    request = Request(document, START, START + count * BASE)
+    return dataclasses.replace(build(request, make_market({"BTC": rows}), "5m", loop), speculation=plan)
+
+
+def run(script: Script, watch: Watch | None = None) -> tuple[State, list[Record]]:
+    """To the end, and then nobody may be left who still works on it."""
+    journal = MemoryJournal()
+
+    async def whole() -> State:
+        try:
+            return await replay(script, journal, first_state(script), watch or Watch())
+        finally:
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    try:
+        return asyncio.run(whole()), list(journal.records())
+    except (TransientError, RunCancelled, BudgetExceeded) as error:
+        return State(type(error).__name__), list(journal.records())
+
+
+def ahead(window: int | None = None, cap: float = 35.0) -> Speculation:
+    return Speculation(window, cap)
+
+
+# The same run ---------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Habits:
+    """How often out of 100 the model does what, by the digest of its prompt."""
+
+    salt: int
+    orders: int
+    refused: int
+    looks: int
+    odd: int
+    fails: int
+
+    def answer(self, request: ModelRequest, tick: int) -> ModelReply | Exception:
+        del tick
+        key = hashlib.sha256(digest(request) + bytes([self.salt])).digest()
+        dice, held = key[0] % 100, "no open positions" not in request.messages[0].text
+        for share, reply in (
+            (self.orders, CLOSE if held else ORDER),
+            (self.refused, REFUSED),
+            (self.looks, LOOK),
+            (self.odd, says("hm") if key[1] % 2 else MALFORMED),
+            (self.fails, TransientError("a bad moment")),
+        ):
+            if dice < share:
+                return reply
+            dice -= share
+        return HOLD
+
+
+shares = st.sampled_from([0, 0, 3, 10, 30])
+habits = st.builds(Habits, st.integers(0, 255), st.sampled_from([0, 3, 10, 40, 100]), shares, shares, shares, shares)
+turns_of = st.sampled_from(
+    [lambda key: 0, lambda key: 1, lambda key: 25, lambda key: key[5] % 9, lambda key: 60 if key[6] < 20 else 2]
+)
+conditions = st.sampled_from([(), (), ("position_open",), ({"move_atr": 0.8},), ("new_news", {"move_atr": 0.3})])
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    habits=habits,
+    turns=turns_of,
+    window=st.one_of(st.none(), st.integers(0, 12)),
+    cap=st.sampled_from([0.0, 10.0, 35.0, 100.0, 1_000.0]),
+    wake_when=conditions,
+)
+def test_the_records_are_those_of_the_sequential_run_to_the_byte(
+    habits: Habits, turns: Callable[[bytes], int], window: int | None, cap: float, wake_when: Any
+) -> None:
+    alone, mind, plan = Mind(habits.answer, turns), Mind(habits.answer, turns), ahead(window, cap)
+    expected = run(script_of(Shared(alone), None, 30, wake_when))
+    found = run(script_of(Shared(mind), plan, 30, wake_when))
+    assert found[1] == expected[1]
+    assert codec.dumps(found[0]) == codec.dumps(expected[0])
+    assert set(alone.asked) <= set(mind.asked)
+    assert max(mind.answered.values(), default=0) <= 1, "an answer was paid for twice"
+    tally = plan.tally
+    assert tally.launched == tally.used + tally.wasted + tally.failed
+    assert tally.wasted <= cap / 100 * (tally.useful + HORIZON)
+    if window != 0 and not habits.fails and expected[0].world != "TransientError":
+        assert tally.waste_pct <= cap + 1e-9
+        assert tally.useful_usd == sum(Decimal(codec.loads(r.extra)["cost_usd"]) for r in found[1] if r.kind == "tick")
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    habits=habits,
+    turns=turns_of,
+    window=st.integers(1, 8),
+    error=st.sampled_from([0, 1, 2, 3]),
+    share=st.integers(1, 256),
+)
+def test_a_failure_of_a_guess_never_reaches_the_run(
+    habits: Habits, turns: Callable[[bytes], int], window: int, error: int, share: int
+) -> None:
+    calm = dataclasses.replace(habits, fails=0)
+    here = -1
+
+    def look() -> bool:
+        nonlocal here
+        here += 1
+        return False
+
+    errors = [TransientError("busy"), BudgetExceeded("no money"), UserError("no key"), RuntimeError("a fault")]
+
+    def answer(request: ModelRequest, tick: int) -> ModelReply | Exception:
+        if tick > here and digest(request)[7] < share:
+            return errors[error]
+        return calm.answer(request, tick)
+
+    expected = run(script_of(Shared(Mind(calm.answer, turns)), None))
+    found = run(script_of(Shared(Mind(answer, turns)), ahead(window, 500.0)), Watch(stop=look))
+    assert found[1] == expected[1]
+    assert codec.dumps(found[0]) == codec.dumps(expected[0])
+
+
+# What is asked --------------------------------------------------------------------------------------------------------
+
+
+def acting(at: dict[int, ModelReply]) -> Answer:
+    return lambda request, tick: at.get(tick, HOLD)
+
+
+def test_holds_are_asked_together_and_every_guess_is_used() -> None:
+    mind, plan = Mind(acting({}), lambda key: 50), ahead(4, 100.0)
+    run(script_of(Shared(mind), plan, 41))
+    assert mind.most_at_once == 5
+    assert (plan.tally.launched, plan.tally.used, plan.tally.wasted) == (32, 32, 0)
+    assert len(mind.asked) == plan.tally.useful == 41
+    assert plan.tally.waste_pct == 0
+
+
+def test_an_order_wastes_the_rest_of_its_window_and_nothing_else() -> None:
+    mind, plan = Mind(acting({12: ORDER}), lambda key: 50), ahead(4, 100.0)
+    run(script_of(Shared(mind), plan, 40))
+    # Windows begin at 0, 5 and 10: the guesses for 13 and 14 assumed that nothing had happened at 12.
+    assert plan.tally.wasted == 2
+    assert len(mind.asked) == 42
+
+
+def test_a_refused_order_wastes_only_the_question_whose_prompt_it_changes() -> None:
+    mind, plan = Mind(acting({11: REFUSED}), lambda key: 50), ahead(4, 100.0)
+    run(script_of(Shared(mind), plan, 40))
+    assert plan.tally.wasted == 1
+    assert len(mind.asked) == 41
+
+
+def test_what_was_dropped_sends_no_further_step() -> None:
+    def answer(request: ModelRequest, tick: int) -> ModelReply:
+        if tick == 10:
+            return ORDER
+        return LOOK if tick > 10 and len(request.messages) == 1 else HOLD
+
+    def turns(key: bytes) -> int:
+        return 50
+
+    mind, plan = Mind(answer, turns), ahead(4, 100.0)
+    run(script_of(Shared(mind), plan, 12))
+    # Ticks 0 to 10 ask once and 11 twice; the guess for 11 is dropped while its first step is under way.
+    assert plan.tally.wasted == 1
+    assert sum(mind.asked.values()) == 11 + 2 + 1
+
+
+def test_at_orders_alone_it_gives_up_after_a_handful() -> None:
+    mind, plan = Mind(Habits(0, 100, 0, 0, 0, 0).answer, lambda key: 50), ahead()
+    run(script_of(Shared(mind), plan, 120))
+    assert 0 < plan.tally.launched < 20
+    assert plan.tally.used == 0
+    assert plan.tally.waste_pct <= 35
+
+
+def test_ticks_slept_through_are_not_asked_ahead() -> None:
+    wake_when = ({"move_atr": 1.5},)
+    alone, mind, plan = Mind(acting({}), lambda key: 50), Mind(acting({}), lambda key: 50), ahead(3, 1_000.0)
+    run(script_of(Shared(alone), None, 120, wake_when))
+    run(script_of(Shared(mind), plan, 120, wake_when))
+    assert mind.asked == alone.asked
+    assert 3 < plan.tally.used < len(mind.asked) < 110
+
+
+def test_answers_that_come_at_once_are_not_guessed() -> None:
+    """A warm rerun finds everything in the cache: guessing would only cost time."""
+    mind, plan = Mind(acting({}), lambda key: 0), ahead(4, 100.0)
+    run(script_of(Shared(mind), plan))
+    assert plan.tally == Tally(
+        useful=40, useful_usd=plan.tally.useful_usd, least_usd=plan.tally.least_usd, most_usd=plan.tally.most_usd
+    )
+
+
+def test_a_window_of_none_is_the_sequential_run() -> None:
+    mind, plan = Mind(acting({}), lambda key: 50), ahead(0)
+    run(script_of(Shared(mind), plan))
+    assert mind.most_at_once == 1
+    assert plan.tally == Tally()
+
+
+def test_after_a_failed_guess_it_rests_and_without_money_it_ends() -> None:
+    def failing(error: Exception) -> Answer:
+        return lambda request, tick: error if tick == 3 else HOLD
+
+    busy, mind = ahead(4, 100.0), Mind(failing(TransientError("busy")), lambda key: 50)
+    run(script_of(Shared(mind), busy, 60))
+    assert busy.tally.failed == 1
+    assert 30 < busy.tally.used < 45
+    refusals = [BudgetExceeded("enough")]
+    poor = ahead(4, 100.0)
+    mind = Mind(lambda request, tick: refusals.pop() if tick == 3 and refusals else HOLD, lambda key: 50)
+    run(script_of(Shared(mind), poor, 60))
+    assert (poor.tally.launched, poor.tally.used, poor.tally.failed) == (4, 3, 1)
+
+
+def test_ticks_of_one_window_are_committed_together_and_before_the_next_is_asked() -> None:
+    seen: list[tuple[int, int]] = []
+
+    class Looking(Mind):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            seen.append((tick_of(request), len(list(journal.records()))))
+            return await super().complete(request)
+
+    journal = MemoryJournal()
+    script = script_of(Shared(Looking(acting({}), lambda key: 200)), ahead(4, 100.0), 40)
+    asyncio.run(replay(script, journal, first_state(script), Watch()))
+    first_of_window = [(tick, stored) for tick, stored in seen if tick % 5 == 0]
+    assert first_of_window == [(tick, tick) for tick in range(0, 40, 5)]
+    assert journal.commits == 9
+
+
+# The end --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop_at", [1, 3, 17])
+def test_a_run_that_is_stopped_leaves_no_task_behind(stop_at: int) -> None:
+    checks = 0
+
+    def stop() -> bool:
+        nonlocal checks
+        checks += 1
+        return checks > stop_at
+
+    plan = ahead(6, 1_000.0)
+    state, records = run(script_of(Shared(Mind(acting({}), lambda key: 50)), plan), Watch(stop=stop))
+    assert state.world == "RunCancelled"
+    assert len(records) == stop_at
+    assert plan.tally.launched == plan.tally.used + plan.tally.wasted + plan.tally.failed
+
+
+@pytest.mark.parametrize("turn", [2, 5, 40, 111])
+def test_a_run_that_is_interrupted_in_the_middle_of_a_tick_leaves_no_task_behind(turn: int) -> None:
+    mind, journal = Mind(acting({9: ORDER}), lambda key: 30), MemoryJournal()
+    script = script_of(Shared(mind), ahead(6, 1_000.0))
+
+    async def whole() -> None:
+        running = asyncio.create_task(replay(script, journal, first_state(script), Watch()))
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert mind.at_once == 0
+
+    asyncio.run(whole())
+    alone = run(script_of(Shared(Mind(acting({9: ORDER}))), None))
+    assert list(journal.records()) == alone[1][: len(list(journal.records()))]
+
+
+def test_five_failures_in_a_row_end_the_run_as_they_would_alone() -> None:
+    def answer(request: ModelRequest, tick: int) -> ModelReply | Exception:
+        return TransientError("down") if tick >= 8 else HOLD
+
+    alone, found = run(script_of(Shared(Mind(answer)), None)), run(script_of(Shared(Mind(answer)), ahead(4, 100.0)))
+    assert found[0].world == alone[0].world == "TransientError"
+    assert found[1] == alone[1]
+
+
+# The window -----------------------------------------------------------------------------------------------------------
+
+
+rates = st.lists(st.floats(0, 1), min_size=MAX_WINDOW, max_size=MAX_WINDOW)
+
+
+@given(rates=rates, cap=st.floats(0, 200))
+def test_the_expected_waste_of_the_chosen_window_is_within_the_cap(rates: list[float], cap: float) -> None:
+    window = best_window(rates, cap)
+    assert 0 <= window <= MAX_WINDOW
+    used = sum(math.prod(rates[:place]) for place in range(window + 1))
+    assert 100 * (window + 1 - used) <= cap * used + 1e-6
+
+
+@given(rates=rates, more=st.floats(0, 1), cap=st.floats(0, 200))
+def test_more_holds_never_make_the_window_smaller(rates: list[float], more: float, cap: float) -> None:
+    higher = [rate + (1 - rate) * more for rate in rates]
+    assert best_window(rates, cap) <= best_window(higher, cap)
+
+
+def test_the_window_of_known_shares_is_what_the_sums_say() -> None:
+    windows = [best_window(repeat(rate), 35) for rate in (0.0, 0.5, 0.9, 0.95, 0.98, 1.0)]
+    assert windows == [0, 1, 6, 12, MAX_WINDOW, MAX_WINDOW]
+    assert best_window(repeat(1.0), 0) == MAX_WINDOW
+
+
+def first_rate(holds: Holds) -> float:
+    return next(holds.rates())
+
+
+def test_belief_follows_what_is_seen() -> None:
+    holds = Holds()
+    assert 0.9 < first_rate(holds) < 0.97
+    for _ in range(40):
+        holds.see(False)
+    assert first_rate(holds) < 0.3
+    for _ in range(600):
+        holds.see(True)
+    assert first_rate(holds) > 0.95
+
+
+def test_orders_at_a_fixed_distance_are_learnt() -> None:
+    holds = Holds()
+    for tick in range(200):
+        holds.see(tick % 10 != 9)
+    assert best_window(holds.rates(), 50) == 9
+    for _ in range(4):
+        holds.see(True)
+    assert best_window(holds.rates(), 50) == 5

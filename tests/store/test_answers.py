@@ -1,0 +1,208 @@
+"""Stored answers: durable when `put` returns, the same for everybody, found out when changed."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitboss.core.errors import ReplayMismatch, UserError
+from pitboss.core.intent import Usage
+from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.store.answers import Answers, read_reply, write_reply
+from pitboss.store.database import open_database
+
+KEY, CENT = "a" * 64, Decimal("0.01")
+REPLY = ModelReply(
+    "I hold.",
+    (ToolCall("c1", "propose_order", '{"action":"no_op"}'),),
+    Usage(900, 30, 500, 10, 5),
+    "tool_calls",
+    120.5,
+    "id-1",
+    "m-2",
+    "signature",
+    "",
+)
+
+
+@contextmanager
+def counted(database: Any) -> Iterator[list[int]]:
+    """How many transactions were written meanwhile."""
+    made, real = [0], database.write_raw
+
+    @contextmanager
+    def write() -> Iterator[Any]:
+        made[0] += 1
+        with real() as cursor:
+            yield cursor
+
+    database.write_raw = write
+    try:
+        yield made
+    finally:
+        del database.write_raw
+
+
+def put(answers: Answers, key: str = KEY, run_id: str = "run1", cost: Decimal | None = CENT) -> None:
+    asyncio.run(answers.put(key, "groq/m", run_id, cost, REPLY))
+
+
+def test_an_answer_is_there_for_another_process_when_put_returns(bench, path):
+    put(Answers(bench.database, bench.now))
+
+    with open_database(path) as other:
+        found = Answers(other, bench.now).get(KEY)
+
+    assert found is not None
+    assert (found.reply, found.run_id, found.cost_usd, found.model) == (REPLY, "run1", CENT, "groq/m")
+
+
+def test_an_unknown_question_has_no_answer(bench):
+    assert Answers(bench.database, bench.now).get(KEY) is None
+
+
+def test_answers_that_come_together_share_one_commit(bench):
+    answers = Answers(bench.database, bench.now)
+
+    async def together() -> None:
+        await asyncio.gather(*[answers.put(f"{n:064d}", "m", "run1", CENT, REPLY) for n in range(256)])
+
+    with counted(bench.database) as made:
+        asyncio.run(together())
+
+    assert made == [1]
+    assert answers.paid_usd("run1") == Decimal("2.56")
+    assert len(list(answers.of_run("run1"))) == 256
+
+
+def test_the_first_answer_to_a_question_stays_and_the_second_payment_is_counted(bench):
+    answers = Answers(bench.database, bench.now)
+
+    put(answers, run_id="first")
+    put(answers, run_id="second", cost=Decimal("0.03"))
+
+    found = answers.get(KEY)
+    assert found is not None
+    assert found.run_id == "first"
+    assert (answers.paid_usd("first"), answers.paid_usd("second")) == (CENT, Decimal("0.03"))
+
+
+def test_an_unknown_cost_stays_unknown_and_counts_nothing(bench):
+    answers = Answers(bench.database, bench.now)
+
+    put(answers, cost=None)
+
+    found = answers.get(KEY)
+    assert found is not None
+    assert found.cost_usd is None
+    assert answers.paid_usd("run1") == 0
+
+
+def test_an_answer_survives_the_run_that_paid_for_it(bench):
+    run_id, _ = bench.complete()
+    answers = Answers(bench.database, bench.now)
+    put(answers, run_id=run_id)
+
+    bench.runs.delete(run_id)
+
+    assert answers.get(KEY) is not None
+
+
+def test_an_answer_is_written_although_nobody_waits_for_it_any_more(bench):
+    answers = Answers(bench.database, bench.now)
+
+    async def leave() -> None:
+        task = asyncio.create_task(answers.put(KEY, "m", "run1", CENT, REPLY))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(leave())
+
+    assert answers.get(KEY) is not None
+
+
+def test_one_of_several_that_wait_may_leave(bench):
+    answers = Answers(bench.database, bench.now)
+
+    async def leave() -> None:
+        leaving, staying = [asyncio.create_task(answers.put(key, "m", "run1", CENT, REPLY)) for key in (KEY, "b" * 64)]
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await staying
+
+    asyncio.run(leave())
+
+    assert answers.get("b" * 64) is not None
+
+
+@pytest.mark.parametrize("column", ["key", "model", "run_id", "cost_usd", "created_at", "body"])
+def test_a_changed_answer_is_never_given(bench, column):
+    answers = Answers(bench.database, bench.now)
+    put(answers)
+    changed = {"created_at": 1, "body": b"x", "key": "c" * 64}.get(column, "9")
+    with bench.database.write() as connection:
+        connection.exec_driver_sql(f"UPDATE answers SET {column} = ?", (changed,))
+
+    with pytest.raises(ReplayMismatch, match="changed after it was written"):
+        answers.get("c" * 64 if column == "key" else KEY)
+
+
+def test_a_full_disk_is_told_to_everybody_who_waits(bench):
+    answers = Answers(bench.database, bench.now)
+
+    async def both() -> list[Any]:
+        puts = [answers.put(key, "m", "run1", CENT, REPLY) for key in (KEY, "b" * 64)]
+        return await asyncio.gather(*puts, return_exceptions=True)
+
+    @contextmanager
+    def full() -> Iterator[Any]:
+        raise UserError("the disk is full")
+        yield
+
+    bench.database.write_raw = full
+
+    assert [str(error) for error in asyncio.run(both())] == ["the disk is full"] * 2
+
+
+@given(
+    text=st.text(st.characters(), max_size=40),
+    arguments=st.text(st.characters(), max_size=40),
+    tokens=st.integers(0, 10**9),
+)
+def test_what_is_read_back_is_what_was_said(text: str, arguments: str, tokens: int) -> None:
+    reply = ModelReply(text, (ToolCall("i", "t", arguments),), Usage(tokens, 1), "length", 0.5, "p", "m", "s", text)
+
+    assert read_reply(write_reply(reply)) == reply
+
+
+def test_an_upgrade_seals_intact_runs_again_and_never_a_changed_one(tmp_path, make_bench):
+    """A database as version 0001 left it: made by taking the later columns and tables away again."""
+    from pitboss.store import rows, schema
+    from pitboss.store.verify import verify_run
+
+    path = tmp_path / "old.db"
+    with open_database(path) as database:
+        bench = make_bench(database)
+        (intact, _), (broken, _) = bench.complete(), bench.complete()
+        with database.write() as connection:
+            names = [name for name in rows.sealed_columns(schema.runs) if name not in ("saved_usd", "wasted_usd")]
+            for row in connection.exec_driver_sql("SELECT * FROM runs").mappings().all():
+                seal = rows.seal("runs", [rows.encode(row[name]) for name in names])
+                connection.exec_driver_sql("UPDATE runs SET row_sha256 = ? WHERE id = ?", (seal, row["id"]))
+            connection.exec_driver_sql("UPDATE runs SET ticks = 9 WHERE id = ?", (broken,))
+            connection.exec_driver_sql("ALTER TABLE runs DROP COLUMN saved_usd")
+            connection.exec_driver_sql("ALTER TABLE runs DROP COLUMN wasted_usd")
+            connection.exec_driver_sql("DROP TABLE answers")
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+
+    with open_database(path) as database:
+        assert verify_run(database, intact) == []
+        assert verify_run(database, broken) == ["the run's row was changed"]
+        assert make_bench(database).runs.get(intact).saved_usd == 0
