@@ -21,6 +21,7 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import FREE, Record, prompt_sha256, seal
 from pitboss.core.state import LastDecision, State
+from pitboss.core.trace import SILENT, Tracer
 from pitboss.core.verdict import Verdict, brief
 from pitboss.engine.execute import Broker, act
 from pitboss.engine.guard import guard
@@ -46,6 +47,7 @@ class Ports:
     keep_prompts: bool = True
     build_prompts: bool = True
     wakes: bool = True
+    tracer: Tracer = SILENT
 
 
 @noun

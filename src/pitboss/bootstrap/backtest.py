@@ -5,7 +5,7 @@ and verify need no other input than the lake.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -120,6 +120,7 @@ def assemble(request: Request, lake: Lake, settings: Settings) -> Assembly:
     for symbol in symbols:
         check_gaps(market.bars[symbol, base], request.from_at, request.to_at, request.max_gap)
     script = make_script(request, skill, market, base, assets, decider, settings.commit_records)
+    script = replace(script, most_errors=settings.model_errors)
     digest = data_digest(market, symbols, {base, *shown}, news=prompts, events=prompts)
     return Assembly(request, skill, script, venue, digest, lake.is_synthetic(venue))
 

@@ -33,7 +33,7 @@ from pitboss.models.prices import FREE, Price, flat, price
 from pitboss.models.providers import OWN, Route, entry, route
 from pitboss.models.replayed import Replayed
 from pitboss.models.traced import Traced
-from pitboss.sim.speculate import Speculation, Tally
+from pitboss.sim.speculate import Speculation
 from pitboss.store.answers import Answers
 from pitboss.store.journal import StoredJournal
 
@@ -63,10 +63,15 @@ class Line:
         """Everything this run has paid for, used or not."""
         return ZERO if self.cached is None else self.cached.paid_usd()
 
-    @property
-    def tally(self) -> Tally | None:
-        """What asking ahead has come to."""
-        return None if self.speculation is None else self.speculation.tally
+    def news(self) -> str:
+        """What calls and asking ahead have come to, in a line."""
+        if self.cached is None:
+            return ""
+        said = f"asked {self.cached.calls} times, {self.cached.hits} answers were known or under way"
+        tally = self.speculation.tally if self.speculation else None
+        if tally is not None and tally.launched:
+            said += f"; ahead of time {tally.launched}, of which {tally.wasted} in vain ({tally.waste_pct:.0f} %)"
+        return said
 
 
 def is_model(request: Request) -> bool:
@@ -168,8 +173,9 @@ def _stacked(
     budget = Budget(request.max_cost_usd, answers.paid_usd(run_id))
     budgeted = Budgeted(Priced(limited, known, workspace.now), budget, known)
     cached = Cached(budgeted, answers, run_id, request.repeat)
-    model: Model = Traced(cached, tracer) if tracer.on else cached
-    return Line(model, forcing, True, cached, budget, _speculation(request))
+    model = Traced(cached, tracer)
+    ahead = None if lane is None else _speculation(request)  # a model on this machine answers one question at a time
+    return Line(model, forcing, True, cached, budget, ahead)
 
 
 def _speculation(request: Request) -> Speculation | None:
@@ -216,7 +222,9 @@ def _local(workspace: Workspace, name: str) -> LocalModel:
             deadline_s=2 * settings.local_timeout_s,
         )
 
-    return LocalModel(name, LocalServer(weights, settings.local_threads), connect)
+    # With its size: another file under the same name must not be answered for by this one's answers in the cache.
+    known = f"{name}#{weights.stat().st_size}"
+    return LocalModel(known, LocalServer(weights, settings.local_threads), connect)
 
 
 def _known_price(request: Request, found: Route) -> Price | None:

@@ -4,6 +4,7 @@ Everything a run says about itself afterwards (document, report, verification) i
 """
 
 import dataclasses
+import logging
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -13,12 +14,13 @@ from pitboss.bootstrap import gateway
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
-from pitboss.bootstrap.telemetry import start_telemetry, stop_telemetry
+from pitboss.bootstrap.telemetry import observed, telemetry
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.core.money import ZERO
+from pitboss.core.trace import Tracer, Value
 from pitboss.sim import baseline
 from pitboss.sim.metrics import Outcome, compute, compute_together
 from pitboss.sim.outcome import Ledger, read_ledger
@@ -30,6 +32,7 @@ from pitboss.store.runs import Run
 from pitboss.store.verify import verify_run
 
 NOTHING = Watch()
+LOG = logging.getLogger("pitboss.runs")
 
 
 async def start(
@@ -44,12 +47,17 @@ async def start(
     """
     assembly = assemble(request, workspace.lake, workspace.settings)
     gateway.check(workspace, request)
+    with telemetry(workspace.settings.telemetry) as tracer:  # a wrong setting is said before anything is stored
+        run_id = _create(workspace, request, assembly)
+        began(run_id)
+        return await _watched(workspace, run_id, assembly, watch, tracer)
+
+
+def _create(workspace: Workspace, request: Request, assembly: Assembly) -> str:
     skill = assembly.skill
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
     params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)}
-    run_id = workspace.runs.create(saved.id, saved.version, request.source, params, assembly.data_digest)
-    began(run_id)
-    return await _work(workspace, run_id, assembly, watch)
+    return workspace.runs.create(saved.id, saved.version, request.source, params, assembly.data_digest)
 
 
 def params_of(assembly: Assembly) -> dict[str, Any]:
@@ -76,7 +84,8 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING) -> R
             "start a new backtest, or bring back the data as it was",
         )
     gateway.check(workspace, assembly.request)
-    return await _work(workspace, run.id, assembly, watch)
+    with telemetry(workspace.settings.telemetry) as tracer:
+        return await _watched(workspace, run.id, assembly, watch, tracer)
 
 
 def request_of(run: Run) -> Request:
@@ -84,7 +93,23 @@ def request_of(run: Run) -> Request:
     return codec.parse(Request, run.params)
 
 
-async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Watch) -> Run:
+async def _watched(workspace: Workspace, run_id: str, assembly: Assembly, watch: Watch, tracer: Tracer) -> Run:
+    """The work, told to whoever observes and to the log."""
+    model = assembly.request.source
+    LOG.info("run begins", extra={"fields": {"run_id": run_id, "model": model}})
+    with tracer.span("pitboss.run", {"pitboss.run_id": run_id, "gen_ai.request.model": model}) as span:
+        try:
+            run = await _work(workspace, run_id, observed(assembly, tracer), watch, tracer)
+        except Exception as error:
+            LOG.error("run failed", extra={"fields": {"run_id": run_id, "error": type(error).__name__}})
+            raise
+        cost: dict[str, Value] = {} if run.cost_usd.is_nan() else {"pitboss.cost_usd": float(run.cost_usd)}
+        span.set({"pitboss.status": run.status, "pitboss.ticks": run.ticks, **cost})
+    LOG.info("run ended", extra={"fields": {"run_id": run_id, "status": run.status, "ticks": run.ticks, **cost}})
+    return run
+
+
+async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Watch, tracer: Tracer) -> Run:
     runs, began = workspace.runs, stopwatch()
     epoch = runs.claim(run_id, into="running")  # `assembly` is all there is to load
     journal = StoredJournal(workspace.database, run_id, epoch, workspace.now)
@@ -102,13 +127,14 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
         return {"wall_s": wall_s(), "ticks": kept.ticks, **_money(kept, line)}
 
     line: gateway.Line | None = None
-    tracer = start_telemetry(workspace.settings.telemetry)
     try:
         stored = None if epoch == 1 else journal.latest_state()  # the first to claim it finds nothing
         state = first_state(assembly.script) if stored is None else read_state(stored[1])
         ledger = Ledger() if stored is None else read_ledger(journal.records())
         async with gateway.connected(workspace, assembly, run_id, tracer) as (ready, line):
             state = await replay(ready.script, journal, state, watch, ledger)
+        if line is not None and line.news():
+            watch.told(line.news())
         if journal.status != "computing_metrics":  # all of it was recorded before, so no commit has said so
             runs.set_status(run_id, "computing_metrics", epoch)
         metrics, baselines = measure(assembly, ledger)
@@ -128,7 +154,7 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
     except LeaseLost:
         raise  # the run belongs to another worker now: not a word about it from here
     except BudgetExceeded as error:
-        runs.fail(run_id, epoch, f"budget: {error}", **figures())
+        runs.fail(run_id, epoch, REDACTOR.redact(f"budget: {error}"), **figures())
         raise
     except (TransientError, InvariantError, UserError) as error:
         runs.fail(run_id, epoch, REDACTOR.redact(str(error)), **figures())
@@ -136,8 +162,6 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
     except Exception as error:
         runs.fail(run_id, epoch, REDACTOR.redact(f"unexpected fault: {error!r}"), **figures())
         raise
-    finally:
-        stop_telemetry(tracer)
     return runs.get(run_id)
 
 
@@ -206,10 +230,17 @@ def document(run: Run) -> dict[str, Any]:
         "cost_usd": None if run.cost_usd.is_nan() else float(run.cost_usd),
         "saved_usd": float(run.saved_usd),
         "wasted_usd": float(run.wasted_usd),
+        "waste_pct": _waste_pct(run),
         "wall_s": run.wall_s,
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],
     }
+
+
+def _waste_pct(run: Run) -> float | None:
+    """What was asked ahead in vain, in percent of the useful spending; None where there was none or nobody knows."""
+    useful = run.cost_usd - run.wasted_usd
+    return None if useful.is_nan() or useful <= 0 else round(float(run.wasted_usd / useful * 100), 2)
 
 
 def long_document(run: Run) -> dict[str, Any]:

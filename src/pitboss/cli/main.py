@@ -16,6 +16,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from pitboss import __version__
+from pitboss.bootstrap.logs import stop_logs
 from pitboss.cli import backtest, bench, data, demo, models, report, runs, screen, secrets, settings, skill, tools
 from pitboss.cli.place import Place
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
@@ -102,10 +103,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "this is a fault of the program; set PITBOSS_TRACEBACK=1 to see where",
         )
         return FAILED
+    finally:
+        stop_logs()
 
 
 def _usage(error: CycloptsError) -> tuple[str, str]:
     """A mistake in what was typed, as a sentence and a hint."""
+    if (error.command_chain or ())[:1] == ("secrets",):  # what was typed may be the secret: nothing of it is repeated
+        return "that is not how it is typed", "`pitboss secrets --help` shows how; a value is never given there"
     error.verbose = False
     message, _, hint = str(error).strip().partition(" Did you mean ")
     hint = f"did you mean {hint}" if hint else ""

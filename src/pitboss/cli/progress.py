@@ -58,7 +58,7 @@ def watching(label: str, cancelled: Callable[[str], bool]) -> Iterator[tuple[Wat
     """A watch with a bar, if there is somebody to see it, and with Ctrl-C caught."""
     stop = Stop(cancelled)
     with _catching(stop), _bar(label) as progress:
-        yield Watch(progress, stop.asked), stop
+        yield Watch(progress, stop.asked, screen.note), stop
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def put_table(
 
 def note(text: str) -> None:
     """A remark beside the answer."""
-    ERR.print(Text(text), soft_wrap=True)
+    ERR.print(Text(REDACTOR.redact(text)), soft_wrap=True)
 
 
 def complain(message: str, hint: str = "") -> None:

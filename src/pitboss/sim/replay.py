@@ -18,16 +18,17 @@ from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.curve import Curve, Piece, join, split, with_last
 from pitboss.core.errors import RunCancelled, TransientError
-from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
+from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, iso
 from pitboss.core.market import Ints
 from pitboss.core.money import CONTEXT, ZERO, decimal
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
+from pitboss.core.trace import Value
 from pitboss.sim.outcome import Ledger
 from pitboss.sim.speculate import Speculation, Speculator
-from pitboss.tick import Happened, Ports, ruined, tick
+from pitboss.tick import Happened, Ports, Ticked, ruined, tick
 from pitboss.venues.perp.portfolio import summary
 from pitboss.venues.perp.state import World, open_world
 from pitboss.venues.perp.tape import Tape
@@ -56,6 +57,7 @@ class Script:
     planned: bool = False
     commit_records: int = COMMIT_RECORDS
     speculation: Speculation | None = None
+    most_errors: int = MAX_MODEL_ERRORS
 
 
 def nothing_asked() -> bool:
@@ -68,12 +70,18 @@ def no_progress(done: float) -> None:
     del done
 
 
+def no_news(words: str) -> None:
+    """Nobody listens."""
+    del words
+
+
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who looks on: told how far we are, asked whether to stop."""
+    """Who looks on: told how far we are and what is worth a line, asked whether to stop."""
 
     progress: Callable[[float], None] = no_progress
     stop: Callable[[], bool] = nothing_asked
+    told: Callable[[str], None] = no_news
 
 
 def ticks_between(from_at: Instant, to_at: Instant, period_ms: int) -> Ints:
@@ -237,7 +245,12 @@ async def _one_tick(
     before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
     if ahead is not None:
         ahead.before(pen.index, before)
-    done = await tick(before, at, Happened(receipts, equity), script.ports)
+    tracer = script.ports.tracer
+    with tracer.span("pitboss.tick") as span:
+        done = await tick(before, at, Happened(receipts, equity), script.ports)
+        if tracer.on:
+            tracer.count("pitboss.ticks")
+            span.set(_told(at, done))
     if ahead is not None:
         ahead.after(pen.index, before, done)
     cost_usd, errors = done.decision.cost_usd, done.state.model_errors
@@ -246,8 +259,24 @@ async def _one_tick(
     # What is asked ahead is kept by the cache before it is used, so the ticks of a window may share a transaction.
     at_once = cost_usd != ZERO and (ahead is None or not ahead.expects(pen.index))
     await pen.add(done.record, done.state, at_once)
-    if errors >= MAX_MODEL_ERRORS:
+    if errors >= script.most_errors:
         raise TransientError(f"the model failed {errors} times in a row; last: {done.decision.text}")
+
+
+def _told(at: Instant, done: Ticked) -> dict[str, Value]:
+    """What an observer is told of a tick: its figures, not its words."""
+    decision = done.decision
+    cost: dict[str, Value] = {} if decision.cost_usd is None else {"pitboss.cost_usd": float(decision.cost_usd)}
+    return {
+        "pitboss.tick_at": iso(at),
+        "pitboss.steps": len(decision.steps),
+        "pitboss.flags": decision.flags,
+        "pitboss.outcomes": tuple(str(one["outcome"]) for one in done.covered["verdicts"]),
+        "gen_ai.usage.input_tokens": decision.usage.input_tokens,
+        "gen_ai.usage.output_tokens": decision.usage.output_tokens,
+        "pitboss.saved_usd": float(decision.saved_usd),
+        **cost,
+    }
 
 
 async def _leap_through(script: Script, pen: _Pen) -> None:
