@@ -9,8 +9,12 @@ from dataclasses import dataclass
 
 from pitboss.agent.observation import Observation
 from pitboss.agent.sections import Memo, sections
+from pitboss.core.instant import Instant
 from pitboss.prompt.compose import compose_system
 from pitboss.skill.schema import Skill
+
+MOST_KEPT = 48
+"""Prompts that are remembered: more than any window asks ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,13 @@ class Prompt:
 class Context:
     """Prompts of one skill. Made once for a run: it keeps formatted rows from tick to tick, never anything to tell."""
 
-    __slots__ = ("_memo", "_sections", "_system")
+    __slots__ = ("_made", "_memo", "_sections", "_system")
 
     def __init__(self, skill: Skill) -> None:
         self._system = compose_system(skill.strategy.texts(), skill.venue)
         self._sections = sections()
         self._memo = Memo(skill)
+        self._made: dict[Instant, tuple[Observation, Prompt]] = {}
 
     def system(self) -> str:
         """The system prompt; the same at every tick."""
@@ -46,5 +51,27 @@ class Context:
         return "\n\n".join([text for section in self._sections if (text := section(observation, memo)) is not None])
 
     def prompt(self, observation: Observation) -> Prompt:
-        """Both halves of a tick."""
-        return Prompt(self._system, self.user(observation))
+        """Both halves of a tick. One that was made ahead of its tick is not made again if it is about the same facts."""
+        known = self._made.get(observation.at)
+        if known is not None and _same(known[0], observation):
+            return known[1]
+        prompt = Prompt(self._system, self.user(observation))
+        if len(self._made) >= MOST_KEPT:
+            del self._made[next(iter(self._made))]
+        self._made[observation.at] = observation, prompt
+        return prompt
+
+
+def _same(one: Observation, other: Observation) -> bool:
+    """Whether two observations of an instant hold the same facts, so that their prompts are the same bytes."""
+    return (
+        one.world == other.world
+        and one.last == other.last
+        and one.accepted_opens == other.accepted_opens
+        and one.memory == other.memory
+        and one.started_at == other.started_at
+        and one.view.same_market(other.view)
+        and one.terms == other.terms
+        and one.limits == other.limits
+        and one.skill is other.skill
+    )

@@ -42,6 +42,10 @@ class View:
         self._market = market
         self.at = at
 
+    def same_market(self, other: "View") -> bool:
+        """Whether both are cut from the same data."""
+        return self._market is other._market
+
     def _not_after(self, until: Instant | None) -> Instant:
         if until is None:
             return self.at
