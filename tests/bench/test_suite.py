@@ -29,7 +29,18 @@ def rows() -> list[Row]:
 
 
 def test_every_file_in_measures_is_found_in_the_order_of_its_place() -> None:
-    assert list(found()) == ["policy_year", "model_tick", "memory", "history", "parts", "importing", "program"]
+    assert list(found()) == [
+        "policy_year",
+        "model_tick",
+        "warm_rerun",
+        "speculation",
+        "memory",
+        "history",
+        "model_calls",
+        "parts",
+        "importing",
+        "program",
+    ]
     assert all(isinstance(one, Measure) and one.summary for one in found().values())
 
 

@@ -206,7 +206,8 @@ def import_(
     /,
     *,
     answers: Annotated[
-        bool, given("--answers", "Also take its answers into the cache, where your own runs find them. Trust its maker?")
+        bool,
+        given("--answers", "Also take its answers into the cache, where your own runs find them. Trust its maker?"),
     ] = False,
     json: Json = False,
     place: Here,

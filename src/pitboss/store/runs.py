@@ -197,7 +197,9 @@ class Runs:
     ) -> None:
         """Move a run on. `complete` and `error` have their own methods, which say more."""
         ended: dict[str, object] = {"finished_at": self._now()} if status == "cancelled" else {}
-        self._work(run_id, epoch, {"status": status, **ended} | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks))
+        self._work(
+            run_id, epoch, {"status": status, **ended} | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks)
+        )
 
     def heartbeat(self, run_id: str, epoch: int) -> None:
         """Say that the worker is alive. A commit of the journal says it too."""
@@ -216,7 +218,9 @@ class Runs:
         ticks: int | None = None,
     ) -> None:
         """Keep what is known by now; what is not given stays as it is."""
-        self._work(run_id, epoch, _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks) | _given(data_digest=data_digest))
+        self._work(
+            run_id, epoch, _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks) | _given(data_digest=data_digest)
+        )
 
     def finish(
         self,
@@ -242,7 +246,9 @@ class Runs:
             "progress": 1.0,
             "finished_at": self._now(),
         }
-        self._work(run_id, epoch, changes | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks) | _given(report=report))
+        self._work(
+            run_id, epoch, changes | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks) | _given(report=report)
+        )
 
     def fail(
         self,

@@ -6,14 +6,13 @@ than the cap allows ends the measurement. Answers go through the cache that a re
 committed.
 
 With the same share of holds, one sequence of orders can be twice as hard as another: what counts is how they are spread.
-The gates come from figures for a fixed window on one sequence each. They are held on sequences that are as hard: with
-that share of holds, and on which that fixed window wastes as much as it did there. The rows without a gate are the same
-on sequences that have only the share of holds in common.
+The gates are held on sequences thrown by chance with that share; beside them stand evenly spaced orders, as of a skill
+that acts by the clock.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -25,6 +24,7 @@ from pitboss.bootstrap.backtest import Assembly
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError
+from pitboss.core.instant import parse_instant
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.cached import Cached
 from pitboss.models.scripted import calls
@@ -32,32 +32,30 @@ from pitboss.sim.speculate import Speculation, Tally
 from pitboss.store.answers import Answers
 from pitboss.store.journal import StoredJournal
 
-TICKS, WAIT_S = 288, 0.1
+TICKS, WAIT_S, STEP_MS = 288, 0.1, 300_000
 SHORT_WAIT_S = 0.002
 """For a run that only shows that everything works."""
 
-SHARE_WITHIN, WASTE_WITHIN_PCT, MOST_TRIED = 0.01, 4.0, 200
-"""How near a sequence must come to be measured, and how many are looked at."""
+SHARE_WITHIN, MOST_TRIED = 0.01, 200
+"""How near a sequence's share of orders must come to be measured, and how many are looked at."""
 
 REFERENCE = "one tick at a time"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How often the model orders, what may be wasted, what must come of it, and what a fixed window wastes there."""
+    """How often the model orders, what may be wasted, and what must come of it."""
 
     name: str
     orders: float
     max_waste_pct: float
     gate: Gate
-    window: int = 0
-    wastes_pct: float = 0.0
 
 
 CASES = (
-    Case("speculation, 90 % holds, waste up to 50 %", 0.10, 50, Gate("at least", 5.0), 8, 42),
-    Case("speculation, 95 % holds", 0.05, 35, Gate("at least", 8.0), 12, 25),
-    Case("speculation, 98 % holds", 0.02, 35, Gate("at least", 11.0), 16, 20),
+    Case("speculation, 90 % holds, waste up to 50 %", 0.10, 50, Gate("at least", 5.0)),
+    Case("speculation, 95 % holds", 0.05, 35, Gate("at least", 8.0)),
+    Case("speculation, 98 % holds", 0.02, 35, Gate("at least", 11.0)),
 )
 BUSY = Case("speculation, orders at every tick", 1.0, 35, Gate("at most", 1.05))
 
@@ -67,21 +65,28 @@ class Moody:
 
     name = "scripted/moody"
 
-    def __init__(self, orders: float, wait_s: float, salt: int) -> None:
-        self._share = int(orders * 2**32)
-        self._wait_s, self._salt = wait_s, str(salt).encode()
+    def __init__(self, orders: float, wait_s: float, salt: int | None) -> None:
+        """Without a salt the orders are evenly spaced."""
+        self._share, self._every = int(orders * 2**32), round(1 / orders)
+        self._wait_s, self._salt = wait_s, None if salt is None else str(salt).encode()
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """The answer to this prompt."""
         if self._wait_s:
             await asyncio.sleep(self._wait_s)
         (message,) = request.messages
-        if int.from_bytes(hashlib.sha256(self._salt + message.text.encode()).digest()[:4]) >= self._share:
+        if not self._orders(message.text):
             return calls("propose_order", action="no_op", symbol="SOL", reason="Nothing has changed enough.")
         if "no open positions" not in message.text:
             return calls("propose_order", action="close", symbol="SOL", reason="The move has had its time.")
         words = {"action": "open_long", "symbol": "SOL", "size_usd": 20_000, "leverage": 2}
         return calls("propose_order", **words, reason="It turns up.")
+
+    def _orders(self, prompt: str) -> bool:
+        if self._salt is not None:
+            return int.from_bytes(hashlib.sha256(self._salt + prompt.encode()).digest()[:4]) < self._share
+        shown = prompt.split("## Time\n", 1)[1].split(" UTC", 1)[0]
+        return parse_instant(shown.replace(" ", "T") + "Z") // STEP_MS % self._every == self._every - 1
 
 
 class Runs:
@@ -95,11 +100,11 @@ class Runs:
         self.digest = ""
         self.ordered: list[bool] = []
 
-    def quick(self, case: Case, salt: int) -> None:
+    def quick(self, case: Case, salt: int | None) -> None:
         """What must come out, found without waiting and without a cache."""
         replay_seconds(self._workspace, with_model(self._loaded, Moody(case.orders, 0.0, salt)), self._look)
 
-    def seconds(self, case: Case, wait_s: float, salt: int, plan: Speculation | None = None) -> float:
+    def seconds(self, case: Case, wait_s: float, salt: int | None, plan: Speculation | None = None) -> float:
         """One run. No run finds the answers of another."""
         self._made += 1
         cached = Cached(Moody(case.orders, wait_s, salt), self._answers, f"bench-{self._made}", self._made)
@@ -111,7 +116,7 @@ class Runs:
             raise InvariantError(f"{cached.calls} questions were asked where {paid} were accounted for")
         return taken
 
-    def checked(self, case: Case, wait_s: float, salt: int) -> tuple[float, Tally]:
+    def checked(self, case: Case, wait_s: float, salt: int | None) -> tuple[float, Tally]:
         """One run ahead, held against the run that `quick` has just made."""
         plan, digest = Speculation(max_waste_pct=case.max_waste_pct), self.digest
         taken = self.seconds(case, wait_s, salt, plan)
@@ -140,47 +145,34 @@ def measure(bench: Bench) -> Iterable[Row]:
         runs.quick(BUSY, 0)
         alone = runs.seconds(CASES[1], wait_s, 0)  # nearly all of it is waiting: once is enough
         for case in CASES:
-            yield _row(case, runs, alone, wait_s, rounds, alike=True)
+            yield _row(case, runs, alone, wait_s, rounds)
         for case in CASES:
-            yield _row(case, runs, alone, wait_s, rounds, alike=False)
+            runs.quick(case, None)
+            taken, tally = runs.checked(case, wait_s, None)
+            name = f"{case.name}, evenly spaced orders"
+            yield Row(name, ticks / taken, "ticks/s", REFERENCE, ticks / alone, note=_waste([tally]))
         runs.quick(BUSY, 0)
         taken, tally = runs.checked(BUSY, wait_s, 0)
         yield Row(BUSY.name, taken, "s", REFERENCE, runs.seconds(BUSY, wait_s, 0), BUSY.gate, _waste([tally]))
 
 
-def _row(case: Case, runs: Runs, alone: float, wait_s: float, rounds: int, alike: bool) -> Row:
+def _row(case: Case, runs: Runs, alone: float, wait_s: float, rounds: int) -> Row:
     """The speed-up over several sequences of answers."""
     took: list[float] = []
     tallies: list[Tally] = []
     ticks = len(runs.ordered)
     for salt in range(MOST_TRIED):
         runs.quick(case, salt)
-        fits = abs(sum(runs.ordered) / ticks - case.orders) <= max(SHARE_WITHIN, 1 / ticks)
-        if fits and (
-            not alike or abs(fixed_waste_pct(runs.ordered, case.window) - case.wastes_pct) <= WASTE_WITHIN_PCT
-        ):
+        if abs(sum(runs.ordered) / ticks - case.orders) <= max(SHARE_WITHIN, 1 / ticks):
             taken, tally = runs.checked(case, wait_s, salt)
             took.append(taken)
             tallies.append(tally)
             if len(took) == rounds:
                 break
-    name = case.name if alike else f"{case.name}, any sequence"
-    gate = case.gate if alike else None
     if not took:
-        return skipped(name, "ticks/s", "no sequence of answers with that share of holds", REFERENCE, gate)
+        return skipped(case.name, "ticks/s", "no sequence of answers with that share of holds", REFERENCE, case.gate)
     note = f"{len(took)} sequences, {alone / max(took):.1f} to {alone / min(took):.1f}×; {_waste(tallies)}"
-    return Row(name, ticks / median(took), "ticks/s", REFERENCE, ticks / alone, gate, note)
-
-
-def fixed_waste_pct(ordered: Sequence[bool], window: int) -> float:
-    """What a window that is always the same, refilled when it is empty, wastes on a sequence of orders."""
-    here, wasted = 0, 0
-    while here < len(ordered):
-        guessed = ordered[here : here + window + 1]
-        used = guessed.index(True) + 1 if True in guessed else len(guessed)
-        wasted += len(guessed) - used
-        here += used
-    return 100 * wasted / len(ordered)
+    return Row(case.name, ticks / median(took), "ticks/s", REFERENCE, ticks / alone, case.gate, note)
 
 
 def _waste(tallies: list[Tally]) -> str:
