@@ -14,7 +14,7 @@ from pitboss.models.standin import Analyst
 
 KEYS = {
     "run_id", "status", "digest", "skill_digest", "data_digest", "model", "from", "to", "ticks", "metrics", "baselines",
-    "cost_usd", "wall_s", "report", "errors",
+    "cost_usd", "saved_usd", "wasted_usd", "waste_pct", "wall_s", "report", "errors",
 }  # fmt: skip
 METRICS = {
     "total_return_pct", "cagr", "sharpe", "sortino", "max_drawdown_pct", "max_drawdown_duration_days", "total_trades",
@@ -254,7 +254,7 @@ class TestMistakes:
             ((*RANGE, "--decision-latency", "9" * 400 + "d"), "--decision-latency"),
             ((*RANGE, "--price-in", "free"), "--price-in"),
             ((*RANGE, "--model", "policy/sma_crss"), "policy/sma_cross"),
-            ((*RANGE, "--model", "anthropic/some-model"), "later version"),
+            ((*RANGE, "--model", "anthropic/some-model"), "needs a key"),
             ((*RANGE, "--set", "risk.max_leverge=5"), "risk.max_leverage"),
             ((*RANGE, "--set", "risk.max_leverage=many"), "little.yaml: risk.max_leverage: must be a number"),
             ((*RANGE, "--set", "risk.max_leverage"), "--set"),

@@ -195,7 +195,7 @@ def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
     assert asyncio.run(main()) == 1
 
 
-def test_a_failure_is_given_to_all_who_wait_and_not_kept():
+def test_whoever_joined_a_call_that_fails_asks_for_itself_and_no_failure_is_kept():
     async def main() -> tuple[list[str], int]:
         slow, shelf = Slow(TransientError("busy")), Shelf()
         model = Cached(slow, shelf, "run1")
@@ -207,7 +207,7 @@ def test_a_failure_is_given_to_all_who_wait_and_not_kept():
         assert (await model.complete(ASKED)).text == "hold"
         return [str(error) for error in ended], slow.asked
 
-    assert asyncio.run(main()) == (["busy"] * 3, 2)
+    assert asyncio.run(main()) == (["busy"] * 3, 4)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 The provider that is asked is hostile: it repeats the key it got, in every way of writing it, in answers, ids and errors.
 """
 
-import asyncio
 import base64
 import bz2
 import gzip
@@ -16,10 +15,9 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
-import threading
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,11 +28,12 @@ from aiohttp import web
 from canary import leaks, leaks_below, shapes
 from cryptography.fernet import Fernet
 from program import ENVIRONMENT, PATIENCE_S, Told
+from serving import served
 
 from pitboss.bootstrap.logs import stop_logs
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
-from pitboss.testing.provider import HOLD, FakeProvider, Play, body, message
+from pitboss.testing.provider import HOLD, Play, body, message
 
 KEYS = {
     "LLM_API_KEY": "llm/Canary+9f3aQ7xZb2-LLMKEY",
@@ -227,33 +226,11 @@ HOSTILE: dict[str, Play] = {
 }
 
 
-@contextmanager
-def served(play: Play) -> Iterator[FakeProvider]:
-    """The fake provider on a thread of its own, as the program that asks it is another process."""
-    loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-    provider = FakeProvider(script=[play])
-
-    async def serve() -> None:
-        async with provider:
-            ready.set()
-            await over.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    try:
-        assert ready.wait(PATIENCE_S)
-        yield provider
-    finally:
-        loop.call_soon_threadsafe(over.set)
-        thread.join()
-        loop.close()
-
-
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_provider_that_repeats_the_key_gets_it_into_no_file_and_no_output(
     place: Home, skill: Path, kind: str
 ) -> None:
-    with served(HOSTILE[kind]) as provider:
+    with served([HOSTILE[kind]]) as provider:
         words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
         run = place.run_apart if kind == "answers" else place.run
         told = run(*words, code=0 if kind == "answers" else None, LLM_BASE_URL=provider.url)
@@ -271,7 +248,7 @@ def test_a_provider_that_repeats_the_key_gets_it_into_no_file_and_no_output(
 
 def test_a_kept_key_is_used_and_found_nowhere(place: Home, skill: Path) -> None:
     place.run("secrets", "set", "llm", typed=KEYS["LLM_API_KEY"])
-    with served(repeats) as provider:
+    with served([repeats]) as provider:
         words = ("backtest", skill, *ONE_HOUR, "--model", "llm/test", "--yes", "--json", "--set", "max_steps=1")
         place.run(*words, LLM_BASE_URL=provider.url, LLM_API_KEY="")
         assert {headers.get("Authorization") for headers in provider.headers} == {f"Bearer {KEYS['LLM_API_KEY']}"}

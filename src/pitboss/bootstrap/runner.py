@@ -72,12 +72,15 @@ def params_of(assembly: Assembly) -> dict[str, Any]:
     }
 
 
-async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING) -> Run:
-    """Go on with a run that stopped, from its last committed record."""
+async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_cost_usd: Decimal | None = None) -> Run:
+    """Go on with a run that stopped, from its last committed record; `max_cost_usd` replaces its limit for this time."""
     run = workspace.runs.get(run_id)
     if run.status == "complete":
         return run
-    assembly = assemble(request_of(run), workspace.lake, workspace.settings)
+    request = request_of(run)
+    if max_cost_usd is not None:
+        request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
+    assembly = assemble(request, workspace.lake, workspace.settings)
     if run.data_digest and run.data_digest != assembly.data_digest:
         raise UserError(
             "the data under this run has changed since it began; going on would mix two pasts",

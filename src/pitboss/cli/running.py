@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from pitboss.bootstrap.backtest import Request
 from pitboss.bootstrap.reporting import write_report
@@ -33,14 +34,14 @@ def begin(workspace: Workspace, place: Place, request: Request, label: str = "ba
     return _wait(workspace, place, label, work)
 
 
-def go_on(workspace: Workspace, place: Place, run_id: str) -> Ended:
-    """Resume a run."""
+def go_on(workspace: Workspace, place: Place, run_id: str, max_cost_usd: Decimal | None = None) -> Ended:
+    """Resume a run, with another limit on its cost if one is given."""
 
     whole_id = workspace.runs.find(run_id)
 
     async def work(watch: Watch, stop: Stop) -> Run:
         stop.began(whole_id)
-        return await resume(workspace, whole_id, watch)
+        return await resume(workspace, whole_id, watch, max_cost_usd)
 
     return _wait(workspace, place, "resuming", work)
 

@@ -108,19 +108,29 @@ def cancel(run: RunId, /, *, json: Json = False, place: Here) -> int:
 
 
 @app.command
-def resume(run: RunId, /, *, json: Json = False, place: Here) -> int:
+def resume(
+    run: RunId,
+    /,
+    *,
+    max_cost_usd: Annotated[
+        Amount | None, given("--max-cost-usd", "From now on, stop when the model has cost this much in all.")
+    ] = None,
+    json: Json = False,
+    place: Here,
+) -> int:
     """Go on with a run that was stopped, cancelled or killed, from its last committed tick.
 
     For example:
 
         pitboss runs resume 3f9a
+        pitboss runs resume 3f9a --max-cost-usd 5
     """
     from pitboss.bootstrap.runner import document
     from pitboss.cli.results import show_run
     from pitboss.cli.running import go_on
 
     with place.workspace() as workspace:
-        ended = go_on(workspace, place, workspace.runs.find(run))
+        ended = go_on(workspace, place, workspace.runs.find(run), max_cost_usd)
         if json:
             screen.put_json(document(ended.run))
         elif not ended.code:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from pitboss.core import codec
+from pitboss.core.errors import TransientError
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolSpec
 
@@ -138,6 +139,15 @@ class Cached:
     async def complete(self, request: ModelRequest) -> ModelReply:
         """The answer that is known, or the one that is asked for now."""
         key = request_key(self.name, request, self.repeat)
+        while True:
+            joined = key in self._flights
+            try:
+                return await self._one(key, request)
+            except TransientError:
+                if not joined:
+                    raise  # a call that somebody else made ahead of us has failed: we ask for ourselves
+
+    async def _one(self, key: str, request: ModelRequest) -> ModelReply:
         flight = self._flights.get(key)
         if flight is None:
             kept = self._answers.get(key)

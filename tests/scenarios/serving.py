@@ -1,0 +1,32 @@
+"""The fake provider on a thread of its own, as the program that asks it is another process or another loop."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from program import PATIENCE_S
+
+from pitboss.testing.provider import FakeProvider, Script
+
+
+@contextmanager
+def served(script: Script, latency_s: float = 0.0) -> Iterator[FakeProvider]:
+    """A provider that answers by a script: what to play for a question, or one play after another."""
+    loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+    provider = FakeProvider(script=script, latency_s=latency_s)
+
+    async def serve() -> None:
+        async with provider:
+            ready.set()
+            await over.wait()
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    try:
+        assert ready.wait(PATIENCE_S)
+        yield provider
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join()
+        loop.close()
