@@ -219,7 +219,9 @@ def test_the_records_are_those_of_the_sequential_run_to_the_byte(
     assert tally.launched == tally.used + tally.wasted + tally.failed
     assert tally.wasted <= cap / 100 * (tally.useful + HORIZON)
     if window != 0 and not habits.fails and expected[0].world != "TransientError":
-        assert tally.waste_pct <= cap + 1e-9
+        # Kept in decisions. In money it can be missed by as much as decisions differ in what they cost.
+        assert tally.wasted * 100 <= cap * tally.useful + 1e-9
+        assert tally.wasted_usd <= tally.wasted * tally.most_usd
         assert tally.useful_usd == sum(Decimal(codec.loads(r.extra)["cost_usd"]) for r in found[1] if r.kind == "tick")
 
 
