@@ -226,6 +226,8 @@ def test_closing_twice_is_harmless(path):
     database = open_database(path)
     database.close()
     database.close()
+    with open_database(path):  # whoever comes next finds nothing held
+        assert path.is_file()
 
 
 @pytest.mark.parametrize("processes", ["several", "one"])

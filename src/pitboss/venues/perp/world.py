@@ -5,20 +5,20 @@ of bars in which nothing can happen is `_coast`, which only marks. `quiet_until`
 safety margin; it may stop too early, never too late, so both ways give the same digits.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from itertools import pairwise
 
 from pitboss.core.curve import Curve, Piece, join
 from pitboss.core.instant import DAY_MS, Instant
-from pitboss.core.money import ZERO, decimal, decimals, exact, text
+from pitboss.core.money import ZERO, decimal, exact, text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.desk import Desk
 from pitboss.venues.perp.path import Leg, next_event
 from pitboss.venues.perp.quiet import out_of_reach, quiet_until
-from pitboss.venues.perp.state import Halt, Order, OrderKind, Position, Terms, World, in_order
+from pitboss.venues.perp.state import Halt, Order, OrderKind, Terms, World
 from pitboss.venues.perp.tape import FundingRow, Tape
+from pitboss.venues.perp.worth import even_parts, held_units, held_values
 
 
 @noun
@@ -180,8 +180,8 @@ def _coast(
     desk = Desk(world, terms)
     step = tape.interval_ms
     equity: list[Piece] = []
-    found = _held_units(desk.positions, terms, tape, start, stop) if desk.positions else None
-    for first, end in _even_parts(desk, tape, start, stop):
+    found = held_units(desk.positions, terms, tape, start, stop) if desk.positions else None
+    for first, end in even_parts(desk.positions, tape, start, stop):
         for row in tape.funding.get(first, ()):
             if row.symbol in desk.positions:
                 opened = float(tape.open[row.symbol][first])
@@ -198,7 +198,7 @@ def _coast(
             desk.peak = max(desk.peak, base + Decimal(max(part)).scaleb(-places))
             desk.last_equity = base + Decimal(part[-1]).scaleb(-places)
         else:
-            for place, value in enumerate(_held_values(desk.positions, tape, first, end)):
+            for place, value in enumerate(held_values(desk.positions, tape, first, end)):
                 desk.last_equity = base + value
                 equity.append((closed_at + place * step, step, text(desk.last_equity), 1))
                 desk.peak = max(desk.peak, desk.last_equity)
@@ -216,59 +216,6 @@ def _coast(
     if closed_at // DAY_MS != world.day:  # only ever the point at 00:00 itself: it is the new day's reference
         desk.day, desk.day_reference = closed_at // DAY_MS, desk.last_equity
     return desk.freeze(), equity, desk.receipts
-
-
-def _even_parts(desk: Desk, tape: Tape, start: int, stop: int) -> Sequence[tuple[int, int]]:
-    """Parts of a stretch with one base and no hole in time."""
-    cuts = {first for first in tape.breaks if start < first < stop} if tape.breaks else set[int]()
-    if tape.funding:
-        for symbol in desk.positions:
-            cuts.update(tape.funded_bars(symbol, start, stop)[0].tolist())
-    if not cuts:
-        return ((start, stop),)
-    return tuple(pairwise(sorted({start, stop, *cuts})))
-
-
-_MOST = 1 << 62
-"""Whole numbers of records stay below this: one bit less than what JSON readers and columns take."""
-
-
-def _held_units(
-    positions: Mapping[str, Position], terms: Terms, tape: Tape, start: int, stop: int
-) -> tuple[int, list[int]] | None:
-    """What is held, at each close, as whole numbers of so many decimals; None where it does not fit in 63 bits."""
-    total: list[int] | None = None
-    places = 0
-    for symbol, held in positions.items():
-        column, lot_places = tape.whole.get(symbol), terms.assets[symbol].size_decimals
-        lots = held.size.scaleb(lot_places)
-        count, first_close = int(lots), tape.filled[symbol].item(start)
-        if column is None or lots != count or first_close != first_close:  # NaN: marked before this tape begins
-            return None
-        if abs(count) * column.largest >= _MOST:
-            return None
-        own = column.decimals + lot_places
-        one = stop - start == 1
-        value: list[int] = [column.units.item(start) * count] if one else (column.units[start:stop] * count).tolist()
-        if total is None:
-            total, places = value, own
-            continue
-        more = max(places, own)
-        ours, theirs = 10 ** (more - places), 10 ** (more - own)
-        total = [mine * ours + other * theirs for mine, other in zip(total, value, strict=True)]
-        places = more
-        if max(max(total), -min(total)) >= _MOST:
-            return None
-    return None if total is None else (places, total)
-
-
-def _held_values(positions: Mapping[str, Position], tape: Tape, start: int, stop: int) -> list[Decimal]:
-    """The same in decimals, whatever the digits."""
-    values = [ZERO] * (stop - start)
-    for held in in_order(positions):
-        closes = decimals(tape.filled[held.symbol][start:stop].tolist())
-        values = [value + held.size * close for value, close in zip(values, closes, strict=True)]
-    return values
 
 
 def _step(world: World, terms: Terms, tape: Tape, index: int) -> tuple[World, Sequence[Receipt], Piece]:
@@ -300,7 +247,7 @@ def _step(world: World, terms: Terms, tape: Tape, index: int) -> tuple[World, Se
         desk.marked_at[symbol] = closed_at
     value = desk.equity({})
     desk.mark_equity(closed_at, value)
-    held = _held_units(desk.positions, terms, tape, index, index + 1) if desk.positions else None
+    held = held_units(desk.positions, terms, tape, index, index + 1) if desk.positions else None
     if held is None:
         piece: Piece = (closed_at, tape.interval_ms, text(value), 1)
     else:
