@@ -7,6 +7,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from math import ceil
 from typing import Any
 
 from pitboss import __version__
@@ -25,6 +26,7 @@ from pitboss.sim import baseline
 from pitboss.sim.metrics import Outcome, compute, compute_together
 from pitboss.sim.outcome import Ledger, read_ledger
 from pitboss.sim.replay import Script, Watch, first_state, read_state, replay
+from pitboss.sim.speculate import Speculation
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
@@ -135,6 +137,7 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
         state = first_state(assembly.script) if stored is None else read_state(stored[1])
         ledger = Ledger() if stored is None else read_ledger(journal.records())
         async with gateway.connected(workspace, assembly, run_id, tracer) as (ready, line):
+            _remember_waste(ready.script.speculation, ledger, line)
             state = await replay(ready.script, journal, state, watch, ledger)
         if line is not None and line.news():
             watch.told(line.news())
@@ -170,6 +173,16 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
 
 UNKNOWN = Decimal("NaN")
 """The cost of a run in which somebody was asked whose price nobody knows."""
+
+
+def _remember_waste(plan: Speculation | None, ledger: Ledger, line: "gateway.Line | None") -> None:
+    """A run that goes on has wasted what it wasted before: stopping and going on must not widen the cap."""
+    used = ledger.cost_usd
+    if plan is None or line is None or not used:
+        return
+    wasted = max(ZERO, line.paid_usd - used)
+    plan.tally.useful, plan.tally.useful_usd = ledger.asked, used
+    plan.tally.wasted, plan.tally.wasted_usd = ceil(wasted / used * ledger.asked), wasted
 
 
 def _money(ledger: Ledger, line: "gateway.Line | None") -> dict[str, Any]:

@@ -30,9 +30,6 @@ from pitboss.tick import Happened, Ports, Ticked, tick
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import advance
 
-HORIZON = 96
-"""Ticks whose spending may already be counted on when waste is measured against it."""
-
 SCAN = 256
 """Ticks a window may look ahead in search of one at which the model will be asked."""
 
@@ -99,6 +96,9 @@ class _Ask:
 
     started: bool = False
     dropped: bool = False
+    short: bool = False
+    calls: int = 0
+    paid_usd: Decimal = ZERO
     decision: Decision | None = None
     task: "asyncio.Task[None] | None" = None
 
@@ -110,24 +110,38 @@ class _Ask:
     @property
     def failed(self) -> bool:
         """Came to nothing."""
-        return not self.open and (self.decision is None or "model_error" in self.decision.flags)
+        if self.open or self.short:
+            return False
+        return self.decision is None or "model_error" in self.decision.flags
 
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """The model as one question ahead sees it: closed when nobody wants the answer any more."""
+    """The model as one question ahead sees it: closed when nobody wants the answer any more, or it becomes too dear.
+
+    A window is sized by the dearest decision so far. A guess that goes on for longer stops there; what it was answered
+    until then is in the cache, and the replay goes on from it.
+    """
 
     inner: Model
     ask: _Ask
+    tally: Tally
 
     @property
     def name(self) -> str:
         return self.inner.name
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        if self.ask.dropped:
+        ask = self.ask
+        if ask.dropped:
             raise TransientError("nobody waits for this answer any more")
-        return await self.inner.complete(request)
+        if ask.paid_usd and ask.paid_usd * (ask.calls + 1) > self.tally.most_usd * ask.calls:
+            ask.short = True
+            raise TransientError("this guess would cost more than any decision so far")
+        reply = await self.inner.complete(request)
+        ask.calls += 1
+        ask.paid_usd += reply.cost_usd or ZERO
+        return reply
 
 
 class Speculator:
@@ -216,19 +230,23 @@ class Speculator:
         """The window now. Even if all of it came to nothing, waste must end within the cap."""
         plan, tally, ahead = self._plan, self.tally, 1
         if self._sure:  # the model is asked at every tick that comes, so what the next ones cost can be counted on
-            ahead = min(HORIZON, len(self._tick_at) - index)
-        share = plan.max_waste_pct / 100
-        room = share * (tally.useful + ahead) - tally.wasted
-        size = plan.window
-        if size is None:  # what is left must last: long before it is used up, windows become smaller
-            size = best_window(self._holds.rates(), min(plan.max_waste_pct, 200 * room / ahead))
-        size = min(size, int(room + 1e-9))
+            ahead = len(self._tick_at) - index
         self._settle_late()
-        if size > 0 and tally.most_usd:
-            most = float(tally.most_usd)
-            room = share * float(tally.useful_usd + ahead * tally.least_usd)
-            size = min(size, int((room - float(tally.wasted_usd) - most * len(self._late)) / most + 1e-9))
-        return size
+        doomed = index in self._asks and not self._foreseen  # for this very tick, and most likely with another prompt
+        room = plan.max_waste_pct / 100 * (tally.useful + ahead) - tally.wasted - doomed
+        if (
+            tally.most_usd
+        ):  # in money: every guess as dear as the dearest decision so far, every tick as cheap as can be
+            room = min(room, self._room_usd(ahead) / float(tally.most_usd) - doomed)
+        size = best_window(self._holds.rates(), room, ahead) if plan.window is None else plan.window
+        return min(size, int(room + 1e-9))
+
+    def _room_usd(self, ahead: int) -> float:
+        """What may still be wasted, if all that is under way is wasted too."""
+        tally = self.tally
+        useful = float(tally.useful_usd + ahead * tally.least_usd)
+        under_way = float(tally.most_usd) * len(self._late)
+        return self._plan.max_waste_pct / 100 * useful - float(tally.wasted_usd) - under_way
 
     async def _fill(self, index: int, state: State, size: int) -> None:
         """Live on from a tick as if every answer were a hold, and ask at each tick what the replay would ask."""
@@ -258,11 +276,11 @@ class Speculator:
         ask.started = True
         self.tally.launched += 1
         if isinstance(decider, ToolLoop):
-            decider = replace(decider, model=_Gate(decider.model, ask))
+            decider = replace(decider, model=_Gate(decider.model, ask, self.tally))
         ask.decision = await decider.decide(
             observation, lambda intent: guard(ports.limits, ports.terms, state, intent, at).verdict
         )
-        self.tally.paid(ask.decision.cost_usd)
+        self.tally.paid(ask.paid_usd if ask.short else ask.decision.cost_usd)
         if ask.failed and not ask.dropped:
             self._rest = REST
 
@@ -309,6 +327,6 @@ class Speculator:
     def _settle_late(self) -> None:
         """The cost of wasted answers that have come by now."""
         for ask in self._late:
-            if not ask.open and ask.decision is not None:
-                self.tally.wasted_usd += ask.decision.cost_usd or ZERO
+            if not ask.open:
+                self.tally.wasted_usd += ask.paid_usd
         self._late = [ask for ask in self._late if ask.open]

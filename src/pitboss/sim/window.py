@@ -3,61 +3,92 @@
 Numbers only. Who asks, and what may still be wasted, is `sim.speculate`.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import count, islice
+from math import sqrt
 
-MAX_WINDOW = 16
-"""Guesses of a window, whatever the holds: one that goes on for longer wastes too much when it ends."""
+MAX_WINDOW = 24
+"""Guesses of a window, whatever the holds: a provider is not flooded for the sake of a few rounds."""
 
-LIKELY = 0.5
+LIKELY = 0.4
 """The last guess of a window must be at least so likely to be used."""
 
-PRIOR_HOLDS, PRIOR_ORDERS = 20.0, 1.2
-"""What is believed before anything was seen: most ticks are holds. About twenty orders in a row end that belief."""
+PRIOR_HOLDS, PRIOR_ORDERS, PRIOR_FADES = 120.0, 6.8, 0.95
+"""What is believed before anything was seen: most ticks are holds. Every order makes that belief weigh less."""
 
-MEMORY = 0.995
+MEMORY = 0.998
 """What a tick counts for when one more has been seen: a market that has woken up is believed within a few hundred."""
 
-AGE_WEIGHT = 8.0
-"""How many orders at the same distance from the order before outweigh the share of orders overall."""
+KNOWN_ORDERS, KNOWN_SHARE = 2.5, 0.5
+"""So many orders, and so large a share, at one distance from the order before are no accident."""
+
+FARTHEST = 512
+"""Distances beyond are one."""
 
 
 class Holds:
-    """How likely a tick leaves the account as it was, by what was seen: overall, and by the ticks since the last order.
+    """How likely a tick leaves the account as it was, by what was seen.
 
-    Orders are not thrown like dice: some skills act at a fixed hour, most leave a while between an entry and an exit.
+    Orders are not thrown like dice: some skills act by the clock, some follow an order with another. So a distance from
+    the order before at which orders are the rule is believed by itself; all other ticks share one belief, which does not
+    swing with every order that happens to come early or late.
     """
 
     def __init__(self) -> None:
-        self._holds, self._orders = PRIOR_HOLDS, PRIOR_ORDERS
-        self._age = 0
-        self._seen: Counter[int] = Counter()
-        self._ended: Counter[int] = Counter()
+        self._now, self._prior, self._age = 1.0, 1.0, 0
+        self._ticks = self._ordered = 0.0
+        self._seen: dict[int, float] = defaultdict(float)
+        self._orders: dict[int, float] = defaultdict(float)
 
     def see(self, held: bool) -> None:
         """One more tick at which the model was asked."""
-        self._holds, self._orders = self._holds * MEMORY + held, self._orders * MEMORY + (not held)
-        self._seen[self._age] += 1
-        self._ended[self._age] += not held
-        self._age = self._age + 1 if held else 0
+        self._now /= MEMORY  # what is seen now weighs more than what was seen, instead of all that was seen less
+        if self._now > 1e9:
+            self._fold()
+        self._seen[self._age] += self._now
+        self._ticks += self._now
+        if held:
+            self._age = min(self._age + 1, FARTHEST)
+        else:
+            self._orders[self._age] += self._now
+            self._ordered += self._now
+            self._prior *= PRIOR_FADES
+            self._age = 0
+
+    def _fold(self) -> None:
+        for weights in (self._seen, self._orders):
+            for age in weights:
+                weights[age] /= self._now
+        self._ticks, self._ordered, self._now = self._ticks / self._now, self._ordered / self._now, 1.0
 
     def rates(self) -> Iterator[float]:
         """The chance of a hold at the next tick, at the one after it if that held, and so on."""
-        orders = AGE_WEIGHT * self._orders / (self._holds + self._orders)
+        seen, least = self._seen, KNOWN_ORDERS * self._now
+        known = {age: n / seen[age] for age, n in self._orders.items() if n >= least and n >= KNOWN_SHARE * seen[age]}
+        orders = self._prior * PRIOR_ORDERS + (self._ordered - sum(self._orders[age] for age in known)) / self._now
+        ticks = (self._ticks - sum(seen[age] for age in known)) / self._now
+        share = orders / (self._prior * (PRIOR_HOLDS + PRIOR_ORDERS) + ticks)
         for age in count(self._age):
-            yield 1 - (orders + self._ended[age]) / (AGE_WEIGHT + self._seen[age])
+            yield 1 - known.get(min(age, FARTHEST), share)
 
 
-def best_window(hold_rates: Iterable[float], max_waste_pct: float) -> int:
-    """The largest window whose expected waste is within the cap and whose last guess is still likely to be used.
+def best_window(hold_rates: Iterable[float], room: float, ahead: int) -> int:
+    """The largest window that can be kept up for `ahead` ticks if `room` guesses may still come to nothing.
 
-    Of a tick and `k` guesses after it the run uses those up to the first order: 1 + h + hh' + … of them on average.
+    A tick and `k` guesses after it waste, on average, those behind the first order. What such windows are expected to
+    waste until the end must fit into the room together with a standard deviation of it: windows of one size all the way
+    are quicker than large ones first and none when the room is used up. Nor is a guess made that is hardly likely to be
+    used.
     """
-    used, likely = 1.0, 1.0
+    used, likely, wasted, squared = 1.0, 1.0, 0.0, 0.0
     for window, rate in enumerate(islice(hold_rates, MAX_WINDOW)):
         likely *= rate
         used += likely
-        if likely < LIKELY or (window + 2 - used) * 100 > max_waste_pct * used + 1e-9:
+        squared += 2 * wasted + 1 - likely  # a longer window wastes one more if there was an order before its end
+        wasted += 1 - likely
+        windows = max(1.0, ahead / used)
+        spread = sqrt(windows * max(0.0, squared - wasted * wasted))
+        if likely < LIKELY or windows * wasted + spread > room + 1e-9:
             return window
     return MAX_WINDOW
