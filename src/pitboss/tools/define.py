@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pitboss.agent.decider import Judge
 from pitboss.agent.observation import Observation
 from pitboss.core.errors import InvariantError
+from pitboss.core.past import NO_PAST, NO_RECORDINGS, Past, Recordings
 from pitboss.core.ports import Tool, ToolSpec
 from pitboss.tools import arguments as shape
 
@@ -36,6 +37,8 @@ class ToolContext:
     observation: Observation
     mode: Mode
     judge: Judge | None = None
+    past: Past = NO_PAST
+    recordings: Recordings = NO_RECORDINGS
 
 
 Look = Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]
