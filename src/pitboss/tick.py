@@ -48,6 +48,8 @@ class Ports:
     build_prompts: bool = True
     wakes: bool = True
     tracer: Tracer = SILENT
+    notes: Callable[[], tuple[str, ...]] = tuple
+    """What the agent is told about its own means at this tick."""
 
 
 @noun
@@ -133,6 +135,7 @@ def observe(state: State, at: Instant, ports: Ports) -> Observation:
         state.accepted_opens,
         state.last,
         state.memory,
+        ports.notes(),
     )
 
 

@@ -69,6 +69,7 @@ def _same(one: Observation, other: Observation) -> bool:
         and one.last == other.last
         and one.accepted_opens == other.accepted_opens
         and one.memory == other.memory
+        and one.notes == other.notes
         and one.started_at == other.started_at
         and one.view.same_market(other.view)
         and one.terms == other.terms

@@ -19,7 +19,10 @@ from pitboss.venues.perp.state import Terms, World
 
 @noun
 class Observation:
-    """One tick as the agent sees it. `limits` is the skill's risk section as exact caps, `started_at` the first tick."""
+    """One tick as the agent sees it. `limits` is the skill's risk section as exact caps, `started_at` the first tick.
+
+    `notes` are about the agent's own means: a server that does not answer, a tool that is switched off.
+    """
 
     at: Instant
     started_at: Instant
@@ -31,6 +34,7 @@ class Observation:
     accepted_opens: Sequence[Instant]
     last: LastDecision | None
     memory: Memory
+    notes: tuple[str, ...] = ()
 
     def portfolio(self) -> Portfolio:
         """The account at its marks."""
