@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pitboss.bootstrap.redact import GONE, LEAST, Redactor, forms, secrets_of
+from pitboss.bootstrap.redact import GONE, LEAST, Redactor, secrets_of
+from pitboss.models.secret import forms
 
 KEY = 'gsk_A"b/c+d=&é?\\<12345>'
 ENCODINGS = {

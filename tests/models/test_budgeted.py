@@ -1,6 +1,7 @@
 """The budget is never passed, whatever the order of things; nothing that fits is refused."""
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -236,3 +237,155 @@ def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_le
     assert paid <= budget.spent + budget.uncertain <= CENT * limit
     assert budget.reserved == 0
     assert worst_case(PRICE, ask(7), 7) == CENT * 7
+
+
+# What is written down, so that a resumed run knows of it
+
+
+class Notebook:
+    """Everything that was written down; the last is what a killed process leaves."""
+
+    def __init__(self) -> None:
+        self.lines: list[Decimal] = []
+
+    def __call__(self, usd: Decimal) -> None:
+        self.lines.append(usd)
+
+
+def test_what_was_uncertain_before_a_resume_counts() -> None:
+    with pytest.raises(BudgetExceeded, match=r"up to \$0.005 more by calls"):
+        run(Budgeted(Provider(), Budget(Decimal(1), uncertain=Decimal("0.005")), PRICE).complete(ASK))
+
+
+def test_a_call_is_written_down_before_it_is_made() -> None:
+    notebook = Notebook()
+    seen: list[list[Decimal]] = []
+
+    class Watching(Provider):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            seen.append(list(notebook.lines))
+            return await super().complete(request)
+
+    run(Budgeted(Watching((0, CENT)), Budget(note=notebook), PRICE).complete(ASK))
+    assert len(seen[0]) == 1
+    assert seen[0][0] >= 1
+
+
+def test_a_call_that_cannot_be_written_down_is_not_made() -> None:
+    def full(usd: Decimal) -> None:
+        raise UserError("the disk is full")
+
+    provider, budget = Provider((0, CENT)), Budget(note=full)
+    with pytest.raises(UserError, match="disk"):
+        run(Budgeted(provider, budget, PRICE).complete(ASK))
+    assert (provider.asked, budget.reserved) == (0, 0)
+    budget.close()  # what is written already is no less than what is true
+
+
+def test_calls_of_about_the_same_size_are_not_written_down_one_by_one() -> None:
+    async def main() -> None:
+        notebook, count = Notebook(), 200
+        budget = Budget(note=notebook)
+        model = Budgeted(Provider(*[(0, CENT)] * count), budget, PRICE)
+        for number in range(count):
+            await model.complete(ask(100 + number // 5))
+        assert len(notebook.lines) == 1
+        budget.close()
+        assert notebook.lines[-1] == 0
+        assert len(notebook.lines) == 2
+
+    run(main())
+
+
+def test_a_free_model_writes_nothing_down() -> None:
+    notebook = Notebook()
+    budget = Budget(note=notebook)
+    run(Budgeted(Provider((0, ZERO)), budget, FREE).complete(ASK))
+    budget.close()
+    assert notebook.lines == []
+
+
+def test_a_reply_that_is_not_kept_and_cost_more_than_it_could_is_written_down_at_once() -> None:
+    class Dear(Provider):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            return replace(await super().complete(request), finish_reason="error")
+
+    notebook = Notebook()
+    run(Budgeted(Dear((0, Decimal(9))), Budget(note=notebook), PRICE).complete(ASK))
+    assert notebook.lines[-1] == 9
+
+
+def test_an_end_in_good_order_leaves_what_is_uncertain_and_no_more() -> None:
+    notebook = Notebook()
+    budget = Budget(Decimal(9), note=notebook)
+    model = Budgeted(Provider((0, TransientError("late")), (0, CENT)), budget, PRICE)
+    with pytest.raises(TransientError):
+        run(model.complete(ASK))
+    run(model.complete(ASK))
+    budget.close()
+    assert notebook.lines[-1] == budget.uncertain == 1
+
+
+def test_what_a_reply_cost_that_is_not_kept_is_left_too() -> None:
+    class Failing(Provider):
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            return replace(await super().complete(request), finish_reason="error")
+
+    notebook = Notebook()
+    budget = Budget(Decimal(9), note=notebook)
+    run(Budgeted(Failing((0, CENT)), budget, PRICE).complete(ASK))
+    budget.close()
+    assert (budget.spent, notebook.lines[-1]) == (CENT, CENT)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 150), st.sampled_from(["ok", "late", "refused", "unkept", "unknown"]), st.integers(0, 5)
+        ),
+        max_size=12,
+    ),
+    st.integers(0, 8),
+    st.integers(0, 60),
+)
+def test_wherever_a_run_is_killed_what_was_paid_and_written_down_covers_all_that_was_charged(
+    calls: list[tuple[int, str, int]], dollars: int, kill_s: int
+) -> None:
+    """`kept` stands for the answers in the database, `charged` for what a merciless provider has charged by then."""
+    limit, notebook = Decimal(dollars), Notebook()
+    kept = charged = ZERO
+
+    async def main() -> None:
+        class Merciless:
+            name = "m"
+
+            async def complete(self, request: ModelRequest) -> ModelReply:
+                nonlocal charged, kept
+                tokens, kind, takes_s = request.settings["call"]
+                charged += 0 if kind == "refused" else CENT * tokens
+                await asyncio.sleep(takes_s)
+                if kind in ("late", "refused"):
+                    raise said(kind == "late")
+                kept += CENT * tokens if kind == "ok" else 0
+                return ModelReply(
+                    finish_reason="error" if kind == "unkept" else "stop",
+                    cost_usd=None if kind == "unknown" else CENT * tokens,
+                )
+
+        model = Budgeted(Merciless(), Budget(limit, note=notebook), PRICE)
+
+        async def one(start: int, call: tuple[int, str, int]) -> None:
+            await asyncio.sleep(start)
+            await model.complete(ModelRequest("", (), (), settings={"max_tokens": call[0], "call": call}))
+
+        tasks = [asyncio.create_task(one(number * 2, call)) for number, call in enumerate(calls)]
+        await asyncio.sleep(kill_s)
+        found = kept + (notebook.lines[-1] if notebook.lines else ZERO)
+        assert charged <= found
+        assert charged <= limit
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    run(main())

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from models.virtual import run
 from pitboss.core.errors import TransientError
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
 from pitboss.models.cached import Cached, request_key
+from pitboss.models.chat import reply
+from pitboss.models.failures import Failure
+from pitboss.models.retried import Once, Retried
 from pitboss.models.scripted import ScriptedModel as Scripted
 from pitboss.models.scripted import says
 
@@ -119,18 +123,36 @@ def test_the_answer_is_kept_before_it_is_given():
     assert [kept.reply.text for kept in shelf.kept.values()] == ["hold"]
 
 
-def test_a_reply_that_is_a_failure_of_the_provider_is_not_kept_and_a_refusal_is():
+def choice(finish_reason: str, **message: Any) -> ModelReply:
+    """A reply as the chat client reads it."""
+    said = {"role": "assistant", "content": None, **message}
+    found = reply.read({"choices": [{"finish_reason": finish_reason, "message": said}]}, "groq/m")
+    assert isinstance(found, ModelReply)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("said", "is_kept"),
+    [
+        (choice("stop", refusal="I will not."), True),
+        (choice("content_filter"), True),
+        (choice("length", content="cut o"), True),
+        (choice("stop"), True),
+        (ModelReply(finish_reason="error", problem="the model refused"), True),
+        (ModelReply(finish_reason="error", problem="the provider blocked the question: SAFETY"), True),
+        (ModelReply(finish_reason="error", problem="the reply was blocked by the provider's filter (SAFETY)"), True),
+        (choice("error"), False),
+        (choice("malformed_function_call"), False),
+        (ModelReply(finish_reason="error", problem="the provider could not take the reply (OTHER)"), False),
+    ],
+)
+def test_a_failure_of_the_provider_is_not_kept_and_a_refusal_is_an_answer_like_any_other(said, is_kept):
     shelf = Shelf()
-    model = Cached(
-        Scripted([paid("oops", finish_reason="error", problem="overloaded"), paid("no", problem="refused")]),
-        shelf,
-        "run1",
-    )
+    model = Cached(Scripted([said, says("hold")]), shelf, "run1")
 
     ask(model)
-    ask(model)
 
-    assert [kept.reply.problem for kept in shelf.kept.values()] == ["refused"]
+    assert bool(shelf.kept) is is_kept
 
 
 def test_equal_questions_at_once_share_one_call():
@@ -193,6 +215,109 @@ def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
         return len(shelf.kept)
 
     assert asyncio.run(main()) == 1
+
+
+class Sending:
+    """A client that makes one try after another, each when it is let."""
+
+    name = "slow/one"
+
+    def __init__(self, *plan: ModelReply | Failure) -> None:
+        self.plan, self.asked, self.cancelled = list(plan), 0, 0
+        self.sent, self.let = asyncio.Event(), asyncio.Event()
+
+    async def once(self, request: ModelRequest, left_s: float) -> ModelReply | Failure:
+        self.asked += 1
+        self.sent.set()
+        try:
+            await self.let.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return self.plan.pop(0)
+
+
+BUSY = Failure("retry", "busy", "busy", status=429)
+
+
+def remembering(client: Sending, shelf: Shelf) -> Cached:
+    return Cached(Retried(Once(client), random=lambda: 1.0), shelf, "run1")
+
+
+async def left_alone(model: Cached, client: Sending) -> None:
+    """Ask, and leave once the question is at the provider."""
+    leaving = asyncio.create_task(model.complete(ASKED))
+    await client.sent.wait()
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+
+
+def test_a_question_that_was_sent_is_paid_for_so_its_answer_is_awaited_and_kept_for_whoever_asks_next():
+    async def main() -> None:
+        client, shelf = Sending(paid()), Shelf()
+        model = remembering(client, shelf)
+        await left_alone(model, client)
+        next_one = asyncio.create_task(model.complete(ASKED))
+        await asyncio.sleep(0)
+        client.let.set()
+        assert (await next_one).text == "hold"
+        assert (client.asked, client.cancelled, len(shelf.kept)) == (1, 0, 1)
+
+    run(main())
+
+
+def test_a_question_that_nobody_wants_is_not_tried_again():
+    async def main() -> None:
+        client, shelf = Sending(BUSY, paid()), Shelf()
+        model = remembering(client, shelf)
+        await left_alone(model, client)
+        client.let.set()
+        await asyncio.sleep(60)
+        assert client.asked == 1
+        assert (await model.complete(ASKED)).text == "hold"
+
+    run(main())
+
+
+def test_a_question_that_somebody_wants_again_is_tried_again():
+    async def main() -> None:
+        client, shelf = Sending(BUSY, paid()), Shelf()
+        model = remembering(client, shelf)
+        await left_alone(model, client)
+        next_one = asyncio.create_task(model.complete(ASKED))
+        await asyncio.sleep(0)
+        client.let.set()
+        assert (await next_one).text == "hold"
+        assert (client.asked, model.calls) == (2, 1)
+
+    run(main())
+
+
+def test_a_question_that_waits_between_two_tries_is_given_up_with_who_asked():
+    async def main() -> None:
+        client = Sending(BUSY, paid())
+        client.let.set()
+        model = remembering(client, Shelf())
+        leaving = asyncio.create_task(model.complete(ASKED))
+        await asyncio.sleep(0.1)
+        leaving.cancel()
+        await asyncio.sleep(60)
+        assert client.asked == 1
+        assert not model.knows(ASKED)
+
+    run(main())
+
+
+def test_closing_gives_up_what_is_still_asked_and_waits_for_it():
+    async def main() -> None:
+        client, shelf = Sending(paid()), Shelf()
+        model = remembering(client, shelf)
+        await left_alone(model, client)
+        await model.close()
+        assert (client.cancelled, len(shelf.kept)) == (1, 0)
+        await model.close()
+
+    run(main())
 
 
 def test_whoever_joined_a_call_that_fails_asks_for_itself_and_no_failure_is_kept():

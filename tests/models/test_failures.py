@@ -132,3 +132,33 @@ def test_what_was_said_is_one_short_line_whatever_the_envelope() -> None:
 @given(st.integers(0, 999), JSON)
 def test_any_error_is_classified(status: int, body: object) -> None:
     assert isinstance(classify(status, body), Failure)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "request (431 tokens) exceeds the available context size (256 tokens), try increasing it",
+        "Please reduce the length of the messages or completion.",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "prompt is too long: 210000 tokens > 200000 maximum",
+    ],
+)
+def test_a_question_too_long_is_known_in_every_servers_words(words: str) -> None:
+    failure = classify(400, openai(words))
+    assert (failure.reaction, failure.code) == ("give_up", "too_long")
+    assert getattr(failure.error(), "code") == "too_long"  # noqa: B009 – no attribute of the class
+
+
+def test_a_quota_that_comes_back_within_the_minute_is_waited_for_although_google_speaks_of_billing() -> None:
+    words = "You exceeded your current quota, please check your plan and billing details."
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "35s"}
+    failure = classify(429, openai(words, status="RESOURCE_EXHAUSTED", details=[info]))
+    assert (failure.reaction, failure.code, failure.wait_s) == ("retry", "busy", 35.0)
+    assert classify(429, openai(words)).code == "no_money"
+    assert classify(429, openai(f"{words} try again in 5s", code="insufficient_quota")).code == "no_money"
+
+
+def test_complaints_about_single_fields_are_told_in_words() -> None:
+    body = {"detail": [{"loc": ["body", "seed"], "msg": "extra fields not permitted", "type": "value_error.extra"}, 5]}
+    assert said(body) == "body.seed extra fields not permitted"
+    assert classify(422, body).code == "bad_setting"

@@ -140,6 +140,119 @@ def test_a_learned_limit_is_never_run_into_once_a_reply_has_told_of_it(
     run(main())
 
 
+@dataclass
+class Counting:
+    """Counts requests when they arrive, in windows or in a bucket that fills up bit by bit, and tells what is left.
+
+    Some replies say nothing of it. A call that is cancelled before it arrives is not counted, later ones are.
+    """
+
+    lane: Lane
+    limit: int
+    period_s: float
+    fills: bool
+    latencies: list[float]
+    silent: int
+    name: str = "example/model"
+    asked: int = 0
+    refused: int = 0
+    unheard: int = 0
+    _used: float = 0.0
+    _at: float = 0.0
+
+    def _arrive(self) -> dict[str, str]:
+        now = asyncio.get_running_loop().time()
+        if self.fills:
+            self._used = max(self._used - (now - self._at) * self.limit / self.period_s, 0.0)
+        elif now // self.period_s != self._at // self.period_s:
+            self._used = 0.0
+        self._at = now
+        if self._used + 1 > self.limit + 1e-6:
+            self.refused += 1
+        else:
+            self._used += 1
+        full_s = self._used * self.period_s / self.limit if self.fills else self.period_s - now % self.period_s
+        return {
+            "x-ratelimit-limit-requests": str(self.limit),
+            "x-ratelimit-remaining-requests": str(int(self.limit - self._used + 1e-6)),
+            "x-ratelimit-reset-requests": f"{full_s + 0.001:.3f}s",
+        }
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        number, self.asked = self.asked, self.asked + 1
+        latency = self.latencies[number % len(self.latencies)]
+        await asyncio.sleep(latency / 3)
+        told = self._arrive()
+        self.unheard += 1
+        await asyncio.sleep(latency * 2 / 3)
+        says = number == 0 or number % 4 >= self.silent
+        self.unheard -= says
+        self.lane.learn(told if says else {})
+        return ModelReply("ok", usage=Usage(10, 10))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(1, 12),
+    st.floats(2, 200),
+    st.booleans(),
+    latencies,
+    st.integers(0, 3),
+    st.lists(st.tuples(st.integers(0, 90), st.one_of(st.none(), st.integers(0, 120))), min_size=1, max_size=25),
+)
+def test_a_learned_limit_is_kept_however_it_is_counted_whatever_is_cancelled_or_left_unsaid(
+    limit: int,
+    period_s: float,
+    fills: bool,
+    slow: list[float],
+    silent: int,
+    calls: list[tuple[int, int | None]],
+) -> None:
+    async def main() -> None:
+        provider = Counting(lane(), limit, period_s, fills, [0.01], silent)
+        await Limited(provider, provider.lane, "first").complete(ASK)
+        provider.latencies = slow
+        loop = asyncio.get_running_loop()
+
+        async def one(number: int, start: int) -> None:
+            await asyncio.sleep(start)
+            await Limited(provider, provider.lane, f"run {number % 3}").complete(ASK)
+
+        tasks = [asyncio.create_task(one(number, start)) for number, (start, _) in enumerate(calls)]
+        for task, (_, cancelled) in zip(tasks, calls, strict=True):
+            if cancelled is not None:
+                loop.call_later(cancelled, task.cancel)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # A reading that overtook a call of which nothing was heard may be older than that call: one too many for each.
+        assert provider.refused <= provider.unheard
+        assert (provider.lane.under_way, provider.lane.waiting) == (0, 0)
+        assert all(task.exception() is None for task in tasks if not task.cancelled())
+
+    run(main())
+
+
+@pytest.mark.parametrize(("limit", "period_s", "fills"), [(1, 62.0, False), (1, 200.0, True), (3, 200.0, True)])
+def test_calls_that_nothing_was_heard_of_do_not_make_a_quota_look_full_too_soon(
+    limit: int, period_s: float, fills: bool
+) -> None:
+    async def main() -> None:
+        provider = Counting(lane(), limit, period_s, fills, [0.1], silent=0)
+        await ask_all_at_once(provider, 1)
+        provider.silent = 4
+        await ask_all_at_once(provider, max(limit - 1, 1))
+        await ask_all_at_once(provider, 1)
+        provider.silent = 0
+        await ask_all_at_once(provider, 2 * limit)
+        assert provider.refused == 0
+
+    run(main())
+
+
+async def ask_all_at_once(provider: Counting, count: int) -> None:
+    model = Limited(provider, provider.lane, "a")
+    await asyncio.gather(*(model.complete(ASK) for _ in range(count)))
+
+
 def test_nobody_is_slowed_down_below_the_limit() -> None:
     async def main() -> None:
         provider = Provider(lane(), limit=1_000)

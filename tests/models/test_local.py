@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from time import monotonic
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,7 +17,10 @@ import pytest
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Message, ModelReply, ModelRequest
 from pitboss.models import local
+from pitboss.models.chat import pool
+from pitboss.models.chat.client import ChatModel
 from pitboss.models.local import LocalModel, LocalServer, choose_threads, find_weights, known
+from pitboss.models.providers import OWN, entry
 from pitboss.models.scripted import Line, ScriptedModel, says
 
 QUESTION = ModelRequest("", (Message("user", "Well?"),), ())
@@ -234,5 +238,28 @@ def test_a_server_that_dies_under_a_question_is_a_failure_that_passes(folder: Pa
         model = LocalModel("local/smollm2", server, lambda base_url: ScriptedModel(die))
         with pytest.raises(TransientError, match=r"local/smollm2 died"):
             await model.complete(QUESTION)
+
+    asyncio.run(story())
+
+
+@served
+def test_a_question_longer_than_the_context_is_the_persons_to_put_right(folder: Path) -> None:
+    async def story() -> None:
+        server = LocalServer(find_weights("smollm2", folder), context_tokens=256)
+
+        def connect(base_url: str) -> ChatModel:
+            return ChatModel(
+                "local/smollm2", entry("local", base_url, dialect=OWN), random=lambda: 0.0, clock=monotonic
+            )
+
+        model = LocalModel("local/smollm2", server, connect)
+        async with pool.opened():
+            try:
+                with pytest.raises(UserError, match="longer than the 256 tokens") as caught:
+                    await model.complete(ModelRequest("", (Message("user", "word " * 400),), ()))
+                assert "bars_lookback" in caught.value.hint
+                assert server.alive
+            finally:
+                model.close()
 
     asyncio.run(story())

@@ -7,7 +7,7 @@ import pytest
 
 from pitboss.core.errors import UserError
 from pitboss.models.providers import PROVIDERS, origin, route
-from pitboss.models.secret import HIDDEN, Secret, hide_all
+from pitboss.models.secret import HIDDEN, Secret, forms
 
 
 def test_a_name_is_split_at_its_first_slash() -> None:
@@ -151,10 +151,25 @@ def test_a_secret_is_not_shown_pickled_or_copied() -> None:
 def test_a_secret_takes_itself_out_of_text_however_it_is_written(written: str) -> None:
     secret = Secret("sk/canary+1234")
     assert secret.hide(f"<{written}>").strip("=<>") == HIDDEN
-    if "\\" not in written:
-        assert secret.hide_bytes(written.encode()).strip(b"=") == HIDDEN.encode()
-    assert hide_all(f"a {written}", [secret, Secret("")]).startswith(f"a {HIDDEN}")
+    assert secret.hide_bytes(written.encode()).strip(b"=") == HIDDEN.encode()
+
+
+def test_what_is_hidden_behind_escapes_leaves_the_other_escapes_and_so_the_json_as_they_were() -> None:
+    secret = Secret("sk/canary+1234")
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in "sk/canary+1234")
+    said = secret.hide(f'{{"a": "\\u00e9\\n", "b": "<{escaped}>", "c": "\\u00e9 sk/canary+1234"}}')
+    assert said == f'{{"a": "\\u00e9\\n", "b": "<{HIDDEN}>", "c": "\\u00e9 {HIDDEN}"}}'
+
+
+@pytest.mark.parametrize("written", sorted(forms("sk/canary+1234")))
+def test_every_form_that_a_log_is_kept_free_of_is_taken_out_of_replies_too(written: str) -> None:
+    secret = Secret("sk/canary+1234")
+    for form in (written, written.upper(), written.lower()):
+        assert secret.hide(f"<{form}>").startswith(f"<{HIDDEN}")
+        assert secret.hide_bytes(form.encode() + b"\xff").startswith(HIDDEN.encode())
 
 
 def test_a_word_too_short_to_be_a_key_is_left_in_the_text() -> None:
     assert Secret("a").hide("banana") == "banana"
+    assert Secret("ollama").hide("ollama says") == "ollama says"
+    assert Secret("").hide_bytes(b"anything") == b"anything"

@@ -2,12 +2,15 @@
 
 import os
 import sqlite3
+import sys
 
 import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.exc import InterfaceError, OperationalError, ProgrammingError
 
 from pitboss.core.errors import UserError
 from pitboss.store import sqlite
-from pitboss.store.database import journal_note, open_database
+from pitboss.store.database import Database, journal_note, open_database
 
 OLD, LAST_BAD, FIXED, NEWER = (3, 40, 1), (3, 51, 2), (3, 51, 3), (4, 0, 0)
 
@@ -244,6 +247,131 @@ def test_not_one_byte_of_another_programs_database_changes(path, processes, mode
         open_database(path, processes, OLD)
 
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("processes", ["several", "one"])
+@pytest.mark.parametrize("foreign", [True, False])
+def test_nothing_is_left_beside_a_file_that_is_refused(path, processes, foreign):
+    if foreign:
+        with sqlite3.connect(path) as other:
+            other.execute("CREATE TABLE trades (id INTEGER)")
+        other.close()
+    else:
+        path.write_bytes(b"time,open,high,low,close\n" * 200)
+
+    with pytest.raises(UserError):
+        open_database(path, processes, OLD)
+
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_lock_that_was_there_before_stays_when_a_file_is_refused(path):
+    path.write_bytes(b"time,open,high,low,close\n" * 200)
+    lock = path.with_name("pitboss.db.lock")
+    lock.touch()
+
+    with pytest.raises(UserError):
+        open_database(path, "several", OLD)
+
+    assert lock.exists()
+
+
+def test_a_lock_that_another_process_has_by_now_is_not_taken_away(path):
+    first = sqlite.hold(path, OLD, "several")
+    second = sqlite.hold(path, OLD, "several")
+    assert first is not None
+    assert second is not None
+
+    first.undo()
+
+    with pytest.raises(UserError, match="in use"):
+        sqlite.hold(path, OLD, "one")
+    second.close()
+
+
+def test_a_lock_on_a_file_that_was_taken_away_is_taken_again_on_the_one_that_is_there(path, monkeypatch):
+    lock = path.with_name("pitboss.db.lock")
+    flock, taken_away = sqlite.fcntl.flock, []
+
+    def late(handle, how):
+        if not taken_away:  # between opening the file and locking it, its maker lets go of it
+            taken_away.append(lock.unlink())
+        flock(handle, how)
+
+    monkeypatch.setattr(sqlite.fcntl, "flock", late)
+    held = sqlite.hold(path, OLD, "one")
+    monkeypatch.undo()
+
+    assert held is not None
+    with pytest.raises(UserError, match="in use"):
+        sqlite.hold(path, OLD, "one")
+    held.close()
+
+
+class Refused(Exception):
+    sqlstate = None
+
+
+class Forbidden(Exception):
+    sqlstate = "42501"
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause", "said"),
+    [
+        (
+            OperationalError,
+            Refused("connection failed:\n\tConnection refused"),
+            "connection failed: Connection refused",
+        ),
+        (InterfaceError, Refused("the connection is closed"), "cannot be reached"),
+        (ProgrammingError, Forbidden("permission denied for schema public"), "does not allow"),
+    ],
+)
+def test_a_server_that_cannot_be_used_is_told_in_one_line_without_the_password(kind, cause, said):
+    server = Database(create_engine("sqlite://"), "postgresql+psycopg://me:***@host/name")
+
+    with pytest.raises(UserError, match=said) as told, server.explained():
+        raise kind("SELECT 1", {"password": "hunter2"}, cause)
+
+    assert "me:***@host" in told.value.message
+    assert "\n" not in told.value.message
+    assert "hunter2" not in told.value.message
+    server.close()
+
+
+def test_a_mistake_in_our_own_sql_is_not_dressed_up_as_the_servers():
+    server = Database(create_engine("sqlite://"), "postgresql+psycopg://host/name")
+
+    with pytest.raises(ProgrammingError), server.explained():
+        raise ProgrammingError("SELEC 1", {}, Refused("syntax error"))
+    server.close()
+
+
+@pytest.mark.parametrize("address", ["postgresql+psycopg://me:hunter2@localhost:abc/x", "mysql+none://me:hunter2@h/x"])
+def test_an_address_that_cannot_be_read_is_told_without_its_password(address):
+    with pytest.raises(UserError, match="cannot open a database at") as told:
+        open_database(address)
+
+    assert "hunter2" not in told.value.message
+
+
+def test_a_missing_driver_is_told_with_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+
+    with pytest.raises(UserError, match="psycopg is not installed") as told:
+        open_database("postgresql+psycopg://me@localhost/x")
+
+    assert "pip install" in told.value.hint
+
+
+def test_a_server_that_does_not_answer_is_a_mistake_in_one_line():
+    pytest.importorskip("psycopg", reason="the driver for Postgres is not installed")
+
+    with pytest.raises(UserError, match="cannot be reached") as told:
+        open_database("postgresql+psycopg://me:hunter2@127.0.0.1:1/x")
+
+    assert "hunter2" not in told.value.message
 
 
 @pytest.mark.parametrize("version", ["0001", "ae1027a6acf"])

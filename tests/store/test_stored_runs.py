@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pitboss.core.errors import InvariantError, UserError
+from pitboss.core.errors import InvariantError, ReplayMismatch, UserError
 from pitboss.store.lifecycle import LeaseLost, Status, require_move
 from pitboss.testing.journal import chained, state_after
 
@@ -244,6 +244,32 @@ def test_runs_are_listed_newest_first_and_by_status(bench):
     assert [run.id for run in bench.runs.list()] == ids[::-1]
     assert [run.id for run in bench.runs.list(limit=1)] == [ids[2]]
     assert [run.id for run in bench.runs.list(status="loading")] == [ids[1]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "params = x'7b'",
+        "cost_usd = 'much'",
+        "status = 'complete'",
+        "model = CAST(x'ff' AS TEXT)",
+        "created_at = 'soon'",
+    ],
+)
+def test_a_damaged_row_is_named_and_the_others_are_listed(bench, change):
+    ids = []
+    for _ in range(3):
+        bench.at += 1
+        ids.append(bench.queued())
+    with bench.database.write() as connection:
+        connection.exec_driver_sql(f"UPDATE runs SET {change} WHERE id = '{ids[1]}'")
+
+    found = bench.runs.look()
+
+    assert [run.id for run in found.runs] == [ids[2], ids[0]]
+    assert found.damaged == [ids[1]]
+    with pytest.raises(ReplayMismatch, match=ids[1]):
+        bench.runs.list()
 
 
 def test_deleting_a_run_removes_its_records_and_state_and_nothing_else(bench):

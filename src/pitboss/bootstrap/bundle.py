@@ -10,13 +10,15 @@ Here: the format, and reading it without trusting it. `pack.py` writes one, `unp
 
 import hashlib
 import io
+import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
 
 from pitboss.core import codec
 from pitboss.core.errors import UserError
@@ -39,12 +41,35 @@ MOST_DOCUMENT = 64 << 20
 MOST_RATIO = 200
 """A bundle is a twentieth to a fortieth of what it holds, for half of it are digests; a bomb is far less."""
 FREE_BYTES = 1 << 20
+MOST_WEIGHT = 512 << 20
+"""Bytes that one document may take once it is read; a few characters of JSON can take a hundred times their size."""
+MOST_INDEX = 4_096
+"""Bytes of the zip's own list of members. A library reads all of it before anybody can look at it."""
+MOST_FIELDS = 100
 
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+_ENDS = 22 + 20 + 56
+"""Bytes of the three records that can end a zip: the plain one, and before it those for more than 4 GB."""
+_OTHERS = f"its members are not {', '.join((*MEMBERS, MANIFEST))}"
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+)
 
 
-Whole = Annotated[int, Field(ge=-(1 << 62), le=1 << 62)]
-"""A number that every database can hold."""
+Count = Annotated[int, Field(ge=0, le=1 << 62)]
+"""A number of things that every database can hold."""
+At = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
+"""An instant within the calendar."""
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Id = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{4,64}$")]
+Words = Annotated[str, Field(max_length=300, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+"""Few, and nothing among them that a terminal would obey."""
 
 
 class _Strict(BaseModel):
@@ -54,45 +79,45 @@ class _Strict(BaseModel):
 class Content(_Strict):
     """What a member must be."""
 
-    sha256: str
-    bytes: Whole
+    sha256: Hash
+    bytes: Count
 
 
 class Row(_Strict):
     """The run as it stood. What only makes sense where it was made (leases, where its report lies) is left out."""
 
-    id: str
+    id: Id
     status: Status
-    model: str
+    model: Words
     params: dict[str, Any]
-    data_digest: str | None
-    progress: float
-    error_text: str | None
+    data_digest: Hash | None
+    progress: Annotated[float, Field(ge=0, le=1)]
+    error_text: Annotated[str, Field(max_length=100_000)] | None
     metrics: dict[str, Any] | None
     baselines: dict[str, Any] | None
-    digest: str | None
-    cost_usd: str
-    saved_usd: str
-    wasted_usd: str
-    wall_s: float
-    ticks: Whole
-    created_at: Whole
-    started_at: Whole | None
-    finished_at: Whole | None
+    digest: Hash | None
+    cost_usd: Words
+    saved_usd: Words
+    wasted_usd: Words
+    wall_s: Annotated[float, Field(ge=0, le=1e12)]
+    ticks: Count
+    created_at: At
+    started_at: At | None
+    finished_at: At | None
 
 
 class Named(_Strict):
     """The skill's name and digest."""
 
-    name: str
-    digest: str
+    name: Words
+    digest: Hash
 
 
 class Manifest(_Strict):
     """The table of contents. `answers` says which are inside: those used, only those paid for, or none."""
 
-    bundle: Whole
-    version: str
+    bundle: Count
+    version: Words
     run: Row
     skill: Named
     answers: Literal["used", "paid", "none"]
@@ -103,11 +128,11 @@ class Manifest(_Strict):
 class RecordLine(_Strict):
     """One record."""
 
-    seq: Whole
+    seq: Count
     kind: Literal["tick", "span", "close"]
-    tick_at: Whole
-    prev_digest: str
-    digest: str
+    tick_at: At
+    prev_digest: Hash
+    digest: Hash
     covered: str
     extra: str
 
@@ -120,13 +145,30 @@ class RecordLine(_Strict):
 class AnswerLine(_Strict):
     """One answer, and the record and step of every place where it was used."""
 
-    key: str
-    model: str
-    run_id: str
-    cost_usd: str | None
-    created_at: Whole
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}(:[0-9A-Za-z_-]{1,64})?$")]
+    model: Words
+    run_id: Id
+    cost_usd: Words | None
+    created_at: At
     reply: str
-    used: list[tuple[Whole, Whole]]
+    used: Annotated[list[Annotated[list[Count], Field(min_length=2, max_length=2)]], FailFast()]
+
+
+def light(data: bytes) -> bool:
+    """Whether a document can be read without filling the memory. What stands inside texts is counted too."""
+    return 250 * data.count(b"{") + 64 * (data.count(b"[") + data.count(b",")) <= MOST_WEIGHT
+
+
+def _crowded(plain: Any) -> bool:
+    """Whether any object has more fields than one of ours can; what is taken as it is and measured later is left out."""
+    waiting = [plain]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if len(value) > MOST_FIELDS:
+                return True
+            waiting += [item for name, item in value.items() if name not in ("params", "metrics", "baselines", "used")]
+    return False
 
 
 def seal_of(manifest: dict[str, Any]) -> str:
@@ -139,12 +181,12 @@ class Bundle:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._zip = self._open()
+        self._file = self._open()
         try:
-            self._check_members()
+            self._zip = self._members()
             self.manifest = self._manifest()
         except BaseException:
-            self._zip.close()
+            self._file.close()
             raise
 
     def __enter__(self) -> "Bundle":
@@ -152,11 +194,12 @@ class Bundle:
 
     def __exit__(self, *error: object) -> None:
         self._zip.close()
+        self._file.close()
 
     def differences(self) -> list[str]:
         """The members that are not what the manifest says, byte for byte."""
         problems: list[str] = []
-        if seal_of(codec.loads(self.whole(MANIFEST))) != self.manifest.seal:
+        if self._seal != self.manifest.seal:
             problems.append("the manifest was changed")
         for name in MEMBERS:
             content, digest, size = self.manifest.contents.get(name), hashlib.sha256(), 0
@@ -175,12 +218,14 @@ class Bundle:
     def records(self) -> Iterator[Record]:
         """Every record, in the order of the file."""
         for number, line in self._lines(RECORDS):
-            yield self._read(RecordLine, line, f"{RECORDS} line {number}").record()
+            where = f"{RECORDS} line {number}"
+            yield self._read(RecordLine, self._plain(line, where), where).record()
 
     def answers(self) -> Iterator[AnswerLine]:
         """Every answer, in the order of the file."""
         for number, line in self._lines(ANSWERS):
-            yield self._read(AnswerLine, line, f"{ANSWERS} line {number}")
+            where = f"{ANSWERS} line {number}"
+            yield self._read(AnswerLine, self._plain(line, where), where)
 
     def whole(self, name: str) -> bytes:
         """A small member, at once."""
@@ -193,36 +238,70 @@ class Bundle:
             raise self._refusal(f"{name} is over {MOST_DOCUMENT >> 20} MB")
         return data
 
-    def _open(self) -> zipfile.ZipFile:
+    def _open(self) -> IO[bytes]:
         try:
-            self._size = self.path.stat().st_size
-            return zipfile.ZipFile(self.path)
+            found = self.path.stat()
+            if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for, a device may have no end
+                raise self._refusal("it is not a file")
+            self._size = found.st_size
+            return self.path.open("rb")
         except FileNotFoundError:
             raise UserError(f"there is no file {self.path}", "name a file that `runs export --bundle` wrote") from None
-        except _BROKEN as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else "it is not a whole zip file"
-            raise self._refusal(why) from None
+        except (OSError, ValueError) as error:
+            raise self._refusal(getattr(error, "strerror", None) or "no file can have that name") from None
 
-    def _check_members(self) -> None:
+    def _members(self) -> zipfile.ZipFile:
         """Exactly our members, plain, and none of them a bomb. Nothing is ever written under a member's name."""
-        infos = self._zip.infolist()
+        try:
+            self._check_index()
+            opened = zipfile.ZipFile(self._file)
+        except _BROKEN:
+            raise self._refusal("it is not a whole zip file") from None
+        infos = opened.infolist()
         if sorted(info.filename for info in infos) != sorted((*MEMBERS, MANIFEST)):
-            raise self._refusal(f"its members are not {', '.join((*MEMBERS, MANIFEST))}")
+            raise self._refusal(_OTHERS)
         if any(
-            info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for info in infos
+            info.flag_bits & 1
+            or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            or stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG)
+            for info in infos
         ):
-            raise self._refusal("its members are encrypted or packed in a way that bundles are not")
+            raise self._refusal("its members are encrypted, links, or packed in a way that bundles are not")
         held = sum(info.file_size for info in infos)
         if held > MOST_BYTES or held > self._size * MOST_RATIO + FREE_BYTES:
             raise self._refusal(f"{self._size} bytes claim to hold {held}")
+        return opened
+
+    def _check_index(self) -> None:
+        """Refuse a zip whose list of members is longer than ours can be, before it is read."""
+        self._file.seek(max(0, self._size - _ENDS))
+        tail = self._file.read(_ENDS)
+        plain, locator, large = tail[-22:], tail[-42:-22], tail[-_ENDS:-42]
+        lists: list[tuple[int, int]] = []
+        if plain[:4] == b"PK\5\6" and plain[-2:] == b"\0\0":
+            lists.append(struct.unpack("<HL", plain[10:16]))
+        if locator[:4] == b"PK\6\7":  # over 4 GB; a reader believes this one then
+            at = struct.unpack("<Q", locator[8:16])[0]
+            if large[:4] != b"PK\6\6" or at != self._size - _ENDS:
+                raise ValueError("two lists")
+            lists.append(struct.unpack("<QQ", large[32:48]))
+        if not lists:
+            raise ValueError("no list")
+        if any(count != len(MEMBERS) + 1 or size > MOST_INDEX for count, size in lists):
+            raise self._refusal(_OTHERS)
 
     def _manifest(self) -> Manifest:
-        manifest = self._read(Manifest, self.whole(MANIFEST), MANIFEST)
-        if manifest.bundle != FORMAT:
+        plain = self._plain(self.whole(MANIFEST), MANIFEST)
+        format_ = plain.get("bundle") if isinstance(plain, dict) else None
+        if type(format_) is int and format_ > FORMAT:  # said first: a later format may have other fields
             raise UserError(
-                f"{self.path}: format {manifest.bundle} of bundles is not known here; this pitboss knows {FORMAT}",
+                f"{self.path}: format {format_} of bundles is not known here; this pitboss knows {FORMAT}",
                 "upgrade pitboss",
             )
+        manifest = self._read(Manifest, plain, MANIFEST)
+        if manifest.bundle != FORMAT:
+            raise self._refusal(f"there is no format {manifest.bundle}")
+        self._seal = seal_of(plain)
         return manifest
 
     def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
@@ -237,13 +316,24 @@ class Bundle:
         except _BROKEN as error:
             raise self._refusal(f"{name} is damaged") from error
 
-    def _read(self, kind: type[Any], data: bytes, where: str) -> Any:
+    def _plain(self, data: bytes, where: str) -> Any:
+        if not light(data):
+            raise self._refusal(f"{where} holds too many values")
         try:
-            return kind.model_validate_json(data)
+            return codec.loads(data)
+        except ValueError:
+            raise self._refusal(f"{where} is not JSON") from None
+
+    def _read(self, kind: type[Any], plain: Any, where: str) -> Any:
+        if _crowded(plain):  # every field too many would become an error of its own
+            raise self._refusal(f"{where} has too many fields")
+        try:
+            return kind.model_validate(plain)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             place = ".".join(str(part)[:40] for part in first["loc"][:6])
             raise self._refusal(f"{where}: {place + ': ' if place else ''}{first['msg'][:200]}") from None
 
     def _refusal(self, why: str) -> UserError:
-        return UserError(f"{self.path} is no bundle that can be read: {why}", "ask for it again, or export it again")
+        clean = "".join(sign if sign.isprintable() else "?" for sign in why)
+        return UserError(f"{self.path} is no bundle that can be read: {clean}", "ask for it again, or export it again")

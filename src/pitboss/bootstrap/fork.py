@@ -13,7 +13,7 @@ from typing import Any
 
 from pitboss.agent.decider import Decider, Judge, Plan
 from pitboss.agent.observation import Observation
-from pitboss.bootstrap import gateway
+from pitboss.bootstrap import gateway, mcp
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.runner import journal_of, params_of, request_of
@@ -143,27 +143,36 @@ class _Recorded:
     name = "recorded"
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._covered = {record.tick_at: record.covered for record in records if record.kind == "tick"}
+        self._covered = {record.tick_at: record for record in records if record.kind == "tick"}
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
         """The decision of this tick, as it was recorded."""
         del judge
-        covered = self._covered.get(observation.at)
-        if covered is None:
+        record = self._covered.get(observation.at)
+        if record is None:
             raise ReplayMismatch(f"nothing was recorded of tick {iso(observation.at)}")
-        body = codec.loads_exact(covered)
+        body = codec.loads_exact(record.covered)
         return Decision(
             intents=tuple(body["proposals"]),
             text=body["text"],
             steps=tuple(map(_step, body["steps"])),
             flags=tuple(body["flags"]),
             finish_reason=body["finish_reason"],
+            prompt=_noted(record),
         )
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> Plan:
         """It acts where it has acted."""
         del market, symbols, interval
         return _Acts([place for place, at in enumerate(tick_at.tolist()) if at in self._covered], len(tick_at))
+
+
+def _noted(record: Record) -> tuple[str, str] | None:
+    """The kept prompt of a tick at which a server did not answer: nobody can build it anew. Its digest is compared too."""
+    if b"## Notes" not in record.extra:
+        return None
+    kept = codec.loads(record.extra).get("prompt")
+    return None if kept is None else (kept[0], kept[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +262,7 @@ def _queued(workspace: Workspace, source: Run, assembly: Assembly, also: dict[st
     """The row of the branch: queued, and claimed once, so that whoever resumes it looks for its past."""
     request, skill = assembly.request, assembly.skill
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
-    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | also
+    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | mcp.pin(workspace, assembly) | also
     return replace(
         source,
         id=new_id(),

@@ -1,8 +1,8 @@
 """From a model's name to something a run can ask: key, price, limits, budget and cache, one stack for each run.
 
-Outermost first: traced, cached, budgeted, priced, limited, client. What a person must put right (a name, a key, a package,
-a price) is said by `check` before anything of a run is stored; connections are opened when it begins and closed with it.
-The HTTP client is imported only then: a run on a policy must not wait for it.
+Outermost first: traced, cached, retried, budgeted, priced, limited, one try of a client. What a person must put right (a
+name, a key, a package, a price) is said by `check` before anything of a run is stored; connections are opened when it
+begins and closed with it. The HTTP client is imported only then: a run on a policy must not wait for it.
 """
 
 import random
@@ -20,11 +20,12 @@ from pitboss.bootstrap.machine import SystemClock, environment, stopwatch
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
+from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelRequest, ToolSpec
 from pitboss.core.trace import SILENT, Tracer
 from pitboss.models import catalog, native
-from pitboss.models.budgeted import Budget, Budgeted
+from pitboss.models.budgeted import Budget, Budgeted, usd
 from pitboss.models.cached import Cached
 from pitboss.models.limited import Lane, Limited, Limiter, fingerprint
 from pitboss.models.local import LocalModel, LocalServer, find_weights
@@ -32,9 +33,11 @@ from pitboss.models.priced import Priced
 from pitboss.models.prices import FREE, Price, flat, price
 from pitboss.models.providers import OWN, Route, entry, route
 from pitboss.models.replayed import Replayed
+from pitboss.models.retried import Once, Retried
 from pitboss.models.traced import Traced
 from pitboss.sim.speculate import Speculation
 from pitboss.store.answers import Answers
+from pitboss.store.doubts import Doubts
 from pitboss.store.journal import StoredJournal
 
 
@@ -71,6 +74,8 @@ class Line:
         tally = self.speculation.tally if self.speculation else None
         if tally is not None and tally.launched:
             said += f"; ahead of time {tally.launched}, of which {tally.wasted} in vain ({tally.waste_pct:.0f} %)"
+        if self.budget is not None and self.budget.uncertain:
+            said += f"; up to {usd(self.budget.uncertain)} more for calls that were cut off and may have been charged"
         return said
 
 
@@ -128,7 +133,7 @@ async def _line(stack: AsyncExitStack, workspace: Workspace, assembly: Assembly,
         client = _local(workspace, request.source)
         stack.callback(client.close)
         await stack.enter_async_context(pool.opened())
-        return _stacked(workspace, assembly, run_id, client, FREE, None, "schema", tracer)
+        return _stacked(stack, workspace, assembly, run_id, client, FREE, None, "schema", tracer)
     found = route_of(workspace, request.source)
     lane = limiter(settings).lane(found.provider.host, fingerprint(found.key.reveal() if found.key else ""))
     client = open_client(found, settings, lane)
@@ -137,7 +142,7 @@ async def _line(stack: AsyncExitStack, workspace: Workspace, assembly: Assembly,
     else:
         await stack.enter_async_context(pool.opened())
     forcing = _forcing(found, assembly)
-    return _stacked(workspace, assembly, run_id, client, _known_price(request, found), lane, forcing, tracer)
+    return _stacked(stack, workspace, assembly, run_id, client, _known_price(request, found), lane, forcing, tracer)
 
 
 def _forcing(found: Route, assembly: Assembly) -> Literal["call", "schema"]:
@@ -158,10 +163,11 @@ def manner(workspace: Workspace, assembly: Assembly) -> dict[str, Any] | None:
 
 
 def _stacked(
+    stack: AsyncExitStack,
     workspace: Workspace,
     assembly: Assembly,
     run_id: str,
-    client: Model,
+    client: Any,
     known: Price | None,
     lane: Lane | None,
     forcing: Literal["call", "schema"],
@@ -169,10 +175,17 @@ def _stacked(
 ) -> Line:
     request = assembly.request
     answers = Answers(workspace.database, workspace.now)
-    limited: Model = client if lane is None else Limited(client, lane, run_id)
-    budget = Budget(request.max_cost_usd, answers.paid_usd(run_id))
-    budgeted = Budgeted(Priced(limited, known, workspace.now), budget, known)
-    cached = Cached(budgeted, answers, run_id, request.repeat)
+    doubts = Doubts(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
+    budget = Budget(request.max_cost_usd, answers.paid_usd(run_id), doubts.before_usd, doubts.note)
+    stack.callback(budget.close)
+    # A model on this machine costs nothing and is nobody else's: it may try again by itself.
+    asked: Model = client if lane is None else Limited(Once(client), lane, run_id)
+    asked = Budgeted(Priced(asked, known, workspace.now), budget, known)
+    if lane is not None:
+        settings = workspace.settings
+        asked = Retried(asked, random=_dice(), attempts=settings.model_attempts, deadline_s=settings.model_deadline_s)
+    cached = Cached(asked, answers, run_id, request.repeat)
+    stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)
     ahead = None if lane is None else _speculation(request)  # a model on this machine answers one question at a time
     return Line(model, forcing, True, cached, budget, ahead)
@@ -186,7 +199,7 @@ def _speculation(request: Request) -> Speculation | None:
 
 
 def open_client(found: Route, settings: Settings, lane: Lane | None = None) -> Any:
-    """The bare client of a route: asks, tries again, gives up in time."""
+    """The bare client of a route. A run asks it try by try; by itself it tries again and gives up in time."""
     from pitboss.models.chat.client import ChatModel
 
     patience: dict[str, Any] = {
@@ -252,7 +265,13 @@ def _dice() -> Callable[[], float]:
 
 @cache
 def _limiter(rpm: int, tpm: int) -> Limiter:
-    return Limiter(SystemClock().now, rpm=rpm or None, tpm=tpm or None)
+    started_at, began = SystemClock().now(), stopwatch()
+
+    def now() -> Instant:
+        """A clock that is set back must not make anybody wait for that long."""
+        return started_at + int((stopwatch() - began) * SECOND_MS)
+
+    return Limiter(now, rpm=rpm or None, tpm=tpm or None)
 
 
 def limiter(settings: Settings) -> Limiter:

@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -122,7 +123,8 @@ class _Owned(logging.StreamHandler[TextIO]):
 
     def close(self) -> None:
         super().close()
-        self.stream.close()
+        with suppress(OSError):  # what a full disk did not take before it does not take now
+            self.stream.close()
 
     def handleError(self, record: logging.LogRecord) -> None:
         """A full disk must not end a run, nor put a traceback with the line's content on the terminal."""

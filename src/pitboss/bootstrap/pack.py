@@ -48,10 +48,13 @@ async def write_bundle(workspace: Workspace, run_id: str, path: Path) -> Path:
     run = workspace.runs.get(run_id)
     if run.status in ACTIVE:
         raise UserError(f"run {run.id} is {run.status}", "wait until it ends, or cancel it")
+    if not path.name:
+        raise UserError(f"{path} is a folder", "name a file with --bundle")
     part = path.with_name(f".{path.name}.part")
     kind, answers = await _answers(workspace, run)
     try:
-        with zipfile.ZipFile(part, "w") as bundle:
+        part.unlink(missing_ok=True)  # of a writer that died, or somebody's link to another file
+        with part.open("xb") as file, zipfile.ZipFile(file, "w") as bundle:
             _write(workspace, run, kind, answers, bundle)
         os.replace(part, path)
     except OSError as error:
@@ -174,5 +177,5 @@ def _answer_line(answer: Answer, used: list[tuple[int, int]]) -> AnswerLine:
         cost_usd=None if answer.cost_usd is None else text(answer.cost_usd),
         created_at=answer.created_at,
         reply=write_reply(answer.reply).decode(),
-        used=used,
+        used=[list(place) for place in used],
     )

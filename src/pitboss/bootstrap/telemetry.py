@@ -6,14 +6,16 @@ its own providers.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from threading import Thread
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pitboss import __version__
 from pitboss.agent.loop import ToolLoop
+from pitboss.bootstrap.machine import environment, stopwatch
 from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.core.errors import UserError
 from pitboss.core.trace import NO_ATTRIBUTES, SILENT, Attributes, Span, Tracer, Value
@@ -57,18 +59,43 @@ def start_telemetry(target: str) -> Tracer:
     """The tracer that the setting `telemetry` asks for: nobody, standard error, or a collector's OTLP address."""
     if not target:
         return SILENT
-    if target != CONSOLE and (urlsplit(target).scheme not in ("http", "https") or not urlsplit(target).hostname):
-        raise UserError(
-            f"telemetry: {target!r} is no place to send to",
-            "empty, `console`, or an address such as http://localhost:4318",
-        )
+    if target != CONSOLE:
+        _check_address(target)
+        REDACTOR.add(*_headers(environment))
     try:
         processor, reader = _console() if target == CONSOLE else _collector(target.rstrip("/"))
+        return Telemetry(processor, reader)
     except ImportError as error:
         raise UserError(
             f"telemetry needs a package that is not installed: {error.name}", "pip install 'pitboss[telemetry]'"
         ) from None
-    return Telemetry(processor, reader)
+    except ValueError as error:  # of the library's own variables
+        raise UserError(f"telemetry cannot begin: {error}", "look at the variables that begin with OTEL_") from None
+
+
+def _check_address(target: str) -> None:
+    try:
+        parts = urlsplit(target)
+        REDACTOR.add(parts.password)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        shown = target if "@" not in target else f"…@{target.rpartition('@')[2]}"
+        raise UserError(
+            f"telemetry: {shown!r} is no place to send to",
+            "empty, `console`, or an address such as http://localhost:4318",
+        )
+
+
+def _headers(environment: Callable[[str], str | None]) -> Iterator[str]:
+    """Secrets among the headers that the library adds to what it sends: it repeats those it cannot read."""
+    for kind in ("", "TRACES_", "METRICS_"):
+        given = environment(f"OTEL_EXPORTER_OTLP_{kind}HEADERS") or ""
+        for header in given.split(","):
+            _, sign, value = header.partition("=")
+            plain = unquote(value if sign else header).strip()
+            yield from (header, value, plain, plain.rpartition(" ")[2])
 
 
 def observed(assembly: "Assembly", tracer: Tracer) -> "Assembly":
@@ -164,10 +191,20 @@ class Telemetry:
         self._instruments[name].record(value, self._clean(attributes))
 
     def close(self) -> None:
-        """Send what is left and let go."""
+        """Send what is left and let go: both at once, so that a collector that does not answer is waited for only once."""
+        endings = [Thread(target=end, daemon=True) for end in (self._end_traces, self._end_metrics)]
+        for ending in endings:
+            ending.start()
+        until = stopwatch() + PATIENCE_MS / 1_000
+        for ending in endings:
+            ending.join(max(0.0, until - stopwatch()))
+
+    def _end_traces(self) -> None:
         with suppress(Exception):  # whatever a collector does, the work that was watched is done
             self._traces.force_flush(PATIENCE_MS)
             self._traces.shutdown()
+
+    def _end_metrics(self) -> None:
         with suppress(Exception):
             self._metrics.shutdown(PATIENCE_MS)
 

@@ -7,14 +7,16 @@ itself is said with every result (`unproven`).
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from pitboss.bootstrap.backtest import read_skill
-from pitboss.bootstrap.bundle import SKILL, STATE, AnswerLine, Bundle, Row
+from pitboss.bootstrap.backtest import Request, read_skill
+from pitboss.bootstrap.bundle import SKILL, STATE, AnswerLine, Bundle, Row, light
 from pitboss.bootstrap.runner import journal_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec, snapshot
@@ -24,6 +26,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record
 from pitboss.sim.metrics import compute
 from pitboss.sim.outcome import Ledger
+from pitboss.sim.replay import read_state
 from pitboss.skill.digest import skill_digest
 from pitboss.store.adopt import adopt
 from pitboss.store.answers import Answer, read_reply
@@ -33,13 +36,14 @@ from pitboss.store.runs import Run
 MONEY = ("cost_usd", "saved_usd", "wasted_usd")
 UNKNOWN = "NaN"
 """The cost of a run that asked somebody whose price nobody knows."""
-MOST_POINTS = 20_000_000
+MOST_POINTS, MOST_RECEIPTS, MOST_STEPS, MOST_NAMES = 10_000_000, 1_000_000, 2_000_000, 1_000
+"""Of a whole run, whatever its records claim: all of it is in memory at once."""
 MOST_PROBLEMS = 20
 MOST_DAYS = 36_525
 DAY_MS = 86_400_000
-_ID = re.compile(r"[0-9A-Za-z_-]{4,64}")
-_KEY = re.compile(r"[0-9a-f]{64}(:[0-9A-Za-z_-]{1,64})?")
-_AMOUNT = re.compile(r"-?\d{1,40}(\.\d{1,60})?")
+MOST_AT = 1 << 47
+_SIGNED = re.compile(r"-?\d{1,40}(\.\d{1,60})?")
+_AMOUNT = re.compile(r"\d{1,40}(\.\d{1,60})?")
 _POWER = re.compile(r"\s*[+-]?[\d_.]+[eE][+-]?\d+\s*")
 
 
@@ -68,16 +72,12 @@ def _check(bundle: Bundle) -> Checked:
     if checked.problems:
         return checked  # nothing in a changed member is worth reading
     checked.unproven += _unproven(bundle)
-    ledger, end, steps = _chain(bundle, checked)
-    if len(checked.problems) < MOST_PROBLEMS:
-        checked.problems += [
-            *_skill(bundle),
-            *_state(bundle, *end),
-            *_result(run, ledger, end),
-            *_answers(bundle, steps),
-        ]
-    checked.answers = sum(1 for _ in bundle.answers())
-    checked.problems = checked.problems[:MOST_PROBLEMS]
+    course, end = _chain(bundle, checked)
+    ledger, steps = (None, None) if course is None else (course.ledger, course.steps)
+    found = chain(
+        _skill(bundle), _request(run), _state(bundle, *end), _result(run, ledger, end), _answers(bundle, steps, checked)
+    )
+    checked.problems += islice(found, MOST_PROBLEMS - len(checked.problems))
     return checked
 
 
@@ -85,7 +85,8 @@ def _unproven(bundle: Bundle) -> list[str]:
     """What the file alone cannot show."""
     run, which = bundle.manifest.run, bundle.manifest.answers
     said = [
-        f"market data is not inside: that prices were so needs data with the digest {run.data_digest}, and a rerun",
+        f"market data is not inside: that prices were so needs data with the digest {run.data_digest}, and a rerun;"
+        " so do the baselines",
         "cost, timings and prompt texts stand beside the chain of digests and are only as they were exported",
     ]
     if which == "used":
@@ -97,56 +98,83 @@ def _unproven(bundle: Bundle) -> list[str]:
     return said
 
 
-def _chain(bundle: Bundle, checked: Checked) -> tuple[Ledger | None, tuple[int, str], dict[tuple[int, int], Any]]:
-    """The chain of digests from its beginning; what the records say, where they end, and their steps."""
-    ledger: Ledger | None = Ledger()
+@dataclass(slots=True)
+class _Course:
+    """What the records say, as far as it is needed later, within bounds."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    steps: dict[tuple[int, int], bytes] = field(default_factory=dict[tuple[int, int], bytes])
+    points: int = 0
+
+    def take(self, record: Record, body: dict[str, Any]) -> None:
+        """Add a record once nothing in it can blow up: a few characters can name a number of any length."""
+        for piece in body["equity"]:
+            at, step, base, *rest = piece
+            if not (type(at) is type(step) is int and type(base) is str and _SIGNED.fullmatch(base)):
+                raise ValueError("equity")
+            if len(rest) == 1:
+                self.points += max(1, _whole(rest[0], MOST_POINTS))
+            else:
+                decimals, units = rest
+                _whole(decimals, 60)
+                self.points += 1 + len([_whole(abs(unit), 1 << 62) for unit in units])
+        _refuse_powers(body["receipts"])
+        receipts = [Receipt(**receipt) for receipt in body["receipts"]]
+        if record.kind == "span":
+            _whole(body["ticks"], 1 << 52)
+            for ticks in body["flags"].values():
+                _whole(ticks, 1 << 52)
+        for name in [*body["flags"], *(verdict["code"] for verdict in body.get("verdicts", ()))]:
+            if name is not None and (type(name) is not str or len(name) > 200):
+                raise ValueError("name")
+        if record.kind == "tick" and len(body["proposals"]) != len(body["verdicts"]):
+            raise ValueError("proposals")
+        ledger = self.ledger
+        if (
+            self.points > MOST_POINTS
+            or len(ledger.receipts) + len(receipts) > MOST_RECEIPTS
+            or len(ledger.rejections) + len(ledger.noops) > MOST_NAMES
+            or len(self.steps) > MOST_STEPS
+        ):
+            raise ValueError("too much")
+        extra = codec.loads(record.extra)
+        cost, saved = extra["cost_usd"], extra.get("saved_usd", "0")
+        ledger.take(record.kind, body, receipts, None if cost is None else _money(cost), _money(saved))
+        for number, step in enumerate(body.get("steps", ())):
+            said = _told(step["text"], step["finish_reason"], (call["name"] for call in step["calls"]))
+            self.steps[record.seq, number] = said
+
+
+def _told(text: str, finish_reason: str, calls: Iterable[str]) -> bytes:
+    """The name of what a model said in one step."""
+    return sha256(codec.dumps([text, finish_reason, *calls])).digest()
+
+
+def _chain(bundle: Bundle, checked: Checked) -> tuple[_Course | None, tuple[int, str]]:
+    """The chain of digests from its beginning; what the records say, if all can be read, and where they end."""
+    course: _Course | None = _Course()
     expected, digest, kind = 0, GENESIS, ""
-    steps: dict[tuple[int, int], Any] = {}
     for record in bundle.records():
         checked.records += 1
         if kind == "close":
             checked.problems.append(f"record {record.seq} comes after the end")
         try:
+            if not (light(record.covered) and light(record.extra)):
+                raise ValueError("too much")
             snapshot.check(record, expected, digest)
-            body = codec.loads(record.covered)
-            if ledger is not None:
-                _take(ledger, record, body)
-            for number, step in enumerate(body.get("steps", ())):
-                said = [call["name"] for call in step["calls"]]
-                steps[record.seq, number] = (sha256(step["text"].encode()).digest(), step["finish_reason"], said)
+            if course is not None:
+                course.take(record, codec.loads(record.covered))
         except ReplayMismatch as error:
             checked.problems.append(str(error))
         except Exception:  # noqa: BLE001 – a stranger's record may hold anything
             checked.problems.append(f"record {record.seq} cannot be read")
-            ledger = None
+            course = None
         if len(checked.problems) >= MOST_PROBLEMS:
-            return None, (expected, digest), steps
+            return None, (expected, digest)
         expected, digest, kind = record.seq + 1, record.digest, record.kind
     if bundle.manifest.run.status == "complete" and kind != "close":
         checked.problems.append("the run is complete but its last record does not close it")
-    return ledger, (expected, digest), steps
-
-
-def _take(ledger: Ledger, record: Record, body: dict[str, Any]) -> None:
-    """Add a record to the ledger once nothing in it can blow up: a few characters can name a number of any length."""
-    points = 0
-    for piece in body["equity"]:
-        at, step, base, *rest = piece
-        if not (type(at) is type(step) is int and type(base) is str and _AMOUNT.fullmatch(base)):
-            raise ValueError("equity")
-        if len(rest) == 1:
-            points += _whole(rest[0], MOST_POINTS)
-        else:
-            decimals, units = rest
-            _whole(decimals, 60)
-            points += len([_whole(abs(unit), 1 << 62) for unit in units])
-    if points > MOST_POINTS:
-        raise ValueError("equity")
-    _refuse_powers(body["receipts"])
-    receipts = [Receipt(**receipt) for receipt in body["receipts"]]
-    extra = codec.loads(record.extra)
-    cost, saved = extra["cost_usd"], extra.get("saved_usd", "0")
-    ledger.take(record.kind, body, receipts, None if cost is None else _money(cost), _money(saved))
+    return course, (expected, digest)
 
 
 def _whole(value: Any, most: int) -> int:
@@ -175,7 +203,8 @@ def _skill(bundle: Bundle) -> Iterator[str]:
     if params.get("skill_digest") != named.digest:
         yield "the run was made with another skill than the one inside"
     try:
-        if skill_digest(read_skill(params["skill"])) != named.digest:
+        skill = read_skill(params["skill"])
+        if (skill_digest(skill), skill.name) != (named.digest, named.name):
             yield "the skill in the run's parameters is not the one inside"
     except UserError as error:
         yield f"the skill cannot be read: {error.message}"
@@ -183,11 +212,29 @@ def _skill(bundle: Bundle) -> Iterator[str]:
         yield "the skill in the run's parameters cannot be read"
 
 
+def _request(run: Row) -> Iterator[str]:
+    """What every command reads of a run's parameters."""
+    try:
+        request = codec.parse(Request, run.params)
+        first, last = _whole(request.from_at, MOST_AT), _whole(request.to_at, MOST_AT)
+        interval_ms(run.params["base_interval"])
+        fits = first < last and isinstance(request.model, str) and isinstance(request.data_venue, str)
+    except Exception:  # noqa: BLE001 – as above
+        fits = False
+    if not fits:
+        yield "the run's parameters cannot be read"
+
+
 def _state(bundle: Bundle, next_seq: int, digest: str) -> Iterator[str]:
     try:
-        state = codec.loads(bundle.whole(STATE))
-        ends = (0, GENESIS) if state is None else (state["seq"], state["prev_digest"])
-    except (ValueError, KeyError, TypeError):
+        data = bundle.whole(STATE)
+        state = codec.loads(data) if light(data) else {}
+        ends = (0, GENESIS) if state is None else (_whole(state["seq"], 1 << 62), state["prev_digest"])
+        if state is not None:
+            read_state(state)
+    except UserError:
+        raise
+    except Exception:  # noqa: BLE001 – as above
         yield "the state cannot be read"
         return
     if ends != (next_seq, digest):
@@ -198,14 +245,19 @@ def _result(run: Row, ledger: Ledger | None, end: tuple[int, str]) -> Iterator[s
     """The row against what the records say."""
     if run.status in ACTIVE:
         yield f"the run is {run.status}, which no bundle holds"
-    if any(not _AMOUNT.fullmatch(getattr(run, name)) and getattr(run, name) != UNKNOWN for name in MONEY):
+    unknown = run.cost_usd == UNKNOWN
+    if not all(_AMOUNT.fullmatch(getattr(run, name)) for name in MONEY if not (unknown and name == "cost_usd")):
         yield "what the run says about money is no amount"
         return
-    if run.status == "complete" and run.digest != end[1]:
+    if run.status != "complete":
+        if run.digest is not None or run.metrics is not None or run.baselines is not None:
+            yield f"the run is {run.status} and yet has a result"
+        return
+    if run.digest != end[1]:
         yield "the run's digest is not that of its last record"
+    if run.metrics is None:
+        yield "the run is complete and has no metrics"
     if ledger is None or run.metrics is None:
-        if run.status == "complete" and run.metrics is None:
-            yield "the run is complete and has no metrics"
         return
     try:
         found = codec.plain(_metrics(run, ledger))
@@ -214,7 +266,8 @@ def _result(run: Row, ledger: Ledger | None, end: tuple[int, str]) -> Iterator[s
         return
     for name in sorted({*run.metrics, *found}):
         if run.metrics.get(name) != found.get(name):
-            yield f"metric {name[:80]}: stored {str(run.metrics.get(name))[:80]}, recomputed {found.get(name)!r}"
+            stored = repr(run.metrics.get(name))[:80]
+            yield f"metric {ascii(name[:80])[1:-1]}: stored {stored}, recomputed {found.get(name)!r}"
     if run.ticks != ledger.ticks:
         yield f"ticks: stored {run.ticks}, recomputed {ledger.ticks}"
     used = None if run.cost_usd == UNKNOWN else Decimal(run.cost_usd) - Decimal(run.wasted_usd)
@@ -224,7 +277,7 @@ def _result(run: Row, ledger: Ledger | None, end: tuple[int, str]) -> Iterator[s
 
 def _metrics(run: Row, ledger: Ledger) -> dict[str, Any]:
     params = run.params
-    from_at, to_at = _whole(params["from_at"], 1 << 52), _whole(params["to_at"], 1 << 52)
+    from_at, to_at = _whole(params["from_at"], MOST_AT), _whole(params["to_at"], MOST_AT)
     period, step = interval_ms(params["skill"]["schedule"]["every"]), interval_ms(params["base_interval"])
     start = -(-from_at // period) * period
     if not 0 < to_at - start <= MOST_DAYS * DAY_MS:
@@ -234,22 +287,24 @@ def _metrics(run: Row, ledger: Ledger) -> dict[str, Any]:
     return compute(ledger.outcome(start, to_at, step, _money(params["equity_usd"])), _whole(params["seed"], 1 << 62))
 
 
-def _answers(bundle: Bundle, steps: dict[tuple[int, int], Any]) -> Iterator[str]:
-    """Every answer against the places in the chain where it was used."""
+def _answers(bundle: Bundle, steps: dict[tuple[int, int], bytes] | None, checked: Checked) -> Iterator[str]:
+    """Every answer against the places in the chain where it was used, if those are known."""
     for line in bundle.answers():
+        checked.answers += 1
         try:
-            reply = read_reply(line.reply.encode())
-            said = codec.printable(reply.text).encode()
-            told = (sha256(said).digest(), reply.finish_reason, [codec.printable(call.name) for call in reply.calls])
+            written = line.reply.encode()
+            if not light(written):
+                raise ValueError("too much")
+            reply = read_reply(written)
+            calls = (codec.printable(call.name) for call in reply.calls)
+            told = _told(codec.printable(reply.text), reply.finish_reason, calls)
         except Exception:  # noqa: BLE001 – as above
             yield f"answer {line.key[:12]} cannot be read"
             continue
-        if not _KEY.fullmatch(line.key) or not _ID.fullmatch(line.run_id):
-            yield f"answer {line.key[:12]} has a key or a run that cannot be"
         if line.cost_usd is not None and not _AMOUNT.fullmatch(line.cost_usd):
             yield f"answer {line.key[:12]} has a cost that is no amount"
         for seq, step in line.used:
-            if steps.get((seq, step)) != told:
+            if steps is not None and steps.get((seq, step)) != told:
                 yield f"answer {line.key[:12]} is not what record {seq} says at step {step + 1}"
 
 
@@ -262,37 +317,48 @@ class Taken:
     answers: int
 
 
-def take_in(workspace: Workspace, path: Path, with_answers: bool = True) -> Taken:
-    """Put a bundle's run into a workspace, checked. Raises `ReplayMismatch` if it is not what it says."""
+@contextmanager
+def sound(path: Path) -> Iterator[Bundle]:
+    """A bundle in which nothing is wrong, open; anything else is refused in one line."""
     with Bundle(path) as bundle:
-        checked = _check(bundle)
-        if checked.problems:
-            raise ReplayMismatch(f"{path} is not taken in: {checked.problems[0]}")
-        run = bundle.manifest.run
-        if not _ID.fullmatch(run.id):
-            raise UserError(f"{path} is no bundle that can be read: its run's id cannot be", "export it again")
-        here = workspace.runs.having(run.id)
-        if here is not None:
-            if _same(workspace, here, bundle):
-                return Taken(run.id, new=False, answers=0)
-            raise UserError(f"there is another run {run.id} here already", "delete that one, or use another --home")
-        skill = bundle.manifest.skill
-        saved = workspace.skills.save(skill.name, skill.digest, bundle.whole(SKILL))
-        row = _run(run, saved.id, saved.version)
-        known = map(_answer, bundle.answers()) if with_answers else ()
-        adopt(workspace.database, row, bundle.records(), codec.loads(bundle.whole(STATE)), known)
-        return Taken(run.id, new=True, answers=checked.answers if with_answers else 0)
+        problems = _check(bundle).problems
+        if problems:
+            raise UserError(
+                f"{path} is not what it says: {problems[0]}",
+                "`pitboss runs verify FILE` says all of it; ask for it again",
+            )
+        yield bundle
+
+
+def take_in(workspace: Workspace, bundle: Bundle, with_answers: bool = True) -> Taken:
+    """Put the run of a `sound` bundle into a workspace."""
+    run = bundle.manifest.run
+    here = workspace.runs.having(run.id)
+    if here is not None:
+        if _same(workspace, here, bundle):
+            return Taken(run.id, new=False, answers=0)
+        raise UserError(f"there is another run {run.id} here already", "delete that one, or use another --home")
+    skill = bundle.manifest.skill
+    saved = workspace.skills.save(skill.name, skill.digest, bundle.whole(SKILL))
+    row = _run(run, saved.id, saved.version)
+    taken = 0
+
+    def known() -> Iterator[Answer]:
+        nonlocal taken
+        for line in bundle.answers() if with_answers else ():
+            taken += 1
+            yield _answer(line)
+
+    adopt(workspace.database, row, bundle.records(), codec.loads(bundle.whole(STATE)), known())
+    return Taken(run.id, new=True, answers=taken)
 
 
 def _same(workspace: Workspace, here: Run, bundle: Bundle) -> bool:
     run = bundle.manifest.run
     if (here.status, here.digest, here.metrics) != (run.status, run.digest, run.metrics):
         return False
-    return _digests(journal_of(workspace, here).records()) == _digests(bundle.records())
-
-
-def _digests(records: Iterable[Record]) -> list[str]:
-    return [record.digest for record in records]
+    pairs = zip_longest(journal_of(workspace, here).records(), bundle.records())
+    return all(one is not None and other is not None and one.digest == other.digest for one, other in pairs)
 
 
 def _run(row: Row, skill_id: str, skill_version: int) -> Run:

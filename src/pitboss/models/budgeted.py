@@ -1,23 +1,27 @@
 """`Budget` and `Budgeted`: a run never spends more than it may.
 
 The budget is judged before a call, by the most that the call can cost: that much is set aside while it is under way and
-settled with what it did cost. Nothing here knows prices or providers, and nothing stores: a resumed run begins with what
-its records say was spent. One event loop, as everything in a run.
+settled with what it did cost. Here a call is one try: who tries again stands around this. Nothing here knows prices,
+providers or databases: a resumed run begins with what its stored answers cost and with what was noted as in doubt, which is
+done before a call is made, so that a kill at any moment forgets nothing. One event loop, as everything in a run.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from decimal import ROUND_CEILING, Decimal
 
 from pitboss.core.errors import BudgetExceeded, UserError
 from pitboss.core.money import ZERO, exact, text
 from pitboss.core.ports import Model, ModelReply, ModelRequest
+from pitboss.models.cached import kept
 from pitboss.models.prices import Price, worst_case
 from pitboss.models.providers import MAX_TOKENS
 
 CENT_PARTS = Decimal("0.000001")
+SPARE = Decimal("0.5")
+"""What is noted beyond the calls under way, as a share of them: most of the next ones then need no note of their own."""
 
 
 class Budget:
@@ -27,15 +31,27 @@ class Budget:
     answer came without any cost: it counts against the limit and is reported apart. `unpriced` counts answers whose cost
     nobody knows and for which there is no bound either (only possible without a limit). The limit is kept as long as no
     call costs more than its worst case; a provider that charges more than its own price list is believed and counted.
+
+    `unkept` is the part of `spent` for replies that nobody stores. With what is uncertain and what is set aside it is in
+    doubt: no stored answer will ever tell of it, so `note` is told, no later than a call is made, that it may come to that.
     """
 
-    def __init__(self, limit_usd: Decimal | None = None, spent: Decimal = ZERO) -> None:
+    def __init__(
+        self,
+        limit_usd: Decimal | None = None,
+        spent: Decimal = ZERO,
+        uncertain: Decimal = ZERO,
+        note: Callable[[Decimal], None] | None = None,
+    ) -> None:
         if limit_usd is not None and not (limit_usd.is_finite() and limit_usd >= 0):
             raise UserError(f"--max-cost-usd must be an amount, not {limit_usd}", "for example --max-cost-usd 2.50")
         self.limit_usd = limit_usd
         self.spent = spent
-        self.uncertain = ZERO
+        self.uncertain = uncertain
+        self.unkept = ZERO
         self.unpriced = 0
+        self._note = note
+        self._noted = uncertain
         self._reserved = ZERO
         self._open = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -55,6 +71,7 @@ class Budget:
         """Set the worst case of a call aside, or refuse the call."""
         if not self.fits(worst):
             raise BudgetExceeded(self._refusal(worst))
+        self._write_down(worst)
         self._reserved += worst
         self._open += 1
 
@@ -71,16 +88,42 @@ class Budget:
         self.reserve(worst)
 
     @exact
-    def settle(self, worst: Decimal, cost: Decimal) -> None:
-        """A call that was set aside has cost this much."""
+    def settle(self, worst: Decimal, cost: Decimal, kept: bool = True) -> None:
+        """A call that was set aside has cost this much. Not `kept`: its reply will not be stored."""
         self.spent += cost
+        if not kept:
+            self.unkept += cost
         self._release(worst)
+        self._write_down(ZERO)
 
     @exact
     def keep(self, worst: Decimal) -> None:
         """Nobody will ever know what a call that was set aside has cost: assume the worst."""
         self.uncertain += worst
         self._release(worst)
+
+    @exact
+    def close(self) -> None:
+        """The run has stopped in good order: note what is in doubt and not a cent more."""
+        doubt = self._doubt()
+        if self._note is not None and doubt != self._noted:
+            with suppress(UserError):  # what was noted before is enough, if more than need be
+                self._note(doubt)
+                self._noted = doubt
+
+    def _doubt(self) -> Decimal:
+        return self.uncertain + self.unkept + self._reserved
+
+    def _write_down(self, worst: Decimal) -> None:
+        """Note what will be in doubt with one more call, unless enough has been noted already."""
+        doubt = self._doubt() + worst
+        if self._note is None or doubt <= self._noted:
+            return
+        total = doubt + (self._reserved + worst) * SPARE
+        if self.limit_usd is not None:  # more than that is never spent
+            total = max(doubt, min(total, self.limit_usd - self.spent + self.unkept))
+        self._note(total)
+        self._noted = total
 
     def _release(self, worst: Decimal) -> None:
         self._reserved -= worst
@@ -95,15 +138,16 @@ class Budget:
         return self.limit_usd is None or self.spent + self.uncertain + worst <= self.limit_usd
 
     def _refusal(self, worst: Decimal) -> str:
-        gone = f"{_usd(self.spent)} of {_usd(self.limit_usd or ZERO)} spent"
+        gone = f"{usd(self.spent)} of {usd(self.limit_usd or ZERO)} spent"
         if self.uncertain:
-            gone += f", up to {_usd(self.uncertain)} more by calls that failed and may have been charged"
+            gone += f", up to {usd(self.uncertain)} more by calls that were cut off and may have been charged"
         if self._reserved:
-            gone += f", up to {_usd(self._reserved)} by calls under way"
-        return f"{gone}; the next call could cost {_usd(worst)}: resume with a higher --max-cost-usd"
+            gone += f", up to {usd(self._reserved)} by calls under way"
+        return f"{gone}; the next call could cost {usd(worst)}: resume with a higher --max-cost-usd"
 
 
-def _usd(amount: Decimal) -> str:
+def usd(amount: Decimal) -> str:
+    """An amount for a person to read, never rounded down."""
     return f"${text(amount.quantize(CENT_PARTS, ROUND_CEILING))}"
 
 
@@ -140,7 +184,7 @@ class Budgeted:
         with self._settled_if_it_fails(worst):
             reply = await self.inner.complete(request)
         if reply.cost_usd is not None:
-            self.budget.settle(worst, reply.cost_usd)
+            self.budget.settle(worst, reply.cost_usd, kept(reply))
         else:
             self.budget.unpriced += known is None
             self.budget.keep(worst)

@@ -4,7 +4,7 @@ The key of a question is a digest of everything that can change its answer, and 
 invents for its calls are numbered in order of appearance, its opaque state and everything about time is left out. Equal
 questions that are asked at once share one call. An answer is kept before it is handed on, so nothing is paid twice.
 
-Not kept: exceptions, and replies with `finish_reason` "error", which a provider gives when it failed; a refusal or a cut
+Not kept: exceptions, and replies of a provider that failed halfway, for another day it may not; a refused, blocked or cut
 reply is an answer like any other. Where answers are kept is the caller's (`store/answers.py`).
 """
 
@@ -20,6 +20,7 @@ from pitboss.core import codec
 from pitboss.core.errors import TransientError
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolSpec
+from pitboss.models.retried import INTEREST, Interest
 
 
 class Kept(Protocol):
@@ -113,6 +114,7 @@ class _Flight:
     """A call under way and how many wait for it."""
 
     call: asyncio.Task[ModelReply]
+    interest: Interest
     waiting: int = 0
     answered: bool = False
 
@@ -155,19 +157,35 @@ class Cached:
                 self.hits += 1
                 return self._known(kept)
             self.calls += 1
-            flight = _Flight(asyncio.create_task(self._ask(key, request)))
+            interest = Interest()
+            flight = _Flight(asyncio.create_task(self._ask(key, request, interest)), interest)
             flight.call.add_done_callback(_seen)
             self._flights[key] = flight
         else:
             self.hits += 1
         flight.waiting += 1
+        flight.interest.wanted = True
         try:
             return await asyncio.shield(flight.call)
         finally:
             flight.waiting -= 1
             if not flight.waiting and not flight.answered and not flight.call.done():
-                flight.call.cancel()  # nobody wants it any more
-                del self._flights[key]
+                self._lose(key, flight)
+
+    def _lose(self, key: str, flight: _Flight) -> None:
+        """Nobody wants it any more. What is at the provider will be paid for, so its answer is awaited and kept."""
+        flight.interest.wanted = False
+        if not flight.interest.sent:
+            flight.call.cancel()
+            del self._flights[key]
+
+    async def close(self) -> None:
+        """Give up what is still being asked, and wait until it has ended. What has been answered is kept first."""
+        flights = list(self._flights.values())
+        for flight in flights:
+            if not flight.answered:
+                flight.call.cancel()
+        await asyncio.gather(*(flight.call for flight in flights), return_exceptions=True)
 
     def knows(self, request: ModelRequest) -> bool:
         """Whether this question would be a hit, or is being asked already."""
@@ -187,17 +205,27 @@ class Cached:
             saved_usd=ZERO if ours else kept.cost_usd or ZERO,
         )
 
-    async def _ask(self, key: str, request: ModelRequest) -> ModelReply:
+    async def _ask(self, key: str, request: ModelRequest, interest: Interest) -> ModelReply:
+        INTEREST.set(interest)  # the context of a task is its own
         flight = self._flights[key]
         try:
             reply = await self.inner.complete(request)
             flight.answered = True  # from here on it is paid for, and kept whoever still waits
-            if reply.finish_reason != "error":
+            if kept(reply):
                 await self._answers.put(key, self.name, self.run_id, reply.cost_usd, reply)
             return reply
         finally:
             if self._flights.get(key) is flight:  # given up, it may have a successor
                 del self._flights[key]
+
+
+def kept(reply: ModelReply) -> bool:
+    """Whether a reply is an answer to its question. A provider's failure is none, though it may have cost something."""
+    return reply.finish_reason != "error" or reply.problem.startswith(_SAID_NO)
+
+
+_SAID_NO = ("the model refused", "the reply was blocked", "the provider blocked")
+"""How the readers of replies begin to tell of these: both kinds of reply end in "error", and only the words differ."""
 
 
 def _seen(call: asyncio.Task[ModelReply]) -> None:

@@ -39,11 +39,12 @@ _BAD_KEY = re.compile(
 )
 _NOT_TAKEN = re.compile(
     r"(does|do|is|are) not support|not supported|unsupported|unrecognized|unknown (parameter|field|argument|name)"
-    r"|extra inputs|unexpected keyword",
+    r"|extra (inputs|fields)|unexpected keyword",
     re.IGNORECASE,
 )
 _TOO_LONG = re.compile(
-    r"context[_ ](length|window)|maximum context|too many tokens|prompt is too long|too large|token limit",
+    r"context[_ ](length|window|size)|maximum context|too many tokens|prompt is too long|too large|token limit"
+    r"|reduce the length|(input length|token count).{0,60}exceeds",
     re.IGNORECASE,
 )
 _MISSING = frozenset({"model_not_found", "model_not_exist", "unknown_model", "invalid_model", "model_decommissioned"})
@@ -81,6 +82,7 @@ class Failure:
         """The exception that this failure ends in once it is not tried again. `charged`: an earlier try may have been."""
         error = UserError(self.message, self.hint) if self.reaction == "user" else TransientError(self.message)
         setattr(error, "charged", charged or self.charged)  # noqa: B010 – read by the budget, wherever it stands
+        setattr(error, "code", self.code)  # noqa: B010 – read by whoever has more to say about a reason
         return error
 
 
@@ -104,7 +106,9 @@ def classify(status: int, body: object, headers: Mapping[str, str] = NOTHING, as
         )
     names = {code.lower() for code in codes if isinstance(code, str)}
     told = f": {words}" if words else ""
-    if status == 402 or names & _POOR or (status in (400, 403, 429) and _NO_MONEY.search(words)):
+    # Google says that a quota is used up when only this minute's is, and then how long to wait.
+    poor = status in (400, 403, 429) and _NO_MONEY.search(words) and delay(body, NOTHING) is None
+    if status == 402 or names & _POOR or poor:
         return Failure(
             "user", "no_money", f"{asked}: the account has no money or quota left{told}", _PAY, status=status
         )
@@ -168,13 +172,23 @@ def said(body: object) -> str:
     words = error.get("message") or error.get("detail")
     if not isinstance(words, str):
         if words is not None:
-            words = str(words)[: MAX_WORDS * 2]
+            words = _complaints(words) or str(words)[: MAX_WORDS * 2]
         else:
             words = body[: MAX_WORDS * 4] if isinstance(body, str) else ""
     if words.lstrip()[:1] == "<":
         words = re.sub(r"<[^>]*>", " ", words)  # a page of a proxy
     line = codec.printable(" ".join(words.split()))
     return line if len(line) <= MAX_WORDS else line[: MAX_WORDS - 1] + "…"
+
+
+def _complaints(words: object) -> str:
+    """The list of what was wrong with each field, as many Python servers give it."""
+    words = words.get("detail") if isinstance(words, dict) else words
+    found = [one for one in words if isinstance(one, dict)] if isinstance(words, list) else []
+    return "; ".join(
+        f"{'.'.join(map(str, where)) if isinstance(where := one.get('loc'), list) else ''} {one.get('msg', '')}".strip()
+        for one in found[:5]
+    )
 
 
 def delay(body: object, headers: Mapping[str, str]) -> float | None:

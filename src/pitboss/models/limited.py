@@ -2,7 +2,7 @@
 
 Limits belong to a key at a host, whoever uses it, so each such pair has one `Lane`. A lane lets calls through while the
 quotas told by the provider (or set by a person) last and its bound of calls at once, which halves when the provider says
-it is too much, is not reached; who has to wait is served run by run in turn. It does not repeat calls: the clients do.
+it is too much, is not reached; who has to wait is served run by run in turn. It repeats no calls: every try comes through here anew.
 """
 
 import asyncio
@@ -94,6 +94,11 @@ class Lane:
         """How many calls are."""
         return len(self._flying)
 
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for their turn."""
+        return sum(map(len, self._queues.values()))
+
     def need(self, request: ModelRequest, max_tokens: int) -> Need:
         """What a request will probably take. Nothing is estimated while no quota counts tokens."""
         if not any(quota.unit != "requests" for quota in (*self._fixed, *self._told.values())):
@@ -145,8 +150,7 @@ class Lane:
             self._told.setdefault(reading.name, Told(reading.unit)).learn(reading, now)
         if ticket is not None:
             ticket.attempts += 1
-            # A failed call stays under way: the client may ask again on the same ticket.
-            if status < 400 and readings and not ticket.counted:
+            if readings and not ticket.counted:
                 ticket.counted = True
                 if ticket in self._flying:
                     self._uncounted.add(ticket.need, -1)
@@ -288,7 +292,11 @@ class Limited:
         """Wait, ask, and make room for the next."""
         asked = request.settings.get("max_tokens")
         bound = asked if isinstance(asked, int) and asked > 0 else self._max_tokens
-        ticket = await self.lane.acquire(self.run_id, self.lane.need(request, bound))
+        try:
+            ticket = await self.lane.acquire(self.run_id, self.lane.need(request, bound))
+        except BaseException as error:
+            setattr(error, "charged", False)  # noqa: B010 – for the budget: turned away or given up, it was never sent
+            raise
         mark = _CURRENT.set(ticket)
         usage = NO_USAGE
         try:

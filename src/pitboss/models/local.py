@@ -185,7 +185,12 @@ class LocalModel:
                 self._client = self.connect(await self.server.start())
         try:
             return await self._client.complete(request)
-        except TransientError:
+        except TransientError as error:
+            if getattr(error, "code", "") == "too_long":
+                raise UserError(
+                    f"a question is longer than the {self.server.context_tokens:,} tokens that {self.name.partition('#')[0]} is served with",
+                    "shorten the skill's context: fewer symbols or tools, a smaller bars_lookback or news_top_k",
+                ) from None
             if self.server.alive:
                 raise
             raise TransientError(f"the server of {self.name} died; it is started again at the next question") from None

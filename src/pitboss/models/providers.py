@@ -32,6 +32,8 @@ class Dialect:
     """The name of the field; empty where none is taken."""
     reasoning: Literal["effort", "openrouter", "thinking", "switch", "none"] = "effort"
     schema: Literal["json_schema", "none"] = "json_schema"
+    system: Literal["system", "user"] = "system"
+    """Where the system prompt goes: a turn of its own, or the beginning of ours for models that have no such turn."""
     keeps: tuple[str, ...] = ()
     """Fields of a reply's message that the provider wants back with it."""
 

@@ -17,6 +17,8 @@ from pitboss.core.noun import noun
 
 LONGEST_MS = 5 * MINUTE_MS
 """A quota that is full again later than this is tried with one call then: most fill up bit by bit, and clocks differ."""
+LATE: Instant = 10**15
+"""Some instant after all that will be waited for: nobody knows when."""
 NEVER = math.inf
 """Only the end of a call under way can help."""
 
@@ -173,7 +175,7 @@ class Told:
     let through than the provider has left, whether it counts in windows or fills up bit by bit.
     """
 
-    __slots__ = ("_bounds", "_trying", "limit", "unit")
+    __slots__ = ("_bounds", "_span_ms", "_trying", "limit", "unit")
 
     def __init__(self, unit: str) -> None:
         self.unit = unit
@@ -181,21 +183,26 @@ class Told:
         self._bounds: list[tuple[Instant, int, Instant]] = []
         """(counts until, remaining, full again at): both of the first two ascending, as a lower and longer one hides others."""
         self._trying = False
+        self._span_ms = MINUTE_MS
+        """The longest time it was ever told to take until it is full, and no less than most take."""
 
     def learn(self, reading: Reading, now: Instant) -> None:
         """Take what a reply says."""
         self._forget(now)
         self._trying = False
         self.limit = self.limit if reading.limit is None else reading.limit
-        self._bind(reading.remaining, now + MINUTE_MS if reading.reset_at is None else reading.reset_at, now)
+        full_at = now + MINUTE_MS if reading.reset_at is None else reading.reset_at
+        self._span_ms = max(self._span_ms, min(full_at - now, LONGEST_MS))
+        self._bind(reading.remaining, full_at, now)
 
     def unheard(self, amount: int, now: Instant) -> None:
-        """A call ended without a word about the quota: it may have been counted."""
+        """A call ended without a word about the quota: it may have been counted, and put off when it is full again."""
         self._forget(now)
         if self._bounds:
-            self._bounds = [(until, max(left - amount, 0), full_at) for until, left, full_at in self._bounds]
+            self._bounds = [(until, max(left - amount, 0), LATE) for until, left, _ in self._bounds]
         elif self.limit is not None:
-            self._bind(max(self.limit - amount, 0), now + MINUTE_MS, now)
+            left = 0 if self._trying else max(self.limit - amount, 0)
+            self._bind(left, LATE, now, self._span_ms + SECOND_MS)
 
     def wait_ms(self, need: int, under_way: int, now: Instant) -> float:
         """How long until a call of this size may go; 0 is now."""
@@ -209,8 +216,8 @@ class Told:
         free = not self._trying and (self.limit is None or need + under_way <= self.limit)
         return 0 if free else NEVER
 
-    def _bind(self, left: int, full_at: Instant, now: Instant) -> None:
-        until = max(min(full_at, now + LONGEST_MS), now + 1)
+    def _bind(self, left: int, full_at: Instant, now: Instant, most_ms: int = LONGEST_MS) -> None:
+        until = max(min(full_at, now + most_ms), now + 1)
         if any(other >= until and less <= left for other, less, _ in self._bounds):
             return
         kept = [bound for bound in self._bounds if not (bound[0] <= until and bound[1] >= left)]

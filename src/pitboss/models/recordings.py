@@ -5,13 +5,12 @@ which of them an exchange is for. What no reader is for (other protocols) is `Un
 """
 
 import gzip
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
 from urllib.parse import urlsplit
-
-import orjson
 
 from pitboss.core.errors import UserError
 from pitboss.core.noun import noun
@@ -35,9 +34,9 @@ class Exchange:
 
     @property
     def streamed(self) -> bool:
-        """Whether the answer came as server-sent events."""
-        content_type = next((value for name, value in self.headers.items() if name.lower() == "content-type"), "")
-        return isinstance(self.body, str) and _first(content_type).startswith("text/event-stream")
+        """Whether the answer came as server-sent events, whatever its headers say."""
+        text = self.body.decode("utf-8", "replace") if isinstance(self.body, bytes) else self.body
+        return isinstance(text, str) and stream.is_stream(text)
 
 
 @noun
@@ -54,15 +53,17 @@ def read(path: Path) -> Iterator[Exchange]:
     """Every exchange of a file, in its order."""
     with _open(path) as lines:
         for line in lines:
-            session = orjson.loads(line)
+            if not line.strip():
+                continue
+            session: Any = reply.parse(line)
             for number, one in enumerate(session["interactions"]):
                 yield Exchange(
                     f"{session.get('cassette', '')}#{number}",
                     one["uri"],
                     one.get("request_body"),
-                    one["status"],
+                    _status(one["status"]),
                     {str(name): _first(value) for name, value in (one.get("response_headers") or {}).items()},
-                    one.get("response_body"),
+                    _body(one.get("response_body")),
                 )
 
 
@@ -74,7 +75,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
             pressed = plain.read(2) == b"\x1f\x8b"
         with gzip.open(path, "rb") if pressed else path.open("rb") as lines:
             yield lines  # pyright: ignore[reportReturnType]
-    except (OSError, EOFError, KeyError, TypeError, ValueError) as error:
+    except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
         raise UserError(
             f"{path} cannot be read as recorded sessions: {error}", "JSON lines, each with a list of interactions"
         ) from None
@@ -82,7 +83,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
 
 def kind(exchange: Exchange) -> Kind:
     """The protocol, judged by the address alone; hosts do not matter."""
-    path = urlsplit(exchange.uri).path
+    path = urlsplit(exchange.uri).path.rstrip("/")
     if path.endswith("/chat/completions"):
         return "chat"
     if path.endswith("/v1/messages"):
@@ -100,7 +101,7 @@ def parse(exchange: Exchange) -> Outcome:
         # The native adapters need packages that not everybody has.
         from pitboss.models.native.recordings import parse_native
 
-        return parse_native(which, body, exchange.streamed, exchange.status, exchange.headers)
+        return parse_native(which, body, exchange.status, exchange.headers)
     asked = urlsplit(exchange.uri).netloc
     if exchange.streamed and exchange.status < 300:
         return stream.read(body, asked)
@@ -112,3 +113,13 @@ def parse(exchange: Exchange) -> Outcome:
 
 def _first(value: object) -> str:
     return str(value[0]) if isinstance(value, list) and value else str(value)
+
+
+def _status(value: Any) -> int:
+    """The number, also where a recorder keeps the words beside it."""
+    return int(value["code"] if isinstance(value, dict) else value)
+
+
+def _body(value: Any) -> Any:
+    """The body itself, also where a recorder keeps it as a field of its own."""
+    return value["string"] if isinstance(value, dict) and set(value) == {"string"} else value

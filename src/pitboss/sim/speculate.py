@@ -92,7 +92,7 @@ class _Hold:
 
 @dataclass(slots=True, eq=False)
 class _Ask:
-    """A question asked ahead. Once dropped it may finish the call that was sent and sends no other."""
+    """A question asked ahead. Once dropped it sends nothing more; what was sent is the cache's to wait for."""
 
     started: bool = False
     dropped: bool = False
@@ -158,7 +158,6 @@ class Speculator:
         self._sure = not (ports.wakes and ports.skill.schedule.wake_when)
         self._holds = Holds()
         self._asks: dict[int, _Ask] = {}
-        self._late: list[_Ask] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._filling: asyncio.Task[None] | None = None
         self._waits: asyncio.Handle | None = None
@@ -215,7 +214,6 @@ class Speculator:
             task.cancel()
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._settle_late()
 
     # The window --------------------------------------------------------------------------------------------------
 
@@ -231,7 +229,6 @@ class Speculator:
         plan, tally, ahead = self._plan, self.tally, 1
         if self._sure:  # the model is asked at every tick that comes, so what the next ones cost can be counted on
             ahead = len(self._tick_at) - index
-        self._settle_late()
         doomed = index in self._asks and not self._foreseen  # for this very tick, and most likely with another prompt
         room = plan.max_waste_pct / 100 * (tally.useful + ahead) - tally.wasted - doomed
         if (
@@ -242,11 +239,10 @@ class Speculator:
         return min(size, int(room + 1e-9))
 
     def _room_usd(self, ahead: int) -> float:
-        """What may still be wasted, if all that is under way is wasted too."""
+        """What may still be wasted."""
         tally = self.tally
         useful = float(tally.useful_usd + ahead * tally.least_usd)
-        under_way = float(tally.most_usd) * len(self._late)
-        return self._plan.max_waste_pct / 100 * useful - float(tally.wasted_usd) - under_way
+        return self._plan.max_waste_pct / 100 * useful - float(tally.wasted_usd)
 
     async def _fill(self, index: int, state: State, size: int) -> None:
         """Live on from a tick as if every answer were a hold, and ask at each tick what the replay would ask."""
@@ -322,11 +318,6 @@ class Speculator:
         else:
             ask.dropped = True
             self.tally.wasted += 1
-            self._late.append(ask)
-
-    def _settle_late(self) -> None:
-        """The cost of wasted answers that have come by now."""
-        for ask in self._late:
-            if not ask.open:
-                self.tally.wasted_usd += ask.paid_usd
-        self._late = [ask for ask in self._late if ask.open]
+            self.tally.wasted_usd += max(ask.paid_usd, self.tally.most_usd) if ask.open else ask.paid_usd
+            if ask.task is not None:
+                ask.task.cancel()  # in a queue it leaves; what was sent is answered and kept, and counted as dear

@@ -8,20 +8,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import ArgumentError as BadAddress
-from sqlalchemy.exc import DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import PoolProxiedConnection
 
 from pitboss.core.errors import UserError
 from pitboss.store import rows, schema, sqlite
 from pitboss.store.migrate import check_known, migrate, revision
 from pitboss.store.migrations import HEAD
-from pitboss.store.sqlite import JournalMode, Processes
+from pitboss.store.sqlite import Hold, JournalMode, Processes
 
 _SQLITE_PREFIX = "sqlite:///"
+PATIENCE_S = 10
+"""How long a server may take to answer at all."""
+NOT_ALLOWED = "42501"
+"""What every Postgres calls it."""
 
 
 class Database:
@@ -33,7 +37,7 @@ class Database:
         where: str,
         mode: JournalMode | None = None,
         version: tuple[int, int, int] | None = None,
-        held: IO[bytes] | None = None,
+        held: Hold | None = None,
     ) -> None:
         self.engine = engine
         self.where = where
@@ -88,7 +92,7 @@ class Database:
         try:
             yield
         except (DBAPIError, sqlite3.Error, UnicodeDecodeError) as error:
-            explained = sqlite.explain(error, self.where)
+            explained = sqlite.explain(error, self.where) if self.journal_mode else _explain(error, self.where)
             if explained is None:
                 raise
             raise explained from error
@@ -102,6 +106,13 @@ class Database:
         if self._held is not None:
             self._held.close()
             self._held = None
+
+    def discard(self) -> None:
+        """Close what turned out not to be ours to use, and leave nothing beside it."""
+        held, self._held = self._held, None
+        self.close()
+        if held is not None:
+            held.undo()
 
     def __enter__(self) -> "Database":
         return self
@@ -134,7 +145,7 @@ def open_database(
         if found != HEAD:
             migrate(database.write)
     except BaseException:
-        database.close()
+        database.discard()
         raise
     return database
 
@@ -154,14 +165,36 @@ def _open_file(path: Path, processes: Processes, version: tuple[int, int, int]) 
 
 
 def _open_address(address: str) -> Database:
+    scheme = address.partition("://")[0]
     try:
-        engine = create_engine(address)
-    except (BadAddress, NoSuchModuleError, ModuleNotFoundError) as error:
+        url = make_url(address)
+        patient = url.get_backend_name() == "postgresql" and "connect_timeout" not in url.query
+        engine = create_engine(url, connect_args={"connect_timeout": PATIENCE_S} if patient else {})
+    except ModuleNotFoundError as error:
         raise UserError(
-            f"cannot open a database at {address.partition('://')[0]}://…: {error}",
-            "a file path, or postgresql+psycopg://user@host/name",
+            f"cannot open a database at {scheme}://…: the package {error.name} is not installed",
+            "pip install 'psycopg[binary]', and write postgresql+psycopg://user@host/name",
+        ) from None
+    except (BadAddress, NoSuchModuleError, ValueError) as error:
+        why = "it cannot be read" if isinstance(error, ValueError) else str(error)  # which may repeat any part of it
+        raise UserError(
+            f"cannot open a database at {scheme}://…: {why}", "a file path, or postgresql+psycopg://user@host/name"
         ) from None
     return Database(engine, engine.url.render_as_string(hide_password=True))
+
+
+def _explain(error: BaseException, where: str) -> UserError | None:
+    """The line for a person behind the error of a database server, or None if it is not one that a person can fix."""
+    cause = getattr(error, "orig", None) or error
+    said = " ".join(str(cause).split())[:300]
+    if getattr(cause, "sqlstate", None) == NOT_ALLOWED:
+        return UserError(f"the database {where} does not allow this: {said}", "give its user the right to make tables")
+    if isinstance(error, OperationalError | InterfaceError):
+        return UserError(
+            f"the database {where} cannot be reached: {said}",
+            "does it run, and does --db name its host, user, password and database?",
+        )
+    return None
 
 
 def journal_note(database: Database) -> str | None:

@@ -7,9 +7,9 @@ those writes fail. What a person may ask for (list, show, cancel, delete) needs 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypedDict, Unpack, cast
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, Select, delete, func, select
 
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
@@ -52,6 +52,24 @@ class Run:
     heartbeat_at: Instant | None
     lease_epoch: int
     cancel_requested: bool
+
+
+class Figures(TypedDict, total=False):
+    """What a run has come to so far; what is left out stays as it is."""
+
+    cost_usd: Decimal
+    saved_usd: Decimal
+    wasted_usd: Decimal
+    wall_s: float
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Runs that can be read, and the ids of those whose rows are not what was written. Both newest first."""
+
+    runs: Sequence[Run]
+    damaged: Sequence[str]
 
 
 class Runs:
@@ -138,12 +156,25 @@ class Runs:
         return None if row is None else _run(row)
 
     def list(self, limit: int = 100, status: Status | None = None) -> Sequence[Run]:
-        """Runs, newest first."""
-        query = rows.raw(runs).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
-        if status is not None:
-            query = query.where(runs.c.status == status)
-        with self._database.read() as connection:
-            return [_run(row) for row in rows.fetch_all(connection, query)]
+        """Runs, newest first. Raises `ReplayMismatch` if one of them was damaged."""
+        found = self.look(limit, status)
+        if found.damaged:
+            raise ReplayMismatch(f"the row of run {found.damaged[0]} was changed after it was written")
+        return found.runs
+
+    def look(self, limit: int = 100, status: Status | None = None) -> Listing:
+        """Runs, newest first, around those that were damaged."""
+        try:
+            with self._database.read() as connection:
+                found = rows.fetch_all(connection, _newest(rows.raw(runs), limit, status))
+            ids = [row["id"] for row in found]
+        except UserError:  # perhaps text in one row that the driver cannot read
+            with self._database.read() as connection:
+                ids = connection.execute(_newest(select(runs.c.id), limit, status)).scalars().all()
+            found = [row for run_id in ids if (row := self._readable(run_id)) is not None]
+        sound = {row["id"]: _run(row) for row in found if rows.intact(runs, row)}
+        damaged = [run_id for run_id in ids if run_id not in sound]
+        return Listing([sound[run_id] for run_id in ids if run_id in sound], damaged)
 
     def claim(
         self, run_id: str, stale_before: Instant | None = None, into: Literal["loading", "running"] = "loading"
@@ -183,44 +214,19 @@ class Runs:
             rows.change(connection, runs, row, changes)
             return epoch
 
-    def set_status(
-        self,
-        run_id: str,
-        status: Status,
-        epoch: int,
-        *,
-        cost_usd: Decimal | None = None,
-        saved_usd: Decimal | None = None,
-        wasted_usd: Decimal | None = None,
-        wall_s: float | None = None,
-        ticks: int | None = None,
-    ) -> None:
+    def set_status(self, run_id: str, status: Status, epoch: int, **figures: Unpack[Figures]) -> None:
         """Move a run on. `complete` and `error` have their own methods, which say more."""
         ended: dict[str, object] = {"finished_at": self._now()} if status == "cancelled" else {}
-        self._work(
-            run_id, epoch, {"status": status, **ended} | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks)
-        )
+        self._work(run_id, epoch, {"status": status, **ended, **_stored(figures)})
 
     def heartbeat(self, run_id: str, epoch: int) -> None:
         """Say that the worker is alive. A commit of the journal says it too."""
         self._work(run_id, epoch, {})
 
-    def note(
-        self,
-        run_id: str,
-        epoch: int,
-        *,
-        data_digest: str | None = None,
-        cost_usd: Decimal | None = None,
-        saved_usd: Decimal | None = None,
-        wasted_usd: Decimal | None = None,
-        wall_s: float | None = None,
-        ticks: int | None = None,
-    ) -> None:
+    def note(self, run_id: str, epoch: int, *, data_digest: str | None = None, **figures: Unpack[Figures]) -> None:
         """Keep what is known by now; what is not given stays as it is."""
-        self._work(
-            run_id, epoch, _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks) | _given(data_digest=data_digest)
-        )
+        known: dict[str, object] = {} if data_digest is None else {"data_digest": data_digest}
+        self._work(run_id, epoch, {**known, **_stored(figures)})
 
     def finish(
         self,
@@ -230,12 +236,8 @@ class Runs:
         digest: str,
         metrics: Mapping[str, Any],
         baselines: Mapping[str, Any],
-        cost_usd: Decimal,
-        wall_s: float,
-        ticks: int,
-        saved_usd: Decimal | None = None,
-        wasted_usd: Decimal | None = None,
         report: str | None = None,
+        **figures: Unpack[Figures],
     ) -> None:
         """Complete a run whose metrics were computed."""
         changes = {
@@ -246,25 +248,13 @@ class Runs:
             "progress": 1.0,
             "finished_at": self._now(),
         }
-        self._work(
-            run_id, epoch, changes | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks) | _given(report=report)
-        )
+        written: dict[str, object] = {} if report is None else {"report": report}
+        self._work(run_id, epoch, {**changes, **written, **_stored(figures)})
 
-    def fail(
-        self,
-        run_id: str,
-        epoch: int,
-        error_text: str,
-        *,
-        cost_usd: Decimal | None = None,
-        saved_usd: Decimal | None = None,
-        wasted_usd: Decimal | None = None,
-        wall_s: float | None = None,
-        ticks: int | None = None,
-    ) -> None:
+    def fail(self, run_id: str, epoch: int, error_text: str, **figures: Unpack[Figures]) -> None:
         """End a run in error. Everything committed stays, and it can be resumed."""
         changes = {"status": "error", "error_text": error_text, "finished_at": self._now()}
-        self._work(run_id, epoch, changes | _figures(cost_usd, saved_usd, wasted_usd, wall_s, ticks))
+        self._work(run_id, epoch, {**changes, **_stored(figures)})
 
     def set_report(self, run_id: str, report: str) -> None:
         """Remember where the last report of a run was written."""
@@ -309,6 +299,13 @@ class Runs:
             require_move(run_id, row["status"], cast("Status", changes.get("status", row["status"])))
             rows.change(connection, runs, row, {"heartbeat_at": self._now(), **changes})
 
+    def _readable(self, run_id: str) -> dict[str, Any] | None:
+        try:
+            with self._database.read() as connection:
+                return rows.fetch(connection, runs, {"id": run_id})
+        except UserError:
+            return None
+
     def _row(self, connection: Connection, run_id: str, *, lock: bool = False) -> dict[str, Any]:
         row = rows.fetch(connection, runs, {"id": run_id}, lock=lock)
         if row is None:
@@ -316,23 +313,15 @@ class Runs:
         return row
 
 
-def _given(**values: object) -> dict[str, object]:
-    return {name: value for name, value in values.items() if value is not None}
+def _newest(query: Select[Any], limit: int, status: Status | None) -> Select[Any]:
+    chosen = query if status is None else query.where(runs.c.status == status)
+    return chosen.order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
 
 
-def _figures(
-    cost_usd: Decimal | None,
-    saved_usd: Decimal | None,
-    wasted_usd: Decimal | None,
-    wall_s: float | None,
-    ticks: int | None,
-) -> dict[str, object]:
-    money = {"cost_usd": cost_usd, "saved_usd": saved_usd, "wasted_usd": wasted_usd}
-    return _given(
-        **{name: None if usd is None else text(usd) for name, usd in money.items()},
-        wall_s=None if wall_s is None else float(wall_s),
-        ticks=ticks,
-    )
+def _stored(figures: Figures) -> dict[str, object]:
+    """Figures as the columns hold them."""
+    kept = {name: text(value) if isinstance(value, Decimal) else value for name, value in figures.items()}
+    return kept | {"wall_s": float(figures["wall_s"])} if "wall_s" in figures else kept
 
 
 def _run(row: Mapping[str, Any]) -> Run:

@@ -14,7 +14,9 @@ from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
 from pitboss.models.chat import client, pool
 from pitboss.models.chat.client import ChatModel
+from pitboss.models.failures import Failure
 from pitboss.models.providers import PROVIDERS, Provider, entry
+from pitboss.models.retried import Learnt
 from pitboss.models.secret import HIDDEN, Secret
 from pitboss.testing import provider as fake
 from pitboss.testing.provider import FakeProvider, Play
@@ -221,6 +223,53 @@ def test_a_name_is_forced_as_required_before_nothing_is_forced() -> None:
         assert [question.get("tool_choice") for question in server.questions] == [named, "required", None]
 
     run(refusing("tool_choice", "tool_choice is not supported"), work)
+
+
+def test_a_late_refusal_does_not_unlearn_what_others_have_learnt_since() -> None:
+    refused = fake.error(400, "tool_choice is not supported", param="tool_choice")
+    arrived, learnt = asyncio.Event(), asyncio.Event()
+
+    async def late(request: Any, question: Mapping[str, Any]) -> Any:
+        arrived.set()
+        await learnt.wait()
+        return await refused(request, question)
+
+    async def work(server: FakeProvider) -> None:
+        served = replace(entry("fake", server.url), dialect=PROVIDERS["openai"].dialect)
+        asked = ChatModel("fake/m", served, random=lambda: 0.0, clock=monotonic)
+        plays = iter([late])
+        server.script = lambda question: next(plays, refused if question.get("tool_choice") else OK)
+        first = asyncio.create_task(asked.complete(FORCED))
+        await arrived.wait()
+        assert (await asked.complete(FORCED)).text == "fine"
+        learnt.set()
+        assert (await first).text == "fine"
+        # The late one, the other's three, and the late one again in the plainest form at once.
+        assert ["tool_choice" in question for question in server.questions] == [True, True, True, False, False]
+
+    run(fake.decide, work)
+
+
+def test_one_try_is_one_request_whatever_comes_of_it() -> None:
+    async def work(server: FakeProvider) -> None:
+        found = await model(server.url).once(QUESTION, 5.0)
+        assert isinstance(found, Failure)
+        assert (found.code, found.wait_s, server.calls) == ("busy", 7.0, 1)
+        assert isinstance(await model(server.url).once(FORCED, 5.0), Learnt)
+        assert server.calls == 2
+
+    run([fake.busy("7"), fake.error(400, "`tool_choice` is not supported", param="tool_choice")], work)
+
+
+def test_a_try_takes_no_longer_than_is_left() -> None:
+    async def work(server: FakeProvider) -> None:
+        began = monotonic()
+        found = await model(server.url, timeout_s=30.0).once(QUESTION, 0.1)
+        assert isinstance(found, Failure)
+        assert (found.code, found.charged) == ("timeout", True)
+        assert monotonic() - began < 5
+
+    run([fake.hang], work)
 
 
 def test_a_setting_of_the_skill_that_is_not_taken_is_told_and_not_dropped() -> None:

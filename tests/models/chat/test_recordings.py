@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelReply
 from pitboss.models import recordings
 from pitboss.models.failures import Failure
@@ -166,3 +167,47 @@ def test_a_file_of_exchanges_is_read_in_order(tmp_path: Path) -> None:
 )
 def test_the_kind_is_judged_by_the_path(path: str, kind: str) -> None:
     assert recordings.kind(Exchange("", f"https://any.test{path}", None, 200, {}, None)) == kind
+
+
+def test_a_recorders_other_habits_are_known(tmp_path: Path) -> None:
+    """Blank lines, a status with words, a body inside a field, numbers and letters that strict readers refuse."""
+    one = {
+        "uri": "https://x.test/v1/chat/completions/", "status": {"code": 200, "message": "OK"},
+        "response_headers": None, "response_body": {"string": '{"choices": [{"message": {"content": "hi"}}]}'},
+    }  # fmt: skip
+    odd = json.dumps({"interactions": [one]}).replace("https", "\\ud83dhttps")
+    path = tmp_path / "s.jsonl"
+    path.write_text(f"{json.dumps({'interactions': [one]})}\n\n{odd}\n")
+    first, second = recordings.read(path)
+    assert (first.status, recordings.kind(first), recordings.kind(second)) == (200, "chat", "chat")
+    found = recordings.parse(first)
+    assert isinstance(found, ModelReply)
+    assert found.text == "hi"
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8bbroken", b"{}", b"[1]", b"not json", b'{"interactions": [1]}', b"5"])
+def test_a_file_that_holds_no_recordings_is_the_persons_to_put_right(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="cannot be read as recorded sessions"):
+        list(recordings.read(path))
+
+
+def test_a_broken_archive_is_the_persons_to_put_right(tmp_path: Path) -> None:
+    whole = gzip.compress(json.dumps({"interactions": []}).encode() * 500)
+    path = tmp_path / "s.jsonl.gz"
+    path.write_bytes(whole[:20] + b"\xff" * 20 + whole[40:])
+    with pytest.raises(UserError, match="cannot be read as recorded sessions"):
+        list(recordings.read(path))
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/event-stream", "Text/Event-Stream; charset=utf-8", "application/json", ""]
+)
+def test_a_stream_is_known_by_its_look(content_type: str) -> None:
+    text = 'data: {"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    for body in (text, text.encode(), "\ufeff" + text):
+        exchange = Exchange("", "https://x.test/chat/completions", None, 200, {"content-type": content_type}, body)
+        found = recordings.parse(exchange)
+        assert isinstance(found, ModelReply), found
+        assert found.text == "hi"

@@ -364,3 +364,109 @@ def test_any_json_gives_a_reply_or_a_failure(value: object) -> None:
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_any_bytes_give_a_reply_or_a_failure(raw: bytes | str) -> None:
     assert isinstance(reply.read(reply.parse(raw)), ModelReply | Failure)
+
+
+# Shapes from the wild -----------------------------------------------------------------------------------------------
+
+
+def found_in(value: Any) -> ModelReply | Failure:
+    return reply.read(reply.parse(value) if isinstance(value, str | bytes) else value)
+
+
+def test_a_mark_of_the_byte_order_before_a_body_is_passed_over() -> None:
+    text = "\ufeff" + json.dumps(body({"content": "hi"}))
+    for form in (text, text.encode()):
+        answer = found_in(form)
+        assert isinstance(answer, ModelReply)
+        assert answer.text == "hi"
+
+
+def test_of_several_choices_the_one_numbered_0_counts() -> None:
+    choices = [{"index": 1, "message": {"content": "b"}}, None, {"index": 0, "message": {"content": "a"}}]
+    answer = found_in({"choices": choices})
+    assert isinstance(answer, ModelReply)
+    assert answer.text == "a"
+
+
+@pytest.mark.parametrize("old", [{}, {"name": None}, {"arguments": "{}"}, "look"])
+def test_an_old_form_of_call_without_a_name_is_no_call(old: Any) -> None:
+    answer = found_in(body({"content": "hi", "function_call": old}))
+    assert isinstance(answer, ModelReply)
+    assert (answer.text, answer.calls) == ("hi", ())
+
+
+@pytest.mark.parametrize(
+    ("value", "reaction", "code"),
+    [
+        ({"message": "slow down", "code": 429}, "retry", "busy"),
+        ({"object": "error", "message": "maximum context length is 10", "code": 400}, "give_up", "too_long"),
+        ({"detail": "Not Found"}, "retry", "server"),
+        ({"choices": [], "message": "no such key", "code": "invalid_api_key"}, "user", "bad_key"),
+        (body({"content": ""}, "error") | {"choices": [{"error": {"code": 429, "message": "x"}}]}, "retry", "busy"),
+    ],
+)
+def test_an_error_with_a_good_status_is_that_error_in_any_envelope(value: Any, reaction: str, code: str) -> None:
+    failure = found_in(value)
+    assert isinstance(failure, Failure)
+    assert (failure.reaction, failure.code) == (reaction, code)
+
+
+@pytest.mark.parametrize(
+    ("reason", "problem"),
+    [
+        ("content_filter: PROHIBITED_CONTENT", reply.BLOCKED),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", reply.BROKE),
+        ("insufficient_system_resource", reply.BROKE),
+        ("abort", reply.BROKE),
+        ("eos", ""),
+    ],
+)
+def test_endings_of_single_servers_are_known(reason: str, problem: str) -> None:
+    answer = found_in(body({"content": "half"}, reason))
+    assert isinstance(answer, ModelReply)
+    assert (answer.problem, answer.finish_reason) == (problem, "error" if problem else "stop")
+
+
+def test_an_answer_that_the_provider_found_not_to_match_its_schema_is_told_to_the_model() -> None:
+    error = {"code": "json_validate_failed", "message": "Failed to generate JSON", "failed_generation": '{"name": "x"'}
+    answer = reply.read_error(400, {"error": error})
+    assert isinstance(answer, ModelReply)
+    assert (answer.text, answer.calls, answer.cost_usd) == ('{"name": "x"', (), None)
+    assert "Failed to generate JSON" in answer.problem
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (403, {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"], "flagged_input": "…"}}),
+        (400, {"code": "invalid_prompt", "message": "flagged"}),
+        (400, {"code": "data_inspection_failed", "message": "flagged"}),
+    ],
+)
+def test_a_question_that_a_provider_will_not_pass_on_is_blocked_and_no_fault_of_the_key(
+    status: int, error: dict[str, Any]
+) -> None:
+    answer = reply.read_error(status, {"error": error})
+    assert isinstance(answer, ModelReply)
+    assert answer.problem.startswith(reply.BLOCKED)
+
+
+def test_arguments_nested_without_end_are_not_taken_for_none() -> None:
+    deep = "[" * 990 + "]" * 990
+    text = json.dumps({"choices": [{"message": {"tool_calls": [{"function": {"name": "look", "arguments": 0}}]}}]})
+    answer = found_in(text.replace(": 0", f": {deep}"))
+    assert isinstance(answer, ModelReply)
+    assert answer.calls[0].arguments not in ("", "{}")
+
+
+def test_tokens_counted_in_anthropics_way_are_counted_in_ours() -> None:
+    usage = {"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 5}
+    assert reply.read_usage(usage) == Usage(15, 4, 7, 0, 5)
+    assert reply.read_usage({"prompt_tokens": 10, "completion_tokens": 1, "cache_read_input_tokens": 7}) == Usage(
+        10, 1, 7
+    )
+
+
+def test_thoughts_in_googles_own_tags_are_no_part_of_the_answer() -> None:
+    assert reply.without_thoughts("<thought>hm</thought>4") == "4"
+    assert reply.without_thoughts("a second thought") == "a second thought"

@@ -273,3 +273,54 @@ def test_any_events_give_a_reply_or_a_failure(values: list[Any]) -> None:
     chunks = [{"choices": [{"delta": value}]} for value in values]
     for text in (text_of(*values), text_of(*chunks, END), text_of(*values, *chunks, done=False)):
         assert isinstance(stream.read(text), ModelReply | Failure)
+
+
+# Shapes from the wild -----------------------------------------------------------------------------------------------
+
+
+def calls_of(*chunks: Any) -> list[tuple[str, str]]:
+    return [(call.name, call.arguments) for call in read(*chunks, END).calls]
+
+
+def test_calls_that_are_all_numbered_alike_are_told_apart() -> None:
+    assert calls_of(piece(0, "{}", name="x"), piece(0, "{}", name="y")) == [("x", "{}"), ("y", "{}")]
+    assert calls_of(piece(0, '{"a":1}', name="x"), piece(0, '{"a":2}', name="x")) == [
+        ("x", '{"a":1}'),
+        ("x", '{"a":2}'),
+    ]
+    assert calls_of(piece(0, "", id="a", name="x"), piece(0, "", id="b", name="y")) == [("x", ""), ("y", "")]
+
+
+def test_pieces_of_one_call_stay_together_whatever_is_repeated_or_changes() -> None:
+    whole = [("x", '{"a":1}')]
+    assert calls_of(piece(0, '{"a"', id="a", name="x"), piece(0, ":1}", id="b", name="x")) == whole
+    assert calls_of(piece(0, '{"a"', name="x"), piece(0, ":1}", name="x"), piece(0, "", name="x")) == whole
+    assert calls_of(piece(0, '{"a":1}', id="a", name="x"), piece(0, "", id="a", name="x")) == whole
+    assert calls_of(piece(0, id="a", name="lo"), piece(0, "{}", name="ok")) == [("look", "{}")]
+
+
+def test_numbers_that_come_as_text_are_numbers() -> None:
+    pieces = [chunk({"tool_calls": [{"index": "0", "id": "a", "function": {"name": "x", "arguments": '{"a"'}}]})]
+    pieces += [chunk({"tool_calls": [{"index": "1", "id": "b", "function": {"name": "y", "arguments": '{"b"'}}]})]
+    pieces += [chunk({"tool_calls": [{"index": one, "function": {"arguments": ":1}"}}]}) for one in ("0", "1")]
+    assert calls_of(*pieces) == [("x", '{"a":1}'), ("y", '{"b":1}')]
+    assert read({"choices": [{"index": "0", "delta": {"content": "hi"}}]}, END).text == "hi"
+
+
+def test_a_stream_in_the_form_of_plain_completions_is_text() -> None:
+    assert read({"choices": [{"text": "h"}]}, {"choices": [{"text": "i", "finish_reason": "stop"}]}).text == "hi"
+
+
+def test_an_event_without_data_keeps_a_connection_alive_and_says_nothing() -> None:
+    found = stream.read("data: \n\n" + text_of(chunk({"content": "hi"}), END))
+    assert isinstance(found, ModelReply)
+    assert found.text == "hi"
+
+
+def test_a_plain_reply_that_is_called_a_stream_is_read_as_what_it_is() -> None:
+    found = stream.read(json.dumps({"choices": [{"message": {"content": "hi"}}]}))
+    assert isinstance(found, ModelReply)
+    assert found.text == "hi"
+    slow = stream.read('{"error": {"code": 429, "message": "slow"}}')
+    assert isinstance(slow, Failure)
+    assert slow.code == "busy"

@@ -1,14 +1,20 @@
 """Our questions as each dialect of chat completions wants them."""
 
+import asyncio
 import json
+from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from pitboss.core.errors import InvariantError
 from pitboss.core.ports import Message, ModelRequest, ToolCall, ToolSpec
-from pitboss.models.chat import wire
-from pitboss.models.providers import MAX_TOKENS, PROVIDERS, Dialect
+from pitboss.models.chat import pool, wire
+from pitboss.models.chat.client import ChatModel
+from pitboss.models.providers import MAX_TOKENS, PROVIDERS, Dialect, entry
+from pitboss.testing import provider as fake
+from pitboss.testing.provider import FakeProvider
 
 CLOSED = {
     "type": "object",
@@ -170,3 +176,50 @@ def test_state_that_means_nothing_is_left_out_or_harmless(state: str) -> None:
         "role": "assistant",
         "content": "hi",
     }
+
+
+NO_SYSTEM = [
+    "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+    "Unsupported value: 'messages[0].role' does not support 'developer' with this model.",
+    "System role not supported",
+    "fake/m: a setting is not accepted: Developer instruction is not enabled; system_instruction is unknown",
+]
+
+
+@pytest.mark.parametrize("complaint", NO_SYSTEM)
+def test_a_model_without_a_turn_of_the_systems_is_asked_with_it_at_the_head_of_ours(complaint: str) -> None:
+    asked = question(Message("user", "Now?"), Message("assistant", "hm"), Message("user", "Well?"))
+    learnt = wire.adapted(PROVIDERS["openai"].dialect, asked, complaint)
+    assert learnt is not None
+    assert [(turn["role"], turn["content"]) for turn in written(asked, learnt)["messages"]] == [
+        ("user", "Rules.\n\nNow?"), ("assistant", "hm"), ("user", "Well?"),
+    ]  # fmt: skip
+    assert wire.adapted(learnt, asked, complaint) is None
+
+
+def test_a_question_without_a_system_prompt_has_nothing_to_move() -> None:
+    asked = ModelRequest("", (Message("user", "Well?"),), ())
+    assert wire.adapted(PROVIDERS["openai"].dialect, asked, NO_SYSTEM[0]) is None
+
+
+def test_a_system_prompt_with_no_turn_of_ours_becomes_one() -> None:
+    learnt = replace(PROVIDERS["openai"].dialect, system="user")
+    asked = ModelRequest("Rules.", (Message("assistant", "hm"),), ())
+    assert [turn["role"] for turn in written(asked, learnt)["messages"]] == ["user", "assistant"]
+
+
+def test_a_server_that_refuses_the_systems_turn_is_asked_again_at_once_and_so_from_then_on() -> None:
+    error = {"code": "unsupported_value", "param": "messages[0].role", "message": NO_SYSTEM[0]}
+    refused = fake.body({"error": error}, 400)
+
+    async def talk() -> list[Any]:
+        async with FakeProvider([refused, fake.say("fine"), fake.say("again")]) as server, pool.opened():
+            model = ChatModel("fake/m", entry("fake", server.url), random=lambda: 0.0, clock=monotonic)
+            asked = ModelRequest("Rules.", (Message("user", "Now?"),), ())
+            assert (await model.complete(asked)).text == "fine"
+            assert (await model.complete(asked)).text == "again"
+            return [one["messages"] for one in server.questions]
+
+    first, second, third = asyncio.run(talk())
+    assert first[0]["role"] == "system"
+    assert second == third == [{"role": "user", "content": "Rules.\n\nNow?"}]

@@ -38,7 +38,7 @@ def test_a_missing_extra_is_a_line_to_type(kind: str, missing: str, monkeypatch:
 def test_a_recording_is_read_inside_a_running_loop_too() -> None:
     async def inside() -> object:
         headers = {"content-type": "application/json"}
-        return parse_native("anthropic", claude({"type": "text", "text": "hold"}), False, 200, headers)
+        return parse_native("anthropic", claude({"type": "text", "text": "hold"}), 200, headers)
 
     reply = asyncio.run(inside())
     assert isinstance(reply, ModelReply)

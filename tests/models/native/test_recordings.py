@@ -40,7 +40,7 @@ def outcomes() -> list[tuple[str, bool, dict[str, Any], Outcome]]:
         headers = {
             name: value[0] if isinstance(value, list) else value for name, value in exchange["response_headers"].items()
         }
-        outcome = parse_native(kind, exchange["response_body"], streamed, exchange["status"], headers)
+        outcome = parse_native(kind, exchange["response_body"], exchange["status"], headers)
         found.append((kind, streamed, exchange, outcome))
     return found
 

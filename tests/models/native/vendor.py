@@ -1,6 +1,7 @@
 """A vendor on localhost: answers from a script, remembers what it was asked."""
 
 import asyncio
+import gzip
 import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -83,6 +84,7 @@ class Answer:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     hang: bool = False
+    pressed: bool = False
 
 
 @dataclass
@@ -102,6 +104,11 @@ class Vendor:
         if answer.hang:
             await self.done.wait()
         text = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
+        if answer.pressed:
+            packed = gzip.compress(text.encode())
+            return web.Response(
+                body=packed, headers={"content-encoding": "gzip", **answer.headers}, content_type="application/json"
+            )
         return web.Response(text=text, status=answer.status, headers=answer.headers, content_type="application/json")
 
 

@@ -1,9 +1,9 @@
-"""`ChatModel`: a model behind any server that speaks chat completions. Asks, waits, tries again, and gives up in time.
+"""`ChatModel`: a model behind any server that speaks chat completions.
 
-It sits at the bottom of the wrappers: caching, money and rates are others' work. A call never outlasts `deadline_s`, its
-tries and the waits between them included. A server that says it does not know a form of asking is asked in a plainer one
-from then on, which costs nothing: it has answered nothing yet. The key goes into one header, to one origin, and is taken out of everything
-that comes back. Redirects are not followed.
+It sits at the bottom of the wrappers: caching, money and rates are others' work. `once` makes one try and says what came of
+it; `complete` tries again by itself, for where nobody counts tries (`retried`). A server that says it does not know a form
+of asking is asked in a plainer one from then on, which costs nothing: it has answered nothing yet. The key goes into one
+header, to one origin, and is taken out of everything that comes back. Redirects are not followed.
 """
 
 import asyncio
@@ -20,14 +20,12 @@ from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
 from pitboss.models.chat import pool, reply, stream, wire
 from pitboss.models.failures import Failure, malformed
 from pitboss.models.providers import Provider
+from pitboss.models.retried import ATTEMPTS, DEADLINE_S, Learnt, Once, Retried
 from pitboss.models.secret import Secret
 
 TIMEOUT_S = 45.0
-DEADLINE_S = 120.0
-ATTEMPTS = 4
 LARGEST = 8 * 1024 * 1024
 """A reply beyond this is no answer to a question of ours."""
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 20.0
 ADAPTABLE = frozenset({"bad_setting", "bad_request"})
 
 Seen = Callable[[Mapping[str, str], Usage, int], None]
@@ -62,16 +60,13 @@ class ChatModel:
         self.name = name
         self.provider = provider
         self.timeout_s = timeout_s
-        self.attempts = attempts
-        self.deadline_s = deadline_s
         self.seen = seen
         self._dialect = provider.dialect
         self._key = key
         self._model = model or name.partition("/")[2]
         self._session = session
-        self._random = random
         self._clock = clock
-        self._sleep = sleep
+        self._patient = Retried(Once(self), random=random, attempts=attempts, deadline_s=deadline_s, sleep=sleep)
         try:
             self._url = URL(provider.base_url + "/chat/completions")
         except ValueError:
@@ -82,41 +77,23 @@ class ChatModel:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """Ask until there is a reply or no time or try is left."""
+        return await self._patient.complete(request)
+
+    async def once(self, request: ModelRequest, left_s: float) -> ModelReply | Failure | Learnt:
+        """One try."""
         dialect = self._dialect
         content = wire.content(request, self._model, dialect)
         first_call = sum(len(message.calls) for message in request.messages)
-        loop = asyncio.get_running_loop()
-        ends_at = loop.time() + self.deadline_s
-        failure = malformed(self.name, "no try was made")
-        pause = charged = False
-        for attempt in range(max(1, self.attempts)):
-            if pause:
-                wait_s = self._wait(attempt, failure)
-                if loop.time() + wait_s >= ends_at:
-                    break
-                await self._sleep(wait_s)
-            began = self._clock()
-            found = await self._ask(content, first_call, min(self.timeout_s, ends_at - loop.time()))
-            if isinstance(found, ModelReply):
-                return replace(found, latency_ms=round((self._clock() - began) * 1000, 3))
-            failure = found
-            charged = charged or failure.charged
-            pause = failure.reaction == "retry"
-            if not pause:
-                # From the dialect of this call: others may have learnt the same in the meantime.
-                plainer = wire.adapted(dialect, request, failure.message)
-                if failure.code not in ADAPTABLE or plainer is None:
-                    break
-                self._dialect = dialect = plainer
-                content = wire.content(request, self._model, dialect)
-        raise failure.error(charged)
-
-    def _wait(self, attempt: int, failure: Failure) -> float:
-        """Full jitter; where the provider says how long, that long and a little more, so that not all come at once."""
-        most = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (attempt - 1))
-        if failure.wait_s is None:
-            return self._random() * most
-        return failure.wait_s + self._random() * min(1.0, most)
+        began = self._clock()
+        found = await self._ask(content, first_call, min(self.timeout_s, left_s))
+        if isinstance(found, ModelReply):
+            return replace(found, latency_ms=round((self._clock() - began) * 1000, 3))
+        plainer = wire.adapted(dialect, request, found.message) if found.code in ADAPTABLE else None
+        if plainer is None:
+            return found
+        if self._dialect is dialect:  # else others have learnt in the meantime, and perhaps more
+            self._dialect = plainer
+        return Learnt(found)
 
     async def _ask(self, content: bytes, first_call: int, timeout_s: float) -> ModelReply | Failure:
         try:

@@ -38,6 +38,7 @@ KEPT = (
 """Fields that one provider or another wants to have back with its own turn."""
 MAX_STATE_CHARS = 262_144
 MOST_TOKENS = 10**12
+_APART = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 _CUT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"})
 _BLOCKED = frozenset(
@@ -53,10 +54,30 @@ _BLOCKED = frozenset(
         "content_filtered",
     ]
 )
-_BROKE = frozenset({"error", "malformed_function_call", "unexpected_tool_call"})
-_FILTERED = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
-_THOUGHT = re.compile(r"\s*<think(?:ing)?>")
-_THOUGHT_ENDS = re.compile(r"</think(?:ing)?>\s*")
+_BROKE = frozenset(
+    [
+        "error",
+        "abort",
+        "aborted",
+        "cancelled",
+        "canceled",
+        "insufficient_system_resource",
+        "malformed_function_call",
+        "unexpected_tool_call",
+        "function_call_filter",
+    ]
+)
+_FILTERED = frozenset(
+    [
+        "content_filter",
+        "content_policy_violation",
+        "responsibleaipolicyviolation",
+        "data_inspection_failed",
+        "invalid_prompt",
+    ]
+)
+_THOUGHT = re.compile(r"\s*<(?:think(?:ing)?|thought)>")
+_THOUGHT_ENDS = re.compile(r"</(?:think(?:ing)?|thought)>\s*")
 _TAGGED = re.compile(r"<function[=(]([\w.-]+)[)>]?\s*>?\s*(\{.*\})\s*(?:</function>)?", re.DOTALL)
 _WRAPPED = re.compile(r"</?tool_call>")
 
@@ -67,7 +88,7 @@ def parse(raw: bytes | str) -> object:
         return orjson.loads(raw)
     except ValueError:
         pass
-    text = raw if isinstance(raw, str) else raw.decode("utf-8", "replace")
+    text = (raw if isinstance(raw, str) else raw.decode("utf-8", "replace")).removeprefix("\ufeff")
     try:
         return json.loads(text)  # takes half surrogate pairs, which some servers send
     except (ValueError, RecursionError):
@@ -85,11 +106,11 @@ def read(
     if not isinstance(body, dict):
         return malformed(asked, "the reply is not a chat completion")
     choices = body.get("choices")
-    if body.get("error") and not choices:
+    if not choices and (body.get("error") or error_of(body)):
         return read_error(200, body, NOTHING, asked, first_call)
     if not isinstance(choices, list):
         return malformed(asked, "the reply holds no choices")
-    choice = choices[0] if choices and isinstance(choices[0], dict) else {}
+    choice = _first(choices)
     message = choice.get("message") or choice.get("delta")
     if not isinstance(message, dict):
         text = choice.get("text")
@@ -99,6 +120,8 @@ def read(
     calls = _calls(message, first_call)
     said_no = message.get("refusal")
     refusal = said_no if isinstance(said_no, str) and said_no else refusal
+    if choice.get("error") and not (text or calls or refusal):
+        return read_error(200, choice, NOTHING, asked, first_call)
     finish, problem = _finish(choice.get("finish_reason"), text, calls, refusal)
     usage = body.get("usage")
     return ModelReply(
@@ -114,17 +137,25 @@ def read(
     )
 
 
+def _first(choices: list[Any]) -> Mapping[str, Any]:
+    """The choice that counts: we ask for one, and it is numbered 0 where several come."""
+    found = [choice for choice in choices if isinstance(choice, dict)]
+    return next((choice for choice in found if choice.get("index") == 0), found[0] if found else {})
+
+
 def read_error(
     status: int, body: object, headers: Mapping[str, str] = NOTHING, asked: str = "the provider", first_call: int = 0
 ) -> ModelReply | Failure:
     """Read the body of a reply with a bad status. A mistake of the model's own is a reply, not a failure."""
     error = error_of(body)
     code = error.get("code")
-    if status < 500 and code == "tool_use_failed":
+    if status < 500 and code in ("tool_use_failed", "json_validate_failed"):
         return rejected(error, first_call)
     inner = error.get("innererror")
     codes = (code, error.get("type"), inner.get("code") if isinstance(inner, dict) else None)
-    if status < 500 and any(isinstance(one, str) and one.lower() in _FILTERED for one in codes):
+    more = error.get("metadata")
+    flagged = isinstance(more, dict) and "flagged_input" in more  # OpenRouter's word for it, with a 403
+    if status < 500 and (flagged or any(isinstance(one, str) and one.lower() in _FILTERED for one in codes)):
         return ModelReply(finish_reason="error", problem=f"{BLOCKED}: {said(body)}", cost_usd=None)
     return classify(status, body, headers, asked)
 
@@ -137,7 +168,7 @@ def rejected(error: Mapping[str, Any], first_call: int = 0) -> ModelReply:
     generated = error.get("failed_generation")
     generated = generated if isinstance(generated, str) else as_text(generated)
     problem = said({"error": dict(error)}) or "the provider rejected the call"
-    calls = _generated_calls(generated, first_call)
+    calls = _generated_calls(generated, first_call) if error.get("code") == "tool_use_failed" else ()
     text = "" if calls else codec.printable(without_thoughts(generated))
     return ModelReply(text, calls, finish_reason="tool_calls" if calls else "stop", problem=problem, cost_usd=None)
 
@@ -158,13 +189,13 @@ def _generated_calls(text: str, first_call: int) -> tuple[ToolCall, ...]:
 
 def without_thoughts(text: str) -> str:
     """The text after the thoughts that some servers leave in it. Thoughts that never end leave nothing."""
-    if "think" not in text:
+    if "think" not in text and "thought" not in text:
         return text
     if _THOUGHT.match(text):
         end = _THOUGHT_ENDS.search(text)
         return text[end.end() :] if end else ""
     end = _THOUGHT_ENDS.search(text)  # the opening tag is part of some servers' prompts
-    return text[end.end() :] if end and "<think" not in text[: end.start()] else text
+    return text[end.end() :] if end and "<th" not in text[: end.start()] else text
 
 
 def _content(content: object) -> tuple[str, str]:
@@ -185,9 +216,12 @@ def _content(content: object) -> tuple[str, str]:
 
 
 def _calls(message: Mapping[str, Any], first_call: int) -> tuple[ToolCall, ...]:
-    wishes = message.get("tool_calls") or message.get("function_call")
-    if isinstance(wishes, dict):
+    wishes = message.get("tool_calls")
+    if isinstance(wishes, dict) and wishes:
         wishes = [wishes]
+    old = message.get("function_call")
+    if not wishes and isinstance(old, dict) and old.get("name"):
+        wishes = [old]
     if not isinstance(wishes, list):
         return ()
     calls: list[ToolCall] = []
@@ -230,11 +264,12 @@ def as_text(value: object) -> str:
     try:
         return codec.printable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     except (TypeError, ValueError, RecursionError):
-        return ""
+        return codec.TOO_DEEP  # as malformed as it was: nothing would be taken for no arguments
 
 
 def _finish(said_reason: object, text: str, calls: tuple[ToolCall, ...], refusal: str) -> tuple[FinishReason, str]:
-    reason = said_reason.lower() if isinstance(said_reason, str) else ""
+    # Google's compatible address adds its own word: "content_filter: SAFETY".
+    reason = said_reason.lower().partition(":")[0].strip() if isinstance(said_reason, str) else ""
     if reason in _CUT:
         return "length", CUT
     if refusal:
@@ -280,7 +315,10 @@ def read_usage(usage: object) -> Usage:
         return NO_USAGE
     into = _part(usage, "prompt_tokens_details") or _part(usage, "input_tokens_details")
     out = _part(usage, "completion_tokens_details") or _part(usage, "output_tokens_details")
-    given = _count(usage.get("prompt_tokens")) or _count(usage.get("input_tokens"))
+    given = _count(usage.get("prompt_tokens"))
+    if not given:
+        # Anthropic's way of counting: what was read from the cache and written to it comes on top.
+        given = sum(_count(usage.get(name)) for name in _APART)
     made = _count(usage.get("completion_tokens")) or _count(usage.get("output_tokens"))
     thought = _count(out.get("reasoning_tokens"))
     # Thoughts that are billed and not counted show only in the total.
@@ -291,6 +329,7 @@ def read_usage(usage: object) -> Usage:
         or _count(usage.get("prompt_cache_hit_tokens"))
         or _count(usage.get("num_cached_tokens"))
         or _count(usage.get("cached_tokens"))
+        or _count(usage.get("cache_read_input_tokens"))
     )
     written = _count(into.get("cache_write_tokens")) or _count(usage.get("cache_creation_input_tokens"))
     cached = min(cached, given)

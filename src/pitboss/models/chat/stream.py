@@ -13,6 +13,7 @@ from pitboss.models.chat import reply as replies
 from pitboss.models.failures import NOTHING, Failure, malformed
 
 DONE = "[DONE]"
+_FIELDS = ("data:", "event:", "id:", "retry:", ":")
 
 
 def events(text: str) -> Iterator[tuple[str, str]]:
@@ -34,14 +35,23 @@ def events(text: str) -> Iterator[tuple[str, str]]:
         yield name, "\n".join(data)
 
 
+def is_stream(text: str) -> bool:
+    """Whether a text is one of events, whatever its sender called it."""
+    return text.removeprefix("\ufeff").lstrip().startswith(_FIELDS)
+
+
 def read(
     text: str | bytes, asked: str = "the provider", keeps: Sequence[str] = replies.KEPT, first_call: int = 0
 ) -> ModelReply | Failure:
-    """Read a whole stream."""
+    """Read a whole stream. A plain reply that was only called one is read as what it is."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
+    if not is_stream(text) and text.strip():
+        return replies.read(replies.parse(text), asked, keeps, first_call)
     pieces = _Pieces()
     for name, data in events(text):
+        if not data.strip():
+            continue  # a keep-alive
         if data.strip() == DONE:
             pieces.done = True
             break
@@ -86,7 +96,7 @@ class _Pieces:
                 self.top.setdefault(key, chunk[key])  # some change it with every piece
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict) and choice.get("index") in (0, None):
+            if isinstance(choice, dict) and not _whole_number(choice.get("index")):
                 self._take_choice(choice)
 
     def _take_choice(self, choice: dict[str, Any]) -> None:
@@ -95,10 +105,11 @@ class _Pieces:
             self.finish = self.finish or reason
         delta = choice.get("delta") or choice.get("message")
         if not isinstance(delta, dict):
-            return
+            delta = {"content": choice.get("text")}
         for key in ("reasoning", "reasoning_content", "refusal"):
-            if isinstance(delta.get(key), str):
-                self.texts.setdefault(key, []).append(delta[key])
+            words = delta.get(key)
+            if isinstance(words, str):
+                self.texts.setdefault(key, []).append(words)
         content = delta.get("content")
         if isinstance(content, str):
             self.texts.setdefault("content", []).append(content)
@@ -141,11 +152,11 @@ class _Pieces:
         index, id_, name = wish.get("index"), wish.get("id"), function.get("name")
         id_ = id_ if isinstance(id_, str) else ""
         name = name if isinstance(name, str) else ""
-        call = self._slot(index if isinstance(index, int) else None, id_, name)
+        arguments = function.get("arguments")
+        call = self._slot(_whole_number(index), id_, name, bool(arguments))
         call.id = call.id or id_
         if name and name != call.name and not call.arguments:
             call.name += name
-        arguments = function.get("arguments")
         if isinstance(arguments, str):
             call.arguments.append(arguments)
         elif arguments is not None:
@@ -153,15 +164,15 @@ class _Pieces:
         if wish.get("extra_content"):
             call.extra = wish["extra_content"]
 
-    def _slot(self, index: int | None, id_: str, name: str) -> "_Call":
-        """The call that a piece belongs to: by index, unless a new id with a name says that it is another one."""
+    def _slot(self, index: int | None, id_: str, name: str, says_more: bool) -> "_Call":
+        """The call that a piece belongs to: by index, unless a new id or a name says that it is another one."""
         if index is None:
             found = next((call for call in self.calls if id_ and call.id == id_), None)
             if found is None and self.calls and not id_ and not (name and self.calls[-1].arguments):
                 found = self.calls[-1]
         else:
             found = next((call for call in reversed(self.calls) if call.index == index), None)
-            if found is not None and id_ and found.id and id_ != found.id and name:
+            if found is not None and name and found.begins_anew(id_, name, says_more):
                 found = None
         if found is None:
             found = _Call(index)
@@ -200,11 +211,32 @@ class _Call:
         self.arguments: list[str] = []
         self.extra: Any = None
 
+    def begins_anew(self, id_: str, name: str, says_more: bool) -> bool:
+        """Whether a piece with a name is the first one of another call, of a server that numbers all of them alike.
+
+        Others repeat the name, or even draw a new id, with every piece of one call.
+        """
+        other_id = bool(id_ and self.id and id_ != self.id)
+        if not self.name or (id_ and id_ == self.id):
+            return other_id
+        arguments = "".join(self.arguments)
+        if name != self.name:
+            return other_id or bool(arguments)
+        if not arguments:
+            return other_id
+        return (other_id or says_more) and isinstance(replies.parse(arguments), dict)
+
     def plain(self) -> dict[str, Any]:
         """As a plain reply would have it."""
         function = {"name": self.name, "arguments": "".join(self.arguments)}
         plain: dict[str, Any] = {"id": self.id, "function": function}
         return plain | ({"extra_content": self.extra} if self.extra else {})
+
+
+def _whole_number(value: object) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return value if isinstance(value, int) else None
 
 
 def _text_of(parts: object) -> str:

@@ -4,6 +4,7 @@ Pure; `reply` reads what comes back and `client` carries both. Nothing is added 
 exception: where a server cannot hold an answer to a schema, the schema is told in words.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,7 +21,8 @@ NO_TEXT = "(no text)"
 SCHEMA_WORDS = "Answer with one JSON object and nothing else. It must match this JSON Schema: "
 BUDGETS = {"minimal": 1_024, "low": 1_024, "medium": 4_096, "high": 16_384}
 SMALLEST_BUDGET = 1_024
-EXTRA_CALL_FIELDS = ("extra_content",)
+_NO_SYSTEM = re.compile(r"system (role|message|instruction|prompt)|role\b.{0,80}\b(system|developer)")
+"""Complaints about a turn of the system's: reasoning models at first, and small models whose templates know none."""
 
 
 def body(request: ModelRequest, model: str, dialect: Dialect) -> dict[str, Any]:
@@ -58,6 +60,8 @@ def adapted(dialect: Dialect, request: ModelRequest, complaint: str) -> Dialect 
         return replace(dialect, schema="none")
     if request.must_call is not None and dialect.force != "none" and ("tool choice" in words or "toolchoice" in words):
         return replace(dialect, force={"function": "required"}.get(dialect.force, "none"))
+    if request.system and dialect.system != "user" and _NO_SYSTEM.search(words):
+        return replace(dialect, system="user")
     if dialect.max_tokens == "max_tokens" and "max completion tokens" in words:
         return replace(dialect, max_tokens="max_completion_tokens")
     if dialect.max_tokens == "max_completion_tokens" and "max completion tokens" in words:
@@ -73,16 +77,23 @@ def _plain(value: object) -> object:
 
 def _messages(request: ModelRequest, dialect: Dialect) -> list[dict[str, Any]]:
     written: list[dict[str, Any]] = []
-    if request.system:
-        written.append({"role": "system", "content": codec.printable(request.system)})
+    before = codec.printable(request.system)
+    if before and dialect.system == "system":
+        written.append({"role": "system", "content": before})
+        before = ""
     for message in request.messages:
         text = codec.printable(message.text)
+        if before and message.role == "user":
+            # In the same turn: those templates also want turns to alternate.
+            text, before = f"{before}\n\n{text}" if text else before, ""
         if message.role == "tool":
             written.append({"role": "tool", "tool_call_id": message.call_id, "content": text})
         elif message.role == "assistant":
             written.append(_assistant(message, text, dialect))
         else:
             written.append({"role": "user", "content": text})
+    if before:
+        written.insert(0, {"role": "user", "content": before})
     return written
 
 

@@ -4,15 +4,15 @@ from typing import Any, cast
 
 import httpx2
 from anthropic import AsyncAnthropic
-from anthropic.types.beta import BetaMessage
-from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.profiles.anthropic import ANTHROPIC_THINKING_BUDGET_MAP
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from pitboss.core.ports import ModelRequest
+from pitboss.models.native import tidy, whole
 from pitboss.models.native.adapter import Native, max_tokens, reasons
+from pitboss.models.native.gate import read
 from pitboss.models.native.talk import Ability
 
 ADDRESS = "https://api.anthropic.com"
@@ -22,6 +22,9 @@ LEAST_BUDGET = 1_024
 
 class AnthropicNative(Native):
     """`anthropic/…`."""
+
+    def _read(self, body: object) -> dict[str, Any]:
+        return read(body, tidy.anthropic, whole.anthropic)
 
     def _open(self, key: str, http: httpx2.AsyncClient) -> Model[Any]:
         client = AsyncAnthropic(
@@ -33,7 +36,7 @@ class AnthropicNative(Native):
             open_telemetry=False,
         )
         # Names are written with dots as well as dashes; on the wire there are only dashes.
-        return _Claude(self.model.replace(".", "-"), provider=AnthropicProvider(anthropic_client=client))
+        return AnthropicModel(self.model.replace(".", "-"), provider=AnthropicProvider(anthropic_client=client))
 
     def _ability(self, model: Model[Any], request: ModelRequest) -> Ability:
         profile = cast("dict[str, Any]", model.profile)
@@ -78,19 +81,3 @@ class AnthropicNative(Native):
         if budget < LEAST_BUDGET:
             return None
         return {"anthropic_thinking": {"type": "enabled", "budget_tokens": budget}}
-
-
-class _Claude(AnthropicModel):
-    """pydantic-ai's class, which fails on a kind of content that it does not know; we pass over it."""
-
-    def _process_response(self, response: BetaMessage, *args: Any, **named: Any) -> ModelResponse:
-        known = [block for block in response.content if _known(block)]
-        if len(known) != len(response.content):
-            response = response.model_copy(update={"content": known})
-        return super()._process_response(response, *args, **named)
-
-
-def _known(block: Any) -> bool:
-    """Whether a block was read as the kind it says it is; Anthropic's client reads an unknown one as some other kind."""
-    kind = type(block).model_fields["type"].annotation
-    return block.type in getattr(kind, "__args__", ())

@@ -14,7 +14,9 @@ from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.providers.google import GoogleProvider
 
 from pitboss.core.ports import ModelRequest
+from pitboss.models.native import tidy, whole
 from pitboss.models.native.adapter import Native, max_tokens, reasons, trust
+from pitboss.models.native.gate import read
 from pitboss.models.native.talk import Ability
 
 ADDRESS = "https://generativelanguage.googleapis.com/"
@@ -25,6 +27,9 @@ BUDGETS = {"minimal": 128, "low": 2_048, "medium": 8_192, "high": 24_576}
 
 class GoogleNative(Native):
     """`google/…`."""
+
+    def _read(self, body: object) -> dict[str, Any]:
+        return read(body, tidy.google, whole.google)
 
     def _open(self, key: str, http: httpx2.AsyncClient) -> Model[Any]:
         options = HttpOptions(

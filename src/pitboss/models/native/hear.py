@@ -48,20 +48,22 @@ def reply_of(response: ModelResponse, turn: int = 0, call: str = "", latency_ms:
         model=response.model_name or "",
         state=_state(response, parts),
         problem=problem,
+        cost_usd=None,  # nobody has said yet
     )
 
 
 def usage_of(usage: RequestUsage) -> Usage:
-    """Tokens our way. pydantic-ai's totals already hold the cached, the cache-written and the thought ones."""
+    """Tokens our way. pydantic-ai's totals hold the cached, the cache-written and the thought ones, or should."""
     details = usage.details
     reasoning = getattr(usage, "output_reasoning_tokens", 0) or details.get("thinking_tokens", 0)
     reasoning = reasoning or details.get("thoughts_tokens", 0)
+    cached = min(usage.cache_read_tokens, usage.input_tokens)
     return Usage(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
-        cached_tokens=usage.cache_read_tokens,
+        cached_tokens=cached,
         reasoning_tokens=min(reasoning, usage.output_tokens),
-        cache_write_tokens=usage.cache_write_tokens,
+        cache_write_tokens=min(usage.cache_write_tokens, usage.input_tokens - cached),
     )
 
 

@@ -1,0 +1,141 @@
+"""Asked again where that helps, so often and so long as was said, and not once more."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from models.virtual import run
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.models.failures import Failure
+from pitboss.models.retried import Learnt, Once, Retried
+
+ASK = ModelRequest("", (), ())
+DOWN = Failure("retry", "server", "down", status=500)
+OK = ModelReply("fine")
+
+
+class Client:
+    name = "example/model"
+
+    def __init__(self, *plan: ModelReply | Failure | Learnt, takes_s: float = 0.0) -> None:
+        self.plan, self.takes_s = plan, takes_s
+        self.asked = 0
+        self.left_s: list[float] = []
+
+    async def once(self, request: ModelRequest, left_s: float) -> ModelReply | Failure | Learnt:
+        outcome = self.plan[min(self.asked, len(self.plan) - 1)]
+        self.asked += 1
+        self.left_s.append(left_s)
+        await asyncio.sleep(min(self.takes_s, left_s))
+        return outcome
+
+
+def patient(client: Any, **more: Any) -> Retried:
+    return Retried(client, **({"random": lambda: 0.5, "attempts": 4, "deadline_s": 120.0} | more))
+
+
+async def outcome(model: Retried) -> tuple[Any, float]:
+    """What came of it, and when."""
+    try:
+        found: Any = await model.complete(ASK)
+    except (TransientError, UserError) as error:
+        found = error
+    return found, asyncio.get_running_loop().time()
+
+
+def test_it_asks_until_there_is_an_answer() -> None:
+    client = Client(DOWN, DOWN, OK)
+    found, at = run(outcome(patient(Once(client))))
+    assert (found, client.asked, at) == (OK, 3, pytest.approx(0.75, abs=0.001))
+
+
+def test_tries_end_and_the_last_failure_is_told() -> None:
+    client = Client(DOWN, replace(DOWN, message="still down"))
+    found, _ = run(outcome(patient(Once(client), attempts=3)))
+    assert isinstance(found, TransientError)
+    assert (str(found), client.asked) == ("still down", 3)
+
+
+@pytest.mark.parametrize("reaction", ["give_up", "user"])
+def test_what_cannot_get_better_is_asked_once(reaction: Any) -> None:
+    client = Client(replace(DOWN, reaction=reaction, status=400))
+    found, _ = run(outcome(patient(Once(client))))
+    assert isinstance(found, UserError if reaction == "user" else TransientError)
+    assert client.asked == 1
+
+
+def test_an_error_that_is_no_failure_of_a_try_is_passed_on() -> None:
+    class Elsewhere:
+        name, asked = "m", 0
+
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            self.asked += 1
+            raise TransientError("turned away by the limiter")
+
+    inner = Elsewhere()
+    found, _ = run(outcome(patient(inner)))
+    assert (str(found), inner.asked) == ("turned away by the limiter", 1)
+
+
+def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
+    client = Client(DOWN, takes_s=50.0)
+    found, at = run(outcome(patient(Once(client), random=lambda: 0.0)))
+    assert isinstance(found, TransientError)
+    assert client.left_s == pytest.approx([120.0, 70.0, 20.0], abs=0.01)
+    assert at == pytest.approx(120.0, abs=0.01)
+
+
+def test_pauses_count_against_the_deadline_and_one_that_would_pass_it_is_not_begun() -> None:
+    client = Client(replace(DOWN, wait_s=50.0))
+    found, at = run(outcome(patient(Once(client), random=lambda: 0.0)))
+    assert isinstance(found, TransientError)
+    assert (client.asked, at) == (3, pytest.approx(100.0, abs=0.01))
+
+
+def test_waiting_for_a_turn_does_not_use_the_deadline_up() -> None:
+    class Queue:
+        """An hour's wait in front of every try."""
+
+        name = "m"
+
+        def __init__(self, inner: Once) -> None:
+            self.inner = inner
+
+        async def complete(self, request: ModelRequest) -> ModelReply:
+            await asyncio.sleep(3_600)
+            return await self.inner.complete(request)
+
+    client = Client(DOWN, OK, takes_s=1.0)
+    found, at = run(outcome(patient(Queue(Once(client)))))
+    assert (found, at > 7_200) == (OK, True)
+
+
+def test_a_client_that_has_learnt_is_asked_again_at_once_and_it_is_no_try() -> None:
+    client = Client(Learnt(replace(DOWN, reaction="user", status=400)), OK)
+    found, at = run(outcome(patient(Once(client), attempts=1)))
+    assert (found, client.asked, at) == (OK, 2, pytest.approx(0.0, abs=0.001))
+
+
+def test_a_client_that_never_stops_learning_is_left_in_the_end() -> None:
+    client = Client(Learnt(replace(DOWN, reaction="user", status=400)))
+    found, _ = run(outcome(patient(Once(client))))
+    assert isinstance(found, UserError)
+    assert client.asked == 5
+
+
+def test_without_somebody_who_asks_again_a_try_has_all_the_time_of_its_client() -> None:
+    client = Client(OK)
+    assert run(Once(client).complete(ASK)) == OK
+    assert client.left_s == [float("inf")]
+
+
+def test_two_questions_at_once_have_a_deadline_each() -> None:
+    async def both() -> None:
+        client = Client(DOWN, takes_s=50.0)
+        await asyncio.gather(*(outcome(patient(Once(client), random=lambda: 0.0)) for _ in range(2)))
+        assert sorted(client.left_s) == pytest.approx([20.0, 20.0, 70.0, 70.0, 120.0, 120.0], abs=0.01)
+
+    run(both())

@@ -1,0 +1,260 @@
+"""Budget, limiter and retries together, as a run has them: every try waits its turn and is paid for, and none is forgotten."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.virtual import now_ms, run
+from pitboss.core.errors import BudgetExceeded, TransientError, UserError
+from pitboss.core.intent import Usage
+from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.models.budgeted import Budget, Budgeted
+from pitboss.models.failures import Failure
+from pitboss.models.limited import Lane, Limited
+from pitboss.models.priced import Priced
+from pitboss.models.prices import flat
+from pitboss.models.retried import Once, Retried
+
+PRICE = flat(0, 10_000)  # a cent a token of the answer: with 100 tokens asked for, no call costs more than a dollar
+ASK = ModelRequest("", (), (), settings={"max_tokens": 100})
+DOLLAR, CENT = Decimal(1), Decimal("0.01")
+LATE = Failure("retry", "timeout", "no answer")
+REFUSED = Failure("retry", "busy", "too busy", status=429)
+OK = ModelReply("fine", usage=Usage(1, 5), cost_usd=None)
+
+Outcome = ModelReply | Failure
+
+
+class Client:
+    """Takes its time over every try, then does what the plan says; the last of it for ever."""
+
+    name = "example/model"
+
+    def __init__(self, *plan: Outcome, takes_s: float = 1.0) -> None:
+        self.plan, self.takes_s = list(plan), takes_s
+        self.sent_at: list[float] = []
+        self.charged = Decimal(0)
+        """What a merciless provider has charged: everything for whatever it did not refuse."""
+
+    async def once(self, request: ModelRequest, left_s: float) -> Outcome:
+        outcome = self.plan[min(len(self.sent_at), len(self.plan) - 1)]
+        self.sent_at.append(asyncio.get_running_loop().time())
+        if isinstance(outcome, ModelReply):
+            self.charged += CENT * outcome.usage.output_tokens
+        elif outcome.charged:
+            self.charged += DOLLAR
+        await asyncio.sleep(min(self.takes_s, left_s))
+        return outcome
+
+
+def lane(**limits: int) -> Lane:
+    return Lane("api.example.com", now_ms, asyncio.sleep, **limits)
+
+
+def stacked(client: Client, budget: Budget, one: Lane, run_id: str = "a", **patience: Any) -> Retried:
+    inner = Budgeted(Priced(Limited(Once(client), one, run_id), PRICE), budget, PRICE)
+    return Retried(inner, **({"random": lambda: 0.0, "attempts": 4, "deadline_s": 120.0} | patience))
+
+
+def test_a_try_that_timed_out_counts_at_its_worst_even_if_a_later_one_succeeds() -> None:
+    budget = Budget(DOLLAR * 3)
+    client = Client(LATE, OK)
+    reply = run(stacked(client, budget, lane()).complete(ASK))
+    assert (reply.text, reply.cost_usd) == ("fine", 5 * CENT)
+    assert (budget.spent, budget.uncertain, budget.reserved) == (5 * CENT, DOLLAR, 0)
+
+
+def test_a_try_that_was_refused_costs_nothing() -> None:
+    budget = Budget(DOLLAR)
+    run(stacked(Client(REFUSED, REFUSED, OK), budget, lane()).complete(ASK))
+    assert (budget.spent, budget.uncertain, budget.reserved) == (5 * CENT, 0, 0)
+
+
+def test_no_try_is_made_that_the_budget_cannot_pay_after_those_before_it() -> None:
+    budget, client = Budget(DOLLAR * Decimal("2.5")), Client(LATE)
+    with pytest.raises(BudgetExceeded):
+        run(stacked(client, budget, lane()).complete(ASK))
+    assert len(client.sent_at) == 2
+    assert budget.uncertain == client.charged == 2 * DOLLAR
+
+
+def test_every_try_waits_for_its_turn_in_the_limiter() -> None:
+    client = Client(REFUSED, REFUSED, OK, takes_s=0.0)
+    run(stacked(client, Budget(), lane(rpm=1)).complete(ASK))
+    assert client.sent_at == pytest.approx([0.0, 60.0, 120.0], abs=0.01)
+
+
+def test_a_pause_between_tries_takes_nobodys_place() -> None:
+    async def main() -> None:
+        one = lane(most=1)
+        slow = Client(Failure("retry", "busy", "busy", wait_s=50.0, status=429), OK)
+        quick = Client(OK)
+        first = asyncio.create_task(stacked(slow, Budget(), one).complete(ASK))
+        await asyncio.sleep(2)
+        await stacked(quick, Budget(), one, "b").complete(ASK)
+        assert quick.sent_at == pytest.approx([2.0], abs=0.001)
+        await first
+
+    run(main())
+
+
+def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_costs_nothing_and_leaves_its_place() -> None:
+    async def main() -> None:
+        one, budget, client = lane(tpm=100, most=8), Budget(DOLLAR * 10), Client(OK, takes_s=10.0)
+        model = stacked(client, budget, one)
+        first = asyncio.create_task(model.complete(ASK))
+        waiting = [asyncio.create_task(model.complete(ASK)) for _ in range(3)]
+        await asyncio.sleep(1)
+        assert (len(client.sent_at), budget.reserved) == (1, 4 * DOLLAR)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert (budget.uncertain, budget.reserved, one.under_way, one.waiting) == (0, DOLLAR, 1, 0)
+        await first
+        await model.complete(ASK)  # nothing of theirs is left in the quota of tokens
+        assert client.sent_at[1] < 71
+
+    run(main())
+
+
+def test_a_call_that_was_sent_and_is_cancelled_may_have_been_charged() -> None:
+    async def main() -> None:
+        budget, client = Budget(DOLLAR * 10), Client(OK, takes_s=10.0)
+        task = asyncio.create_task(stacked(client, budget, lane()).complete(ASK))
+        await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert (budget.uncertain, budget.reserved) == (DOLLAR, 0)
+
+    run(main())
+
+
+def test_a_call_that_the_limiter_turns_away_costs_nothing() -> None:
+    async def main() -> None:
+        one, budget, client = lane(), Budget(DOLLAR * 10), Client(OK)
+        one.learn({"retry-after": "7200"}, None, 429)
+        with pytest.raises(TransientError, match="no more calls"):
+            await stacked(client, budget, one).complete(ASK)
+        assert (budget.uncertain, budget.reserved, client.sent_at) == (0, 0, [])
+
+    run(main())
+
+
+outcomes = st.lists(
+    st.sampled_from(
+        [
+            OK, LATE, REFUSED,
+            Failure("retry", "server", "500", status=500),
+            Failure("retry", "unreachable", "nobody there"),
+            Failure("give_up", "too_long", "too long", status=400),
+            Failure("retry", "busy", "wait", wait_s=7.0, status=429),
+        ]
+    ),
+    min_size=1,
+    max_size=6,
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(outcomes, st.integers(0, 40), st.one_of(st.none(), st.integers(0, 200))), min_size=1, max_size=8
+    ),
+    st.integers(0, 12),
+    st.integers(1, 6),
+    st.integers(1, 3),
+)
+def test_whatever_happens_the_cap_holds_the_rate_holds_and_nothing_stays_set_aside(
+    calls: list[tuple[list[Outcome], int, int | None]], dollars: int, rpm: int, most: int
+) -> None:
+    async def main() -> None:
+        budget, one = Budget(DOLLAR * dollars), lane(rpm=rpm, most=most)
+        clients = [Client(*plan, takes_s=3.0) for plan, _, _ in calls]
+        loop = asyncio.get_running_loop()
+
+        async def ask(number: int, start: int) -> None:
+            await asyncio.sleep(start)
+            await stacked(clients[number], budget, one, f"run {number % 3}").complete(ASK)
+
+        tasks = [asyncio.create_task(ask(number, start)) for number, (_, start, _) in enumerate(calls)]
+        for task, (_, _, cancel_s) in zip(tasks, calls, strict=True):
+            if cancel_s is not None:
+                loop.call_later(cancel_s, task.cancel)
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for end in ended:
+            assert end is None or isinstance(end, TransientError | UserError | BudgetExceeded | asyncio.CancelledError)
+        charged = sum((client.charged for client in clients), Decimal(0))
+        assert charged <= budget.spent + budget.uncertain <= budget.limit_usd  # type: ignore[operator]
+        assert (budget.reserved, one.under_way, one.waiting) == (0, 0, 0)
+        sent = sorted(at for client in clients for at in client.sent_at)
+        assert all(later - first >= 60 for first, later in zip(sent, sent[rpm:], strict=False))
+
+    run(main())
+
+
+class Steps:
+    """Counts the steps of a task and cancels it before one of them, so that every place where it waits is tried."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any], cancel_at: int) -> None:
+        self.work, self.cancel_at, self.taken = work, cancel_at, 0
+
+    def __await__(self) -> Any:
+        inner = self.work.__await__()
+        value, error = None, None
+        while True:
+            try:
+                waits_for = inner.send(value) if error is None else inner.throw(error)
+            except StopIteration as done:
+                return done.value
+            error = None
+            self.taken += 1
+            if self.taken == self.cancel_at:
+                if waits_for is not None:
+                    waits_for._asyncio_future_blocking = False
+                error = asyncio.CancelledError()
+                continue
+            try:
+                value = yield waits_for
+            except BaseException as thrown:  # noqa: BLE001 – handed on to the coroutine, as a task would
+                error = thrown
+
+
+def steps(make: Callable[[], Coroutine[Any, Any, Any]], cancel_at: int) -> Steps:
+    return Steps(make(), cancel_at)
+
+
+def test_a_call_can_be_cancelled_wherever_it_waits_and_leaves_nothing_behind() -> None:
+    places: set[str] = set()
+
+    async def main(cancel_at: int) -> bool:
+        one, budget = lane(rpm=2, most=1), Budget(DOLLAR * Decimal("1.5"))
+        client = Client(LATE, OK, takes_s=2.0)
+        other = asyncio.create_task(stacked(Client(OK, takes_s=5.0), budget, one, "b").complete(ASK))
+        await asyncio.sleep(0)
+        counted = steps(lambda: stacked(client, budget, one).complete(ASK), cancel_at)
+        cancelled = False
+        try:
+            await counted
+        except asyncio.CancelledError:
+            cancelled = True
+            places.add(f"sent {len(client.sent_at)}, uncertain {budget.uncertain}")
+        except BudgetExceeded:
+            pass
+        await other
+        assert (budget.reserved, one.under_way, one.waiting) == (0, 0, 0)
+        assert client.charged <= budget.spent + budget.uncertain
+        if not client.sent_at:
+            assert budget.uncertain == 0
+        return cancelled
+
+    cancel_at = 1
+    while run(main(cancel_at)):
+        cancel_at += 1
+        assert cancel_at < 100
+    assert cancel_at > 2  # it waits for money or its turn, and for the answer
+    assert {"sent 0, uncertain 0", "sent 1, uncertain 1"} <= places

@@ -1,0 +1,89 @@
+"""The limit on spending holds over every try, over a resume and over a kill, as a merciless provider would count."""
+
+import os
+import re
+import signal
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+from program import PATIENCE_S, Told, begin, end, tell
+from serving import served
+
+from pitboss.testing import provider
+from pitboss.testing.provider import FakeProvider, decide
+
+SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
+BROKEN = provider.half
+"""Answered, and so charged, but it never came: what a time-out is to the budget, without anybody's clock."""
+
+
+def environment(server: FakeProvider, **more: str) -> dict[str, str]:
+    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake", **more}
+
+
+def words(home: Path, skill: Path, cap: float) -> tuple[Any, ...]:
+    prices = ("--price-in", "1", "--price-out", "2", "--speculate", "0")
+    cap_ = ("--max-cost-usd", f"{cap:.6f}")
+    return ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *prices, *cap_, "--json", "--home", home)
+
+
+def stopped_by_its_budget(told: Told) -> tuple[str, str]:
+    """The run, and what was said."""
+    assert told.code == 1, told.err
+    (said,) = told.json["errors"]
+    assert said.startswith("budget: ")
+    return told.json["run_id"], said
+
+
+def worst_case(home: Path, skill: Path, server: FakeProvider) -> float:
+    _, said = stopped_by_its_budget(end(begin(*words(home, skill, 0.000001), **environment(server))))
+    found = re.search(r"the next call could cost \$([0-9.]+)", said)
+    assert found is not None
+    return float(found[1])
+
+
+def test_tries_that_break_off_use_the_budget_up_and_a_resume_does_not_forget_them(home: Path, skill: Path) -> None:
+    with served([BROKEN]) as server:
+        worst = worst_case(home, skill, server)
+        assert server.calls == 0
+        run_id, said = stopped_by_its_budget(end(begin(*words(home, skill, 2.5 * worst), **environment(server))))
+        assert server.calls == 2, "a third try could not have been paid"
+        assert "cut off and may have been charged" in said
+        resume = ("runs", "resume", run_id, "--json", "--home", home)
+        stopped_by_its_budget(end(begin(*resume, **environment(server))))
+        assert server.calls == 2
+    with served(decide) as server:
+        done = tell(*resume[:3], "--max-cost-usd", "5", *resume[3:], **environment(server)).json
+        assert done["status"] == "complete"
+
+
+def test_a_try_that_broke_off_is_counted_though_the_next_one_was_answered(home: Path, skill: Path) -> None:
+    def script(question: Any) -> Any:
+        return decide(question) if server.calls % 2 == 0 else BROKEN
+
+    with served(script) as server:
+        worst = worst_case(home, skill, server)
+        _, said = stopped_by_its_budget(end(begin(*words(home, skill, 4.5 * worst), **environment(server))))
+        late = (server.calls + 1) // 2
+        assert late * worst <= 4.5 * worst
+        assert 2 <= late <= 4
+        assert "cut off and may have been charged" in said
+
+
+def test_a_call_under_way_when_the_process_was_killed_is_counted_when_it_goes_on(home: Path, skill: Path) -> None:
+    asked = Event()
+
+    def script(question: Any) -> Any:
+        asked.set()
+        return provider.hang
+
+    with served(script) as server:
+        worst = worst_case(home, skill, server)
+        run = begin(*words(home, skill, 1.5 * worst), **environment(server))
+        assert asked.wait(PATIENCE_S)
+        os.kill(run.pid, signal.SIGKILL)
+        run.communicate()
+        run_id = tell("runs", "list", "--json", "--home", home).json[0]["run_id"]
+        stopped_by_its_budget(end(begin("runs", "resume", run_id, "--json", "--home", home, **environment(server))))
+        assert server.calls == 1, "a second one could have passed the limit"
