@@ -1,0 +1,164 @@
+"""A run's own past while it runs: the newest decisions and receipts at hand, for the tools that look back.
+
+`RunPast` is told by the replay after every tick and keeps records as they were sealed; nothing is read out of them until
+a tool asks, so a run whose tools never look back pays for two appends a tick. A run that goes on reads the same records
+back from its journal, so it answers like one that never stopped. It is not the history of a run: that is its journal.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.instant import Instant
+from pitboss.core.past import Decided
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import Record
+from pitboss.venues.perp.intents import TERMINAL
+
+DECISIONS = 200
+RECEIPTS = 400
+
+UNASKED = frozenset({"asleep", "ruined"})
+"""Flags of ticks at which nobody was asked: they are no decisions."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A record, and what it says once somebody has asked."""
+
+    record: Record
+    read: Decided | None = None
+
+    def decided(self) -> Decided:
+        if self.read is None:
+            self.read = decided_of(self.record)
+        return self.read
+
+
+class RunPast:
+    """`core.past.Past` of a run that is going on."""
+
+    def __init__(self) -> None:
+        self._decisions: deque[_Kept] = deque(maxlen=DECISIONS)
+        self._receipts: deque[Receipt] = deque(maxlen=RECEIPTS)
+        self._earlier: tuple[Callable[[], Iterable[Record]], int] | None = None
+
+    # Told by the replay -----------------------------------------------------------------------------------------------
+
+    def begin(self, records: Callable[[], Iterable[Record]], count: int) -> None:
+        """Forget everything; the past is the first `count` of these records, which are read when somebody asks."""
+        self._decisions.clear()
+        self._receipts.clear()
+        self._earlier = (records, count) if count else None
+
+    def happened(self, receipts: Iterable[Receipt]) -> None:
+        """What the world did up to a tick that is about to begin."""
+        self._receipts.extend(receipts)
+
+    def take(self, record: Record, receipts: Iterable[Receipt], flags: Collection[str]) -> None:
+        """A tick is over: its record, and the receipts that came of its decision."""
+        self._receipts.extend(receipts)
+        if UNASKED.isdisjoint(flags):
+            self._decisions.append(_Kept(record))
+
+    def _load(self) -> None:
+        """Read what came before this process, and put it before what it has seen itself."""
+        if self._earlier is None:
+            return
+        records, count = self._earlier
+        self._earlier = None
+        seen, answers = list(self._decisions), list(self._receipts)
+        self._decisions.clear()
+        self._receipts.clear()
+        for record in islice(records(), count):
+            self._receipts.extend(receipts_of(record))
+            if was_asked(record):
+                self._decisions.append(_Kept(record))
+        self._decisions.extend(seen)
+        self._receipts.extend(answers)
+
+    # Asked by tools ---------------------------------------------------------------------------------------------------
+
+    def decided(self, before: Instant, count: int) -> Sequence[Decided]:
+        """The newest decisions made before `before`, newest first."""
+        self._load()
+        early = (kept for kept in reversed(self._decisions) if kept.record.tick_at < before)
+        return [kept.decided() for kept in islice(early, max(0, count))]
+
+    def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
+        """The newest things that happened before `before`, newest first. Amounts are texts, as they are recorded."""
+        self._load()
+        early = (receipt for receipt in reversed(self._receipts) if receipt.at < before)
+        return [_as_recorded(receipt) for receipt in islice(early, max(0, count))]
+
+    def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
+        """Everything recorded about the decision at `at`, if it is one of those at hand."""
+        self._load()
+        if at >= before:
+            return None
+        return next((body_of(kept.record) for kept in self._decisions if kept.record.tick_at == at), None)
+
+    def commands(self, before: Instant, count: int) -> Sequence[str]:
+        """Nobody gives orders to a simulation."""
+        del before, count
+        return ()
+
+
+# Reading records ------------------------------------------------------------------------------------------------------
+
+
+def was_asked(record: Record) -> bool:
+    """Whether a record is a tick at which somebody was asked."""
+    return record.kind == "tick" and UNASKED.isdisjoint(codec.loads(record.covered)["flags"])
+
+
+def receipts_of(record: Record) -> list[Receipt]:
+    """The receipts of a record, in the order in which they came."""
+    return [Receipt(**receipt) for receipt in codec.loads(record.covered).get("receipts", ())]
+
+
+def _as_recorded(receipt: Receipt) -> Receipt:
+    """A fresh receipt as a record would give it back, so that nobody can tell a resumed run by it."""
+    return Receipt(receipt.kind, receipt.at, receipt.symbol, receipt.order_id, codec.plain(receipt.facts))
+
+
+def body_of(record: Record) -> dict[str, Any]:
+    """Everything a record holds, as plain values."""
+    return {**record.body(), "tick_at": record.tick_at}
+
+
+def decided_of(record: Record) -> Decided:
+    """A record of a tick as one decision."""
+    body, extra = codec.loads_exact(record.covered), codec.loads(record.extra)
+    proposals, verdicts = body["proposals"], body["verdicts"]
+    held = not verdicts or verdicts[0]["outcome"] == "noop"
+    cost = extra["cost_usd"]
+    said: dict[str, Any] = {}
+    if not held:
+        verdict = verdicts[0]
+        said = {
+            "outcome": "accepted" if verdict["outcome"] in ("allowed", "reduced") else "refused",
+            "code": verdict["code"] or "",
+            "detail": verdict["detail"],
+            "proposal": codec.dumps(codec.number_fragments(proposals[0])).decode(),
+        }
+    return Decided(
+        at=record.tick_at,
+        text=(_reason(proposals) if held else "") or body["text"],
+        flags=tuple(body["flags"]),
+        calls=tuple(call["name"] for step in body["steps"] for call in step["calls"] if call["name"] != TERMINAL),
+        equity_usd=Decimal(body["before"]["equity_usd"]),
+        cost_usd=None if cost is None else Decimal(cost),
+        **{"outcome": "noop", **said},
+    )
+
+
+def _reason(proposals: Sequence[Any]) -> str:
+    """Why a no-op was proposed."""
+    first = proposals[0] if proposals else None
+    reason = first.get("reason") if isinstance(first, dict) else None
+    return reason if isinstance(reason, str) else ""

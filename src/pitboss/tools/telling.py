@@ -1,0 +1,155 @@
+"""How tools tell a run's past: decisions, proposals, verdicts and receipts as short lines, instants read from arguments.
+
+Words that a model wrote may repeat a stranger's, so they come back as data. What a run cost is not told here: two honest
+runs may differ in it, and what an agent is told becomes part of its record.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.errors import ToolFailed, UserError
+from pitboss.core.instant import Instant, iso, parse_instant
+from pitboss.core.past import Decided
+from pitboss.core.receipt import Receipt
+from pitboss.core.verdict import unfold
+from pitboss.prompt import render
+
+WORDS = 280
+"""Characters of a text that is told within a line."""
+
+NO_ARGUMENTS: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
+
+MOMENT: dict[str, Any] = {"type": "string", "minLength": 4, "maxLength": 40}
+"""The shape of a time in arguments; a tool adds its description."""
+
+_OUTCOMES = {"accepted": "accepted", "refused": "refused", "noop": "no_op"}
+_NUMBERS = (
+    ("size_usd", "", " USD"),
+    ("leverage", "x", ""),
+    ("reduce_pct", "", "%"),
+    ("limit_price", "limit ", ""),
+    ("stop_loss", "stop ", ""),
+    ("take_profit", "take_profit ", ""),
+)
+
+
+def count_of(what: str, most: int, few: int) -> dict[str, Any]:
+    """The argument that says how many."""
+    return {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": most,
+        "description": f"How many {what} at most; {few} when left out.",
+    }
+
+
+def moment(arguments: Mapping[str, Any], name: str) -> Instant:
+    """An argument that names an instant."""
+    try:
+        found = parse_instant(arguments[name])
+        iso(found)
+    except UserError as error:
+        raise ToolFailed(f"{name}: {error.message}; {error.hint}") from None
+    except (OverflowError, OSError, ValueError):
+        raise ToolFailed(f"{name}: {arguments[name]!r} is outside of the calendar") from None
+    return found
+
+
+def not_after(context_at: Instant, name: str, asked: Instant) -> Instant:
+    """The instant, unless it lies after the tick: what happens then cannot be known yet."""
+    if asked > context_at:
+        raise ToolFailed(f"{name}: {iso(asked)} is after now ({iso(context_at)}); nothing from later can be known")
+    return asked
+
+
+def decision_line(decided: Decided) -> str:
+    """One past decision: when, what came of it, what was proposed and why."""
+    parts = [iso(decided.at), _OUTCOMES.get(decided.outcome, decided.outcome)]
+    if decided.flags:
+        parts.append(f"({', '.join(decided.flags)})")
+    if decided.code:
+        parts.append(f"by {decided.code}")
+    if decided.proposal:
+        parts.append(proposal_words(codec.loads_exact(decided.proposal)))
+    if decided.detail:
+        parts.append(f"[{_short(decided.detail)}]")
+    if decided.text and not decided.proposal:
+        parts.append(render.fence(decided.text, WORDS))
+    parts.append(f"equity {render.amount(decided.equity_usd)}")
+    return " ".join(parts)
+
+
+def proposal_words(proposal: Any) -> str:
+    """A proposal in a few words, whatever shape it has."""
+    if not isinstance(proposal, Mapping):
+        return render.fence(str(proposal), WORDS)
+    words = [word(proposal.get("action")), word(proposal.get("symbol"))]
+    for name, before, after in _NUMBERS:
+        value = proposal.get(name)
+        if isinstance(value, int | Decimal) and not isinstance(value, bool):
+            words.append(f"{before}{render.size(value)}{after}")
+    if isinstance(proposal.get("order_id"), str):
+        words.append(word(proposal["order_id"]))
+    reason = proposal.get("reason")
+    if isinstance(reason, str) and reason:
+        words.append(render.fence(reason, WORDS))
+    return " ".join(word for word in words if word)
+
+
+def word(value: Any) -> str:
+    """A name that a model wrote: as it is where it is a plain name, else as data."""
+    if not isinstance(value, str) or not value:
+        return ""
+    plain = len(value) <= 64 and value.isascii() and value.replace("_", "").replace("-", "").isalnum()
+    return value if plain else render.fence(value, 64)
+
+
+def _short(words: str) -> str:
+    return render.fence(words, WORDS).removeprefix(render.DATA_OPEN).removesuffix(render.DATA_CLOSE)
+
+
+def margin_lines(margins: Any, only: str = "") -> list[str]:
+    """The distance to every rule's limit as a verdict recorded it, or to one rule's."""
+    lines: list[str] = []
+    for margin in unfold(margins):
+        if only and margin["code"] != only:
+            continue
+        unit = margin.get("unit") or ""
+        facts = [f"{name} {number(margin[name], unit)}" for name in ("limit", "used", "left") if margin.get(name)]
+        if facts:
+            lines.append(f"{margin['code']}: {', '.join(facts)} {unit}".rstrip())
+    return lines
+
+
+def number(value: Any, unit: str = "") -> str:
+    """A recorded number for reading; what is no number stays as it is, cut."""
+    try:
+        exact = Decimal(str(value))
+    except InvalidOperation:
+        return _short(str(value))
+    return render.amount(exact) if unit.lower() == "usd" else render.size(exact)
+
+
+def receipt_line(receipt: Receipt) -> str:
+    """One thing that happened."""
+    parts = [iso(receipt.at), receipt.kind, receipt.symbol, receipt.order_id]
+    parts += [f"{name}={_fact(name, value)}" for name, value in sorted(receipt.facts.items())]
+    return " ".join(part for part in parts if part)
+
+
+def _fact(name: str, value: Any) -> str:
+    if name.endswith("_usd"):
+        return number(value, "usd")
+    return number(value) if isinstance(value, int | Decimal) else _rendered(name, value)
+
+
+def _rendered(name: str, value: Any) -> str:
+    if name in ("side", "reason", "kind", "liquidity", "halt"):
+        return _short(str(value))
+    try:
+        exact = Decimal(str(value))
+    except InvalidOperation:
+        return _short(str(value))
+    return render.size(exact) if name == "size" else render.price(exact)

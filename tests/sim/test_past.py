@@ -1,0 +1,214 @@
+"""A run's own past: what it keeps at hand, that nothing from later is in it, and that a resumed run cannot be told by it."""
+
+import asyncio
+import dataclasses
+import hashlib
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pitboss.agent.context import Context
+from pitboss.agent.loop import ToolLoop
+from pitboss.bootstrap.backtest import Request, Toolbox, make_decider, make_script, read_skill
+from pitboss.core import codec
+from pitboss.core.errors import RunCancelled
+from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
+from pitboss.core.ports import ModelRequest, ToolSpec
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import GENESIS, Record, seal
+from pitboss.models.scripted import Line, ScriptedModel, calls, together
+from pitboss.sim.past import DECISIONS, RECEIPTS, RunPast
+from pitboss.sim.replay import Script, Watch, first_state, read_state, replay, ticks_between
+from pitboss.testing.builders import build, make_market, plain_skill, play
+from pitboss.testing.journal import MemoryJournal
+from pitboss.tools.registry import permit
+from pitboss.tools.telling import decision_line
+from pitboss.venues.perp.assets import SHIPPED
+from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+
+BASE = 5 * MINUTE_MS
+START = parse_instant("2025-06-03T22:00:00Z")
+TOOLS = ["read_my_prior_decisions", "get_pnl_summary", "get_current_position"]
+
+
+def moody(request: ModelRequest) -> Line:
+    """A model that looks back at every tick, and whose every answer hangs on every character it was told."""
+    words = "\x00".join(message.text for message in request.messages)
+    mood = int.from_bytes(hashlib.sha256(words.encode()).digest()[:4])
+    if request.must_call is None and len(request.messages) == 1:
+        return together(calls("read_my_prior_decisions", count=50), calls("get_pnl_summary"))
+    if mood % 4 == 0:
+        return calls(TERMINAL, action="no_op", symbol="BTC", reason=f"mood {mood}")
+    if mood % 4 == 1:
+        return calls(TERMINAL, action="close", symbol="BTC", reason=f"mood {mood}")
+    action = "open_long" if mood % 2 else "open_short"
+    return calls(TERMINAL, action=action, symbol="BTC", size_usd=mood % 3000, leverage=1 + mood % 3, reason=f"m {mood}")
+
+
+def script(count: int = 40, commit_records: int = 3) -> Script:
+    """A model that looks back, on a walk with funding over a midnight."""
+    document = plain_skill(tools={"built_in": TOOLS}, max_steps=3, risk={"max_orders_per_hour": 100})
+    skill = read_skill(document)
+    loop = ToolLoop(
+        "scripted/model",
+        ScriptedModel(moody),
+        Context(skill),
+        Toolbox(tuple(permit(TOOLS, "write")), RunPast()),
+        ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
+        skill.max_steps,
+    )
+    rows, price = [], 100_000.0
+    for place in range(-60, count):
+        step = (int.from_bytes(hashlib.sha256(f"{place}".encode()).digest()[:2]) % 401 - 200) * 2.0
+        opens, price = price, round(price + step, 1)
+        rows.append((START + place * BASE, opens, max(opens, price) + 20, min(opens, price) - 20, price))
+    funding = {"BTC": [(hour, 0.0001) for hour in range(START, START + count * BASE, HOUR_MS)]}
+    request = Request(document, START, START + count * BASE)
+    return build(request, make_market({"BTC": rows}, funding=funding), "5m", loop, commit_records=commit_records)
+
+
+def run_in_pieces(make: Callable[[], Script], patience: int) -> tuple[str, list[Record]]:
+    """Stop every `patience` ticks, and go on from the stored bytes with everything else new."""
+    journal = MemoryJournal()
+    while True:
+        made, left = make(), patience
+        stored = journal.latest_state()
+        state = first_state(made) if stored is None else read_state(stored[1])
+
+        def stop() -> bool:
+            nonlocal left
+            left -= 1
+            return left < 0
+
+        try:
+            ended = asyncio.run(replay(made, journal, state, Watch(stop=stop)))
+        except RunCancelled:
+            journal = MemoryJournal(journal)
+            continue
+        return ended.prev_digest, list(journal.records())
+
+
+def test_an_agent_reads_what_it_decided_at_every_earlier_tick_and_nothing_else() -> None:
+    _, journal, _ = play(script())
+    records = [record for record in journal.records() if record.kind == "tick"]
+    assert len(records) == 40
+    for place, record in enumerate(records):
+        (told, _), *_ = [
+            [call["result"] for call in step["calls"]] for step in codec.loads(record.covered)["steps"] if step["calls"]
+        ]
+        lines = told.splitlines()
+        if not place:
+            assert lines == [f"no decision before {iso_of(record)}"]
+            continue
+        assert [line.split()[0] for line in lines[1:]] == [iso_of(one) for one in reversed(records[:place])]
+
+
+def iso_of(record: Record) -> str:
+    return iso(record.tick_at)
+
+
+@pytest.mark.parametrize("patience", [1, 2, 7, 19])
+def test_a_run_that_was_stopped_answers_like_one_that_never_was(patience: int) -> None:
+    state, journal, ledger = play(script())
+    assert ledger.accepted > 5  # there is a past to tell
+    digest, records = run_in_pieces(script, patience)
+    assert digest == state.prev_digest
+    assert [record.covered for record in records] == [record.covered for record in journal.records()]
+
+
+def test_the_same_script_played_twice_begins_without_a_past() -> None:
+    made = script()
+    first, _, _ = play(made)
+    again, _, _ = play(made)
+    assert again.prev_digest == first.prev_digest
+
+
+def test_a_skill_without_tools_keeps_no_past() -> None:
+    for tools, kept in (([], False), (["get_pnl_summary"], True)):
+        request = Request(plain_skill(tools={"built_in": tools}, model="standin/analyst"), START, START + 10 * BASE)
+        skill, made = read_skill(request.skill), script()
+        decider = make_decider(request, skill, ticks_between(request.from_at, request.to_at, BASE))
+        found = make_script(request, skill, made.market, "5m", {"BTC": SHIPPED["BTC"]}, decider, 50)
+        assert (found.past is not None) == kept
+
+
+# What is kept -----------------------------------------------------------------------------------------------------------
+
+
+def record(seq: int, receipts: list[Receipt], flags: tuple[str, ...] = ()) -> Record:
+    """A small record of a tick."""
+    covered = {
+        "text": f"held {seq}",
+        "flags": list(flags),
+        "proposals": [],
+        "verdicts": [],
+        "steps": [],
+        "receipts": receipts,
+        "before": {"equity_usd": "10000"},
+    }
+    return seal(seq, "tick", seq * BASE, GENESIS, covered, {"cost_usd": "0"})
+
+
+def funded(at: int) -> Receipt:
+    return Receipt("funded", at, "BTC", "", {"amount_usd": Decimal("1.50"), "rate": Decimal("0.0001")})
+
+
+def test_the_newest_two_hundred_decisions_and_four_hundred_receipts_are_at_hand() -> None:
+    past = RunPast()
+    for seq in range(DECISIONS + 50):
+        past.happened([funded(seq * BASE - 1), funded(seq * BASE - 1)])
+        past.take(record(seq, []), [], ())
+    end = (DECISIONS + 50) * BASE
+    assert [one.at // BASE for one in past.decided(end, 10_000)] == list(range(DECISIONS + 49, 49, -1))
+    assert len(past.receipts(end, 10_000)) == RECEIPTS
+    assert past.snapshot(10 * BASE, end) is None
+    assert past.snapshot(60 * BASE, end)["text"] == "held 60"
+    assert past.commands(end, 5) == ()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    told=st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=60),
+    cut=st.integers(0, 60),
+    ask=st.integers(0, 61),
+    count=st.integers(0, 40),
+)
+def test_a_past_read_back_from_records_is_the_past_that_was_lived(
+    told: list[tuple[int, bool]], cut: int, ask: int, count: int
+) -> None:
+    records: list[Record] = []
+    lived, resumed = RunPast(), RunPast()
+    for seq, (happened, asleep) in enumerate(told):
+        before = [funded(seq * BASE - 1) for _ in range(happened)]
+        after = [funded(seq * BASE)]
+        flags = ("asleep",) if asleep else ()
+        records.append(record(seq, [*before, *after], flags))
+        if seq == cut:
+            resumed.begin(lambda: iter(records), cut)
+        for past in (lived, resumed) if seq >= cut else (lived,):
+            past.happened(before)
+            past.take(records[-1], after, flags)
+    if len(told) <= cut:
+        resumed.begin(lambda: iter(records), len(records))
+    before = ask * BASE
+    assert list(resumed.decided(before, count)) == list(lived.decided(before, count))
+    assert list(resumed.receipts(before, count)) == list(lived.receipts(before, count))
+    assert resumed.snapshot((ask - 1) * BASE, before) == lived.snapshot((ask - 1) * BASE, before)
+    assert all(one.at < before for one in lived.decided(before, 500))
+    assert all(one.at < before for one in lived.receipts(before, 500))
+    assert lived.snapshot(before, before) is None
+
+
+def test_what_an_agent_may_read_does_not_hang_on_what_its_answers_cost() -> None:
+    _, journal, _ = play(script())
+    dear, cheap = RunPast(), RunPast()
+    records = list(journal.records())
+    paid = [dataclasses.replace(one, extra=one.extra.replace(b'"cost_usd":"0"', b'"cost_usd":"7"')) for one in records]
+    cheap.begin(lambda: records, len(records))
+    dear.begin(lambda: paid, len(paid))
+    end = START + 40 * BASE
+    assert [one.cost_usd for one in dear.decided(end, 50)] != [one.cost_usd for one in cheap.decided(end, 50)]
+    assert [*map(decision_line, dear.decided(end, 50))] == [*map(decision_line, cheap.decided(end, 50))]
