@@ -37,7 +37,9 @@ class Shelf:
     def get(self, key: str) -> Kept | None:
         return self.kept.get(key)
 
-    async def put(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
+    async def put(
+        self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
+    ) -> None:
         await asyncio.sleep(0)
         self.kept.setdefault(key, Kept(run_id, cost_usd, reply))
 

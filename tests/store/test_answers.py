@@ -66,6 +66,26 @@ def test_an_unknown_question_has_no_answer(bench):
     assert Answers(bench.database, bench.now).get(KEY) is None
 
 
+def test_an_answer_waits_for_others_that_are_under_way_until_the_last_has_come(bench):
+    answers = Answers(bench.database, bench.now)
+
+    async def one_after_the_other() -> list[int]:
+        first = [asyncio.create_task(answers.put(f"{n:064d}", "m", "run1", CENT, REPLY, more=True)) for n in range(3)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        before = list(made)
+        await answers.put(f"{3:064d}", "m", "run1", CENT, REPLY)
+        await asyncio.gather(*first)
+        await answers.put(f"{4:064d}", "m", "run1", CENT, REPLY, more=True)  # nobody comes: it is not kept waiting
+        return before
+
+    with counted(bench.database) as made:
+        assert asyncio.run(one_after_the_other()) == [0]
+
+    assert made == [2]
+    assert all(answers.get(f"{n:064d}") is not None for n in range(5))
+
+
 def test_answers_that_come_together_share_one_commit(bench):
     answers = Answers(bench.database, bench.now)
 
@@ -90,6 +110,18 @@ def test_the_first_answer_to_a_question_stays_and_the_second_payment_is_counted(
     assert found is not None
     assert found.run_id == "first"
     assert (answers.paid_usd("first"), answers.paid_usd("second")) == (CENT, Decimal("0.03"))
+
+
+def test_two_workers_of_one_run_that_both_paid_for_an_answer_are_both_counted(bench):
+    lost, holding = Answers(bench.database, bench.now), Answers(bench.database, bench.now)
+
+    put(lost, cost=CENT)
+    put(holding, cost=Decimal("0.03"))
+
+    found = holding.get(KEY)
+    assert found is not None
+    assert found.cost_usd == CENT
+    assert holding.paid_usd("run1") == Decimal("0.04")
 
 
 def test_an_unknown_cost_stays_unknown_and_counts_nothing(bench):
@@ -200,6 +232,8 @@ def test_an_upgrade_seals_intact_runs_again_and_never_a_changed_one(tmp_path, ma
             connection.exec_driver_sql("ALTER TABLE runs DROP COLUMN saved_usd")
             connection.exec_driver_sql("ALTER TABLE runs DROP COLUMN wasted_usd")
             connection.exec_driver_sql("DROP TABLE answers")
+            connection.exec_driver_sql("DROP TABLE approvals")
+            connection.exec_driver_sql("DROP TABLE recordings")
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
 
     with open_database(path) as database:

@@ -35,10 +35,12 @@ class Kept(Protocol):
 
 
 class Keeper(Protocol):
-    """Where answers are kept. `put` returns when they are there for good."""
+    """Where answers are kept. `put` returns when they are there for good; with `more` to come it may wait a little."""
 
     def get(self, key: str) -> Kept | None: ...
-    async def put(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None: ...
+    async def put(
+        self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
+    ) -> None: ...
     def paid_usd(self, run_id: str) -> Decimal: ...
 
 
@@ -212,7 +214,7 @@ class Cached:
             reply = await self.inner.complete(request)
             flight.answered = True  # from here on it is paid for, and kept whoever still waits
             if kept(reply):
-                await self._answers.put(key, self.name, self.run_id, reply.cost_usd, reply)
+                await self._answers.put(key, self.name, self.run_id, reply.cost_usd, reply, len(self._flights) > 1)
             return reply
         finally:
             if self._flights.get(key) is flight:  # given up, it may have a successor

@@ -53,6 +53,7 @@ class Tally:
     useful_usd: Decimal = ZERO
     least_usd: Decimal = ZERO
     most_usd: Decimal = ZERO
+    most_call_usd: Decimal = ZERO
 
     @property
     def waste_pct(self) -> float:
@@ -141,6 +142,7 @@ class _Gate:
         reply = await self.inner.complete(request)
         ask.calls += 1
         ask.paid_usd += reply.cost_usd or ZERO
+        self.tally.most_call_usd = max(self.tally.most_call_usd, reply.cost_usd or ZERO)
         return reply
 
 
@@ -190,6 +192,8 @@ class Speculator:
                 self.tally.useful += not saved
                 self.tally.useful_usd += decision.cost_usd or ZERO
                 self.tally.paid(decision.cost_usd)
+                for step in decision.steps:
+                    self.tally.most_call_usd = max(self.tally.most_call_usd, step.cost_usd or ZERO)
         ask = self._asks.pop(index, None)
         if ask is not None:
             same = ask.decision is not None and ask.decision.prompt == decision.prompt
@@ -318,6 +322,6 @@ class Speculator:
         else:
             ask.dropped = True
             self.tally.wasted += 1
-            self.tally.wasted_usd += max(ask.paid_usd, self.tally.most_usd) if ask.open else ask.paid_usd
+            self.tally.wasted_usd += ask.paid_usd + (self.tally.most_call_usd if ask.open else ZERO)
             if ask.task is not None:
                 ask.task.cancel()  # in a queue it leaves; what was sent is answered and kept, and counted as dear

@@ -33,6 +33,8 @@ _NAMES = rows.sealed_columns(answers)
 _USAGE = tuple(one.name for one in fields(Usage))
 AGAIN = ":"
 """Stands between a key and a run that paid for an answer somebody else had just stored: kept for the account only."""
+GATHER_S = 0.0015
+"""How long an answer waits for others to share its commit: two or three of a window asked together come in that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Answers:
         self._press = presser()
         self._unpress = zstandard.ZstdDecompressor().decompress
         self._waiting: _Batch | None = None
+        self._later: asyncio.Handle | None = None
 
     def get(self, key: str) -> Answer | None:
         """The answer to a question, or None. Raises `ReplayMismatch` if it was changed after it was written."""
@@ -76,18 +79,26 @@ class Answers:
                 raise
         return None if found is None else self._answer(found)
 
-    async def put(self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply) -> None:
+    async def put(
+        self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
+    ) -> None:
         """Keep an answer for good. The first answer to a question stays.
 
-        Once begun it is written even if nobody waits for it any more: it has been paid for.
+        Once begun it is written even if nobody waits for it any more: it has been paid for. With `more` others are under
+        way that may come at any moment: a commit, which costs as much as a tick, waits that long to be shared.
         """
-        batch = self._waiting
+        loop, batch = asyncio.get_running_loop(), self._waiting
         if batch is None:
             # What else is ready in this turn of the loop shares the commit. Not on a thread: a commit there makes
             # every commit of a journal here wait for the database, which costs more than it gives.
-            loop = asyncio.get_running_loop()
             batch = self._waiting = _Batch(loop.create_future())
-            loop.call_soon(self._flush, batch)
+            if more:
+                self._later = loop.call_later(GATHER_S, self._flush, batch)
+            else:
+                loop.call_soon(self._flush, batch)
+        elif not more and self._later is not None:  # the last of those under way: nobody else is waited for
+            self._later.cancel()
+            self._later = loop.call_soon(self._flush, batch)
         batch.rows.append(sealed(Answer(key, model, run_id, cost_usd, self._now(), reply), self._press))
         await asyncio.shield(batch.done)
 
@@ -125,7 +136,7 @@ class Answers:
             kept.close()
 
     def _flush(self, batch: "_Batch") -> None:
-        self._waiting = None
+        self._waiting = self._later = None
         try:
             self._commit(batch.rows)
         except Exception as error:  # noqa: BLE001 – whatever it is, it belongs to those who wait
@@ -140,11 +151,9 @@ class Answers:
                 cursor.execute(self._sql.put, self._sql.bind_row(row))
                 if cursor.rowcount:
                     continue
-                # Somebody had the same answer first. Ours has been paid for too.
+                # Somebody had the same answer first: another run, or one that has lost this run. Ours is paid for too.
                 again = {**row, "key": f"{row['key']}{AGAIN}{row['run_id']}"}
-                cursor.execute(self._sql.get, self._sql.bind_key(str(row["key"])))
-                if cursor.fetchone()[_NAMES.index("run_id")] != row["run_id"]:
-                    cursor.execute(self._sql.put, self._sql.bind_row({**again, SEAL: rows.seal_of(answers, again)}))
+                cursor.execute(self._sql.put, self._sql.bind_row({**again, SEAL: rows.seal_of(answers, again)}))
 
     def _answer(self, found: Sequence[Any]) -> Answer:
         *values, seal = found
