@@ -142,3 +142,11 @@ def test_a_wrong_level_or_file_is_the_persons_mistake(tmp_path: Path) -> None:
         start(level="loud")
     with pytest.raises(UserError, match="log_file"):
         start(file=tmp_path / "none" / "pitboss.log")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_log_on_a_full_disk_ends_nothing_not_even_when_it_is_closed(capfd: pytest.CaptureFixture[str]) -> None:
+    start_logs("info", Path("/dev/full"), environment={})
+    logging.getLogger("pitboss.test").info("a line")
+    stop_logs()
+    assert capfd.readouterr() == ("", "")

@@ -103,20 +103,28 @@ def test_a_stopped_run_says_how_far_it_came_and_ends_like_one_that_was_not_stopp
     assert verify(workspace, run_id) == []
 
 
-def test_a_run_that_died_between_its_last_record_and_its_metrics_is_completed(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+class Killed(BaseException):
+    """Nobody gets to write down how it ended."""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [(Killed, "computing_metrics"), (KeyboardInterrupt, "cancelled"), (asyncio.CancelledError, "cancelled")],
+)
+def test_a_run_that_ended_between_its_last_record_and_its_metrics_is_completed(
+    end: type[BaseException], status: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = asyncio.run(start(workspace, policy()))
     ids: list[str] = []
 
     def die(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise end
 
     with monkeypatch.context() as patch:
         patch.setattr(runner, "measure", die)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(end):
             asyncio.run(start(workspace, policy(), began=ids.append))
-    assert workspace.runs.get(ids[0]).status == "computing_metrics"
+    assert workspace.runs.get(ids[0]).status == status
 
     again = asyncio.run(resume(workspace, ids[0]))
 

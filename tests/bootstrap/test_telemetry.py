@@ -4,15 +4,17 @@ import builtins
 import json
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from pitboss.bootstrap.redact import Redactor
+from pitboss.bootstrap import telemetry
+from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.bootstrap.telemetry import Telemetry, start_telemetry, stop_telemetry
 from pitboss.core.errors import UserError
 from pitboss.core.trace import SILENT
@@ -117,11 +119,79 @@ def test_the_console_is_standard_error(capfd: pytest.CaptureFixture[str]) -> Non
     assert '"name": "pitboss.ticks"' in said.err[end:]
 
 
-@pytest.mark.parametrize("target", ["localhost:4318", "ftp://host", "http://", "yes"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "localhost:4318",
+        "ftp://host",
+        "http://",
+        "yes",
+        "http://[::1",
+        "http://host:port",
+        "http://me:hunter2@host:port",
+    ],
+)
 def test_a_place_that_is_none_is_the_persons_mistake(target: str) -> None:
     with pytest.raises(UserError, match="telemetry") as told:
         start_telemetry(target)
     assert "console" in told.value.hint
+    assert "hunter2" not in told.value.message
+
+
+def test_a_variable_of_the_library_that_is_wrong_is_the_persons_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "many")
+    with pytest.raises(UserError, match="telemetry cannot begin") as told:
+        start_telemetry("console")
+    assert "OTEL_" in told.value.hint
+
+
+def test_secrets_in_the_headers_and_in_the_address_of_a_collector_are_known_to_the_redactor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret-one-123,x-key=secret-two-123")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "secret-three-123")
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace.export", None)
+    with pytest.raises(UserError, match="not installed"):
+        start_telemetry("http://me:secret-four-123@localhost:4318")
+    said = REDACTOR.redact("Bearer secret-one-123, secret-two-123, secret-three-123, me:secret-four-123@localhost")
+    REDACTOR.forget()
+    assert "secret-" not in said
+
+
+class Deaf(SpanProcessor):
+    """Never comes to an end."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+
+    def shutdown(self) -> None:
+        self.released.wait()
+
+
+class Broken(SpanExporter):
+    """Fails at everything."""
+
+    def export(self, spans: Any) -> SpanExportResult:
+        raise OSError("the collector is gone")
+
+    def shutdown(self) -> None:
+        raise OSError("the collector is gone")
+
+
+def test_the_end_is_not_held_up_by_a_collector_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "PATIENCE_MS", 50)
+    deaf, reader = Deaf(), InMemoryMetricReader()
+    Telemetry(deaf, reader).close()  # which comes back
+    deaf.released.set()
+
+
+def test_an_exporter_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    tracer = Telemetry(SimpleSpanProcessor(Broken()), InMemoryMetricReader())
+    with tracer.span("pitboss.run") as span:
+        span.set({"pitboss.ticks": 1})
+        tracer.count("pitboss.ticks", 4)
+    tracer.close()
+    assert "Exception while exporting" in caplog.text
 
 
 @pytest.mark.parametrize("target", ["console", "http://localhost:4318"])
@@ -141,7 +211,6 @@ def test_a_missing_package_is_one_line_with_what_to_install(target: str, monkeyp
 
 def test_a_collector_gets_spans_and_figures() -> None:
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the OTLP exporter is not installed")
-    import threading
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
     got: list[tuple[str, bytes]] = []

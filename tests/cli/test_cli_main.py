@@ -12,7 +12,7 @@ from cyclopts import App
 from pitboss import __version__
 from pitboss.bootstrap import runner
 from pitboss.cli import demo
-from pitboss.cli.main import app
+from pitboss.cli.commands import app
 from pitboss.models import catalog
 
 
@@ -48,7 +48,7 @@ def test_help_of_every_command_has_an_example_of_that_command(words: tuple[str, 
 
 def test_help_loads_no_heavy_library() -> None:
     heavy = ["numpy", "polars", "sqlalchemy", "alembic", "talib", "pydantic"]
-    code = f"import sys, pitboss.cli.main; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, pitboss.cli.commands; print([name for name in {heavy} if name in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
 
@@ -138,6 +138,18 @@ def test_ctrl_c_outside_of_a_run_is_130_and_one_word(monkeypatch: pytest.MonkeyP
         raise KeyboardInterrupt
 
     monkeypatch.setattr(catalog, "entries", interrupted)
+    answer = pitboss("models", "list")
+    assert (answer.code, answer.out, answer.err) == (130, "", "stopped\n")
+
+
+def test_ctrl_c_that_a_library_calls_its_own_failure_is_130_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def garbled() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise SystemError("loading failed") from None
+
+    monkeypatch.setattr(catalog, "entries", garbled)
     answer = pitboss("models", "list")
     assert (answer.code, answer.out, answer.err) == (130, "", "stopped\n")
 

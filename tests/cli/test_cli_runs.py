@@ -11,6 +11,7 @@ import pytest
 from answers import done, pitboss, refused
 from market import FROM, TO, rows, write_bars
 
+from pitboss.bootstrap.machine import SystemClock
 from pitboss.core.errors import TransientError
 from pitboss.core.snapshot import GENESIS
 from pitboss.models.standin import Analyst
@@ -177,6 +178,72 @@ def test_two_runs_are_compared_by_their_first_differing_record_and_their_metrics
     assert found["first_difference"]["fields"]
     assert set(found["metrics"]["total_fees_usd"]) == {"first", "second"}
     assert "first difference" in done("runs", "diff", run["run_id"], other["run_id"], "--home", home).out
+
+
+def test_a_comparison_fits_into_100_columns_and_says_warnings_in_sentences(
+    home: Path, skill: Path, run: dict[str, Any]
+) -> None:
+    quiet = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
+    assert quiet["metrics"]["warnings"] != run["metrics"]["warnings"]
+    shown = done("runs", "diff", run["run_id"], quiet["run_id"], "--home", home).out
+    sentences = [line for line in shown.splitlines() if line.startswith(("first difference", "warnings only of"))]
+    table = [line.rstrip() for line in shown.splitlines() if line not in sentences]
+    assert max(map(len, table)) <= 100
+    assert any(line.startswith("funnel.fills ") for line in table)
+    assert f"warnings only of {quiet['run_id']}: No trades" in shown
+    assert str(run["metrics"]["final_equity_usd"]) in shown
+    assert not any(sign in "".join(table) for sign in "{}[]")
+
+
+def test_a_damaged_run_is_named_and_the_others_are_listed(home: Path, skill: Path, run: dict[str, Any]) -> None:
+    second = done("backtest", skill, *RANGE, "--model", "policy/hold", "--json", "--home", home).json
+    with sqlite3.connect(home / "pitboss.db") as connection:
+        connection.execute("UPDATE runs SET params = x'7b' WHERE id = ?", (run["run_id"],))
+    connection.close()
+    listed = done("runs", "list", "--json", "--home", home)
+    assert [one["run_id"] for one in listed.json] == [second["run_id"]]
+    assert f"run {run['run_id']} is left out" in listed.err
+    assert f"pitboss runs verify {run['run_id']}" in listed.err
+    shown = done("runs", "list", "--home", home)
+    assert second["run_id"] in shown.out
+    assert run["run_id"] not in shown.out
+
+
+def test_a_run_that_was_killed_is_shown_as_silent(home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        """Nobody gets to write down how it ended."""
+
+    async def killed(self: Analyst, request: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Analyst, "complete", killed)
+        with pytest.raises(Killed):
+            pitboss("backtest", skill, *RANGE, "--model", "standin/analyst", "--json", "--home", home)
+    (fresh,) = done("runs", "list", "--json", "--home", home).json
+    assert (fresh["status"], fresh["silent_s"] < 600) == ("running", True)
+    assert "silent" not in done("runs", "list", "--home", home).out
+    later = SystemClock().now() + 5 * 3_600_000
+    monkeypatch.setattr(SystemClock, "now", lambda self: later)
+    assert "running 0 %, silent for 5 h" in done("runs", "list", "--home", home).out
+
+
+def test_a_terminal_is_shown_nothing_of_an_error_that_it_would_obey(
+    home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreachable(self: Analyst, request: object) -> None:
+        raise TransientError("nobody \x1b[2J answers\nreally")
+
+    monkeypatch.setattr(Analyst, "complete", unreachable)
+    stopped = pitboss("backtest", skill, *RANGE, "--model", "standin/analyst", "--json", "--home", home).json
+    shown = done("runs", "show", stopped["run_id"], "--home", home).out
+    assert "\x1b" not in shown
+    assert "nobody  [2J answers really" in shown
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "99999999999999999999"])
+def test_a_limit_that_cannot_be_is_a_mistake(home: Path, limit: str) -> None:
+    assert "--limit" in refused("runs", "list", "--limit", limit, "--home", home)
 
 
 def test_a_deleted_run_is_gone_with_its_report(home: Path, run: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from program import begin, end, here, tell, wait_for_records
 
 RANGE = ("--from", "2025-03-20", "--to", "2025-03-23")
@@ -41,6 +42,54 @@ run()
     command = [sys.executable, "-m", "program_of_ours"]
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (told.returncode, told.stderr) == (130, "stopped\n")
+
+
+SLOW_START = """
+import importlib.abc, os, signal, sys
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Slow())
+sys.argv = ["pitboss", "runs", "list", "--home", {home!r}]
+from pitboss.cli.main import run
+run()
+"""
+
+
+@pytest.mark.parametrize("name", ["cyclopts", "rich.console", "pitboss.cli.runs", "sqlalchemy", "pitboss.store.runs"])
+def test_ctrl_c_while_the_program_is_still_loading_exits_130_with_one_word(tmp_path: Path, name: str) -> None:
+    code = SLOW_START.format(name=name, home=str(tmp_path / "home"))
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stdout, told.stderr) == (130, "", "stopped\n")
+
+
+def test_ctrl_c_twice_outside_of_a_run_is_130_without_a_traceback(tmp_path: Path) -> None:
+    code = """
+import sys
+from pitboss.cli import screen
+from pitboss.cli.main import run
+from pitboss.models import catalog
+
+def interrupted(*words):
+    raise KeyboardInterrupt
+
+catalog.entries = screen.note = interrupted
+sys.argv = ["pitboss", "models", "list"]
+run()
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stderr) == (130, "")
+
+
+def test_who_starts_us_deaf_to_ctrl_c_has_it_so(tmp_path: Path) -> None:
+    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + SLOW_START.format(
+        name="cyclopts", home=str(tmp_path / "home")
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stdout) == (0, "there are no runs here yet\n")
 
 
 def test_kill_9_at_random_points_then_resume_gives_the_same_digest(home: Path, skill: Path, undisturbed: str) -> None:

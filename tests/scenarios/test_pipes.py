@@ -49,6 +49,15 @@ def test_an_output_that_was_closed_is_not_an_error(home: Path) -> None:
     assert (closed.returncode, closed.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("words", [("runs", "list", "--json"), ("data", "list", "--json")], ids=" ".join)
+def test_a_standard_error_that_was_closed_is_not_an_error(home: Path, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "pitboss", *words, "--home", str(home)]
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" 2>&-', "sh", *command], stdout=subprocess.PIPE, text=True, timeout=60
+    )
+    assert (closed.returncode, closed.stdout) == (0, here(*words, "--home", home).out)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_an_output_that_is_full_is_said_in_one_line_and_not_blamed_on_the_program(home: Path) -> None:
     command = [sys.executable, "-m", "pitboss", "data", "list", "--json", "--home", str(home)]

@@ -1,12 +1,14 @@
 """A real language model, small enough to come in a wheel, decides on this machine: the whole way, no account, no network.
 
-It cannot call tools, so every decision goes through the schema form. What it decides means nothing (the skill tells it,
-which it can follow more often than not); that each tick is accounted for does. Reading one prompt takes it seconds, so the short story sleeps through quiet ticks; `make proof` asks
-it at all twenty.
+It cannot call tools, so every decision goes through the schema form. What it decides means nothing (it is told, which it
+can follow more often than not); that each of twenty ticks is asked and accounted for does. Reading a whole prompt takes
+it ten seconds of a processor, so the tick's sections are cut to a line here; `make proof` asks with all of them, from a
+process of its own.
 """
 
 import json
 import shutil
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,10 @@ from typing import Any
 import pytest
 from program import Told, begin, here
 
+from pitboss.agent import context
+from pitboss.agent.observation import Observation
 from pitboss.agent.terminal import objects
+from pitboss.core.instant import iso
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 
@@ -31,7 +36,7 @@ SKILL = """\
 pitboss: 1
 name: small
 venue: perp
-schedule: {every: 15m, wake_when: [%s]}
+schedule: {every: 15m}
 strategy:
   mode: thesis
   thesis: "action: no_op, symbol: SOL, reason: calm"
@@ -66,12 +71,36 @@ def place(tmp_path: Path, three_days: Path) -> Path:
     return tmp_path / "home"
 
 
-def backtest(place: Path, wake: str) -> Told:
-    skill = place.parent / "small.yaml"
-    skill.write_text(SKILL % wake)
-    process = begin("backtest", skill, *RANGE, "--speculate", "0", "--json", "--home", place)
+WORDS = ("backtest", *RANGE, "--speculate", "0", "--json", "--home")
+SYSTEM = 'You trade. Answer {"action": "no_op", "symbol": "SOL", "reason": "calm"}'
+
+
+def line(observation: Observation, _: object) -> str:
+    """All that the model is told of a tick."""
+    return f"It is {iso(observation.at)}. Decide."
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts of two lines, made where the long ones are made."""
+    monkeypatch.setattr(context, "compose_system", lambda *_: SYSTEM)
+    monkeypatch.setattr(context, "sections", lambda: (line,))
+
+
+def in_this_process(place: Path) -> Told:
+    return here(*WORDS, place, write_skill(place))
+
+
+def in_its_own(place: Path) -> Told:
+    process = begin(*WORDS, place, write_skill(place))
     out, err = process.communicate(timeout=PATIENCE_S)
     return Told(process.returncode, out, err)
+
+
+def write_skill(place: Path) -> Path:
+    skill = place.parent / "small.yaml"
+    skill.write_text(SKILL)
+    return skill
 
 
 def ticks(place: Path, run_id: str) -> list[dict[str, Any]]:
@@ -93,26 +122,30 @@ def assert_accounted_for(row: dict[str, Any]) -> None:
         assert json.loads(last) == row["proposal"]
 
 
-@pytest.mark.parametrize(
-    ("wake", "least"), [("{move_atr: 3}", 2), pytest.param("", TICKS, marks=pytest.mark.proof)], ids=["short", "long"]
-)
-@pytest.mark.timeout(900)
-def test_twenty_ticks_are_decided_by_a_real_model_and_a_second_run_asks_it_nothing(
-    place: Path, wake: str, least: int
-) -> None:
-    told = backtest(place, wake)
+def assert_decided(place: Path, backtest: Callable[[Path], Told]) -> None:
+    told = backtest(place)
     assert told.code == 0, told.err
     assert (told.json["ticks"], told.json["cost_usd"]) == (TICKS, 0)
 
     rows = ticks(place, told.json["run_id"])
-    asked = [row for row in rows if row["flags"] != ["asleep"]]
     assert len(rows) == TICKS
-    assert len(asked) >= least
-    for row in asked:
+    for row in rows:
         assert_accounted_for(row)
-    assert any(row["proposal"] for row in asked)
+    assert any(row["proposal"] for row in rows)
     assert here("runs", "verify", told.json["run_id"], "--home", place).code == 0
 
-    again = backtest(place, wake)
+    again = backtest(place)
     assert again.json["digest"] == told.json["digest"]
     assert again.json["wall_s"] < told.json["wall_s"] / 2
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.timeout(300)
+def test_twenty_ticks_are_decided_by_a_real_model_and_a_second_run_asks_it_nothing(place: Path) -> None:
+    assert_decided(place, in_this_process)
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(900)
+def test_twenty_ticks_with_all_there_is_to_know_are_decided_by_a_real_model(place: Path) -> None:
+    assert_decided(place, in_its_own)

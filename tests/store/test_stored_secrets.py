@@ -53,6 +53,12 @@ def test_a_removed_secret_is_gone_and_the_others_stay(tmp_path: Path) -> None:
         store.remove("GROQ_API_KEY")
 
 
+def test_removing_where_nothing_is_kept_makes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no secret GROQ_API_KEY"):
+        secrets(tmp_path / "home").remove("GROQ_API_KEY")
+    assert not (tmp_path / "home").exists()
+
+
 def test_neither_name_nor_value_can_be_read_in_any_file(tmp_path: Path) -> None:
     secrets(tmp_path).set("GROQ_API_KEY", VALUE)
     for file in tmp_path.iterdir():

@@ -155,7 +155,7 @@ def test_no_tool_answers_differently_when_the_future_changes(cut: int, late: int
         "get_portfolio": {},
         "simulate_action": proposal,
     }
-    assert {*arguments, "propose_order"} == set(registry())
+    assert set(arguments) < set(registry())  # all of them, with any arguments: introspection/test_contained.py
     for name, given_ in arguments.items():
         answers = [
             call(name, observe(market, at, make_world({"BTC": 1}), SKILL), **given_)

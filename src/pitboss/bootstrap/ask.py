@@ -29,6 +29,7 @@ from pitboss.data.lake import Lake
 from pitboss.engine.guard import guard
 from pitboss.sim.replay import Script, first_state, read_state
 from pitboss.store.journal import StoredJournal
+from pitboss.store.recordings import StoredRecordings
 from pitboss.store.runs import Run
 from pitboss.tick import observe
 from pitboss.tools.define import Mode, ToolContext
@@ -65,7 +66,8 @@ async def of_run(workspace: Workspace, run_id: str, at: Instant | None = None, m
     at, state = await _account(run, assembly, journal, at)
     base_ms = assembly.script.tape.interval_ms
     market = _whole_market(assembly, workspace)
-    return _context(assembly.script, market, state, at, mode, StoredPast(workspace.database, run.id, base_ms))
+    found = _context(assembly.script, market, state, at, mode, StoredPast(workspace.database, run.id, base_ms))
+    return replace(found, recordings=StoredRecordings(workspace.database))
 
 
 async def _account(run: Run, assembly: Assembly, journal: StoredJournal, at: Instant | None) -> tuple[Instant, State]:

@@ -4,7 +4,7 @@ A `Request` is everything needed to start the same run again from nothing; it is
 and verify need no other input than the lake.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -19,18 +19,20 @@ from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, interval_ms
 from pitboss.core.market import Ints, Points
+from pitboss.core.past import NO_PAST, NO_RECORDINGS, Recordings
 from pitboss.core.ports import Tool, ToolSpec
 from pitboss.data.feed import base_interval, check_gaps, data_digest, load_market
 from pitboss.data.lake import Lake
 from pitboss.engine.guard import caps_of
 from pitboss.models.catalog import resolve
 from pitboss.models.decisions import DecisionFile
+from pitboss.sim.past import RunPast
 from pitboss.sim.replay import Script, ticks_between
 from pitboss.skill.load import check_plain, summary
 from pitboss.skill.schema import Skill
 from pitboss.tick import Ports
-from pitboss.tools.define import ToolContext
-from pitboss.tools.registry import hydrate, lookup, permit, registry
+from pitboss.tools.define import ToolContext, ToolDefinition
+from pitboss.tools.registry import lookup, permit, registry
 from pitboss.venues.perp.assets import SHIPPED, Asset
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.state import Terms
@@ -168,6 +170,7 @@ def make_script(
         close_at_end=request.close_at_end,
         planned=leaps,
         commit_records=commit_records * LEAP_COMMITS if leaps else commit_records,
+        past=_past_of(decider),
     )
 
 
@@ -232,19 +235,37 @@ def make_decider(request: Request, skill: Skill, ticks: Ints) -> Decider:
     found = resolve(request.source, request.seed)
     if isinstance(found, Planned):
         return found
-    names = [name for name in skill.tools.built_in if name != TERMINAL]
-
-    def tools(observation: Observation, judge: Judge) -> Mapping[str, Tool]:
-        return hydrate(names, ToolContext(observation, "write", judge))
-
+    looks = tuple(permit([name for name in skill.tools.built_in if name != TERMINAL], "write"))
     terminal = lookup(TERMINAL)
     return ToolLoop(
         name=request.source,
         model=found,
         context=Context(skill),
-        hydrate=tools,
+        hydrate=Toolbox(looks, RunPast() if looks else None),
         terminal=ToolSpec(terminal.name, terminal.description, terminal.schema),
         max_steps=skill.max_steps,
         retry_refused=skill.retry_refused,
         settings=skill.model_settings.request(),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Toolbox:
+    """The built-in tools of a skill, built anew for every tick. Their past is told by the replay that has the decider."""
+
+    looks: tuple[ToolDefinition, ...]
+    past: RunPast | None
+    recordings: Recordings = NO_RECORDINGS
+    outside: Callable[[Instant], Mapping[str, Tool]] | None = None
+    """Tools of other programs as they are at an instant."""
+
+    def __call__(self, observation: Observation, judge: Judge) -> Mapping[str, Tool]:
+        """The tools of one tick."""
+        context = ToolContext(observation, "write", judge, self.past or NO_PAST, self.recordings)
+        tools = {look.name: look.build(context) for look in self.looks}
+        return tools if self.outside is None else {**tools, **self.outside(observation.at)}
+
+
+def _past_of(decider: Decider) -> RunPast | None:
+    tools = decider.hydrate if isinstance(decider, ToolLoop) else None
+    return tools.past if isinstance(tools, Toolbox) else None

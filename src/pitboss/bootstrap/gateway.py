@@ -84,6 +84,11 @@ def is_model(request: Request) -> bool:
     return request.decisions is None and catalog.describe(request.source).is_model
 
 
+def may_cost(request: Request) -> bool:
+    """Whether answers may have to be paid for: all but programs, files of decisions, replays and models of this machine."""
+    return is_model(request) and request.source.partition("/")[0] not in (catalog.LOCAL, catalog.REPLAY)
+
+
 def check(workspace: Workspace, request: Request) -> None:
     """Refuse what cannot work before anything is stored."""
     if not is_model(request):

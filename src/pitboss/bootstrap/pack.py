@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pitboss import __version__
 from pitboss.agent.loop import ToolLoop
+from pitboss.bootstrap import mcp
 from pitboss.bootstrap.backtest import assemble
 from pitboss.bootstrap.bundle import (
     ANSWERS,
@@ -156,16 +157,19 @@ async def _questions(workspace: Workspace, run: Run, model: str) -> list[dict[st
         assembly = assemble(unasked(request), workspace.lake, workspace.settings)
     except UserError:
         return []
-    loop, records = assembly.script.ports.decider, list(journal_of(workspace, run).records())
-    if not isinstance(loop, ToolLoop) or assembly.data_digest != run.data_digest:
-        return []
+    records = list(journal_of(workspace, run).records())
     found: list[dict[str, list[tuple[int, int]]]] = []
-    for forcing, rescue in _FORMS:
-        noting = _Noting(Replayed(records), model, request.repeat, {})
-        with suppress(ReplayMismatch):
-            decider = replace(loop, model=noting, forcing=forcing, rescue=rescue)
-            await past(assembly, records, request.to_at, decider)
-            found.append(noting.places)
+    with suppress(UserError):  # a server that the catalogue does not know any more
+        async with mcp.joined(workspace, assembly) as whole:
+            loop = whole.script.ports.decider
+            if not isinstance(loop, ToolLoop) or assembly.data_digest != run.data_digest:
+                return []
+            for forcing, rescue in _FORMS:
+                noting = _Noting(Replayed(records), model, request.repeat, {})
+                with suppress(ReplayMismatch):
+                    decider = replace(loop, model=noting, forcing=forcing, rescue=rescue)
+                    await past(whole, records, request.to_at, decider)
+                    found.append(noting.places)
     return found
 
 

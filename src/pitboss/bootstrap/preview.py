@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pitboss.bootstrap.backtest import Assembly, Request, assemble, choose_venue, read_skill
+from pitboss.bootstrap.mcp import Offered
 from pitboss.bootstrap.settings import Settings
 from pitboss.core import codec
 from pitboss.core.errors import UserError
@@ -41,8 +42,13 @@ class Preview:
         return -(-chars // CHARS_PER_TOKEN)
 
 
-def preview(request: Request, lake: Lake, settings: Settings, at: Instant | None = None) -> Preview:
-    """The question at tick `at`, else at the newest tick that has data. The request's own range does not matter."""
+def preview(
+    request: Request, lake: Lake, settings: Settings, at: Instant | None = None, outside: Offered | None = None
+) -> Preview:
+    """The question at tick `at`, else at the newest tick that has data. The request's own range does not matter.
+
+    `outside` is what the skill's MCP servers offer.
+    """
     skill = read_skill(request.skill)
     period = interval_ms(skill.schedule.every)
     if at is None:
@@ -59,11 +65,15 @@ def preview(request: Request, lake: Lake, settings: Settings, at: Instant | None
     script = replace(
         script, tick_at=np.array([at], dtype=np.int64), ports=replace(script.ports, started_at=at, wakes=False)
     )
+    if outside is not None:
+        script = replace(script, ports=replace(script.ports, notes=outside.notes))
     built = script.ports.context.prompt(observe(first_state(script), at, script.ports))
     looks = [name for name in skill.tools.built_in if name != TERMINAL]
     offered = permit([*looks, TERMINAL] if skill.max_steps > 1 else [TERMINAL], "write")  # one step is the last step
+    others = outside.specs if outside is not None and skill.max_steps > 1 else ()
     tools = tuple(
-        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)} for tool in offered
+        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
+        for tool in (*offered[:-1], *others, offered[-1])
     )
     return Preview(at, built.system, built.user, tools)
 

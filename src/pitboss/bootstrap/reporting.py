@@ -34,10 +34,10 @@ from pitboss.sim.metrics import Outcome
 from pitboss.sim.outcome import fills, read_ledger
 from pitboss.sim.report import Report, render
 from pitboss.sim.report.decisions import MOST_ROWS
-from pitboss.sim.trades import OpenTrade, Trade, book
 from pitboss.skill.document import to_json
 from pitboss.skill.load import check_plain
 from pitboss.store.runs import Run
+from pitboss.venues.perp.trades import OpenTrade, Trade, book
 
 MOST_BARS = 6_000
 """Bars of a symbol that go into a report; longer ranges are shown in a coarser interval."""

@@ -3,6 +3,7 @@
 Everything a run says about itself afterwards (document, report, verification) is computed from its stored records.
 """
 
+import asyncio
 import dataclasses
 import logging
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from math import ceil
 from typing import Any
 
 from pitboss import __version__
-from pitboss.bootstrap import gateway
+from pitboss.bootstrap import gateway, mcp
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
@@ -57,8 +58,8 @@ async def start(
 
 def _create(workspace: Workspace, request: Request, assembly: Assembly) -> str:
     skill = assembly.skill
+    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | mcp.pin(workspace, assembly)
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
-    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)}
     return workspace.runs.create(saved.id, saved.version, request.source, params, assembly.data_digest)
 
 
@@ -88,6 +89,7 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_
             "the data under this run has changed since it began; going on would mix two pasts",
             "start a new backtest, or bring back the data as it was",
         )
+    mcp.check_pin(workspace, assembly, run.params)
     gateway.check(workspace, assembly.request)
     with telemetry(workspace.settings.telemetry) as tracer:
         return await _watched(workspace, run.id, assembly, watch, tracer)
@@ -104,7 +106,7 @@ async def _watched(workspace: Workspace, run_id: str, assembly: Assembly, watch:
     LOG.info("run begins", extra={"fields": {"run_id": run_id, "model": model}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run_id, "gen_ai.request.model": model}) as span:
         try:
-            run = await _work(workspace, run_id, observed(assembly, tracer), watch, tracer)
+            run = await _work(workspace, run_id, assembly, watch, tracer)
         except Exception as error:
             LOG.error("run failed", extra={"fields": {"run_id": run_id, "error": type(error).__name__}})
             raise
@@ -136,7 +138,12 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
         stored = None if epoch == 1 else journal.latest_state()  # the first to claim it finds nothing
         state = first_state(assembly.script) if stored is None else read_state(stored[1])
         ledger = Ledger() if stored is None else read_ledger(journal.records())
-        async with gateway.connected(workspace, assembly, run_id, tracer) as (ready, line):
+        async with (
+            mcp.joined(workspace, assembly) as whole,
+            gateway.connected(workspace, observed(whole, tracer), run_id, tracer) as (ready, line),
+        ):
+            for note in ready.script.ports.notes():
+                watch.told(f"note: {note}")
             _remember_waste(ready.script.speculation, ledger, line)
             state = await replay(ready.script, journal, state, watch, ledger)
         if line is not None and line.news():
@@ -156,6 +163,9 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
         )
     except RunCancelled:
         runs.set_status(run_id, "cancelled", epoch, **figures())
+        raise
+    except (KeyboardInterrupt, asyncio.CancelledError):  # a second Ctrl-C: no time to count, but nobody is at work
+        runs.set_status(run_id, "cancelled", epoch, wall_s=wall_s())
         raise
     except LeaseLost:
         raise  # the run belongs to another worker now: not a word about it from here

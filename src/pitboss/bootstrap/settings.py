@@ -50,6 +50,9 @@ class Settings(BaseSettings):
         default="warning", description="From which level on the log is written."
     )
     log_file: Path | None = Field(default=None, description="File for the log; empty: standard error.")
+    mcp_catalog: Path | None = Field(
+        default=None, description="TOML file with MCP servers of your own, beside those that are shipped."
+    )
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
 
     @classmethod

@@ -56,6 +56,15 @@ def open_workspace(settings: Settings) -> Workspace:
     )
 
 
+def look_into(settings: Settings) -> Workspace:
+    """A workspace to look at: nothing of it is made, and its database refuses to be written."""
+    home, now = settings.home, SystemClock().now
+    database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes, looking=True)
+    return Workspace(
+        settings, home, Lake(home / "lake"), database, Runs(database, now, new_id), Skills(database, now, new_id), now
+    )
+
+
 def _folder(home: Path) -> Path:
     try:
         home.mkdir(parents=True, exist_ok=True)

@@ -106,7 +106,7 @@ def backtest(
     from pitboss.bootstrap.backtest import Request
     from pitboss.cli.skill import read_plain
 
-    plain = read_plain(skill, set_)
+    plain = read_plain(skill, set_, place)
     request = Request(
         skill=plain,
         from_at=from_,

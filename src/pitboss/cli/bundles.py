@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from pitboss.bootstrap.pack import write_bundle
-from pitboss.bootstrap.unpack import check_bundle, take_in
+from pitboss.bootstrap.unpack import check_bundle, sound, take_in
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.cli import screen
 from pitboss.cli.place import Place
@@ -44,9 +44,10 @@ def verify_file(file: Path, json: bool) -> int:
     return 0
 
 
-def import_file(workspace: Workspace, place: Place, file: Path, answers: bool, json: bool) -> int:
-    """`runs import FILE`."""
-    taken = take_in(workspace, file, answers)
+def import_file(place: Place, file: Path, answers: bool, json: bool) -> int:
+    """`runs import FILE`. A workspace is only opened, or made, for a bundle that can be taken in."""
+    with sound(file) as bundle, place.workspace() as workspace:
+        taken = take_in(workspace, bundle, answers)
     if json:
         screen.put_json({"run_id": taken.run_id, "new": taken.new, "answers": taken.answers})
         return 0

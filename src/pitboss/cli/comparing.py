@@ -1,44 +1,13 @@
-"""Two runs side by side: where their chains part, and by how much their metrics differ."""
+"""A comparison of two runs as a person reads it. Making it is `bootstrap.comparing`."""
 
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pitboss.bootstrap.runner import journal_of
-from pitboss.bootstrap.workspace import Workspace
 from pitboss.cli import screen
-from pitboss.core import codec
-from pitboss.core.instant import iso
-from pitboss.core.snapshot import Record
-from pitboss.store.runs import Run
+from pitboss.cli.results import one_line
 
-
-def compare(workspace: Workspace, first: Run, second: Run) -> dict[str, Any]:
-    """The first differing record and every differing metric."""
-    parted = _part(workspace, first, second)
-    left, right = first.metrics or {}, second.metrics or {}
-    metrics = {
-        name: {"first": left.get(name), "second": right.get(name)}
-        for name in sorted({*left, *right})
-        if left.get(name) != right.get(name)
-    }
-    same = parted is None and not metrics and first.digest == second.digest
-    return {"first": first.id, "second": second.id, "same": same, "first_difference": parted, "metrics": metrics}
-
-
-def _part(workspace: Workspace, first: Run, second: Run) -> dict[str, Any] | None:
-    pairs = zip_longest(journal_of(workspace, first).records(), journal_of(workspace, second).records())
-    for one, other in pairs:
-        known = one or other
-        if known is not None and (one is None or other is None or one.digest != other.digest):
-            return {"seq": known.seq, "tick_at": iso(known.tick_at), "fields": _fields(one, other)}
-    return None
-
-
-def _fields(one: Record | None, other: Record | None) -> list[str]:
-    if one is None or other is None:
-        return ["one run has no such record"]
-    left, right = codec.loads_exact(one.covered), codec.loads_exact(other.covered)
-    return [name for name in sorted({*left, *right}) if left.get(name) != right.get(name)]
+MOST_NAME, MOST_VALUE, MOST_SENTENCE = 36, 28, 500
+"""Characters: a name and two values fit into 100 columns, and every number fits into its own."""
 
 
 def show_difference(found: dict[str, Any]) -> None:
@@ -51,6 +20,45 @@ def show_difference(found: dict[str, Any]) -> None:
         screen.put("every record is the same")
     else:
         screen.put(f"first difference: record {parted['seq']} at {parted['tick_at']}, in {', '.join(parted['fields'])}")
-    rows = [(name, str(one["first"]), str(one["second"])) for name, one in found["metrics"].items()]
+    first, second = found["first"], found["second"]
+    rows = list(_rows(found["metrics"]))
     if rows:
-        screen.put_table(("metric", found["first"], found["second"]), rows, folds=(1, 2))
+        screen.put_table(("metric", first, second), rows, folds=(1, 2))
+    for name, one in found["metrics"].items():
+        left, right = _sentences(one["first"]), _sentences(one["second"])
+        for run_id, only in (
+            (first, [text for text in left if text not in right]),
+            (second, [text for text in right if text not in left]),
+        ):
+            for text in only:
+                screen.put(f"{name} only of {run_id}: {text}")
+
+
+def _rows(metrics: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """A row for every single figure that differs, tables and intervals taken apart, so that all of it is narrow."""
+    for name, one in metrics.items():
+        left, right = dict(_leaves(name, one["first"])), dict(_leaves(name, one["second"]))
+        for leaf in dict.fromkeys([*left, *right]):
+            if left.get(leaf) != right.get(leaf):
+                yield one_line(leaf, MOST_NAME), _cell(left.get(leaf)), _cell(right.get(leaf))
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(f"{name}.{key}", item)
+    elif isinstance(value, list):
+        if not _sentences(value):
+            for place, item in zip(("from", "to"), value, strict=False):
+                yield f"{name}.{place}", item
+    elif value is not None:
+        yield name, value
+
+
+def _sentences(value: Any) -> list[str]:
+    """A list of texts; anything else has none. They are too long for a table."""
+    return [one_line(text, MOST_SENTENCE) for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def _cell(value: Any) -> str:
+    return "none" if value is None else one_line(value, MOST_VALUE)

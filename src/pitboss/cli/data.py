@@ -2,14 +2,13 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App
 
 from pitboss.cli import screen
 from pitboss.cli.options import Json, Moment, given
 from pitboss.cli.place import Here
-from pitboss.core.instant import iso
 
 app = App(name="data", help="Import, list and check market data; make a demo market.")
 
@@ -45,11 +44,12 @@ def import_(
     paths
         Files and folders; folders are walked.
     """
+    from pitboss.bootstrap.listing import times
     from pitboss.data.importing import import_paths
 
     done = import_paths(place.lake(), list(paths), kind, symbol, interval, venue, replace, known_at)
     if json:
-        screen.put_json([_times({**asdict(one), "notes": list(one.notes)}) for one in done])
+        screen.put_json([times({**asdict(one), "notes": list(one.notes)}) for one in done])
         return 0
     rows = [
         (
@@ -80,8 +80,9 @@ def list_(*, json: Json = False, place: Here) -> int:
 
         pitboss data list
     """
-    lake = place.lake()
-    held = [{**_times(asdict(one)), "synthetic": lake.is_synthetic(one.venue)} for one in lake.list()]
+    from pitboss.bootstrap.listing import holdings
+
+    held = holdings(place.lake())
     if json:
         screen.put_json(held)
         return 0
@@ -122,12 +123,13 @@ def check(*, json: Json = False, place: Here) -> int:
 
         pitboss data check
     """
+    from pitboss.bootstrap.listing import times
     from pitboss.data.quality import check as check_lake
 
     found = check_lake(place.lake())
     unusable = sum(not one.usable for one in found)
     if json:
-        screen.put_json({"ok": not unusable, "findings": [_times(asdict(one)) for one in found]})
+        screen.put_json({"ok": not unusable, "findings": [times(asdict(one)) for one in found]})
     elif found:
         rows = [(one.problem, one.file, one.detail, "" if one.usable else "UNUSABLE") for one in found]
         screen.put_table(("problem", "file", "what", ""), rows, folds=(1, 2))
@@ -146,20 +148,16 @@ def demo(*, json: Json = False, place: Here) -> int:
 
         pitboss data demo
     """
+    from pitboss.bootstrap.listing import times
     from pitboss.data.demo import VENUE, write_demo
 
     held = write_demo(place.lake())
     if json:
-        screen.put_json([{**_times(asdict(one)), "synthetic": True} for one in held])
+        screen.put_json([{**times(asdict(one)), "synthetic": True} for one in held])
         return 0
     rows = sum(one.rows for one in held)
     screen.put(f"wrote {rows:,} rows of a SYNTHETIC market as venue {VENUE}; no price, headline or event in it is real")
     return 0
-
-
-def _times(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with its instants as ISO text."""
-    return {key: iso(value) if key.endswith("_at") and value is not None else value for key, value in row.items()}
 
 
 def _minute(text: str | None) -> str:

@@ -3,10 +3,11 @@
 import asyncio
 from typing import Any
 
+from pitboss.bootstrap.comparing import compare
 from pitboss.bootstrap.fork import Change, fork
 from pitboss.bootstrap.runner import document
 from pitboss.cli import screen
-from pitboss.cli.comparing import compare, show_difference
+from pitboss.cli.comparing import show_difference
 from pitboss.cli.place import Place
 from pitboss.cli.results import show_run
 from pitboss.cli.running import go_on

@@ -1,81 +1,53 @@
-"""`pitboss`: the program. Reads the arguments, calls one command, turns what went wrong into a line and an exit code.
+"""`pitboss`: the program. Calls one command, turns what went wrong into a line and an exit code.
 
 0 the work is done · 1 the work itself failed · 2 the person can fix it · 130 stopped by Ctrl-C, everything committed
 is kept.
+
+Everything is imported inside: the libraries take most of a short command's time, and Ctrl-C must find us listening.
 """
 
+import atexit
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from difflib import get_close_matches
 from io import TextIOWrapper
-from pathlib import Path
-from typing import Annotated
 
-from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
+TYPE_CHECKING = False  # `typing` itself would take a good part of the time before we listen
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
 
-from pitboss import __version__
-from pitboss.bootstrap.logs import stop_logs
-from pitboss.cli import backtest, bench, data, demo, models, report, runs, screen, secrets, settings, skill, tools
-from pitboss.cli.place import Place
-from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+    from pitboss.cli.commands import EVERYWHERE as EVERYWHERE
+    from pitboss.cli.commands import app as app
 
 DONE, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
-EVERYWHERE = ("--home", "--db", "--help", "--version")
 
 
-def _default(value: object) -> object:
-    """A default as help shows it: nothing where leaving the option out means just that."""
-    return None if value is False or value in ("", ()) else value
+def __getattr__(name: str) -> object:
+    """The tree of commands, for whoever asks for it here."""
+    if name not in ("app", "EVERYWHERE"):
+        raise AttributeError(name)
+    from pitboss.cli import commands
+
+    return getattr(commands, name)
 
 
-app = App(
-    name="pitboss",
-    help="""Runs agents that act in markets, and keeps them inside hard limits.
-
-    An agent proposes, the engine decides, and every decision can be replayed. To see it at work:
-
-        pitboss demo
-
-    To start your own:
-
-        pitboss init my-skills
-    """,
-    version=__version__,
-    help_format="markdown",
-    default_parameter=Parameter(negative=(), show_default=_default),
-    suppress_keyboard_interrupt=False,
-    result_action="return_value",
-)
-app.meta.suppress_keyboard_interrupt = False  # it does not inherit this, and would end the process without a word
-for command in (demo.demo, skill.init, backtest.backtest, report.report, bench.bench, settings.settings):
-    app.command(command)
-for group in (data.app, skill.app, runs.app, models.app, secrets.app, tools.app):
-    app.command(group)
-
-
-@app.meta.default
-def launch(
-    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
-    home: Annotated[Path | None, Parameter(help="Workspace folder. Default: .pitboss here, or PITBOSS_HOME.")] = None,
-    db: Annotated[str | None, Parameter(help="Database address. Default: pitboss.db in the workspace.")] = None,
-) -> int | None:
-    """Find the command and call it with the place it is to work in."""
-    command, bound, ignored = app.parse_args(tokens, print_error=False, exit_on_error=False)
-    place = {"place": Place(home, db)} if "place" in ignored else {}
-    return command(*bound.args, **bound.kwargs, **place)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: "Sequence[str] | None" = None) -> int:
     """Run one command line and give its exit code."""
+    from cyclopts import CycloptsError
+
+    from pitboss.bootstrap.logs import stop_logs
+    from pitboss.cli import screen
+    from pitboss.cli.commands import app, usage
+    from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app.meta(words, print_error=False, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except CycloptsError as error:
-        screen.complain(*_usage(error))
+        screen.complain(*usage(error))
         return MISTAKE
     except UserError as error:
         screen.complain(error.message, error.hint)
@@ -92,6 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         from pitboss.bootstrap.machine import environment
 
+        if _by_interrupt(error):
+            screen.note("stopped")
+            return INTERRUPTED
         if environment("PITBOSS_TRACEBACK"):
             raise
         if isinstance(error, OSError) and error.strerror:  # a full disk, a file taken away: not our doing
@@ -107,36 +82,64 @@ def main(arguments: Sequence[str] | None = None) -> int:
         stop_logs()
 
 
-def _usage(error: CycloptsError) -> tuple[str, str]:
-    """A mistake in what was typed, as a sentence and a hint."""
-    if (error.command_chain or ())[:1] == ("secrets",):  # what was typed may be the secret: nothing of it is repeated
-        return "that is not how it is typed", "`pitboss secrets --help` shows how; a value is never given there"
-    error.verbose = False
-    message, _, hint = str(error).strip().partition(" Did you mean ")
-    hint = f"did you mean {hint}" if hint else ""
-    if isinstance(error, UnknownOptionError) and not hint:
-        asked = (error.token.keyword or error.token.value).partition("=")[0]
-        known = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
-        near = get_close_matches(asked, [*known, *EVERYWHERE], 1)
-        hint = f"did you mean {near[0]}?" if near else ""
-    chain = " ".join(("pitboss", *(error.command_chain or ())))
-    message = message[:1].lower() + message[1:]
-    return message.rstrip("."), hint or f"`{chain} --help` shows what it takes"
+def _by_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is what really happened: a library that is interrupted while it loads may call it its own failure."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _forget_stdout() -> None:
+    from contextlib import suppress
+
     with suppress(OSError, ValueError):  # not a real file: there is nothing left to flush into
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def run() -> None:
+def run() -> "NoReturn":
     """Entry point of the installed program."""
-    if sys.stdout is None:  # closed by whoever started us, who does not want to hear anything
+    # Whoever closed an output does not want to hear it. What is opened next would get its number, a database for one.
+    if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  until the end
     elif isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # JSON is, and a terminal of another kind must not end the work
-    code = main()
-    # An interrupt that came while a library ran code from text makes the interpreter end itself by signal, although it
-    # was caught; running any text makes it forget that.
-    exec("")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  until the end
+    _load()
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the interpreter's own end would be "by signal"
+    try:
+        code = main()
+        # An interrupt that came while a library ran code from text makes the interpreter end itself by signal, although
+        # it was caught; running any text makes it forget that.
+        exec("")
+        _on_interrupt(code)  # all is said: from here on it only cuts the tidying up short
+    except KeyboardInterrupt:  # once more, while the first was being answered
+        exec("")
+        code = INTERRUPTED
     sys.exit(code)
+
+
+def _load() -> None:
+    """Import what every command needs. Nothing has begun yet, so Ctrl-C may end it at once."""
+    before = _on_interrupt(INTERRUPTED, b"stopped\n")
+    from pitboss.cli import commands as commands
+
+    if before is not None:
+        signal.signal(signal.SIGINT, before)
+
+
+def _on_interrupt(code: int, word: bytes = b"") -> "Any":
+    """Let Ctrl-C end the process here and now. An exception would do so too, but an import can lose it or garble it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:
+        return None  # somebody wants it otherwise: `nohup`, a shell's background
+
+    def leave(number: int, frame: object) -> "NoReturn":
+        del number, frame
+        try:
+            os.write(2, word)
+        finally:
+            os._exit(code)
+
+    signal.signal(signal.SIGINT, leave)
+    return before

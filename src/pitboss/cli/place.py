@@ -1,5 +1,6 @@
 """Where a command works: the workspace folder and the database, as given on the command line."""
 
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +48,13 @@ class Place:
         if self.home is not None:
             words += ["--home", shlex.quote(str(self.home))]
         if self.db is not None:
-            words += ["--db", shlex.quote(self.db)]
+            words += ["--db", shlex.quote(_unsaid(self.db))]
         return " ".join(words)
+
+
+def _unsaid(address: str) -> str:
+    """A database's address as it may be shown: without the password."""
+    return re.sub(r"(?<=://)([^/@:]*):[^@]*@", r"\1:…@", address)
 
 
 Here = Annotated[Place, Parameter(parse=False)]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pitboss.bootstrap.explaining import one_line, refusal
 from pitboss.bootstrap.reporting import PROGRAMS, decision_rows, is_synthetic
 from pitboss.bootstrap.runner import journal_of, request_of
 from pitboss.bootstrap.workspace import Workspace
@@ -10,20 +11,21 @@ from pitboss.cli import screen
 from pitboss.cli.place import Place
 from pitboss.core.instant import iso
 from pitboss.sim.report import figures
-from pitboss.sim.report.meaning import INTERVALS, METRICS, rule
-from pitboss.sim.report.refusals import ACTIONS
+from pitboss.sim.report.meaning import INTERVALS, METRICS
 from pitboss.sim.report.source import mapping, number, pair
 from pitboss.store.database import journal_note
 from pitboss.store.runs import Run
 
 Plain = Mapping[str, Any]
+MOST_ERROR = 2_000
 
 
 def show_run(workspace: Workspace, place: Place, run: Run) -> None:
     """Everything worth saying about a run, complete or not."""
     request = request_of(run)
     screen.put(
-        f"{request.skill.get('name', '')} · {run.model} · {iso(request.from_at)} to {iso(request.to_at)}", "bold"
+        f"{request.skill.get('name', '')} · {one_line(run.model)} · {iso(request.from_at)} to {iso(request.to_at)}",
+        "bold",
     )
     for label in labels(workspace, run):
         screen.put(label, "yellow")
@@ -35,7 +37,7 @@ def show_run(workspace: Workspace, place: Place, run: Run) -> None:
     else:
         screen.put(f"{run.status} after {run.progress:.0%}; a run has results when it is complete")
     if run.error_text:
-        screen.put(f"error: {run.error_text}", "red")
+        screen.put(f"error: {one_line(run.error_text, MOST_ERROR)}", "red")
     screen.put()
     screen.put(f"run     {run.id} ({run.status}, {run.wall_s:.1f} s)")
     if run.digest:
@@ -58,7 +60,7 @@ def labels(workspace: Workspace, run: Run) -> list[str]:
     if is_synthetic(workspace, run):
         found.append("SYNTHETIC DATA: this market was generated; nothing follows from it about a real one")
     if run.model.startswith(PROGRAMS):
-        found.append(f"NOT A LANGUAGE MODEL: {run.model} is a fixed program")
+        found.append(f"NOT A LANGUAGE MODEL: {one_line(run.model)} is a fixed program")
     return found
 
 
@@ -116,40 +118,8 @@ def show_refusal(workspace: Workspace, run: Run) -> None:
         return
     screen.put()
     screen.put(f"One refused order, at {iso(row['tick_at'])}:")
-    screen.put(f"  it asked    {_asked(row)}")
-    if row.get("reason"):
-        screen.put(f"  because     {one_line(row['reason'])}")
-    screen.put(f"  refused by  {row['code']}: {rule(row['code']).meaning}")
-    screen.put(f"  in numbers  {_beyond(row) or row['detail']}")
-
-
-def one_line(text: object, most: int = 200) -> str:
-    """A stranger's text on one line, cut, with nothing in it that a terminal would obey."""
-    clean = "".join(char if char.isprintable() else " " for char in str(text))
-    return clean if len(clean) <= most else clean[: most - 1] + "…"
-
-
-def _asked(row: Plain) -> str:
-    parts = [
-        f"{ACTIONS.get(str(row.get('action')), 'something malformed').lower()} {one_line(row.get('symbol') or '')}".strip()
-    ]
-    if (size := number(row.get("size_usd"))) is not None:
-        parts.append(f"for {figures.usd(size)}")
-    if (leverage := number(row.get("leverage"))) is not None:
-        parts.append(f"at {figures.with_unit(leverage, 'x')}")
-    if number(row.get("limit_price")) is not None:
-        parts.append(f"with a limit of {figures.price(row['limit_price'])}")
-    return " ".join(parts)
-
-
-def _beyond(row: Plain) -> str:
-    for margin in row.get("margins") or ():
-        left = number(margin.get("left"))
-        if margin.get("code") == row.get("code") and left is not None and left < 0:
-            unit = str(margin.get("unit") or "")
-            limit, used = figures.with_unit(margin.get("limit"), unit), figures.with_unit(margin.get("used"), unit)
-            return f"limit {limit}, with this order {used}: {figures.with_unit(-left, unit)} beyond"
-    return ""
+    for name, words in refusal(row).items():
+        screen.put(f"  {name:<12}{words}")
 
 
 def _show_warnings(metrics: Plain) -> None:
@@ -165,7 +135,7 @@ def _show_warnings(metrics: Plain) -> None:
         if quiet:
             screen.put(f"ticks that ended in nothing: {quiet}")
     for warning in metrics.get("warnings") or ():
-        screen.put(f"note: {warning}")
+        screen.put(f"note: {one_line(warning, MOST_ERROR)}")
 
 
 def _show_next(place: Place, run: Run) -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -15,6 +15,7 @@ from pitboss.core.errors import UserError
 app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare and delete runs.")
 
 What = Literal["snapshots", "fills", "equity", "receipts", "decisions"]
+MOST_LISTED = 1_000_000
 Status = Literal["queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled"]
 
 
@@ -32,25 +33,31 @@ def list_(
 
         pitboss runs list --status complete
     """
-    from pitboss.bootstrap.runner import long_document
+    from pitboss.bootstrap.listing import short
+    from pitboss.cli.listing import standing
+    from pitboss.cli.results import one_line
     from pitboss.sim.report import figures
 
-    if limit < 1:
-        raise UserError(f"--limit: {limit} is below 1", "for example --limit 20")
+    if not 1 <= limit <= MOST_LISTED:
+        raise UserError(f"--limit: {limit} is not between 1 and {MOST_LISTED}", "for example --limit 20")
     with place.workspace() as workspace:
-        found = [_short(long_document(run), run.params) for run in workspace.runs.list(limit, status)]
+        listing, now = workspace.runs.look(limit, status), workspace.now()
+    for run_id in listing.damaged:
+        screen.note(f"run {run_id} is left out: its row was changed after it was written")
+        screen.note(f"hint: `{place.typed(f'runs verify {run_id}')}` says what is wrong with it")
+    found = [short(run, now) for run in listing.runs]
     if json:
         screen.put_json(found)
         return 0
     if not found:
-        screen.put("there are no runs here yet")
+        screen.put("there are no runs here that can be read" if listing.damaged else "there are no runs here yet")
         return 0
     rows = [
         (
             one["run_id"],
-            one["status"] if one["status"] == "complete" else f"{one['status']} {one['progress_pct']:.0f} %",
-            one["skill"],
-            one["model"],
+            standing(one),
+            one_line(one["skill"]),
+            one_line(one["model"]),
             f"{one['from'][:10]} to {one['to'][:10]}",
             figures.percent(one["total_return_pct"], signed=True),
             one["created_at"][:16].replace("T", " "),
@@ -61,12 +68,6 @@ def list_(
         ("run", "status", "skill", "model", "range", "return", "made"), rows, right=(5,), folds=(2, 3, 4, 6)
     )
     return 0
-
-
-def _short(document: dict[str, Any], params: Any) -> dict[str, Any]:
-    metrics = document.pop("metrics") or {}
-    document.pop("baselines")
-    return {**document, "skill": params["skill"].get("name", ""), "total_return_pct": metrics.get("total_return_pct")}
 
 
 @app.command
@@ -235,8 +236,7 @@ def import_(
     """
     from pitboss.cli.bundles import import_file
 
-    with place.workspace() as workspace:
-        return import_file(workspace, place, file, answers, json)
+    return import_file(place, file, answers, json)
 
 
 @app.command
@@ -280,7 +280,8 @@ def diff(first: RunId, second: RunId, /, *, json: Json = False, place: Here) -> 
 
         pitboss runs diff 3f9a 81c0
     """
-    from pitboss.cli.comparing import compare, show_difference
+    from pitboss.bootstrap.comparing import compare
+    from pitboss.cli.comparing import show_difference
 
     with place.workspace() as workspace:
         found = compare(workspace, workspace.runs.get(first), workspace.runs.get(second))

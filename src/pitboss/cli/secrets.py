@@ -34,6 +34,7 @@ def set_(name: str, /, *more: Surplus, place: Here) -> int:
     """
     from pitboss.bootstrap.keys import open_secrets, owners, variable_of
     from pitboss.bootstrap.redact import REDACTOR
+    from pitboss.bootstrap.servers import key_users
 
     if more or "=" in name:
         raise UserError(
@@ -46,8 +47,10 @@ def set_(name: str, /, *more: Surplus, place: Here) -> int:
     REDACTOR.add(value)
     replaced = store.set(variable, value)
     screen.note(f"{variable} is {'replaced' if replaced else 'kept'}")
-    if variable not in owners():
-        screen.note(f"no provider of this version reads {variable}; `pitboss models list` names them")
+    if variable not in owners() and variable not in key_users(place.settings()):
+        screen.note(
+            f"no provider of this version reads {variable}; `pitboss models list` and `pitboss mcp list` name them"
+        )
     if _in_environment(variable):
         screen.note(f"{variable} is also in the environment, which wins as long as it is there")
     return 0
@@ -62,8 +65,9 @@ def list_(*, json: Json = False, place: Here) -> int:
         pitboss secrets list
     """
     from pitboss.bootstrap.keys import open_secrets, owners
+    from pitboss.bootstrap.servers import key_users
 
-    known = owners()
+    known = {**key_users(place.settings()), **owners()}
     rows = [
         {
             "name": name,

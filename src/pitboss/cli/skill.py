@@ -1,10 +1,11 @@
 """`pitboss init` and `pitboss skill …`: writing a skill, checking it, and seeing what the model would see."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App
 
@@ -13,6 +14,9 @@ from pitboss.cli.options import Amount, Duration, Json, Moment, Override, given
 from pitboss.cli.place import Here, Place
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.mcp import Offered
 
 app = App(name="skill", help="Check skills, preview what a model would see, print their schema.")
 
@@ -82,14 +86,15 @@ def check(file: Path, /, *, set_: Override = (), json: Json = False, place: Here
     file
         A .yaml or .json file.
     """
-    from pitboss.skill.load import SkillCheck, SkillError, check_text, read_text
+    from pitboss.bootstrap.documents import check as check_document
+    from pitboss.skill.load import SkillCheck, SkillError, read_text
 
     try:
         text = read_text(file)
     except UserError as error:
         found = SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
     else:
-        found = check_text(text, file.suffix, known_tools(), known_symbols(place), overrides=set_)
+        found = check_document(text, file.suffix, place.settings(), set_)
     if json:
         screen.put_json(found.plain())
         return 0 if found.ok else 2
@@ -134,9 +139,9 @@ def preview(
     from pitboss.bootstrap.backtest import Request
     from pitboss.bootstrap.preview import preview as build
 
-    request = Request(skill=read_plain(file, set_), from_at=0, to_at=1)
+    request = Request(skill=read_plain(file, set_, place), from_at=0, to_at=1)
     request = replace(request, equity_usd=equity, data_venue=data_venue, news_latency_ms=news_latency)
-    shown = build(request, place.lake(), place.settings(), at)
+    shown = build(request, place.lake(), place.settings(), at, _outside(place, request.skill))
     if json:
         screen.put_json(
             {
@@ -173,28 +178,21 @@ def schema() -> int:
     return 0
 
 
-def read_plain(file: Path, overrides: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A checked skill file as the whole plain document, overrides applied."""
-    from pitboss.skill.document import to_plain
-    from pitboss.skill.load import load_skill
+def _outside(place: Place, plain: Mapping[str, Any]) -> "Offered | None":
+    """What the MCP servers of a skill offer to a backtest."""
+    if not plain["tools"]["mcp_servers"]:
+        return None
+    import asyncio
 
-    return to_plain(load_skill(file, known_tools(), overrides=overrides))
+    from pitboss.bootstrap.backtest import read_skill
+    from pitboss.bootstrap.mcp import glance
 
-
-def known_tools() -> list[str]:
-    """Names of tools that a skill may list."""
-    from pitboss.bootstrap.backtest import tool_names
-
-    return tool_names()
+    with place.workspace() as workspace:
+        return asyncio.run(glance(workspace, read_skill(plain)))
 
 
-def known_symbols(place: Place) -> set[str]:
-    """Symbols that pitboss knows the terms of, or has bars of."""
-    from pitboss.data.lake import Lake
-    from pitboss.venues.perp.assets import SHIPPED
+def read_plain(file: Path, overrides: tuple[str, ...] = (), place: Place | None = None) -> dict[str, Any]:
+    """A checked skill file as the whole plain document, overrides applied; with a place, its MCP servers are checked."""
+    from pitboss.bootstrap.documents import read_file
 
-    lake = Lake(place.settings().home / "lake")  # not made if it is not there: checking a file leaves no trace
-    found = set(SHIPPED)
-    for venue in lake.venues():
-        found |= {*lake.symbols(venue), *lake.assets(venue)}
-    return found
+    return read_file(file, overrides, None if place is None else place.settings())

@@ -1,13 +1,23 @@
 """`pitboss tools …`: what an agent may look at."""
 
-from typing import Any
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from pitboss.cli import screen
-from pitboss.cli.options import Json
+from pitboss.cli.options import Json, Moment, given
+from pitboss.cli.place import Here
+from pitboss.core.errors import ToolFailed, UserError
 
-app = App(name="tools", help="List the tools that a skill may give to its agent.")
+if TYPE_CHECKING:
+    from pitboss.tools.define import ToolContext
+
+app = App(name="tools", help="List the tools that a skill may give to its agent, and try them.")
+
+Mode = Literal["read", "write"]
 
 
 @app.command(name="list")
@@ -49,12 +59,134 @@ def show(name: str, /, *, json: Json = False) -> int:
         return 0
     screen.put(tool["name"], style="bold")
     screen.put(tool["description"])
+    if tool["ui_hint"]:
+        screen.put(tool["ui_hint"])
     screen.put(f"\ncategory {tool['category']} · modes {', '.join(tool['modes'])} · reach {tool['reach']}")
     screen.put("\narguments (JSON Schema):")
     screen.put_json(tool["input_schema"])
     screen.put("\nexample arguments:")
     screen.put_json(tool["example"])
     return 0
+
+
+@app.command
+def call(
+    name: str,
+    /,
+    *pairs: str,
+    args: Annotated[str, given("--args", "The arguments as one JSON object.")] = "",
+    run: Annotated[str, given("--run", "Ask about this run: its id, or the start of it.")] = "",
+    skill: Annotated[
+        Path | None, given("--skill", "Ask for this skill on the data here, with a flat account and no past.")
+    ] = None,
+    at: Annotated[
+        Moment | None, given("--at", "The tick, as ISO time. Default: as far as the run, or the data, goes.")
+    ] = None,
+    mode: Annotated[
+        Mode, Parameter(name="--mode", help="read: as somebody who asks. write: as the agent that decides.")
+    ] = "read",
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Call one tool as an agent would, at a tick of a run or of a skill's market, and print what it answers.
+
+    Nothing from after the tick can be seen, no model is asked, and nothing is changed.
+
+    For example:
+
+        pitboss tools call get_recent_decisions --run 3f9a count=5
+        pitboss tools call get_position_risk --run 3f9a --at 2025-02-20T12:00:00Z
+        pitboss tools call fetch_recent_bars --skill trend-thesis.yaml symbol=BTC interval=1h lookback=24
+        pitboss tools call get_recent_decisions --run 3f9a --args '{"count": 5}'
+
+    Parameters
+    ----------
+    name
+        The tool's name.
+    pairs
+        Arguments as name=value, in place of --args.
+    """
+    from pitboss.bootstrap import ask
+    from pitboss.core.instant import iso
+    from pitboss.tools.registry import permit
+
+    (tool,) = permit([name], mode)
+    arguments = read_arguments(tool.schema, args, pairs)
+    if bool(run) == (skill is not None):
+        raise UserError("give either --run or --skill", "for example --run 3f9a, or --skill trend-thesis.yaml")
+
+    async def answer(context: "ToolContext") -> str:
+        try:
+            return await ask.call(name, context, arguments)
+        except ToolFailed as error:
+            raise UserError(f"{name}: {error}", f"`pitboss tools show {name}` says what it takes") from None
+
+    async def of_run() -> "tuple[ToolContext, str]":
+        with place.workspace() as workspace:
+            context = await ask.of_run(workspace, run, at, mode)
+            return context, await answer(context)
+
+    if skill is not None:
+        context = ask.of_skill(_request(skill), place.lake(), place.settings(), at, mode)
+        text = asyncio.run(answer(context))
+    else:
+        context, text = asyncio.run(of_run())
+    if json:
+        moment = iso(context.observation.at)
+        screen.put_json({"tool": name, "mode": mode, "at": moment, "arguments": _plain(arguments), "result": text})
+    else:
+        sys.stdout.write(text + "\n")
+    return 0
+
+
+def read_arguments(schema: Any, text: str, pairs: tuple[str, ...]) -> dict[str, Any]:
+    """The arguments of a call from `--args` or from `name=value` words. A value is read as the schema wants it."""
+    from pitboss.core import codec
+
+    hint = "for example --args '{\"count\": 5}', or count=5"
+    if text and pairs:
+        raise UserError("give the arguments either with --args or as name=value, not both", hint)
+    if text:
+        try:
+            found = codec.loads_exact(text)
+        except (ValueError, RecursionError):
+            raise UserError("--args is not valid JSON", hint) from None
+        if not isinstance(found, dict):
+            raise UserError("--args must be a JSON object", hint)
+        return found
+    arguments: dict[str, Any] = {}
+    for pair in pairs:
+        name, given_, value = pair.partition("=")
+        if not given_ or not name:
+            raise UserError(f"{pair!r} is not name=value", hint)
+        if name in arguments:
+            raise UserError(f"{name} is given twice", hint)
+        arguments[name] = _value(schema["properties"].get(name, {}), value)
+    return arguments
+
+
+def _value(part: Any, text: str) -> Any:
+    from pitboss.core import codec
+
+    if part.get("type") == "string":
+        return text
+    try:
+        return codec.loads_exact(text)
+    except (ValueError, RecursionError):
+        return text  # the tool says what is wrong with it
+
+
+def _request(file: Path) -> Any:
+    from pitboss.bootstrap.backtest import Request
+    from pitboss.cli.skill import read_plain
+
+    return Request(skill=read_plain(file), from_at=0, to_at=1)
+
+
+def _plain(arguments: dict[str, Any]) -> Any:
+    from pitboss.core import codec
+
+    return codec.plain(codec.number_fragments(arguments))
 
 
 def _catalogue() -> list[dict[str, Any]]:

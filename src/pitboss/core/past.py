@@ -12,6 +12,9 @@ from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 
+DECISIONS, RECEIPTS = 200, 400
+"""What a run keeps of its own past at hand: enough for every question of a tool."""
+
 
 @noun
 class Decided:

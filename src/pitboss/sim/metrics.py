@@ -21,7 +21,7 @@ from pitboss.core.market import Floats, Ints
 from pitboss.core.money import ZERO, exact
 from pitboss.core.receipt import Receipt
 from pitboss.sim import statistics
-from pitboss.sim.trades import Book, Trade, amount, book
+from pitboss.venues.perp.trades import Book, Trade, amount, book
 
 YEAR_MS = 365.25 * DAY_MS
 

@@ -14,13 +14,10 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.instant import Instant
-from pitboss.core.past import Decided
+from pitboss.core.past import DECISIONS, RECEIPTS, Decided
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.venues.perp.intents import TERMINAL
-
-DECISIONS = 200
-RECEIPTS = 400
 
 UNASKED = frozenset({"asleep", "ruined"})
 """Flags of ticks at which nobody was asked: they are no decisions."""

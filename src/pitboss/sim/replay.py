@@ -27,6 +27,7 @@ from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.core.trace import Value
 from pitboss.sim.outcome import Ledger
+from pitboss.sim.past import RunPast
 from pitboss.sim.speculate import Speculation, Speculator
 from pitboss.tick import Happened, Ports, Ticked, ruined, tick
 from pitboss.venues.perp.portfolio import summary
@@ -58,6 +59,7 @@ class Script:
     commit_records: int = COMMIT_RECORDS
     speculation: Speculation | None = None
     most_errors: int = MAX_MODEL_ERRORS
+    past: RunPast | None = None
 
 
 def nothing_asked() -> bool:
@@ -119,6 +121,8 @@ async def replay(script: Script, journal: Journal, state: State, watch: Watch, l
 
 
 async def _replay(script: Script, pen: "_Pen") -> State:
+    if script.past is not None:
+        script.past.begin(pen.journal.records, pen.state.seq)
     try:
         if script.planned:
             await _leap_through(script, pen)
@@ -245,6 +249,9 @@ async def _one_tick(
     before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
     if ahead is not None:
         ahead.before(pen.index, before)
+    past = script.past
+    if past is not None:
+        past.happened(receipts)
     tracer = script.ports.tracer
     with tracer.span("pitboss.tick") as span:
         done = await tick(before, at, Happened(receipts, equity), script.ports)
@@ -253,6 +260,8 @@ async def _one_tick(
             span.set(_told(at, done))
     if ahead is not None:
         ahead.after(pen.index, before, done)
+    if past is not None:
+        past.take(done.record, done.receipts[len(receipts) :], done.decision.flags)
     cost_usd, errors = done.decision.cost_usd, done.state.model_errors
     pen.index += 1
     pen.ledger.take("tick", done.covered, done.receipts, cost_usd, done.decision.saved_usd)

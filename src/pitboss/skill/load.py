@@ -61,6 +61,7 @@ class Names:
     tools: Collection[str] | None = None
     symbols: Collection[str] | None = None
     servers: Collection[str] | None = None
+    """Ids of MCP servers; as a mapping, with the names of the tools that each of them may offer."""
 
 
 def read_text(path: str | File) -> str:
@@ -211,6 +212,7 @@ def _unknown_names(document: Any, names: Names) -> list[Found]:
         *_unknown(document, ("context", "symbols"), "symbol", names.symbols),
         *_unknown(document, ("risk", "allowed_symbols"), "symbol", names.symbols),
         *_unknown(document, ("tools", "mcp_servers"), "MCP server", names.servers, "id"),
+        *_filtered(document, names.servers),
     ]
     venue = document.get("venue")
     if venue in ("predict", "community"):
@@ -232,6 +234,27 @@ def _unknown(
         if isinstance(word, str) and word not in known:
             hint = did_you_mean(nearest(word, sorted(known)), f"known: {', '.join(sorted(known)[:30]) or 'none'}")
             found.append(((*path, index, key) if key else (*path, index), f"unknown {noun} {show(word)}", hint))
+    return found
+
+
+def _filtered(document: Any, servers: Collection[str] | None) -> list[Found]:
+    """Tools that a skill asks of a server which the catalogue does not allow there."""
+    section = document.get("tools")
+    listed = cast("dict[str, Any]", section).get("mcp_servers") if isinstance(section, dict) else None
+    if not isinstance(servers, Mapping) or not isinstance(listed, list):
+        return []
+    allowed = cast("Mapping[str, Collection[str]]", servers)
+    found: list[Found] = []
+    for index, server in enumerate(cast("list[Any]", listed)):
+        plain = cast("dict[str, Any]", server) if isinstance(server, dict) else {}
+        known, wanted = allowed.get(str(plain.get("id"))), plain.get("tool_filter")
+        if known is None or not isinstance(wanted, list):
+            continue
+        for place, word in enumerate(cast("list[Any]", wanted)):
+            if isinstance(word, str) and word not in known:
+                hint = did_you_mean(nearest(word, sorted(known)), f"allowed: {', '.join(sorted(known)) or 'none'}")
+                path = ("tools", "mcp_servers", index, "tool_filter", place)
+                found.append((path, f"{show(word)} is not a tool that {plain['id']} may offer", hint))
     return found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError as BadAddress
 from sqlalchemy.exc import DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import PoolProxiedConnection
@@ -125,10 +125,12 @@ def open_database(
     url_or_path: str | Path,
     processes: Processes = "several",
     sqlite_version: tuple[int, int, int] = sqlite3.sqlite_version_info,
+    looking: bool = False,
 ) -> Database:
     """Open a database, make it if it is not there, and bring its schema up to date.
 
-    `processes="one"` says that no other process will use it meanwhile, and makes sure of it.
+    `processes="one"` says that no other process will use it meanwhile, and makes sure of it. With `looking` nothing is
+    made or brought up to date, and the database itself refuses to write through this door.
     """
     text = str(url_or_path)
     file = text.removeprefix(_SQLITE_PREFIX)
@@ -137,17 +139,38 @@ def open_database(
     if "://" in text and not text.startswith(_SQLITE_PREFIX):
         database = _open_address(text)
     else:
+        if looking and not Path(file).is_file():
+            raise UserError("there is no database here yet", "it is made when something is first stored")
         database = _open_file(Path(file), processes, sqlite_version)
+    if looking:
+        _forbid_writes(database)
     try:
         with database.read() as connection:
             found = revision(connection)
         check_known(found)
+        if found != HEAD and looking:
+            raise UserError(
+                "the database was made by an earlier pitboss", "`pitboss runs list` brings it up to date, once"
+            )
         if found != HEAD:
             migrate(database.write)
     except BaseException:
         database.discard()
         raise
     return database
+
+
+def _forbid_writes(database: Database) -> None:
+    is_file = database.journal_mode is not None
+    statement = "PRAGMA query_only = ON" if is_file else "SET default_transaction_read_only = on"
+
+    @event.listens_for(database.engine, "connect")
+    def forbid(connection: Any, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
+        cursor = connection.cursor()
+        cursor.execute(statement)
+        cursor.close()
+        if not is_file:
+            connection.commit()  # a setting made in a transaction that is rolled back is none
 
 
 def _open_file(path: Path, processes: Processes, version: tuple[int, int, int]) -> Database:

@@ -134,3 +134,29 @@ facts = Table(
     Column("value", Text, nullable=False),
     _seal(),
 )
+
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("server", String(64), primary_key=True),
+    Column("tool", String(128), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("definition", LargeBinary, nullable=False),
+    Column("approved_at", BigInteger, nullable=False),
+    _seal(),
+)
+
+recordings = Table(
+    "recordings",
+    metadata,
+    # In this order the key is the index by which the newest answer to a question is found.
+    Column("server", String(64), primary_key=True),
+    Column("tool", String(128), primary_key=True),
+    Column("arguments_sha256", String(64), primary_key=True),
+    Column("known_at", BigInteger, primary_key=True, autoincrement=False),
+    Column("failed", Boolean, nullable=False),
+    Column("definition_digest", String(64), nullable=False),
+    Column("arguments", Text, nullable=False),
+    Column("result", Text, nullable=False),
+    _seal(),
+)

@@ -60,12 +60,16 @@ class Secrets:
 
     def remove(self, name: str) -> None:
         """Forget a value."""
+        self._require(name, self._read())  # before there is a lock: where nothing is kept, nothing is made
         with self._alone():
             kept = self._read()
-            if name not in kept:
-                there = f"there are {', '.join(sorted(kept))}" if kept else "nothing is kept here yet"
-                raise UserError(f"no secret {name} is kept", there)
+            self._require(name, kept)
             self._write({other: entry for other, entry in kept.items() if other != name})
+
+    def _require(self, name: str, kept: Mapping[str, Entry]) -> None:
+        if name not in kept:
+            there = f"there are {', '.join(sorted(kept))}" if kept else "nothing is kept here yet"
+            raise UserError(f"no secret {name} is kept", there)
 
     def _read(self, make_key: bool = False) -> dict[str, Entry]:
         try:

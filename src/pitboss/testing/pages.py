@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 from pitboss.bootstrap.settings import FILE, Settings, describe
 from pitboss.prompt.compose import REQUIRED
 from pitboss.skill.document import FieldNote, describe_fields, json_schema
-from pitboss.tools.registry import catalogue
+from pitboss.testing.catalogue import tools_page
+from pitboss.testing.markdown import table
 from pitboss.venues.perp.rules import RULES
 
 ROOT = Path(__file__).parents[3]
@@ -145,57 +146,6 @@ def _default(note: FieldNote) -> str:
     if note.default in ("required", "left out"):
         return note.default
     return f"`{note.default}`" if note.default else ("see below" if note.type == "map" else "empty")
-
-
-# Tools ----------------------------------------------------------------------------------------------------------------
-
-
-def tools_page() -> str:
-    """The catalogue of tools."""
-    tools = catalogue()
-    rows = [(f"[`{tool['name']}`](#{tool['name']})", tool["category"], tool["description"]) for tool in tools]
-    parts = [
-        "# Tools",
-        "A tool looks and never changes anything. It reads the market through the view of its tick, so it cannot reach "
-        "anything from later. A skill lists the tools its agent may call under `tools.built_in`; `propose_order` is the "
-        "decision itself, always offered and never listed.",
-        table(("tool", "category", "what it does"), rows),
-        "*Modes*: `write` is an agent deciding at a tick, `read` is somebody asking about a run. *Reach*: `as_of` is "
-        "computed from what was known at the tick, `recorded` replays what was recorded then, `live_only` knows only "
-        "the present and is refused in a simulation.",
-    ]
-    for tool in tools:
-        parts += [f"## {tool['name']}", tool["description"]]
-        if tool["ui_hint"]:
-            parts.append(tool["ui_hint"])
-        parts.append(f"Category `{tool['category']}` · modes {_codes(tool['modes'])} · reach `{tool['reach']}`")
-        parts.append(_arguments(tool["input_schema"]))
-        parts.append(f"Example:\n\n```json\n{json.dumps(tool['example'], indent=2, ensure_ascii=False)}\n```")
-    return "\n\n".join(parts)
-
-
-def _arguments(schema: Mapping[str, Any]) -> str:
-    needed = schema.get("required", ())
-    rows = [
-        (f"`{name}`", _kind(part), "yes" if name in needed else "", part.get("description", ""))
-        for name, part in schema["properties"].items()
-    ]
-    return table(("argument", "type", "required", "meaning"), rows) if rows else "It takes no arguments."
-
-
-def _kind(part: Mapping[str, Any]) -> str:
-    if "enum" in part:
-        return ", ".join(map(str, part["enum"]))
-    words = {"string": "text", "integer": "whole number", "number": "number"}[part["type"]]
-    low = f"from {part['minimum']}" if "minimum" in part else ""
-    low = f"above {part['exclusiveMinimum']}" if "exclusiveMinimum" in part else low
-    high = f"to {part['maximum']}" if "maximum" in part else ""
-    length = f"of {part.get('minLength', 0)} to {part['maxLength']} characters" if "maxLength" in part else ""
-    return " ".join(word for word in (words, low, high, length) if word)
-
-
-def _codes(words: Iterable[str]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
 
 
 # Settings -------------------------------------------------------------------------------------------------------------
@@ -363,19 +313,6 @@ def cli_page(said: str) -> str:
 def _without_everywhere(command: str) -> str:
     kept = "\n".join(line for line in command.splitlines() if not line.startswith(_EVERYWHERE))
     return re.sub(r"\*\*Parameters\*\*:\n*\Z", "", kept).strip()
-
-
-# Markdown -------------------------------------------------------------------------------------------------------------
-
-
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = [headings, ["---"] * len(headings), *([_cell(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", r"\|")
 
 
 def main(arguments: Sequence[str] | None = None, folder: Path = DOCS) -> int:

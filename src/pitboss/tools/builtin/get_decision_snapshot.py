@@ -29,6 +29,11 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     body = context.past.snapshot(at, now)
     if body is None:
         raise ToolFailed(f"no decision is recorded at {iso(at)}{_near(context, at)}")
+    return tell(at, body)
+
+
+def tell(at: Instant, body: Mapping[str, Any]) -> str:
+    """The lines of one record, for whoever has it already."""
     lines = [f"decision at {iso(at)}, record {body['seq']}, digest {body['digest']}"]
     lines.append(f"prompt sha256 {body['prompt_sha256'] or 'none: no prompt was made'}")
     before, after = body["before"], body["after"]

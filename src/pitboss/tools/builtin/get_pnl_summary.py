@@ -8,13 +8,13 @@ from pitboss.agent.observation import Observation
 from pitboss.core import codec
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, iso
 from pitboss.core.money import HUNDRED, ZERO, exact
+from pitboss.core.past import RECEIPTS
 from pitboss.core.receipt import Receipt
 from pitboss.prompt import render
-from pitboss.sim.past import RECEIPTS
-from pitboss.sim.trades import Trade, amount, round_trips
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.telling import NO_ARGUMENTS
 from pitboss.venues.perp.state import day_reference_at
+from pitboss.venues.perp.trades import Trade, amount, round_trips
 
 WINDOWS = (("24h", 24 * HOUR_MS), ("7d", 7 * DAY_MS))
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.core.instant import iso
-from pitboss.sim.past import DECISIONS
+from pitboss.core.past import DECISIONS
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.telling import count_of, decision_line
 

@@ -11,7 +11,7 @@ from pitboss.core import codec
 from pitboss.core.errors import InvariantError
 from pitboss.core.money import CONTEXT, ZERO
 from pitboss.core.receipt import Receipt
-from pitboss.sim.trades import OpenTrade, Trade, amount, book, round_trips
+from pitboss.venues.perp.trades import OpenTrade, Trade, amount, book, round_trips
 
 D = Decimal
 

@@ -1,0 +1,94 @@
+"""What tools cost a tick that does not use them: every built-in one and a connected MCP server, against none.
+
+Both sides go through the real replay and its journal, with a scripted model that only decides. The server is the shipped
+one, in a process of its own, connected once before the first tick, as in a run.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from time import process_time
+
+from pitboss.bench.market import Shape
+from pitboss.bench.measure import Bench, Measure
+from pitboss.bench.row import Gate, Row, skipped
+from pitboss.bench.timing import interleave
+from pitboss.bench.trial import assembled, journal, model_request, trader, with_model
+from pitboss.bootstrap.backtest import Assembly
+from pitboss.bootstrap.mcp import Offered, Wanted, guard, with_mcp
+from pitboss.bootstrap.servers import catalogue, reach
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.ports import Tool
+from pitboss.sim.replay import Watch, first_state, replay
+from pitboss.store.recordings import StoredRecordings
+from pitboss.tools.mcp.naming import name_of
+from pitboss.tools.registry import registry
+from pitboss.venues.perp.intents import TERMINAL
+
+NAME, UNIT, REFERENCE = "model tick with tools and a server", "µs", "the same tick without"
+SERVER = "hyperliquid-info-mcp"
+GATE = Gate("at most", 1.10)
+
+
+def measure(bench: Bench) -> Iterable[Row]:
+    """Ticks with tools and without, in turn."""
+    ticks = bench.scale.model_ticks
+    shape = Shape(max(8, 4 + ticks // 288))
+    looks = [name for name, tool in registry().items() if "write" in tool.modes and name != TERMINAL]
+    with bench.grounds.workspace(shape, "one") as workspace:
+        bare, equipped = (_loaded(workspace, shape, ticks, names) for names in ([], looks))
+        try:
+            count = asyncio.run(_tools(workspace))
+        except (TransientError, UserError) as error:
+            yield skipped(NAME, UNIT, str(error), REFERENCE, GATE)
+            return
+        taken = interleave(
+            {
+                "with": lambda: asyncio.run(_connected(workspace, equipped)),
+                "without": lambda: asyncio.run(_ticked(workspace, bare)),
+            },
+            bench.repeats,
+        )
+    note = f"{len(looks) + 1} built-in tools with {TERMINAL}, {count} of a connected server"
+    yield Row(NAME, taken["with"] * 1e6, UNIT, REFERENCE, taken["without"] * 1e6, GATE, note)
+
+
+def _loaded(workspace: Workspace, shape: Shape, ticks: int, names: list[str]) -> Assembly:
+    request = model_request(shape, ticks)
+    return assembled(workspace, replace(request, skill={**request.skill, "tools": {"built_in": names}}))
+
+
+async def _tools(workspace: Workspace) -> int:
+    async with reach(workspace.home, catalogue(workspace.settings).find(SERVER)) as line:
+        return len(await line.definitions())
+
+
+async def _connected(workspace: Workspace, assembly: Assembly) -> float:
+    """Seconds of one tick with the server's tools beside the built-in ones."""
+    entry = catalogue(workspace.settings).find(SERVER)
+    async with reach(workspace.home, entry) as line:
+        tools: dict[str, Tool] = {}
+        for name, said in (await line.definitions()).items():
+            wanted = Wanted(name_of(entry.id, name), entry, name, said)
+            tools[wanted.name] = guard(workspace, wanted, line, said)
+
+        def at(instant: int) -> dict[str, Tool]:
+            del instant
+            line.begin_tick()
+            return tools
+
+        offered = Offered(tuple(tool.spec for tool in tools.values()), at)
+        return await _ticked(workspace, with_mcp(assembly, offered, StoredRecordings(workspace.database)))
+
+
+async def _ticked(workspace: Workspace, assembly: Assembly) -> float:
+    """Seconds of one tick: of the processor's, for the gate is tighter than what a busy machine does to a clock."""
+    model = trader()
+    ready, into = with_model(assembly, model), journal(workspace, assembly)
+    began = process_time()
+    await replay(ready.script, into, first_state(ready.script), Watch())
+    return (process_time() - began) / model.asked
+
+
+MEASURE = Measure("hydration", "what tools and a connected MCP server add to a tick", measure, 21)

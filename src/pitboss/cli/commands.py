@@ -1,0 +1,80 @@
+"""Every command of the program in one tree, and what a mistake in typing one means. Running it is `main.py`."""
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
+
+from pitboss import __version__
+from pitboss.cli import backtest, bench, data, demo, mcp, models, redteam, report, runs, secrets, settings, skill, tools
+from pitboss.cli.place import Place
+
+EVERYWHERE = ("--home", "--db", "--help", "--version")
+
+
+def _default(value: object) -> object:
+    """A default as help shows it: nothing where leaving the option out means just that."""
+    return None if value is False or value in ("", ()) else value
+
+
+app = App(
+    name="pitboss",
+    help="""Runs agents that act in markets, and keeps them inside hard limits.
+
+    An agent proposes, the engine decides, and every decision can be replayed. To see it at work:
+
+        pitboss demo
+
+    To start your own:
+
+        pitboss init my-skills
+    """,
+    version=__version__,
+    help_format="markdown",
+    default_parameter=Parameter(negative=(), show_default=_default),
+    suppress_keyboard_interrupt=False,
+    result_action="return_value",
+)
+app.meta.suppress_keyboard_interrupt = False  # it does not inherit this, and would end the process without a word
+for command in (
+    demo.demo,
+    skill.init,
+    backtest.backtest,
+    report.report,
+    redteam.redteam,
+    bench.bench,
+    settings.settings,
+):
+    app.command(command)
+for group in (data.app, skill.app, runs.app, models.app, secrets.app, tools.app, mcp.app):
+    app.command(group)
+
+
+@app.meta.default
+def launch(
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    home: Annotated[Path | None, Parameter(help="Workspace folder. Default: .pitboss here, or PITBOSS_HOME.")] = None,
+    db: Annotated[str | None, Parameter(help="Database address. Default: pitboss.db in the workspace.")] = None,
+) -> int | None:
+    """Find the command and call it with the place it is to work in."""
+    command, bound, ignored = app.parse_args(tokens, print_error=False, exit_on_error=False)
+    place = {"place": Place(home, db)} if "place" in ignored else {}
+    return command(*bound.args, **bound.kwargs, **place)
+
+
+def usage(error: CycloptsError) -> tuple[str, str]:
+    """A mistake in what was typed, as a sentence and a hint."""
+    if (error.command_chain or ())[:1] == ("secrets",):  # what was typed may be the secret: nothing of it is repeated
+        return "that is not how it is typed", "`pitboss secrets --help` shows how; a value is never given there"
+    error.verbose = False
+    message, _, hint = str(error).strip().partition(" Did you mean ")
+    hint = f"did you mean {hint}" if hint else ""
+    if isinstance(error, UnknownOptionError) and not hint:
+        asked = (error.token.keyword or error.token.value).partition("=")[0]
+        known = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
+        near = get_close_matches(asked, [*known, *EVERYWHERE], 1)
+        hint = f"did you mean {near[0]}?" if near else ""
+    chain = " ".join(("pitboss", *(error.command_chain or ())))
+    message = message[:1].lower() + message[1:]
+    return message.rstrip("."), hint or f"`{chain} --help` shows what it takes"

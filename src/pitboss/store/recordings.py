@@ -1,0 +1,218 @@
+"""What tools of other programs answered, and when it could be known: the only thing a simulation may be told of them.
+
+Append only: an answer that was recorded stays, and the same answer at the same time is kept once, so a file can be
+imported again. A question is found by the digest of its canonical arguments; the key of the table is the index for it.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Select, bindparam, func, select
+
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, iso, parse_instant
+from pitboss.core.past import Recording
+from pitboss.store import rows
+from pitboss.store.database import Database
+from pitboss.store.schema import SEAL, recordings
+
+PAGE = 500
+MOST_CHARS = 1_000_000
+"""The longest answer that is kept whole; more is not an answer to a model."""
+_FIELDS = frozenset({"server", "tool", "arguments", "known_at", "result", "failed", "definition_digest"})
+_EVERY = tuple(recordings.c[name] for name in ("server", "tool", "arguments_sha256", "known_at"))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A recording, and the digest of the definition under which the tool gave it (empty where nobody knows)."""
+
+    recording: Recording
+    definition_digest: str = ""
+
+
+class StoredRecordings:
+    """The recordings in a database; a `core.past.Recordings`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def latest(self, server: str, tool: str, arguments: str, by: Instant) -> Recording | None:
+        """The newest answer to exactly these arguments that was known by `by`."""
+        key = {"of_server": server, "of_tool": tool, "of_arguments": _sha256(arguments), "of_by": by}
+        with self._database.read() as connection:
+            found = connection.execute(_latest(), key).mappings().first()
+        return None if found is None else _kept({str(name): value for name, value in found.items()}).recording
+
+    def count(self, server: str, tool: str, by: Instant) -> int:
+        """How many answers of a tool, to whatever arguments, were known by `by`."""
+        query = select(func.count()).select_from(recordings).where(*_of(server, tool), recordings.c.known_at <= by)
+        with self._database.read() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def of(self, server: str, tool: str) -> Iterator[Kept]:
+        """Every recording of a tool, by arguments and time."""
+        after: tuple[str, Instant] | None = None
+        while True:
+            query = rows.raw(recordings).where(*_of(server, tool))
+            if after is not None:
+                digest, at = recordings.c.arguments_sha256, recordings.c.known_at
+                query = query.where((digest > after[0]) | ((digest == after[0]) & (at > after[1])))
+            with self._database.read() as connection:
+                page = rows.fetch_all(connection, query.order_by(*_EVERY).limit(PAGE))
+            yield from map(_kept, page)
+            if len(page) < PAGE:
+                return
+            after = page[-1]["arguments_sha256"], page[-1]["known_at"]
+
+    def add(self, many: Iterable[Kept]) -> int:
+        """Keep recordings for good, all or none; how many were new. Another answer at the same time is refused."""
+        new = 0
+        with self._database.write() as connection:
+            for kept in many:
+                row = _row(kept)
+                there = rows.fetch(connection, recordings, {column.name: row[column.name] for column in _EVERY})
+                if there is None:
+                    rows.add(connection, recordings, row)
+                    new += 1
+                elif _kept(there).recording != _kept({**row, SEAL: rows.seal_of(recordings, row)}).recording:
+                    raise UserError(
+                        f"another answer of {row['tool']} is recorded for {iso(row['known_at'])}",
+                        "recordings are never changed: leave it out, or give it the time at which it was really known",
+                    )
+        return new
+
+    def digest(self, wanted: Mapping[str, Collection[str]] | None, until: Instant) -> str:
+        """One digest of every recording of these servers' tools that was known by `until`; None: of all there are."""
+        found = hashlib.sha256()
+        if wanted is None:
+            places = [recordings.c.known_at <= until]
+        else:
+            places = [
+                (recordings.c.server == server)
+                & recordings.c.tool.in_(sorted(tools))
+                & (recordings.c.known_at <= until)
+                for server, tools in sorted(wanted.items())
+            ]
+        with self._database.read() as connection:
+            for place in places:
+                for (seal,) in connection.execute(select(recordings.c[SEAL]).where(place).order_by(*_EVERY)):
+                    found.update(str(seal).encode())
+        return found.hexdigest()
+
+
+def write_line(kept: Kept) -> str:
+    """A recording as one line of JSON."""
+    one = kept.recording
+    plain = {
+        "server": one.server,
+        "tool": one.tool,
+        "arguments": codec.fragment(one.arguments.encode()),
+        "known_at": iso(one.known_at),
+        "result": one.result,
+        "failed": one.failed,
+        "definition_digest": kept.definition_digest,
+    }
+    return codec.dumps(plain).decode()
+
+
+def read_lines(lines: Iterable[str], server: str, tool: str) -> Iterator[Kept]:
+    """Recordings of one tool from JSON lines. What is wrong with a line is a `UserError` that names it."""
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield _read(codec.loads_exact(line), server, tool)
+        except UserError as error:
+            raise UserError(f"line {number}: {error.message}", error.hint) from None
+        except (ValueError, RecursionError):
+            raise UserError(
+                f"line {number}: is not a JSON object on one line",
+                'for example {"arguments": {}, "known_at": "2025-06-01T12:00:00Z", "result": "…"}',
+            ) from None
+
+
+def _read(plain: Any, server: str, tool: str) -> Kept:
+    if not isinstance(plain, dict):
+        raise ValueError
+    strange = sorted(set(plain) - _FIELDS)
+    if strange:
+        raise UserError(f"unknown field {strange[0]!r}", f"fields: {', '.join(sorted(_FIELDS))}")
+    for name, value in (("server", server), ("tool", tool)):
+        if plain.get(name, value) != value:
+            raise UserError(f"is of {name} {str(plain[name])[:80]!r}, not {value}", f"import it under its own {name}")
+    arguments, result = plain.get("arguments", {}), plain.get("result")
+    if not isinstance(arguments, dict):
+        raise UserError("arguments must be a JSON object", 'write {} for none, or {"symbol": "BTC"}')
+    if not isinstance(result, str):
+        raise UserError("result must be text", "as the tool gave it")
+    failed, digest = plain.get("failed", False), plain.get("definition_digest", "")
+    if not isinstance(failed, bool) or not isinstance(digest, str) or len(digest) > 64:
+        raise UserError("failed must be true or false, definition_digest text of at most 64 characters")
+    return Kept(Recording(server, tool, canonical(arguments), _moment(plain), result, failed), digest)
+
+
+def _moment(plain: Mapping[str, Any]) -> Instant:
+    value = plain.get("known_at")
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**53:
+        return value
+    if isinstance(value, str):
+        try:
+            return parse_instant(value)
+        except (OverflowError, OSError):
+            pass
+    raise UserError("known_at is missing or no time", "when the answer could first be known, as 2025-06-01T12:00:00Z")
+
+
+def canonical(arguments: Any) -> str:
+    """The arguments of a call as they are compared: canonical JSON with exact numbers."""
+    return codec.dumps(codec.number_fragments(arguments)).decode()
+
+
+def _row(kept: Kept) -> dict[str, Any]:
+    one = kept.recording
+    if len(one.result) > MOST_CHARS:
+        raise UserError(f"an answer of {len(one.result):,} characters is too long", f"at most {MOST_CHARS:,} are kept")
+    return {
+        "server": one.server,
+        "tool": one.tool,
+        "arguments_sha256": _sha256(one.arguments),
+        "known_at": one.known_at,
+        "failed": one.failed,
+        "definition_digest": kept.definition_digest,
+        "arguments": one.arguments,
+        "result": codec.printable(one.result).replace("\0", ""),  # which no text column of Postgres takes
+    }
+
+
+def _kept(row: Mapping[str, Any]) -> Kept:
+    rows.require_intact(recordings, row)
+    one = Recording(row["server"], row["tool"], row["arguments"], row["known_at"], row["result"], bool(row["failed"]))
+    return Kept(one, row["definition_digest"])
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _of(server: str, tool: str) -> tuple[Any, ...]:
+    return recordings.c.server == server, recordings.c.tool == tool
+
+
+@cache
+def _latest() -> Select[*tuple[Any, ...]]:
+    return (
+        rows.raw(recordings)
+        .where(
+            recordings.c.server == bindparam("of_server"),
+            recordings.c.tool == bindparam("of_tool"),
+            recordings.c.arguments_sha256 == bindparam("of_arguments"),
+            recordings.c.known_at <= bindparam("of_by"),
+        )
+        .order_by(recordings.c.known_at.desc())
+        .limit(1)
+    )

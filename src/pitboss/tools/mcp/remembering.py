@@ -1,0 +1,29 @@
+"""A guarded tool whose answers are kept, with the time at which they were known, for simulations of that time.
+
+What is kept is what the server said, before it is fenced and cut; our own secret is taken out first. A call that got no
+answer leaves nothing. How simulations use it is `recorded`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from pitboss.tools.mcp.guarded import GuardedTool, words
+from pitboss.tools.mcp.recorded import canonical
+
+Keep = Callable[[str, str, bool], None]
+"""Canonical arguments, what was answered, and whether that was a failure."""
+
+
+class RememberingTool(GuardedTool):
+    """A `GuardedTool` that hands every answer to `keep` before anybody sees it."""
+
+    def __init__(self, *guarded: Any, keep: Keep) -> None:
+        super().__init__(*guarded)
+        self._keep = keep
+
+    async def _ask(self, arguments: dict[str, Any]) -> Any:
+        result = await super()._ask(arguments)
+        said, marks = words(result)
+        text = "\n".join(part for part in (said, *marks) if part) or "(no text)"
+        self._keep(canonical(arguments), self._connection.hide(text), bool(result.is_error))
+        return result

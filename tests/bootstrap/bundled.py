@@ -1,0 +1,49 @@
+"""Opening, changing and forging bundles."""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pitboss.bootstrap.bundle import MANIFEST, MEMBERS, seal_of
+from pitboss.bootstrap.unpack import Taken, sound
+from pitboss.bootstrap.unpack import take_in as take_in_sound
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.instant import parse_instant
+
+FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
+KEY = "a" * 64
+Contents = dict[str, bytes]
+
+
+def take_in(workspace: Workspace, path: Path, with_answers: bool = True) -> Taken:
+    with sound(path) as bundle:
+        return take_in_sound(workspace, bundle, with_answers)
+
+
+def contents(path: Path) -> Contents:
+    with zipfile.ZipFile(path) as bundle:
+        return {name: bundle.read(name) for name in bundle.namelist()}
+
+
+def packed(members: Contents, path: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, data in members.items():
+            bundle.writestr(name, data)
+    return path
+
+
+def forged(whole: Path, path: Path, change: Callable[[Contents, dict[str, Any]], None]) -> Path:
+    """A bundle with something changed and every digest made to fit again, as a forger would."""
+    members = contents(whole)
+    manifest = json.loads(members[MANIFEST])
+    change(members, manifest)
+    for name in MEMBERS:
+        data = members[name]
+        manifest["contents"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    manifest["seal"] = seal_of(manifest)
+    members[MANIFEST] = codec.dumps(manifest)
+    return packed(members, path)

@@ -1,0 +1,56 @@
+"""A server with the tools that the public conformance suite asks for by name, made and started as ours are.
+
+What is tested with it is `servers.serving`: how a tool is offered, how it answers and fails, how progress is told, how the
+server listens. It has what our servers can do and nothing else: they answer in text, and ask their client for nothing.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.core.errors import UserError
+from pitboss.servers.serving import Answer, Door, Offer, Side, create, read_address, serve
+
+NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+DIALECT: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {"address": {"type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
+    "properties": {"name": {"type": "string"}, "address": {"$ref": "#/$defs/address"}},
+    "additionalProperties": False,
+}
+
+
+def simple(given: Mapping[str, Any], side: Side) -> Answer:
+    """Words."""
+    del given, side
+    return Answer("This is a simple text response for testing.")
+
+
+def wrong(given: Mapping[str, Any], side: Side) -> Answer:
+    """A mistake that somebody can put right."""
+    raise UserError("This tool intentionally returns an error for testing")
+
+
+def slow(given: Mapping[str, Any], side: Side) -> Answer:
+    """Says how far it is."""
+    del given
+    for share in (0.0, 0.5, 1.0):
+        side.progress(share, f"{share:.0%}")
+    return Answer("done")
+
+
+def offer(name: str, work: Any, schema: dict[str, Any] = NOTHING) -> Offer:
+    return Offer(name, name, f"The suite's {name}.", schema, work)
+
+
+OFFERS = [
+    offer("test_simple_text", simple),
+    offer("test_error_handling", wrong),
+    offer("test_tool_with_progress", slow),
+    offer("json_schema_2020_12_tool", simple, DIALECT),
+]
+
+if __name__ == "__main__":
+    made = create("suite", "Suite", "1", "For the conformance suite.", OFFERS, Door())
+    serve(made, read_address(sys.argv[1]), lambda words: print(words, file=sys.stderr, flush=True))

@@ -1,0 +1,1 @@
+"""Tests of the client side of MCP, with real processes and real sockets."""

@@ -1,0 +1,88 @@
+"""What the tests of this package share: an entry for a test server, one question through the wrapper, what is left."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pitboss.core.errors import ToolFailed
+from pitboss.tools.mcp import definition
+from pitboss.tools.mcp.connection import Connection, connect
+from pitboss.tools.mcp.entry import Entry, Limits, Policy
+from pitboss.tools.mcp.guarded import GuardedTool
+from pitboss.tools.mcp.naming import name_of
+
+SERVERS = Path(__file__).parent / "servers"
+PYTHON = (sys.executable, "-I", "-S")
+LIMITS = Limits(connect_s=10, grace_s=0.3)
+MARK = {"PITBOSS_TEST_MARK": f"mark-{os.getpid()}-{time.monotonic_ns()}"}
+"""All that a child gets to see, and what its children inherit."""
+LOOK: dict[str, Any] = {
+    "name": "look",
+    "description": "Looks.",
+    "inputSchema": {"type": "object", "properties": {"word": {"type": "string"}}},
+}
+
+
+def hostile(behaviour: str, *more: str, **fields: Any) -> Entry:
+    """The entry of `hostile.py BEHAVIOUR`."""
+    argv = (*PYTHON, str(SERVERS / "hostile.py"), behaviour, *more)
+    defaults: dict[str, Any] = {"tools": {"look": Policy()}, "timeout_s": 5.0}
+    return Entry("srv", "A server of the tests", argv=argv, **defaults | fields)
+
+
+def pinned(raw: Mapping[str, Any] = LOOK, server: str = "hostile", version: str = "1") -> definition.Definition:
+    """A definition as it was approved some time ago."""
+    return definition.read(server, version, raw)
+
+
+def guard(connection: Connection, approved: definition.Definition, entry: Entry | None = None) -> GuardedTool:
+    """The wrapper around a tool of a connection."""
+    entry = entry or connection.entry
+    spec = definition.spec(approved, name_of(entry.id, approved.name))
+    return GuardedTool(spec, connection, approved.name, entry, approved.digest, approved.schema)
+
+
+@asynccontextmanager
+async def connected(entry: Entry, limits: Limits = LIMITS, **how: Any) -> AsyncIterator[Connection]:
+    """A connection, and nothing left after it."""
+    async with connect(entry, environment=MARK, limits=limits, **how) as connection:
+        yield connection
+    assert left_over() == []
+
+
+async def asked(tool: GuardedTool, arguments: Any) -> str:
+    """The answer, or the failure with a mark in front of it."""
+    try:
+        return await tool.call(arguments)
+    except ToolFailed as failure:
+        return f"FAILED {failure}"
+
+
+def left_over() -> list[int]:
+    """Processes of this test process that were started by a server or are one: they carry its mark."""
+    found: list[int] = []
+    for place in Path("/proc").iterdir():
+        with suppress(OSError):
+            if place.name.isdigit() and MARK["PITBOSS_TEST_MARK"].encode() in (place / "environ").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+@contextmanager
+def started(*argv: str, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A process of the test's own, such as an HTTP server, ended with the block."""
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def within(seconds: float, since: float) -> bool:
+    """Whether not more than so many seconds have passed. A busy machine gets one more, as the deadline allows."""
+    return time.monotonic() - since <= seconds + 1.0

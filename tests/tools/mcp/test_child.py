@@ -1,0 +1,194 @@
+"""A server as a child process: what it gets, what it may say, and that nothing of it is left."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitboss.core.errors import TransientError
+from pitboss.tools.mcp import child as children
+from pitboss.tools.mcp.child import Child, Meter
+from pitboss.tools.mcp.connection import connect
+from pitboss.tools.mcp.entry import Entry, Limits
+from tools.mcp.asking import LIMITS, MARK, PYTHON, asked, connected, guard, hostile, left_over, pinned, started
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is left is found in /proc")
+
+
+def said_by(argv: tuple[str, ...], limits: Limits = LIMITS) -> tuple[list[bytes], list[str], str]:
+    """The lines of a process, why they ended, and its last words."""
+    why: list[str] = []
+
+    async def listen() -> tuple[list[bytes], str]:
+        child = await Child.start(argv, MARK, limits)
+        lines = [line async for line in child.lines(Meter(limits, why.append))]
+        await child.close(grace_s=0.2)
+        return lines, child.last_words
+
+    lines, last = asyncio.run(listen())
+    return lines, why, last
+
+
+def script(code: str) -> tuple[str, ...]:
+    return (*PYTHON, "-c", textwrap.dedent(code))
+
+
+def test_a_child_sees_the_given_variables_an_empty_directory_and_its_argv_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "canary")
+
+    async def look() -> Any:
+        async with connected(hostile("environment", "$(id) ; rm -rf *")) as connection:
+            result = await connection.call("look", {})
+            return json.loads(result.content[0].text)
+
+    variables, directory, files, argv = asyncio.run(look())
+    assert set(variables) - {"LC_CTYPE"} == set(MARK)  # the interpreter sets LC_CTYPE itself
+    assert Path(directory).name.startswith("pitboss-mcp-")
+    assert files == []
+    assert argv[-1] == "$(id) ; rm -rf *"
+    assert not Path(directory).exists()
+
+
+def test_lines_are_whole_however_they_arrive() -> None:
+    lines, why, _ = said_by(
+        script("""
+            import os, time
+            for part in (b"on", b"e\\ntwo\\n", b"three\\n\\nfi", b"ve"):
+                os.write(1, part); time.sleep(0.02)
+            """)
+    )
+    assert lines == [b"one", b"two", b"three", b""]  # what has no end is no message
+    assert why == []
+
+
+def test_a_line_may_be_as_long_as_allowed_and_not_one_byte_longer() -> None:
+    limits = Limits(line_bytes=100_000, grace_s=0.2)
+    code = "import os\nfor _ in range(20): os.write(1, b'x' * 10_000)"
+    assert said_by(script(code.replace("20", "10")), limits)[1] == []
+    assert said_by(script(code), limits)[1] == ["it sent a message of more than 100000 bytes"]
+
+
+def test_only_the_end_of_standard_error_is_kept() -> None:
+    _, _, last = said_by(script("import os\nfor n in range(3000): os.write(2, b'%06d ' % n)"))
+    assert last.endswith("002998 002999")
+    assert len(last) < 2 * LIMITS.stderr_bytes + 65_536
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        ((), "cannot be started|protocol failed"),
+        (("/no/such/program",), "there is no program /no/such/program"),
+        (("/",), "failed"),
+        (("echo\0x",), "failed"),
+    ],
+)
+def test_what_cannot_be_started_is_one_line(argv: tuple[str, ...], why: str) -> None:
+    async def visit() -> None:
+        async with connect(Entry("srv", "x", argv=argv), environment={}, limits=LIMITS):
+            pass
+
+    with pytest.raises(TransientError, match=f"^srv is not available: .*({why})"):
+        asyncio.run(visit())
+
+
+def test_a_cancelled_run_leaves_no_process() -> None:
+    async def run() -> None:
+        reached = asyncio.Event()
+
+        async def stay() -> None:
+            async with connect(hostile("ignores-sigterm"), environment=MARK, limits=LIMITS):
+                reached.set()
+                await asyncio.sleep(60)
+
+        task = asyncio.create_task(stay())
+        await reached.wait()
+        assert left_over() != []
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    assert left_over() == []
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.001, 0.01, 0.03, 0.06])
+def test_cancelled_while_it_starts_it_leaves_no_process(moment: float) -> None:
+    async def run() -> None:
+        async def stay() -> None:
+            async with connect(hostile("plain"), environment=MARK, limits=LIMITS):
+                await asyncio.sleep(60)
+
+        task = asyncio.create_task(stay())
+        await asyncio.sleep(moment)
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()  # a second time, while it clears away
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    assert left_over() == []
+
+
+def test_an_event_loop_that_ends_around_a_connection_leaves_no_process() -> None:
+    async def run() -> None:
+        manager = connect(hostile("ignores-sigterm"), environment=MARK, limits=LIMITS)
+        await manager.__aenter__()  # and never left: the loop cancels what still runs
+
+    asyncio.run(run())
+    assert left_over() == []
+
+
+def test_a_question_that_is_cancelled_leaves_the_connection_usable() -> None:
+    async def run() -> str:
+        async with connected(hostile("plain")) as connection:
+            tool = guard(connection, pinned())
+            first = asyncio.create_task(tool.call({"word": "one"}))
+            await asyncio.sleep(0)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            return await asked(tool, {"word": "two"})
+
+    assert "you asked {'word': 'two'}" in asyncio.run(run())
+
+
+KILLED_HARD = """
+    import asyncio, os, sys
+    from pitboss.tools.mcp.connection import connect
+    from pitboss.tools.mcp.entry import Entry
+
+    async def main():
+        async with connect(Entry("srv", "x", argv=tuple(sys.argv[2:])), environment={"PITBOSS_TEST_MARK": sys.argv[1]}):
+            print("connected", flush=True)
+            await asyncio.sleep(60)
+
+    asyncio.run(main())
+"""
+
+
+def test_what_a_program_killed_hard_leaves_ends_with_its_input_or_at_the_next_start() -> None:
+    for behaviour, survives in (("plain", False), ("ignores-sigterm", True)):
+        argv = (sys.executable, "-c", textwrap.dedent(KILLED_HARD), MARK["PITBOSS_TEST_MARK"], *hostile(behaviour).argv)
+        with started(*argv) as program:
+            assert program.stdout
+            assert program.stdout.readline() == "connected\n"
+            os.kill(program.pid, signal.SIGKILL)
+            program.wait()
+            program.stdout.close()
+        deadline = time.monotonic() + 5
+        while bool(left_over()) != survives and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert bool(left_over()) == survives
+        children.sweep.cache_clear()
+        children.sweep()
+        while left_over() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert left_over() == []

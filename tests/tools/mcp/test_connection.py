@@ -1,0 +1,131 @@
+"""One connection for a run: what it learns about a server, how it survives one, and how it ends."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from pitboss.core.errors import TransientError
+from pitboss.tools.mcp.connection import connect
+from pitboss.tools.mcp.entry import Entry, Limits
+from tools.mcp.asking import LOOK, MARK, asked, connected, guard, hostile, left_over, pinned
+
+
+def test_a_connection_knows_who_answered_and_in_which_version() -> None:
+    async def visit() -> tuple[str, str, str]:
+        async with connected(hostile("plain")) as connection:
+            return connection.server, connection.version, connection.protocol
+
+    assert asyncio.run(visit()) == ("hostile", "1", "2025-06-18")
+
+
+def test_definitions_are_what_the_server_said_word_for_word() -> None:
+    async def visit() -> dict[str, object]:
+        async with connected(hostile("plain")) as connection:
+            return {name: one.raw for name, one in (await connection.definitions()).items()}
+
+    assert asyncio.run(visit()) == {"look": LOOK}
+
+
+def test_definitions_are_read_once_unless_the_server_says_that_they_changed() -> None:
+    async def visit(behaviour: str) -> bool:
+        async with connected(hostile(behaviour)) as connection:
+            first = await connection.definitions()
+            await asyncio.sleep(0.05)
+            return await connection.definitions() is first
+
+    assert asyncio.run(visit("plain"))
+    assert not asyncio.run(visit("always-changing"))
+
+
+def test_a_server_that_dies_is_started_again_three_times_in_a_tick_and_no_more(tmp_path: Path) -> None:
+    starts = tmp_path / "starts"
+    entry = hostile("counts-starts", str(starts))
+
+    async def visit() -> list[str]:
+        async with connected(entry) as connection:
+            tool = guard(connection, pinned())
+            told = [await asked(tool, {}) for _ in range(6)]
+            connection.begin_tick()
+            return [*told, await asked(tool, {})]
+
+    told = asyncio.run(visit())
+    died = "FAILED srv is not available: it closed the connection"
+    broken = "FAILED srv is not available in this tick: it failed several times in a row"
+    assert told == [died, died, died, broken, broken, broken, died]
+    assert starts.read_text().count("started") == 4
+
+
+def test_a_broken_server_costs_the_rest_of_a_tick_nothing() -> None:
+    async def visit() -> tuple[list[str], float]:
+        async with connected(hostile("hang-at-call", timeout_s=0.2)) as connection:
+            tool = guard(connection, pinned())
+            for _ in range(3):
+                await asked(tool, {})
+            loop = asyncio.get_running_loop()
+            before = loop.time()
+            told = [await asked(tool, {}) for _ in range(50)]
+            return told, loop.time() - before
+
+    told, took = asyncio.run(visit())
+    assert set(told) == {"FAILED srv is not available in this tick: it failed several times in a row"}
+    assert took < 0.2
+
+
+def test_one_success_closes_the_account_of_failures() -> None:
+    async def visit() -> bool:
+        async with connected(hostile("plain")) as connection:
+            connection.failed()
+            connection.failed()
+            await guard(connection, pinned()).call({})
+            connection.failed()
+            connection.failed()
+            return connection.broken
+
+    assert not asyncio.run(visit())
+
+
+def test_a_closed_connection_starts_nothing_any_more() -> None:
+    async def visit() -> str:
+        async with connect(hostile("plain"), environment=MARK) as connection:
+            tool = guard(connection, pinned())
+        return await asked(tool, {})
+
+    assert asyncio.run(visit()) == "FAILED srv is not available: the connection is closed"
+    assert left_over() == []
+
+
+def test_a_failure_inside_the_block_is_the_callers_and_nothing_is_left() -> None:
+    async def visit() -> None:
+        async with connect(hostile("plain"), environment=MARK):
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        asyncio.run(visit())
+    assert left_over() == []
+
+
+def test_many_connections_at_once_do_not_disturb_each_other() -> None:
+    async def visit(behaviour: str) -> str:
+        try:
+            async with connect(hostile(behaviour, timeout_s=3.0), environment=MARK) as connection:
+                return await asked(guard(connection, pinned()), {"word": behaviour})
+        except TransientError as note:
+            return str(note)
+
+    async def all_of_them() -> list[str]:
+        return await asyncio.gather(*map(visit, ["plain", "exit-at-call", "plain", "endless-garbage", "plain"]))
+
+    told = asyncio.run(all_of_them())
+    assert ["you asked {'word': 'plain'}" in words for words in told] == [True, False, True, False, True]
+    assert left_over() == []
+
+
+def test_an_address_without_a_transport_is_refused_in_one_line() -> None:
+    async def visit() -> None:
+        entry = Entry("srv", "x", transport="http", url="https://example.org/mcp")
+        async with connect(entry, environment={}, limits=Limits(grace_s=0.1)):
+            pass
+
+    with pytest.raises(TransientError, match=r"^srv is not available: "):
+        asyncio.run(visit())
