@@ -12,6 +12,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso, parse_instant
 from pitboss.core.snapshot import Record
+from pitboss.prompt import render
 from pitboss.sim.report import figures
 from pitboss.sim.report.meaning import rule
 from pitboss.sim.report.refusals import ACTIONS
@@ -20,7 +21,7 @@ from pitboss.store import lookback
 from pitboss.store.runs import Run
 from pitboss.tools.builtin import get_decision_snapshot
 
-MOST_DIGITS = 12
+MOST_DIGITS, MOST_ASKED = 12, 4_000
 FIRST_REFUSED = "refused"
 
 Plain = Mapping[str, Any]
@@ -45,14 +46,18 @@ def explain(workspace: Workspace, run: Run, tick: str) -> tuple[str, dict[str, A
     rows = list(decision_rows(record))
     lines = [f"{name}: {words}" for row in rows if row["outcome"] == "refused" for name, words in refusal(row).items()]
     told = get_decision_snapshot.tell(record.tick_at, {**body, "tick_at": record.tick_at})
-    return "\n".join([*lines, told]), {**known, **_values(body, rows)}
+    prompt = body["extra"].get("prompt")
+    asked = [f"it was asked {render.fence(prompt[1], MOST_ASKED)}"] if prompt else []
+    return "\n".join([*lines, told, *asked]), {**known, **_values(body, rows)}
 
 
 def _values(body: Plain, rows: list[dict[str, Any]]) -> dict[str, Any]:
     extra, proposed = body["extra"], bool(body["proposals"])
+    system, user = extra.get("prompt") or (None, None)
     return {
         "outcome": rows[0]["outcome"],
-        "asked": {"prompt_sha256": body["prompt_sha256"], "prompt": extra.get("prompt")},
+        # The system prompt is the same at every tick, and long: `preview` shows it.
+        "asked": {"prompt_sha256": body["prompt_sha256"], "user": user, "system_chars": system and len(system)},
         "steps": body["steps"],
         "text": body["text"],
         "flags": body["flags"],

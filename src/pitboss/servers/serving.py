@@ -184,8 +184,9 @@ def _work(offer: Offer, checked: Mapping[str, Any], side: Side) -> Answer:
         return complaint(error.message, error.hint)
     except (ToolFailed, TransientError, BudgetExceeded, InvariantError) as error:
         return complaint(str(error))
-    except Exception as error:  # noqa: BLE001  nothing of it may leave
-        LOG.error("tool failed", extra={"fields": {"tool": offer.name, "error": type(error).__name__}})
+    except Exception as error:
+        told = {"fields": {"tool": offer.name, "error": type(error).__name__}}
+        LOG.error("tool failed", extra=told, exc_info=True)
         return complaint(f"pitboss itself failed at {offer.name}", "this is a fault of the program; its log says more")
 
 
@@ -280,7 +281,7 @@ async def _over_http(server: "MCPServer", listening: socket.socket) -> None:
             allowed_origins=[f"http://{name}:*" for name in LOCAL],
         ),
     )
-    config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=FAREWELL_S)
+    config = uvicorn.Config(app, log_level="critical", server_header=False, timeout_graceful_shutdown=FAREWELL_S)
     await uvicorn.Server(config).serve(sockets=[listening])
 
 
@@ -299,7 +300,7 @@ def require_loopback(host: str) -> None:
     if f"[{host}]" not in LOCAL and host not in LOCAL:
         raise UserError(
             f"{host} is not an address of this machine alone, and there is no login",
-            "listen on 127.0.0.1, and put a server with a login in front of it",
+            "listen on 127.0.0.1, and reach it from elsewhere through a tunnel such as `ssh -L`",
         )
 
 

@@ -324,5 +324,5 @@ def test_only_what_an_agent_may_know_of_itself_is_offered_to_it() -> None:
     both = {"read_my_prior_decisions", "get_current_position", "get_position_risk", "get_pnl_summary"}
     assert {name for name in introspection if "write" in registry()[name].modes} == both
     for name in set(introspection) - both:
-        with pytest.raises(UserError, match=f"tool {name} is not allowed in write mode"):
+        with pytest.raises(UserError, match=f"Tool {name} not allowed in mode write"):
             permit([name], "write")

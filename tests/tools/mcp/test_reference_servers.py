@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from pitboss.tools.mcp.outbound import guarded_transport
 from pitboss.tools.mcp.connection import Connection
 from pitboss.tools.mcp.entry import Entry, Policy
 from pitboss.tools.mcp.outbound import guarded_transport

@@ -1,0 +1,37 @@
+"""Workspaces for the tests of our own server."""
+
+from pathlib import Path
+
+import pytest
+
+from pitboss.data.demo import write_demo
+from pitboss.data.lake import Lake
+from pitboss.servers import pitboss_working as working
+from pitboss.servers.pitboss_desk import Desk
+from pitboss.servers.serving import Side
+from servers.desks import RANGE, furnish
+
+
+@pytest.fixture(scope="module")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("market") / "lake"
+    write_demo(Lake(root), days=20)
+    return root
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory, market: Path) -> Path:
+    """A folder with a skill and a workspace with the demo market and two runs in it."""
+    folder = tmp_path_factory.mktemp("furnished")
+    desk = furnish(folder, market)
+    assert not working.run_backtest(desk, {"skill": "crossing.yaml", **RANGE}, Side()).failed
+    assert not working.run_backtest(
+        desk, {"skill": "crossing.yaml", "set": "risk.max_total_exposure_pct=50", **RANGE}, Side()
+    ).failed
+    return folder
+
+
+@pytest.fixture
+def desk(tmp_path: Path, market: Path) -> Desk:
+    """A fresh workspace that may be changed."""
+    return furnish(tmp_path, market)

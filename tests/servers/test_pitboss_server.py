@@ -1,0 +1,234 @@
+"""pitboss as an MCP server: what a client can do with it, and that without `--write` nobody can change anything."""
+
+import asyncio
+import os
+import sqlite3
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp_types import INVALID_PARAMS
+
+from pitboss.bootstrap.workspace import look_into, open_workspace
+from pitboss.core.errors import UserError
+from pitboss.servers import pitboss as server
+from pitboss.servers import pitboss_looking as looking
+from pitboss.servers import pitboss_working as working
+from pitboss.servers.pitboss_desk import Desk
+from pitboss.servers.serving import Side
+from pitboss.store.migrations import REVISIONS
+from pitboss.tools.arguments import require_known
+from servers.desks import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
+
+READING = {
+    "list_skills", "check_skill", "preview_prompt", "list_tools", "show_tool", "list_runs", "show_run",
+    "explain_decision", "compare_runs", "list_data",
+}  # fmt: skip
+WRITING = {"run_backtest", "fork_run", "save_skill"}
+
+
+# The whole story, as a coding assistant lives it ------------------------------------------------------------------------
+
+
+def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(desk: Desk) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
+
+    async def story() -> None:
+        words = ["-m", "pitboss", "mcp", "serve", "--write"]
+        program = StdioServerParameters(command=sys.executable, args=words, cwd=desk.folder, env=dict(os.environ))
+        async with Client(stdio_client(program)) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == READING | WRITING
+            listed = await call(client, "list_skills")
+            assert listed == {
+                "files": [{"file": "crossing.yaml", "name": "crossing", "ok": True, "errors": 0}],
+                "saved": [],
+            }
+            wrong = await call(client, "check_skill", text=SKILL.replace("max_orders_per_hour", "max_orders_per_our"))
+            assert [(one["line"], one["hint"]) for one in wrong["errors"]] == [(9, "did you mean max_orders_per_hour?")]
+            saved = await call(client, "save_skill", text=SKILL)
+            assert (saved["name"], saved["version"]) == ("crossing", 1)
+            assert (await call(client, "check_skill", skill="crossing"))["digest"] == saved["digest"]
+            seen = await call(client, "preview_prompt", skill="crossing.yaml", at="2025-03-16T12:00:00Z")
+            assert seen["at"] == "2025-03-16T12:00:00Z"
+            assert "Trends go on." in seen["system"] + seen["user"]
+
+            asked = {"skill": "crossing.yaml", "model": "policy/sma_cross", **RANGE}
+            done: Any = await client.call_tool("run_backtest", asked, progress_callback=hear)
+            assert not done.is_error, done.content
+            first = done.structured_content
+            assert (first["status"], first["cost_usd"], first["caps"]["max_orders_per_hour"]) == ("complete", 0, 1)
+            assert first["labels"] == ["synthetic data", "not a language model"]
+            assert first["report"] == f"reports/{first['run_id']}.html"
+
+            why = await call(client, "explain_decision", run=first["run_id"])
+            (proposal,) = why["proposals"]
+            assert (why["outcome"], proposal["code"]) == ("refused", "R4_EXPOSURE_CAP")
+            (margin,) = [one for one in proposal["margins"] if one["code"] == "R4_EXPOSURE_CAP"]
+            assert float(margin["used"]) > float(margin["limit"]) == 300
+            assert "beyond" in proposal["in_words"]["in numbers"]
+
+            second = await call(client, "run_backtest", **asked, set="risk.max_total_exposure_pct=100")
+            found = await call(client, "compare_runs", first=first["run_id"], second=second["run_id"])
+            assert not found["same"]
+            assert (
+                found["metrics"]["total_accepted_actions"]["first"]
+                < found["metrics"]["total_accepted_actions"]["second"]
+            )
+            branch = await call(client, "fork_run", run=second["run_id"], at="2025-03-18", model="policy/hold")
+            assert branch["forked_from"] == second["run_id"]
+            runs = await call(client, "list_runs", limit=2, status="complete")
+            assert [one["run_id"] for one in runs["runs"]] == [branch["run_id"], second["run_id"]]
+
+    asyncio.run(story())
+    shares = [share for share, _, _ in heard]
+    assert len(shares) >= 2
+    assert shares == sorted(set(shares))
+    assert heard[-1][:2] == (100, 100)
+    assert heard[0] == (0, 100, "0%, 96 ticks to go")
+    assert heard[-1][2] in ("100%, tick 96 of 96", "done, 96 ticks")
+
+
+# Nothing changes --------------------------------------------------------------------------------------------------------
+
+
+def values_of(part: Mapping[str, Any], known: list[str]) -> st.SearchStrategy[Any]:
+    """Valid values of one argument; texts are often something that exists."""
+    if "enum" in part:
+        return st.sampled_from(part["enum"])
+    if part["type"] == "integer":
+        return st.integers(part["minimum"], part["maximum"])
+    if part["type"] == "number":
+        return st.floats(part["minimum"], part["maximum"])
+    most = min(part["maxLength"], 60)
+    real = [word for word in known if part["minLength"] <= len(word) <= part["maxLength"]]
+    return st.sampled_from(real) | st.text(min_size=part["minLength"], max_size=most)
+
+
+def arguments_of(schema: Mapping[str, Any], known: list[str]) -> st.SearchStrategy[dict[str, Any]]:
+    parts = {name: values_of(part, known) for name, part in schema["properties"].items()}
+    needed = {name: part for name, part in parts.items() if name in schema["required"]}
+    return st.fixed_dictionaries(needed, optional={name: part for name, part in parts.items() if name not in needed})
+
+
+def property_of(folder: Path, examples: int) -> None:
+    desk = desk_of(folder)
+    known = [
+        *run_ids(desk), "crossing", "crossing.yaml", "crossing@1", SKILL, "risk.max_leverage=2", "refused", "3",
+        "2025-03-17T05:00:00Z", "2025-03-18", "fetch_recent_bars", "demo", "policy/hold", "../x.yaml", "/etc/hosts",
+    ]  # fmt: skip
+    before = contents(folder)
+    offers = server.offers(desk)
+    assert {offer.name for offer in offers} == READING
+    answered: set[str] = set()
+    calls = st.sampled_from(offers).flatmap(
+        lambda offer: arguments_of(offer.schema, known).map(lambda arguments: (offer.name, arguments))
+    )
+
+    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.lists(calls, min_size=1, max_size=3))
+    def play(some: list[tuple[str, dict[str, Any]]]) -> None:
+        async def ask(client: Client) -> None:
+            for name, arguments in some:
+                result = await client.call_tool(name, arguments)
+                if not result.is_error:
+                    answered.add(name)
+
+        visit(desk, ask)
+        assert contents(folder) == before
+
+    async def ask_each(client: Client) -> None:
+        first, second = run_ids(desk)
+        for name, arguments in {
+            "list_skills": {}, "check_skill": {"text": SKILL}, "preview_prompt": {"skill": "crossing"}, "list_tools": {},
+            "show_tool": {"name": "get_portfolio"}, "list_runs": {}, "show_run": {"run": first}, "list_data": {},
+            "explain_decision": {"run": first, "tick": "0"}, "compare_runs": {"first": first, "second": second},
+        }.items():  # fmt: skip
+            assert (await client.call_tool(name, arguments)).is_error is False, name
+            answered.add(name)
+
+    visit(desk, ask_each)
+    play()
+    assert contents(folder) == before
+    assert answered == READING
+
+
+def test_without_writing_no_tool_changes_anything(furnished: Path) -> None:
+    property_of(furnished, 15)
+
+
+@pytest.mark.proof
+def test_without_writing_no_tool_changes_anything_in_full(furnished: Path) -> None:
+    property_of(furnished, 1_500)
+
+
+def test_without_writing_the_tools_that_write_do_not_exist(furnished: Path) -> None:
+    async def ask(client: Client) -> None:
+        for name in WRITING:
+            with pytest.raises(MCPError) as caught:
+                await client.call_tool(name, {"text": SKILL})
+            assert caught.value.error.code == INVALID_PARAMS
+
+    visit(desk_of(furnished), ask)
+
+
+def test_a_database_that_is_only_looked_at_refuses_to_be_written(furnished: Path) -> None:
+    with look_into(desk_of(furnished).settings) as workspace, pytest.raises(UserError, match="cannot be written"):
+        workspace.skills.save("another", "digest", b"{}")
+
+
+def test_a_database_of_an_earlier_version_is_not_brought_up_to_date_by_looking(desk: Desk) -> None:
+    with open_workspace(desk.settings):
+        pass
+    with closing(sqlite3.connect(desk.home / "pitboss.db")) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (next(iter(REVISIONS)),))
+    before = contents(desk.folder)
+
+    async def ask(client: Client) -> None:
+        assert "made by an earlier pitboss" in await refused(client, "list_runs")
+
+    visit(replace(desk, writes=False), ask)
+    assert contents(desk.folder) == before
+
+
+def test_looking_at_an_empty_folder_leaves_it_empty(tmp_path: Path) -> None:
+    async def ask(client: Client) -> None:
+        assert await call(client, "list_skills") == {"files": [], "saved": []}
+        assert await call(client, "list_runs") == {"runs": [], "damaged": []}
+        assert await call(client, "list_data") == {"series": []}
+        assert "no database" in await refused(client, "show_run", run="3f")
+        assert (await call(client, "check_skill", text=SKILL))["ok"]
+
+    visit(desk_of(tmp_path), ask)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_tool_says_what_it_may_do_and_bounds_what_it_takes(furnished: Path) -> None:
+    async def ask(client: Client) -> None:
+        for tool in (await client.list_tools()).tools:
+            require_known(tool.name, tool.input_schema)
+            assert tool.annotations is not None
+            assert tool.annotations.read_only_hint is (tool.name in READING)
+            assert tool.annotations.destructive_hint is False
+            assert tool.description
+
+    visit(desk_of(furnished, writes=True), ask)
+
+
+def test_a_decision_that_was_asked_for_shows_the_question_as_data(desk: Desk) -> None:
+    told = working.run_backtest(desk, {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}, Side())
+    answer = looking.explain_decision(desk, {"run": (told.values or {})["run_id"], "tick": "0"}, Side())
+    assert answer.values is not None
+    assert answer.values["asked"]["user"].startswith("#")
+    assert "it was asked <data>" in answer.text
+    assert answer.values["steps"][0]["calls"]

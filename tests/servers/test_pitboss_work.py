@@ -1,0 +1,207 @@
+"""pitboss as an MCP server: which files it reads, what its answers never show, and how its work is stopped."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from pitboss.bootstrap.redact import REDACTOR
+from pitboss.bootstrap.runner import resume
+from pitboss.bootstrap.workspace import look_into, open_workspace
+from pitboss.core.errors import UserError
+from pitboss.servers import pitboss_looking as looking
+from pitboss.servers import pitboss_working as working
+from pitboss.servers.pitboss_desk import Desk
+from pitboss.servers.serving import Answer, Offer, Side, aside, create, read_address
+from servers.desks import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
+
+# Files, paths, keys -----------------------------------------------------------------------------------------------------
+
+
+def test_only_files_of_the_folder_and_the_workspace_are_read(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "secret.yaml"
+    elsewhere.write_text(SKILL)
+    (desk.folder / "link.yaml").symlink_to(elsewhere)
+    (desk.folder / "inside.yaml").symlink_to(desk.folder / "crossing.yaml")
+    (desk.home / "secrets.json").write_text(SKILL)
+    (desk.folder / "notes.txt").write_text(SKILL)
+    os.mkfifo(desk.folder / "pipe.yaml")
+    around = os.path.relpath(elsewhere, desk.folder)
+
+    async def ask(client: Client) -> None:
+        for name in (str(elsewhere), "link.yaml", around, "/etc/hosts.yaml"):
+            assert "only files of the working directory" in await refused(client, "check_skill", skill=name)
+        for name in (".pitboss/secrets.json", "x\0.yaml", "pipe.yaml", "gone.yaml", "a" * 300):
+            said = await refused(client, "check_skill", skill=name)
+            assert str(desk.folder) not in said
+        assert (await call(client, "check_skill", skill="inside.yaml"))["ok"]
+        files = (await call(client, "list_skills"))["files"]
+        assert [one["file"] for one in files] == ["crossing.yaml"]
+
+    visit(desk, ask)
+
+
+def answer_of(desk: Desk, work: Callable[[Mapping[str, Any], Side], Answer]) -> Any:
+    """What a client gets of a tool that does this."""
+    made = create("x", "x", "1", "", [Offer("x", "x", "x", {"type": "object", "properties": {}}, work)], desk.door())
+
+    async def main() -> Any:
+        async with Client(made, mode="legacy") as client:
+            return await client.call_tool("x", {})
+
+    return asyncio.run(main())
+
+
+def test_a_fault_of_the_program_shows_nothing_of_itself(desk: Desk) -> None:
+    def fail(given: Mapping[str, Any], side: Side) -> Answer:
+        raise RuntimeError("token abc in /root/private/place")
+
+    result = answer_of(desk, fail)
+    assert result.is_error
+    assert "abc" not in result.model_dump_json()
+    assert "/root" not in result.model_dump_json()
+    assert "pitboss itself failed" in result.content[0].text
+
+
+def test_a_mistake_comes_with_its_hint_and_without_paths_from_elsewhere(desk: Desk) -> None:
+    def fail(given: Mapping[str, Any], side: Side) -> Answer:
+        raise UserError(
+            f"cannot read {desk.folder}/a.yaml or /srv/other/b.toml: no", "see ~/.config/x, or https://x.y/z/"
+        )
+
+    result = answer_of(desk, fail)
+    assert result.content[0].text == "cannot read a.yaml or [a path]: no\nhint: see [a path], or https://x.y/z/"
+    assert result.structured_content == {
+        "error": "cannot read a.yaml or [a path]: no",
+        "hint": "see [a path], or https://x.y/z/",
+    }
+
+
+def test_a_key_leaves_in_no_answer(desk: Desk) -> None:
+    key = "sk-canary-0123456789abcdef"
+    REDACTOR.add(key)
+    try:
+        result = answer_of(desk, lambda given, side: Answer(f"it is {key}", {"deep": [{"in": key}]}))
+        assert key not in result.model_dump_json()
+    finally:
+        REDACTOR.forget()
+
+
+# Work -------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(desk: Desk, furnished: Path) -> None:
+    undisturbed = looking.list_runs(desk_of(furnished), {}, Side()).values or {}
+    # a stand-in is asked at every tick, so there is one to stop at
+    asked = {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}
+    whole = working.run_backtest(desk, asked, Side()).values or {}
+    side: Side
+
+    def halfway(share: float, words: str) -> None:
+        if share > 0.3:
+            side.stop()
+
+    side = Side(halfway)
+    told = working.run_backtest(desk, asked, side)
+    assert told.failed
+    assert told.values is not None
+    assert told.values["status"] == "cancelled"
+    assert 0 < told.values["progress_pct"] < 100
+    assert f"pitboss runs resume {told.values['run_id']}" in told.text
+    with open_workspace(desk.settings) as workspace:
+        run = asyncio.run(resume(workspace, told.values["run_id"]))
+    assert run.digest == whole["digest"]
+    assert undisturbed["damaged"] == []
+
+
+def test_a_cancelled_call_asks_its_work_to_stop_and_waits_for_it() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(side: Side) -> Answer:
+        begun.set()
+        while not side.stopped():
+            threading.Event().wait(0.001)
+        ended.set()
+        return Answer("stopped")
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(aside, work, None)
+            await anyio.to_thread.run_sync(begun.wait)
+            group.cancel_scope.cancel()
+        assert ended.is_set()
+
+    anyio.run(main)
+
+
+def test_a_client_that_cancels_stops_the_run(desk: Desk) -> None:
+    async def ask(client: Client) -> None:
+        async with anyio.create_task_group() as group:
+
+            async def hear(progress: float, total: float | None, message: str | None) -> None:
+                if progress > 10:
+                    group.cancel_scope.cancel()
+
+            async def begin() -> None:
+                asked = {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}
+                await client.call_tool("run_backtest", asked, progress_callback=hear)
+
+            group.start_soon(begin)
+
+    visit(desk, ask)
+    with look_into(desk.settings) as workspace:
+        (run,) = workspace.runs.list()
+    assert run.status == "cancelled"
+    assert 0 < run.progress < 1
+
+
+@pytest.mark.parametrize("tool", ["run_backtest", "fork_run"])
+def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, desk: Desk) -> None:
+    if tool == "fork_run":
+        desk = replace(desk_of(furnished), writes=True)
+    before = contents(desk.home)
+    (first, *_) = run_ids(desk) if tool == "fork_run" else [""]
+    arguments = {"skill": "crossing.yaml", **RANGE} if tool == "run_backtest" else {"run": first, "at": "2025-03-18"}
+
+    async def ask(client: Client) -> None:
+        for more in ({}, {"max_cost_usd": 0}):
+            said = await refused(client, tool, model="openai/gpt-5", **arguments, **more)
+            assert "give max_cost_usd" in said
+
+    visit(desk, ask)
+    assert {name for name in contents(desk.home) if name.startswith("reports")} == {
+        name for name in before if name.startswith("reports")
+    }
+
+
+def test_wrong_arguments_are_told_in_one_line(furnished: Path) -> None:
+    async def ask(client: Client) -> None:
+        assert "unknown argument 'rn'; did you mean run?" in await refused(client, "show_run", rn="3")
+        assert "limit must be at most 100" in await refused(client, "list_runs", limit=10**9)
+        assert "give either skill" in await refused(client, "check_skill")
+        assert "cannot read" in await refused(client, "explain_decision", run=run_ids(desk)[0], tick="9999999-01-01")
+
+    desk = desk_of(furnished)
+    visit(desk, ask)
+
+
+@pytest.mark.parametrize(
+    "address", ["0.0.0.0:80", "8000", "192.168.1.5:8000", "127.0.0.1:99999", "example.com:80", ":80"]
+)
+def test_it_listens_on_this_machine_only(address: str) -> None:
+    with pytest.raises(UserError):
+        read_address(address)
+
+
+def test_it_listens_on_loopback() -> None:
+    assert read_address("[::1]:8000") == ("::1", 8000)
+    assert read_address("localhost:0") == ("localhost", 0)
