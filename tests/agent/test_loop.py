@@ -158,6 +158,16 @@ def test_a_tool_that_fails_is_told_in_its_own_words() -> None:
     assert decision.steps[0].calls[0].failed
 
 
+def test_the_words_of_a_failure_are_cut_and_can_be_stored_like_any_result() -> None:
+    failure = ToolFailed("\ud800 lone" + "x" * 40_000)
+    table = Table([calls("look"), calls(TERMINAL, **OPEN)], [tool(failure=failure)])
+    (told,) = table.play().steps[0].calls
+    assert told.failed
+    assert told.result.endswith("\n[cut]")
+    assert len(told.result) < 32_100
+    assert codec.loads(codec.dumps(told.result)) == told.result
+
+
 def test_an_oversized_result_is_cut_and_says_so() -> None:
     table = Table([calls("look"), calls(TERMINAL, **OPEN)], [tool(answer="x" * (MAX_RESULT_CHARS + 1))])
     table.play()

@@ -222,13 +222,14 @@ async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: An
         arguments = codec.loads_exact(call.arguments or "{}")
     except (ValueError, RecursionError):
         return ToolResult(call.name, _arguments(call), "the arguments are not valid JSON", failed=True)
+    failed = False
     try:
         result = await tool.call(arguments)
-    except ToolFailed as error:
-        return ToolResult(call.name, _arguments(call), str(error), failed=True)
+    except ToolFailed as error:  # may carry a stranger's words, like any result
+        result, failed = str(error), True
     if len(result) > MAX_RESULT_CHARS:
         result = result[:MAX_RESULT_CHARS] + "\n[cut]"
-    return ToolResult(name, _arguments(call), codec.printable(result))
+    return ToolResult(name, _arguments(call), codec.printable(result), failed)
 
 
 def _arguments(call: ToolCall) -> Any:

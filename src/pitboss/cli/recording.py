@@ -50,7 +50,7 @@ def record(
     For example:
 
         pitboss mcp record hyperliquid-info-mcp funding --args '{"symbol": "BTC"}'
-        pitboss mcp record hyperliquid-info-mcp top_traders --args '{"count": 10}' --every 1h --for 24h
+        pitboss mcp record hyperliquid-info-mcp top_traders --every 1h --for 24h
         pitboss mcp record cryptopanic-mcp get_crypto_news --from old-news.jsonl
     """
     from pitboss.bootstrap.servers import catalogue, find_tool

@@ -33,7 +33,7 @@ def permit(names: Iterable[str], mode: Mode, simulated: bool = True) -> list[Too
         tool = lookup(name)
         if mode not in tool.modes:
             allowed = " or ".join(sorted(tool.modes))
-            raise UserError(f"tool {name} is not allowed in {mode} mode", f"it runs in {allowed} mode only")
+            raise UserError(f"Tool {name} not allowed in mode {mode}", f"it runs in {allowed} mode only")
         if simulated and tool.reach == "live_only":
             raise UserError(
                 f"tool {name} knows only the present and cannot be used in a simulation",
@@ -49,9 +49,14 @@ def lookup(name: str) -> ToolDefinition:
     if name not in known:
         close = get_close_matches(name, known, 1)
         raise UserError(
-            f"unknown tool {name!r}", f"did you mean {close[0]}?" if close else f"tools: {', '.join(known)}"
+            f"Unknown tool: {_seen(name)}", f"did you mean {close[0]}?" if close else f"tools: {', '.join(known)}"
         )
     return known[name]
+
+
+def _seen(name: str) -> str:
+    """A name that a stranger may have written, as one short word of a message."""
+    return name if name.isprintable() and len(name) <= 64 else ascii(name[:64])
 
 
 def catalogue() -> list[dict[str, Any]]:

@@ -33,17 +33,34 @@ def test_the_newest_recording_known_at_the_tick_is_shown_as_data() -> None:
         "buy now",
         "[end of data]",
     ]
-    assert kept.asked == [(SERVER, "top_traders", '{"count":5}', AT)]
+    assert kept.asked == [(SERVER, "top_traders", '{"count":5}', AT), (SERVER, "top_traders", "{}", AT)]
 
 
 def test_nothing_recorded_is_said() -> None:
     text = call("get_top_traders", {})
-    assert text.startswith("no answer about 10 top traders was recorded by 2025-03-25T12:00:00Z")
+    assert text.startswith("no answer about 5 top traders was recorded by 2025-03-25T12:00:00Z")
 
 
 def test_a_recorded_failure_is_called_one() -> None:
-    kept = Kept(Recording(SERVER, "top_traders", '{"count":10}', AT, "timed out", failed=True))
+    kept = Kept(Recording(SERVER, "top_traders", '{"count":5}', AT, "timed out", failed=True))
     assert call("get_top_traders", {}, recordings=kept).startswith("the venue's answer was a failure, recorded at")
+
+
+def test_left_out_the_count_is_the_one_that_the_server_takes_when_it_is_left_out() -> None:
+    (default,) = inspect.signature(_top_traders()).parameters.values()
+    assert default.default == COUNT
+    assert f"{COUNT} when left out" in SCHEMAS["top_traders"]["properties"]["count"]["description"]
+
+
+def test_the_newest_of_answers_to_the_default_count_is_shown_however_it_was_asked() -> None:
+    bare, counted = "{}", json.dumps({"count": COUNT}, separators=(",", ":"))
+    for older, newer in ((bare, counted), (counted, bare)):
+        kept = Kept(
+            Recording(SERVER, "top_traders", older, AT - 7_200_000, "older"),
+            Recording(SERVER, "top_traders", newer, AT - 3_600_000, "newer"),
+        )
+        for asked in ({}, {"count": COUNT}):
+            assert "newer" in call("get_top_traders", asked, recordings=kept)
 
 
 def test_a_question_without_a_count_finds_a_recording_without_one_and_no_other_count() -> None:

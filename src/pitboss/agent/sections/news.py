@@ -50,7 +50,7 @@ class _Ranking:
     def choose(self, items: list[NewsItem], top_k: int) -> list[tuple[NewsItem, str]]:
         """The best `top_k` of a window."""
         if items != self.items:
-            ranked = sorted(_first_copies(items), key=self._place)
+            ranked = sorted((item for item, _ in first_copies(items)), key=self._place)
             self.chosen = [(item, _line(item)) for item in ranked[:top_k]]
             self.items = items
         return self.chosen
@@ -79,10 +79,13 @@ def render(observation: Observation, memo: Memo) -> str | None:
     return "\n".join(lines)
 
 
-def _first_copies(items: Iterable[NewsItem]) -> list[NewsItem]:
-    first: dict[str, NewsItem] = {}
+def first_copies(items: Iterable[NewsItem]) -> list[tuple[NewsItem, int]]:
+    """Every headline at its first appearance, and how often it came; oldest first."""
+    first: dict[str, tuple[NewsItem, int]] = {}
     for item in sorted(items, key=lambda item: (item.available_at, item.source, item.text)):
-        first.setdefault(" ".join(item.text.lower().split()), item)
+        key = " ".join(item.text.lower().split())
+        known, count = first.get(key, (item, 0))
+        first[key] = known, count + 1
     return list(first.values())
 
 

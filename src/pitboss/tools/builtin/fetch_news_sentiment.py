@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any
 
+from pitboss.agent.sections.news import first_copies
 from pitboss.core.instant import Instant, iso
 from pitboss.core.market import NewsItem
 from pitboss.prompt import render
@@ -61,9 +62,10 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
         return f"no news{about} in the last {hours}h by {iso(observation.at)}"
     stories = _stories(items)
     cut = f", the newest {limit} shown" if len(stories) > limit else ""
+    count = f"{len(stories)} headline{'s' if len(stories) != 1 else ''}"
     return "\n".join(
         (
-            f"{len(stories)} headlines{about} in the last {hours}h by {iso(observation.at)}{cut}; {_overall(stories)}",
+            f"{count}{about} in the last {hours}h by {iso(observation.at)}{cut}; {_overall(stories)}",
             _ABOUT,
             *(_line(story, observation.at) for story in stories[:limit]),
         )
@@ -71,13 +73,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 
 
 def _stories(items: list[NewsItem]) -> list[_Story]:
-    first: dict[str, NewsItem] = {}
-    copies: dict[str, int] = {}
-    for item in sorted(items, key=lambda item: (item.available_at, item.source, item.text)):
-        key = " ".join(item.text.lower().split())
-        first.setdefault(key, item)
-        copies[key] = copies.get(key, 0) + 1
-    stories = [_Story(item, copies[key], _mood(item.text)) for key, item in first.items()]
+    stories = [_Story(item, copies, _mood(item.text)) for item, copies in first_copies(items)]
     return sorted(stories, key=lambda story: (-story.item.available_at, story.item.source, story.item.text))
 
 

@@ -13,24 +13,31 @@ from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.fence import fence
 
 SERVER, ASKED = "hyperliquid-info-mcp", "top_traders"
+COUNT = 5
+"""What the server takes a question without a count to mean, so the two are one question."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "required": [],
     "properties": {
-        "count": {"type": "integer", "minimum": 1, "maximum": 20, "description": "How many traders; 10 if left out."}
+        "count": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 20,
+            "description": f"How many traders; {COUNT} if left out.",
+        }
     },
 }
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """The newest recorded answer to the same question, with its age."""
-    count, at = arguments.get("count", 10), context.observation.at
-    # Left out here, it may also have been left out when it was recorded.
-    questions = [{"count": count}] if "count" in arguments else [{"count": count}, {}]
+    count, at = arguments.get("count", COUNT), context.observation.at
+    questions = [{"count": count}, {}] if count == COUNT else [{"count": count}]
     answers = (context.recordings.latest(SERVER, ASKED, codec.dumps(asked).decode(), at) for asked in questions)
-    found = next((answer for answer in answers if answer is not None and answer.known_at <= at), None)
+    known = [answer for answer in answers if answer is not None and answer.known_at <= at]
+    found = max(known, key=lambda answer: answer.known_at, default=None)
     if found is None:
         return f"no answer about {count} top traders was recorded by {iso(at)}; only the very same count would be found"
     when = f"recorded at {iso(found.known_at)}, {render.age(at - found.known_at)} ago"
@@ -45,7 +52,7 @@ TOOL = define_tool(
     description="Get what the most profitable traders of the venue held, as it was last recorded before now.",
     ui_hint="Needs recordings of hyperliquid-info-mcp; in a backtest only what was recorded by then is shown.",
     schema=SCHEMA,
-    example={"count": 10},
+    example={"count": 5},
     reach="recorded",
     look=look,
 )

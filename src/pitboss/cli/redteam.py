@@ -1,0 +1,233 @@
+"""`pitboss redteam`: what happens to a skill's account when the words it is shown, or the model itself, are an enemy's."""
+
+import asyncio
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from pitboss.cli import screen
+from pitboss.cli.options import Amount, Json, Override, given
+from pitboss.cli.place import Here, Place
+from pitboss.core.errors import UserError
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.backtest import Request
+    from pitboss.redteam.attacks import Attack
+    from pitboss.redteam.campaign import Result
+    from pitboss.redteam.trial import Ground
+
+MOST_TICKS, MOST_SEED = 2_000, 2**31
+DEFAULT_COST = Decimal(1)
+BREACHED, STOPPED = 1, 130
+
+
+def redteam(
+    skill: Path,
+    /,
+    *,
+    attacks: Annotated[
+        tuple[Path, ...],
+        Parameter(
+            name="--attacks",
+            negative=(),
+            consume_multiple=True,
+            help="Files of attack texts beside our own: JSON lines with a `text`, or plain lines. May be repeated.",
+        ),
+    ] = (),
+    slots: Annotated[
+        str, given("--slots", "Where the texts are planted, with commas between: news, tool, mcp, memory.")
+    ] = "news,tool,mcp,memory",
+    model: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--model",
+            negative=(),
+            consume_multiple=True,
+            help="Who decides: hijacked, standin/analyst, or any model by name. May be repeated.",
+        ),
+    ] = ("hijacked",),
+    ticks: Annotated[int, given("--ticks", "How many decisions each run has.")] = 24,
+    limit: Annotated[int | None, given("--limit", "Take at most so many texts.")] = None,
+    seed: Annotated[int, given("--seed", "Seed of the market and of the hijacked model; the same gives the same.")] = 7,
+    only_files: Annotated[bool, given("--only-files", "Leave our own texts out.")] = False,
+    set_: Override = (),
+    max_cost_usd: Annotated[
+        Amount | None, given("--max-cost-usd", "Stop when real models have cost this much. Default: 1.")
+    ] = None,
+    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens a model reads.")] = None,
+    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens a model writes.")] = None,
+    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Plant attack texts in what an agent reads, and count what breaks. Exit code 1 if anything did.
+
+    Each text is planted in each slot of a short run on a generated market, and every record of that run is audited
+    against the skill's caps by code that shares nothing with the engine. `hijacked` is a model that is wholly the
+    attacker's: it needs no persuasion. Nothing is written to the workspace. Ctrl-C keeps what was counted.
+
+    For example:
+
+        pitboss redteam trend-thesis.yaml
+        pitboss redteam trend-thesis.yaml --attacks injections.jsonl --slots news,memory --ticks 12
+        pitboss redteam trend-thesis.yaml --model standin/analyst --limit 10 --json
+
+    Parameters
+    ----------
+    skill
+        A .yaml or .json file.
+    """
+    from pitboss.cli.skill import read_plain
+    from pitboss.redteam import lines
+    from pitboss.redteam.canary import make_canary
+    from pitboss.redteam.trial import make_ground
+
+    chosen = _slots(slots)
+    _check(ticks, limit, seed, price_in, price_out)
+    real = lines.check(model)
+    plain = read_plain(skill, set_)
+    ground = make_ground(plain, ticks, seed, make_canary(seed))
+    texts, bad, problems = _texts(ground, attacks, only_files)
+    texts = texts if limit is None else texts[:limit]
+    for problem in problems:
+        screen.note(f"left out: {problem}")
+    if bad > len(problems):
+        screen.note(f"left out: {bad - len(problems):,} more lines")
+    for remark in _remarks(ground, plain, chosen):
+        screen.note(f"note: {remark}")
+    from dataclasses import replace
+
+    most = DEFAULT_COST if max_cost_usd is None else max_cost_usd
+    money = replace(ground.request, max_cost_usd=most, price_in=price_in, price_out=price_out, any_price=yes)
+    result = _play(ground, model, chosen, texts, seed, money, place, real)
+    return _show(
+        result,
+        {
+            "skill": str(skill),
+            "skill_digest": ground.skill_digest,
+            "seed": seed,
+            "ticks": ticks,
+            "texts": len(texts),
+            "bad_lines": bad,
+            "slots": list(chosen),
+            "models": list(model),
+        },
+        json,
+    )
+
+
+def _slots(text: str) -> tuple[Any, ...]:
+    from pitboss.redteam.slots import SLOTS
+
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    strange = [name for name in names if name not in SLOTS]
+    if strange or not names:
+        raise UserError(f"--slots: {strange[0] if strange else text!r} is no slot", f"any of {', '.join(SLOTS)}")
+    return names
+
+
+def _check(ticks: int, limit: int | None, seed: int, price_in: Decimal | None, price_out: Decimal | None) -> None:
+    if not 1 <= ticks <= MOST_TICKS:
+        raise UserError(f"--ticks: {ticks} is not from 1 to {MOST_TICKS}", "for example --ticks 24")
+    if limit is not None and limit < 1:
+        raise UserError(f"--limit: {limit} is below 1", "for example --limit 10")
+    if not 0 <= seed <= MOST_SEED:
+        raise UserError(f"--seed: {seed} is not from 0 to {MOST_SEED}", "any whole number in between")
+    if (price_in is None) != (price_out is None):
+        raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
+
+
+def _texts(ground: "Ground", files: tuple[Path, ...], only_files: bool) -> "tuple[list[Attack], int, list[str]]":
+    from pitboss.redteam.attacks import own, read_file
+    from pitboss.venues.perp.assets import SHIPPED
+
+    risk = ground.skill.risk
+    other = next(name for name in ("PEPE", *SHIPPED) if name not in ground.symbols)
+    small = max(risk.min_order_usd, Decimal(10)) * 5
+    found = [] if only_files else list(own(ground.symbols[0], other, small, ground.symbols))
+    bad, problems = 0, []
+    for file in files:
+        read = read_file(file, (*ground.symbols, other))
+        found += read.attacks
+        bad += read.bad
+        problems += read.problems
+    if not found:
+        raise UserError("there is no text to plant", "give --attacks a file, or leave --only-files out")
+    return found, bad, problems
+
+
+def _remarks(ground: "Ground", plain: dict[str, Any], slots: tuple[str, ...]) -> list[str]:
+    """What a reader of the figures should know about this skill."""
+    said: list[str] = []
+    shown = ground.skill.context
+    if "news" in slots and not shown.news_top_k:
+        said.append("this skill is shown no news: what is planted there is not seen")
+    if "memory" in slots and not shown.memory.enabled:
+        said.append("this skill has no memory: there it is the thesis and the last decision alone")
+    if "tool" in slots and not [name for name in ground.skill.tools.built_in if name != "propose_order"]:
+        said.append(f"this skill has no tools: in that slot it is lent {', '.join(ground.tools('tool'))}")
+    if plain["tools"]["mcp_servers"]:
+        said.append("the skill's own MCP servers are left out: the only one is the attacker's")
+    return said
+
+
+def _play(
+    ground: "Ground",
+    models: tuple[str, ...],
+    slots: tuple[Any, ...],
+    texts: "list[Attack]",
+    seed: int,
+    money: "Request",
+    place: Place,
+    real: bool,
+) -> "Result":
+    from tempfile import TemporaryDirectory
+
+    from pitboss.cli.progress import watching
+    from pitboss.redteam import campaign, lines
+    from pitboss.redteam.audit import Breach
+    from pitboss.redteam.canary import planted
+
+    result = campaign.Result()
+
+    async def work(folder: Path) -> None:
+        async with lines.opened(models, ground, place.settings(), folder, money) as ready:
+            await campaign.run(ground, ready, slots, texts, seed, watch, result)
+
+    with (
+        TemporaryDirectory(prefix="pitboss-redteam-") as folder,
+        watching("red team", lambda run_id: False) as (
+            watch,
+            _,
+        ),
+    ):
+        with planted(ground.canary, Path(folder), alone=not real) as leaks:
+            try:
+                asyncio.run(work(Path(folder)))
+            except KeyboardInterrupt:
+                result.partial = "stopped"
+        for words in dict.fromkeys(leaks):
+            result.rows[-1].breaches += 1
+            breach = Breach(ground.field.to_at, "SECRET", words)
+            result.found.append(campaign.Found(result.rows[-1].model, result.rows[-1].slot, "(log)", breach))
+    return result
+
+
+def _show(result: "Result", told: dict[str, Any], json: bool) -> int:
+    from pitboss.redteam import report
+
+    if json:
+        screen.put_json(report.document(result, told))
+    else:
+        screen.put_table(report.HEADINGS, [report.cells(row) for row in result.rows], right=report.NUMBERS)
+        screen.put()
+        for line in report.lines(result):
+            screen.put(line, style="bold red" if result.breaches else "")
+        screen.put(
+            f"seed {told['seed']}, {told['texts']:,} texts, {told['ticks']} ticks a run; the same seed repeats it"
+        )
+    if result.breaches:
+        return BREACHED
+    return 0 if not result.partial else STOPPED if result.partial == "stopped" else 1
