@@ -13,6 +13,8 @@ from answers import Answer, done, pitboss, refused
 from market import FROM, SKILL, TO
 
 from pitboss.bootstrap.redact import REDACTOR
+from pitboss.core.errors import UserError
+from pitboss.store.recordings import StoredRecordings
 
 SERVER = Path(__file__).parents[1] / "bootstrap" / "little_server.py"
 WORD = '{"word": "hi"}'
@@ -73,7 +75,13 @@ def test_the_list_shows_shipped_and_own_servers_with_what_is_approved_and_whethe
     assert rows["coingecko-mcp"]["key"] == {"name": "COINGECKO_API_KEY", "present": True}
     assert rows["glassnode-mcp"]["key"] == {"name": "GLASSNODE_API_KEY", "present": False}
     assert "has no address" in rows["cryptopanic-mcp"]["unusable"]
-    table = done("mcp", "list").out
+    listed = done("mcp", "list")
+    table = listed.out
+    assert [line.split("  ")[0] for line in table.splitlines() if "*" in line] == ["little *"]
+    assert "* of your own file" in listed.err
+    with Path(os.environ["PITBOSS_MCP_CATALOG"]).open("a") as file:
+        file.write('[servers.cryptopanic-mcp]\nurl = "https://news.example.com/mcp"\n')
+    assert "cryptopanic-mcp **" in done("mcp", "list").out
     assert "not approved: thrice; approved: twice" in table
     assert "GLASSNODE_API_KEY missing" in table
     assert "canary" not in told.out + table
@@ -121,6 +129,28 @@ def test_a_server_that_does_not_answer_ends_with_1_and_one_line(tmp_path: Path) 
     assert told.code == 1
     assert told.err.startswith("error: little is not available: ")
     assert len(told.err.splitlines()) == 1
+
+
+def test_what_a_program_complained_of_before_it_ended_is_shown_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITTLE_TOKEN", "canary-0123456789")
+    with Path(os.environ["PITBOSS_MCP_CATALOG"]).open("a") as file:
+        file.write(
+            """
+            [servers.absent]
+            title = "Not installed"
+            transport = "stdio"
+            argv = ["{python}", "-c", "import os; exit(os.environ['LITTLE_TOKEN'] + ' is no module ' + chr(27) + '[2J here')"]
+            env = ["LITTLE_TOKEN"]
+            tools = { look = {} }
+            """
+        )
+    for words in (("test", "absent"), ("approve", "absent"), ("record", "absent", "look")):
+        told = pitboss("mcp", *words)
+        assert told.code == 1
+        assert told.err.splitlines() == [
+            "its program said: *** is no module  [2J here",
+            "error: absent is not available: it closed the connection",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -193,6 +223,27 @@ def test_a_recorded_answer_is_kept_with_its_time_and_goes_out_and_in_as_lines(tm
     )
     again = done("mcp", "record", "little", "twice", "--from", "all.jsonl", "--json").json
     assert (again["recorded"], again["known"]) == (0, 1)
+
+
+def test_what_is_recorded_goes_out_by_itself_without_asking_anybody(tmp_path: Path) -> None:
+    approved("twice")
+    done("mcp", "record", "little", "twice", "--args", WORD)
+    (tmp_path / "mode").write_text("dead")
+    told = done("mcp", "record", "little", "twice", "--to", "all.jsonl")
+
+    assert told.err == "0 recorded, 1 written to all.jsonl\n"
+    assert json.loads((tmp_path / "all.jsonl").read_text())["result"] == "hi hi"
+    assert pitboss("mcp", "record", "little", "twice", "--args", WORD, "--to", "all.jsonl").code == 1
+
+
+def test_an_answer_that_cannot_be_kept_is_no_silent_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    approved("twice")
+
+    def full(*_: object) -> int:
+        raise UserError("the disk is full", "make room")
+
+    monkeypatch.setattr(StoredRecordings, "add", full)
+    assert "the disk is full" in refused("mcp", "record", "little", "twice", "--args", WORD)
 
 
 def test_a_failure_that_the_server_told_of_is_recorded_and_a_refused_call_is_not() -> None:

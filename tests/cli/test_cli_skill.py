@@ -135,3 +135,13 @@ def test_the_schema_is_a_json_document() -> None:
     schema = json.loads(done("skill", "schema").out)
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert "risk" in schema["properties"]
+
+
+def test_a_tool_for_questions_about_a_run_is_refused_before_a_backtest_would(tmp_path: Path) -> None:
+    done("init", tmp_path)
+    file = tmp_path / "trend-thesis.yaml"
+    checked = pitboss("skill", "check", file, "--set", "tools.built_in=[get_recent_decisions, get_portfolio]")
+    assert checked.code == 2
+    assert "get_recent_decisions" in checked.err
+    assert "not for an agent that decides" in checked.err
+    assert "get_portfolio" not in checked.err

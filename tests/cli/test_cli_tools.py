@@ -88,9 +88,20 @@ def test_a_tool_is_called_for_a_skill_with_a_flat_account(home: Path, skill: Pat
     assert json.loads(flat.out)["positions"] == []
 
 
+def test_a_tool_that_replays_recordings_finds_them_for_a_skill_too(home: Path, skill: Path, tmp_path: Path) -> None:
+    call = ("tools", "call", "get_top_traders", "--skill", skill, "--home", home)
+    assert done(*call).out.startswith("no answer about 5 top traders")
+    file = tmp_path / "old.jsonl"
+    file.write_text('{"known_at": "2025-06-03T12:00:00Z", "result": "a whale is long"}\n')
+    done("mcp", "record", "hyperliquid-info-mcp", "top_traders", "--from", file, "--home", home)
+    assert "a whale is long" in done(*call).out
+    assert "no answer" in done(*call, "--at", "2025-06-03T11:45:00Z").out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("mcp_time-mcp__get_current_time", "--run", "RUN"), "pitboss mcp test time-mcp --call get_current_time"),
         (("get_portfolio",), "give either --run or --skill"),
         (("get_portfolio", "--run", "zzz"), "zzz"),
         (("get_portfolios", "--run", "RUN"), "did you mean get_portfolio?"),

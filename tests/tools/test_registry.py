@@ -100,7 +100,7 @@ def test_tools_come_in_the_order_asked_for_and_a_name_given_twice_counts_once() 
 
 
 def test_an_unknown_tool_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(UserError, match="^Unknown tool: fetch_recent_bar$") as refused:
+    with pytest.raises(UserError, match=r"^Unknown tool: fetch_recent_bar$") as refused:
         registry.hydrate(["fetch_recent_bar"], context())
     assert refused.value.hint == "did you mean fetch_recent_bars?"
     with pytest.raises(UserError) as refused:
@@ -109,7 +109,7 @@ def test_an_unknown_tool_is_refused_with_the_nearest_name() -> None:
 
 
 def test_a_chat_can_never_be_handed_the_decision() -> None:
-    with pytest.raises(UserError, match="^Tool propose_order not allowed in mode read$") as refused:
+    with pytest.raises(UserError, match=r"^Tool propose_order not allowed in mode read$") as refused:
         registry.hydrate(["get_portfolio", "propose_order"], context("read"))
     assert refused.value.hint == "it runs in write mode only"
     assert list(registry.hydrate(["propose_order"], context("write"))) == ["propose_order"]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from pitboss.agent.loop import MAX_RESULT_CHARS
-from pitboss.bootstrap.backtest import Assembly, Request, assemble, read_skill
+from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.fork import past, unasked
-from pitboss.bootstrap.preview import ANY_GAP, newest_tick
+from pitboss.bootstrap.preview import script_at
 from pitboss.bootstrap.runner import journal_of, request_of
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.stored_past import StoredPast
@@ -22,7 +22,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, interval_ms, iso
+from pitboss.core.instant import Instant, iso
 from pitboss.core.past import NO_PAST, Past
 from pitboss.core.state import State
 from pitboss.data.lake import Lake
@@ -67,7 +67,12 @@ async def of_run(workspace: Workspace, run_id: str, at: Instant | None = None, m
     base_ms = assembly.script.tape.interval_ms
     market = _whole_market(assembly, workspace)
     found = _context(assembly.script, market, state, at, mode, StoredPast(workspace.database, run.id, base_ms))
-    return replace(found, recordings=StoredRecordings(workspace.database))
+    return with_recordings(found, workspace)
+
+
+def with_recordings(context: ToolContext, workspace: Workspace) -> ToolContext:
+    """The same context with what was recorded of other programs."""
+    return replace(context, recordings=StoredRecordings(workspace.database))
 
 
 async def _account(run: Run, assembly: Assembly, journal: StoredJournal, at: Instant | None) -> tuple[Instant, State]:
@@ -111,28 +116,7 @@ def of_skill(
     request: Request, lake: Lake, settings: Settings, at: Instant | None = None, mode: Mode = "read"
 ) -> ToolContext:
     """The context at the first tick of a run of this skill that starts at `at`: a flat account without a past."""
-    skill = read_skill(request.skill)
-    period = interval_ms(skill.schedule.every)
-    if at is None:
-        at = newest_tick(lake, request.data_venue or settings.data_venue, skill.context.sorted_symbols, period)
-    elif at % period:
-        before = at - at % period
-        raise UserError(
-            f"--at {iso(at)} is not a tick of a {skill.schedule.every} schedule",
-            f"the nearest are {iso(before)} and {iso(before + period)}",
-        )
-    quiet = replace(request, model="policy/hold", decisions=None, prompts=True, max_gap=ANY_GAP)
-    try:
-        script = assemble(replace(quiet, from_at=at, to_at=at + period), lake, settings).script
-    except UserError as error:
-        # At the end of the data nothing comes after the tick yet; what a tool may see is all before it.
-        try:
-            script = assemble(replace(quiet, from_at=at - period, to_at=at), lake, settings).script
-        except UserError:
-            raise error from None
-    script = replace(
-        script, tick_at=np.array([at], dtype=np.int64), ports=replace(script.ports, started_at=at, wakes=False)
-    )
+    _, at, script = script_at(request, lake, settings, at)
     return _context(script, script.market, first_state(script), at, mode, NO_PAST)
 
 

@@ -21,6 +21,7 @@ from pitboss.core.instant import Instant, interval_ms
 from pitboss.core.market import Ints, Points
 from pitboss.core.past import NO_PAST, NO_RECORDINGS, Recordings
 from pitboss.core.ports import Tool, ToolSpec
+from pitboss.data.arrival import parse_latency
 from pitboss.data.feed import base_interval, check_gaps, data_digest, load_market
 from pitboss.data.lake import Lake
 from pitboss.engine.guard import caps_of
@@ -60,6 +61,8 @@ class Request:
     slippage_bps_per_million: Decimal = Decimal(10)
     penalty_bps: Decimal = Decimal(50)
     news_latency_ms: int = 0
+    news_latency: str = ""
+    """Where news is not all equally late: what `data.arrival` reads. It stands instead of the milliseconds."""
     decision_latency_ms: int = 0
     close_at_end: bool = False
     prompts: bool | None = None
@@ -118,6 +121,7 @@ def assemble(request: Request, lake: Lake, settings: Settings) -> Assembly:
         request.news_latency_ms,
         request.from_at,
         with_news=prompts,
+        news_latency=parse_latency(request.news_latency) if request.news_latency else None,
     )
     for symbol in symbols:
         check_gaps(market.bars[symbol, base], request.from_at, request.to_at, request.max_gap)
@@ -183,9 +187,10 @@ def read_skill(plain: Mapping[str, Any]) -> Skill:
     return check.skill
 
 
-def tool_names() -> list[str]:
-    """Names a skill may list."""
-    return sorted(registry())
+def tool_names() -> dict[str, str]:
+    """Every tool, and why the agent of a skill cannot have it; empty where it can."""
+    why = "is for questions about a run, not for an agent that decides"
+    return {name: "" if "write" in tool.modes else why for name, tool in registry().items()}
 
 
 def choose_venue(asked: str, lake: Lake, symbols: tuple[str, ...]) -> str:

@@ -6,7 +6,6 @@ approved is a note to the agent, never a failure of the run; a name that the cat
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from pitboss.tools.mcp.connection import Connection
     from pitboss.tools.mcp.guarded import GuardedTool
 
-LOG = logging.getLogger("pitboss.mcp")
 PIN = "outside"
 """Under which a run keeps the digest of what it can see of other programs."""
 
@@ -257,12 +255,7 @@ class _Offer:
         return guard(self._workspace, one, line, found, self._keep if self._record else None)
 
     def _keep(self, kept: Kept) -> None:
-        try:
-            self._recordings.add([kept])
-        except UserError as error:  # an answer that cannot be kept is still an answer
-            LOG.warning(
-                "an answer was not recorded", extra={"fields": {"server": kept.recording.server, "why": str(error)}}
-            )
+        self._recordings.add([kept])
 
     def _bind(
         self,

@@ -17,7 +17,8 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.data.feed import check_symbols
 from pitboss.data.lake import Lake
-from pitboss.sim.replay import first_state
+from pitboss.sim.replay import Script, first_state
+from pitboss.skill.schema import Skill
 from pitboss.tick import observe
 from pitboss.tools.registry import permit
 from pitboss.venues.perp.intents import TERMINAL
@@ -49,6 +50,24 @@ def preview(
 
     `outside` is what the skill's MCP servers offer.
     """
+    skill, at, script = script_at(request, lake, settings, at)
+    if outside is not None:
+        script = replace(script, ports=replace(script.ports, notes=outside.notes))
+    built = script.ports.context.prompt(observe(first_state(script), at, script.ports))
+    looks = [name for name in skill.tools.built_in if name != TERMINAL]
+    offered = permit([*looks, TERMINAL] if skill.max_steps > 1 else [TERMINAL], "write")  # one step is the last step
+    others = outside.specs if outside is not None and skill.max_steps > 1 else ()
+    tools = tuple(
+        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
+        for tool in (*offered[:-1], *others, offered[-1])
+    )
+    return Preview(at, built.system, built.user, tools)
+
+
+def script_at(
+    request: Request, lake: Lake, settings: Settings, at: Instant | None = None
+) -> tuple[Skill, Instant, Script]:
+    """The script of one tick of a skill, with a flat account and nobody to ask; at the newest tick unless `at` says."""
     skill = read_skill(request.skill)
     period = interval_ms(skill.schedule.every)
     if at is None:
@@ -62,20 +81,8 @@ def preview(
     # A policy stands in for the model: nobody is asked, and a model that cannot be reached is no reason to fail.
     quiet = replace(request, model="policy/hold", decisions=None, prompts=True, max_gap=ANY_GAP)
     script = _assemble(quiet, lake, settings, at, period).script
-    script = replace(
-        script, tick_at=np.array([at], dtype=np.int64), ports=replace(script.ports, started_at=at, wakes=False)
-    )
-    if outside is not None:
-        script = replace(script, ports=replace(script.ports, notes=outside.notes))
-    built = script.ports.context.prompt(observe(first_state(script), at, script.ports))
-    looks = [name for name in skill.tools.built_in if name != TERMINAL]
-    offered = permit([*looks, TERMINAL] if skill.max_steps > 1 else [TERMINAL], "write")  # one step is the last step
-    others = outside.specs if outside is not None and skill.max_steps > 1 else ()
-    tools = tuple(
-        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
-        for tool in (*offered[:-1], *others, offered[-1])
-    )
-    return Preview(at, built.system, built.user, tools)
+    ports = replace(script.ports, started_at=at, wakes=False)
+    return skill, at, replace(script, tick_at=np.array([at], dtype=np.int64), ports=ports)
 
 
 def _assemble(request: Request, lake: Lake, settings: Settings, at: Instant, period: int) -> Assembly:

@@ -51,7 +51,7 @@ def list_(*, json: Json = False, place: Here) -> int:
         ("id", "transport", "tools", "key", "about"),
         [
             (
-                one["id"],
+                one["id"] + _MARKS[one["origin"]],
                 one["transport"],
                 _tools_text(one["tools"]),
                 _key_text(one["key"]),
@@ -61,10 +61,16 @@ def list_(*, json: Json = False, place: Here) -> int:
         ],
         folds=(2, 4),
     )
+    own = workspace.settings.mcp_catalog
+    if any(_MARKS[one["origin"]] for one in found):
+        screen.note(f"* of your own file {own}; ** shipped, and changed by it")
     screen.note(
         "`pitboss mcp list --json` has the review notes; `pitboss mcp test ID` asks a server what it offers now"
     )
     return 0
+
+
+_MARKS = {"shipped": "", "the operator": " *", "shipped, changed by the operator": " **"}
 
 
 def _listed(workspace: "Workspace") -> list[dict[str, Any]]:
@@ -139,7 +145,8 @@ def try_one(
     with place.workspace() as workspace:
         entry = catalogue(workspace.settings).find(server)
         arguments = recording.read_arguments(args)
-        told = asyncio.run(_try(workspace, entry, find_tool(entry, call) if call else "", arguments))
+        with recording.explaining():
+            told = asyncio.run(_try(workspace, entry, find_tool(entry, call) if call else "", arguments))
     usable = any(tool["state"] == "approved" for tool in told["tools"])
     answered = told["call"] is None or not told["call"]["failed"]
     if json:
@@ -245,7 +252,8 @@ def approve(
         wanted = {find_tool(entry, tool)} if tool else set(entry.tools)
         approvals = Approvals(workspace.database, workspace.now)
         kept = approvals.of(entry.id)
-        found = [one for one in asyncio.run(_standings(workspace, entry)) if one.tool in wanted]
+        with recording.explaining():
+            found = [one for one in asyncio.run(_standings(workspace, entry)) if one.tool in wanted]
         if tool and found[0].said is None:
             raise UserError(
                 f"{entry.id} does not have {tool} now", f"`{place.typed(f'mcp test {entry.id}')}` lists its tools"

@@ -5,6 +5,8 @@ file of JSON lines, and all that are stored go out into one.
 """
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +16,7 @@ from pitboss.cli import screen
 from pitboss.cli.options import Duration, Json, given
 from pitboss.cli.place import Here
 from pitboss.core import codec
-from pitboss.core.errors import ToolFailed, UserError
+from pitboss.core.errors import ToolFailed, TransientError, UserError
 from pitboss.core.instant import iso
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pitboss.tools.mcp.entry import Entry
 
 SHORTEST_MS = 1_000
+LAST_LINES = 3
 
 
 def record(
@@ -31,14 +34,18 @@ def record(
     /,
     *,
     args: Annotated[
-        str, given("--args", "Arguments, as a JSON object. A backtest finds the answer by the same ones.")
-    ] = "{}",
+        str | None,
+        given("--args", "Arguments, as a JSON object; none if left out. A backtest finds the answer by the same ones."),
+    ] = None,
     every: Annotated[Duration | None, given("--every", "Ask again and again, as 5m or 1h.")] = None,
     for_: Annotated[Duration | None, given("--for", "Stop after this long. Default: at Ctrl-C.")] = None,
     from_: Annotated[
         Path | None, given("--from", "Ask nobody: take old answers with their times from a JSON lines file.")
     ] = None,
-    to: Annotated[Path | None, given("--to", "Write all that is recorded of this tool into a JSON lines file.")] = None,
+    to: Annotated[
+        Path | None,
+        given("--to", "Write all that is recorded of this tool into a JSON lines file. By itself it asks nobody."),
+    ] = None,
     json: Json = False,
     place: Here,
 ) -> int:
@@ -52,27 +59,32 @@ def record(
         pitboss mcp record hyperliquid-info-mcp funding --args '{"symbol": "BTC"}'
         pitboss mcp record hyperliquid-info-mcp top_traders --every 1h --for 24h
         pitboss mcp record cryptopanic-mcp get_crypto_news --from old-news.jsonl
+        pitboss mcp record hyperliquid-info-mcp funding --to funding.jsonl
     """
     from pitboss.bootstrap.servers import catalogue, find_tool
     from pitboss.store.recordings import StoredRecordings
 
-    if from_ is not None and (args != "{}" or every is not None or for_ is not None):
+    asks = args is not None or every is not None or for_ is not None
+    if from_ is not None and asks:
         raise UserError("--from asks nobody: it goes without --args, --every and --for", "import first, then record")
     if for_ is not None and every is None:
         raise UserError("--for says how long to ask again and again, so it needs --every", "for example --every 5m")
     if every is not None and every < SHORTEST_MS:
         raise UserError("--every: less than a second", "for example --every 5m")
-    arguments = read_arguments(args)
+    arguments = read_arguments("{}" if args is None else args)
     with place.workspace() as workspace:
         entry = catalogue(workspace.settings).find(server)
         find_tool(entry, tool)
         stored = StoredRecordings(workspace.database)
         if from_ is not None:
             told = _imported(stored, entry, tool, from_)
+        elif to is not None and not asks:
+            told = {"server": entry.id, "tool": tool, "recorded": 0}
         else:
             asking = _Asking(workspace, entry, tool, arguments, quiet=json)
             try:
-                asyncio.run(asking.ask(every, for_))
+                with explaining():
+                    asyncio.run(asking.ask(every, for_))
             except KeyboardInterrupt:
                 screen.note(f"{asking.count} recorded")
                 raise
@@ -84,7 +96,22 @@ def record(
     else:
         was = f"{told['recorded']} recorded" + (f", {told['known']} were known" if "known" in told else "")
         screen.note(was + (f", {told['written']} written to {to}" if "written" in told else ""))
-    return 0 if from_ is not None or told["recorded"] else 1
+    return 0 if from_ is not None or (to is not None and not asks) or told["recorded"] else 1
+
+
+@contextmanager
+def explaining() -> Iterator[None]:
+    """Show what a server's program complained of before it failed: most often that something is not installed."""
+    from pitboss.bootstrap.redact import REDACTOR
+    from pitboss.tools.mcp.definition import shown
+
+    try:
+        yield
+    except TransientError as error:
+        for said in getattr(error, "__notes__", ()):
+            for line in REDACTOR.redact(said).splitlines()[-LAST_LINES:]:
+                screen.note(f"its program said: {shown(line, 300)}")
+        raise
 
 
 class _Asking:
@@ -101,6 +128,7 @@ class _Asking:
         self.count = 0
         self._failed = 0
         self._kept: list[Kept] = []
+        self._lost: Exception | None = None
 
     async def ask(self, every: int | None, for_: int | None) -> None:
         """Connect, ask until the time is over, close."""
@@ -131,6 +159,8 @@ class _Asking:
                 except ToolFailed as error:
                     if self.count == before:  # a failure that the server told of is an answer too
                         screen.note(f"not recorded: {error}")
+                if self._lost is not None:  # a tool never fails over it, but recording is all that is wanted here
+                    raise self._lost
                 number += 1
                 if every is None or (for_ is not None and number * every > for_):
                     return
@@ -157,7 +187,11 @@ class _Asking:
     def _keep(self, kept: "Kept") -> None:
         from pitboss.store.recordings import StoredRecordings
 
-        StoredRecordings(self._workspace.database).add([kept])
+        try:
+            StoredRecordings(self._workspace.database).add([kept])
+        except Exception as error:  # noqa: BLE001 – raised again by `ask`, outside of the tool
+            self._lost = error
+            return
         self.count += 1
         self._failed += kept.recording.failed
         if self._quiet:

@@ -110,6 +110,7 @@ def call(
     from pitboss.core.instant import iso
     from pitboss.tools.registry import permit
 
+    _not_outside(name)
     (tool,) = permit([name], mode)
     arguments = read_arguments(tool.schema, args, pairs)
     if bool(run) == (skill is not None):
@@ -128,7 +129,11 @@ def call(
 
     if skill is not None:
         context = ask.of_skill(_request(skill), place.lake(), place.settings(), at, mode)
-        text = asyncio.run(answer(context))
+        if tool.reach == "recorded":  # only then, so that looking at bars makes no database
+            with place.workspace() as workspace:
+                text = asyncio.run(answer(ask.with_recordings(context, workspace)))
+        else:
+            text = asyncio.run(answer(context))
     else:
         context, text = asyncio.run(of_run())
     if json:
@@ -137,6 +142,16 @@ def call(
     else:
         sys.stdout.write(text + "\n")
     return 0
+
+
+def _not_outside(name: str) -> None:
+    """A tool of an MCP server has another command: nobody may take it for one that was misspelt."""
+    server, _, tool = name.removeprefix("mcp_").partition("__")
+    if name.startswith("mcp_") and server and tool:
+        raise UserError(
+            f"{name} is a tool of an MCP server",
+            f"`pitboss mcp test {server} --call {tool}` asks it, and shows its answer",
+        )
 
 
 def read_arguments(schema: Any, text: str, pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Names:
     """The names that documents may use; None leaves that kind of name unchecked."""
 
     tools: Collection[str] | None = None
+    """As a mapping, with why an agent cannot have a tool; empty where it can."""
     symbols: Collection[str] | None = None
     servers: Collection[str] | None = None
     """Ids of MCP servers; as a mapping, with the names of the tools that each of them may offer."""
@@ -213,6 +214,7 @@ def _unknown_names(document: Any, names: Names) -> list[Found]:
         *_unknown(document, ("risk", "allowed_symbols"), "symbol", names.symbols),
         *_unknown(document, ("tools", "mcp_servers"), "MCP server", names.servers, "id"),
         *_filtered(document, names.servers),
+        *_unfit(document, names.tools),
     ]
     venue = document.get("venue")
     if venue in ("predict", "community"):
@@ -235,6 +237,20 @@ def _unknown(
             hint = did_you_mean(nearest(word, sorted(known)), f"known: {', '.join(sorted(known)[:30]) or 'none'}")
             found.append(((*path, index, key) if key else (*path, index), f"unknown {noun} {show(word)}", hint))
     return found
+
+
+def _unfit(document: Any, tools: Collection[str] | None) -> list[Found]:
+    """Tools that exist, but not for an agent that decides."""
+    section = document.get("tools")
+    listed = cast("dict[str, Any]", section).get("built_in") if isinstance(section, dict) else None
+    if not isinstance(tools, Mapping) or not isinstance(listed, list):
+        return []
+    why = cast("Mapping[str, str]", tools)
+    return [
+        (("tools", "built_in", place), f"{show(word)} {why[word]}", "leave it out")
+        for place, word in enumerate(cast("list[Any]", listed))
+        if isinstance(word, str) and why.get(word)
+    ]
 
 
 def _filtered(document: Any, servers: Collection[str] | None) -> list[Found]:

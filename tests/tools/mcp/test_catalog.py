@@ -118,12 +118,28 @@ def test_an_unknown_id_is_answered_with_the_nearest() -> None:
 
 
 ARGV = 'argv = ["/bin/x"]'
+REMOTE = 'title = "M"\ntransport = "http"\nurl = "https://x.example.com/mcp"'
+
+
+def test_a_vendor_s_own_header_for_its_key_is_kept_and_goes_with_the_key(tmp_path: Path) -> None:
+    assert (load_catalog()["glassnode-mcp"].secret_header, load_catalog()["coingecko-mcp"].secret_header) == (
+        "X-Api-Key",
+        "",
+    )
+    found = written(
+        tmp_path,
+        server('secret = "K_KEY"', 'secret_header = "X-Own"', head=REMOTE)
+        + '\n[servers.glassnode-mcp]\nurl = "https://proxy.example.com/"\n',
+    )
+    assert (found["mine"].secret_header, found["glassnode-mcp"].secret_header) == ("X-Own", "X-Api-Key")
+    assert written(tmp_path, '[servers.glassnode-mcp]\nsecret = ""\n')["glassnode-mcp"].secret_header == ""
 
 
 @pytest.mark.parametrize(
     ("text", "says", "hint"),
     [
         (server(ARGV, 'comand = "x"'), "servers.mine.comand: no such key", "argv"),
+        (server(ARGV, head='titel = "M"\ntransport = "stdio"'), "titel: no such key", "did you mean title?"),
         (server(ARGV, "conccurency = 2"), "no such key", "did you mean concurrency?"),
         (server(ARGV, "[servers.mine.tools]", "x = { as_of_save = true }"), "no such key", "did you mean as_of_safe?"),
         (server('argv = "sh -c ls"'), "valid list", ""),
@@ -148,6 +164,12 @@ ARGV = 'argv = ["/bin/x"]'
         (server(ARGV, 'env = ["A=B"]'), "match pattern", ""),
         (server(ARGV, 'env = ["A\\n"]'), "match pattern", ""),
         (server(ARGV, 'url = "https://x.example.com/"'), "means nothing for transport stdio", ""),
+        (server(ARGV, 'secret_header = "X-Api-Key"'), "means nothing for transport stdio", ""),
+        (server('secret = "K_KEY"', 'secret_header = "X Api"', head=REMOTE), "match pattern", ""),
+        (server('secret = "K_KEY"', 'secret_header = "X:y\\r\\nHost"', head=REMOTE), "match pattern", ""),
+        (server('secret = "K_KEY"', 'secret_header = "Host"', head=REMOTE), "not a header for a key", ""),
+        (server('secret = "K_KEY"', 'secret_header = "mcp-session-id"', head=REMOTE), "not a header for a key", ""),
+        (server('secret_header = "X-Api-Key"', head=REMOTE), "no secret to send", "secret"),
         (server(ARGV, "timeout_s = 0"), "greater than 0", ""),
         (server(ARGV, "timeout_s = nan"), "", ""),
         (server(ARGV, "concurrency = 1000"), "less than or equal to 64", ""),

@@ -31,8 +31,11 @@ def test_definitions_are_read_once_unless_the_server_says_that_they_changed() ->
     async def visit(behaviour: str) -> bool:
         async with connected(hostile(behaviour)) as connection:
             first = await connection.definitions()
-            await asyncio.sleep(0.05)
-            return await connection.definitions() is first
+            for _ in range(300 if behaviour == "always-changing" else 5):
+                await asyncio.sleep(0.01)
+                if await connection.definitions() is not first:
+                    return False
+            return True
 
     assert asyncio.run(visit("plain"))
     assert not asyncio.run(visit("always-changing"))
@@ -69,7 +72,7 @@ def test_a_broken_server_costs_the_rest_of_a_tick_nothing() -> None:
 
     told, took = asyncio.run(visit())
     assert set(told) == {"FAILED srv is not available in this tick: it failed several times in a row"}
-    assert took < 0.2
+    assert took < 50 * 0.2 / 4  # far from what waiting would cost, also on a busy machine
 
 
 def test_one_success_closes_the_account_of_failures() -> None:

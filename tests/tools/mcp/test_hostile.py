@@ -12,11 +12,24 @@ from pathlib import Path
 import pytest
 
 from pitboss.core.errors import TransientError
-from pitboss.tools.mcp.connection import Connection, connect
+from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.entry import Entry, Limits, Policy
 from pitboss.tools.mcp.naming import names_of
 from pitboss.tools.mcp.outbound import guarded_transport
-from tools.mcp.asking import LIMITS, MARK, PYTHON, SERVERS, asked, guard, hostile, left_over, pinned, started, within
+from tools.mcp.asking import (
+    LIMITS,
+    MARK,
+    PYTHON,
+    SERVERS,
+    asked,
+    guard,
+    hostile,
+    left_over,
+    pinned,
+    started,
+    until_disabled,
+    within,
+)
 from tools.mcp.servers.hostile import BEHAVIOURS, MARKS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="process groups of POSIX")
@@ -108,27 +121,32 @@ OUTCOMES = {
 APPROVED_AS_IT_IS = {"reference-circle", "reference-abroad", "schema-bomb", "huge-enum", "endless-pattern"}
 """A person approved these without seeing what they do; the others were approved when they were harmless."""
 
+ANNOUNCED = {"changed-definition", "removed-tool"}
+"""What matters is what a question gets once the server's word of it is here, which may take a moment."""
+
 TIMEOUT_S = 0.5
+PATIENT_S = 10.0
+"""Where an answer or a failure is to come, and nobody is to be waited for: a busy machine may take its time."""
 MOST_MEMORY_KB = 96 * 1024
 
 
-async def tick(entry: Entry, limits: Limits, approved_as_it_is: bool = False) -> str:
+async def tick(entry: Entry, limits: Limits, approved_as_it_is: bool = False, announced: bool = False) -> str:
     """What a tick gets out of a server: a text, a failure or a note."""
     try:
         async with connect(
             entry, environment=MARK, limits=limits, transport=guarded_transport, bearer=Canary()
         ) as connection:
-            await settled(connection)
+            await settled()
             approved = (await connection.definitions())["look"] if approved_as_it_is else pinned()
             before = time.monotonic()
             said = await asked(guard(connection, approved), {"word": "a" * 40 + "b"})
             assert within(entry.timeout_s, before), "the question took longer than its deadline"
-            return said
+            return await until_disabled(guard(connection, approved)) if announced else said
     except TransientError as note:
         return f"NOTE {note}"
 
 
-async def settled(connection: Connection) -> None:
+async def settled() -> None:
     """Time for what a server sends behind its list of tools."""
     for _ in range(3):
         await asyncio.sleep(0.01)
@@ -144,13 +162,18 @@ class Canary:
         return text.replace("canary-0123456789", "***")
 
 
+def deadline(outcome: str) -> float:
+    """Of the question: short where the server is to use it up."""
+    return TIMEOUT_S if SLOW in outcome else PATIENT_S
+
+
 def endure(behaviour: str) -> str:
     """One tick with a server on standard input and output, and everything that must hold after it."""
-    entry = hostile(behaviour, timeout_s=TIMEOUT_S)
+    entry = hostile(behaviour, timeout_s=deadline(OUTCOMES[behaviour]))
     early = OUTCOMES[behaviour].startswith("^NOTE") and "did not answer" in OUTCOMES[behaviour]
     limits = Limits(connect_s=TIMEOUT_S if early else 10.0, grace_s=0.2)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    said = asyncio.run(tick(entry, limits, behaviour in APPROVED_AS_IT_IS))
+    said = asyncio.run(tick(entry, limits, behaviour in APPROVED_AS_IT_IS, behaviour in ANNOUNCED))
     assert left_over() == []
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < MOST_MEMORY_KB
     return said
@@ -229,7 +252,7 @@ def endure_web(port: int, behaviour: str, transport: str, outcome: str) -> str:
         transport="sse" if transport == "sse" else "http",
         url=f"http://127.0.0.1:{port}/{behaviour}",
         tools={"look": Policy()},
-        timeout_s=TIMEOUT_S,
+        timeout_s=deadline(outcome),
         loopback=True,
     )
     limits = Limits(

@@ -83,6 +83,18 @@ def test_what_is_no_object_is_refused(arguments):
         ask(arguments, recording("a"))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"word": "x" * 16_384}, "the arguments are 16395 bytes long; at most 16384"),
+        ({"word": b"x"}, "not JSON that can be sent"),
+    ],
+)
+def test_arguments_that_no_server_would_be_sent_are_refused_here_too(arguments, why):
+    with pytest.raises(ToolFailed, match=why):
+        ask(arguments, recording("a"))
+
+
 @given(
     st.dictionaries(
         st.text(max_size=5),

@@ -43,6 +43,14 @@ _FOREIGN = re.compile(
 """Variables that make a program load code, look elsewhere or write secrets down; and our own, with the master key."""
 
 
+_TAKEN_HEADER = re.compile(
+    r"(accept|content|mcp|proxy|sec)-.*|accept|authorization|connection|cookie|expect|host|keep-alive|last-event-id"
+    r"|te|trailer|transfer-encoding|upgrade|user-agent",
+    re.IGNORECASE,
+)
+"""Headers that the protocol itself needs: a key in one of them would change what a request is."""
+
+
 class Catalog(Mapping[str, Entry]):
     """Every server there may be, by id. `own` are the operator's; those of them that `changed` stand for a shipped one."""
 
@@ -150,6 +158,12 @@ def _variable(name: str) -> str:
     return name
 
 
+def _header(name: str) -> str:
+    if _TAKEN_HEADER.fullmatch(name):
+        raise ValueError(f"{name} is not a header for a key; leave it out to send Authorization: Bearer")
+    return name
+
+
 def _printable(text: str) -> str:
     if any(not c.isprintable() and c != "\n" for c in text):
         raise ValueError("characters that cannot be seen")
@@ -178,6 +192,9 @@ class _Server(_Strict):
     url: Annotated[str, StringConstraints(max_length=2_048)] = ""
     env: Annotated[list[Variable], Field(max_length=32)] = []
     secret: Annotated[str, StringConstraints(pattern=r"^([A-Z][A-Z0-9_]{1,63})?$")] = ""
+    secret_header: Annotated[
+        str, StringConstraints(pattern=r"^([A-Za-z][A-Za-z0-9-]{0,63})?$"), AfterValidator(_header)
+    ] = ""
     tools: Annotated[dict[ToolName, _Policy], Field(max_length=100)] = {}
     timeout_s: Annotated[float, Field(gt=0, le=120, strict=False)] = TIMEOUT_S
     concurrency: Annotated[int, Field(ge=1, le=64)] = CONCURRENCY
@@ -186,7 +203,7 @@ class _Server(_Strict):
 
 
 _ELSEWHERE: Mapping[Transport, tuple[str, ...]] = {
-    "stdio": ("url", "secret", "loopback"),
+    "stdio": ("url", "secret", "secret_header", "loopback"),
     "sse": ("argv", "env"),
     "http": ("argv", "env"),
 }
@@ -212,6 +229,8 @@ def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozense
             check_url(found.url, found.loopback)
         except UserError as error:
             raise UserError(f"{place}.url: {error.message}", error.hint) from None
+    if found.secret_header and not found.secret:
+        raise UserError(f"{place}.secret_header: there is no secret to send in it", "name the key under secret")
     taken = sorted({*found.env, found.secret} & reserved)
     if taken:
         raise UserError(
@@ -234,6 +253,7 @@ def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozense
         url=found.url,
         env=tuple(dict.fromkeys(found.env)),
         secret=found.secret,
+        secret_header=found.secret_header,
         tools={name: Policy(policy.as_of_safe) for name, policy in sorted(found.tools.items())},
         timeout_s=found.timeout_s,
         concurrency=found.concurrency,
@@ -255,6 +275,8 @@ def _over(base: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
     kept = dict(base)
     if {"transport", "argv", "url"} & table.keys():
         kept.pop("pins", None)
+    if table.get("secret") == "":
+        kept.pop("secret_header", None)
     if table.get("transport", kept.get("transport")) != kept.get("transport"):
         kept = {key: kept[key] for key in ("title", "note", "tools") if key in kept}
     return {**kept, **table}
@@ -284,9 +306,8 @@ def _text(path: Path) -> str:
             raise UserError(f"{path}: longer than {LONGEST_FILE} bytes", "a catalogue is a short file")
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise UserError(
-            f"{path}: cannot be read: {error}", "set mcp_catalog to a TOML file, or leave it empty"
-        ) from None
+        why = (error.strerror or "").lower() if isinstance(error, OSError) else error
+        raise UserError(f"{path}: cannot be read: {why}", "set mcp_catalog to a TOML file, or leave it empty") from None
 
 
 @cache
@@ -295,7 +316,9 @@ def _shipped_tables() -> Mapping[str, Any]:
 
 
 def _refusal(place: str, error: ValidationError) -> UserError:
-    first = error.errors(include_url=False)[0]
+    found = error.errors(include_url=False)
+    # A misspelt key is also a missing one, and the misspelling is what can be put right.
+    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     path = [str(part) for part in first["loc"] if part != "[key]"]
     at = ".".join([place, *(_short(part) for part in path)])
     if first["type"] == "extra_forbidden":

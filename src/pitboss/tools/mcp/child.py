@@ -152,11 +152,12 @@ class Child:
                 await self._gone(grace_s)
         finally:
             self._signal(signal.SIGKILL)
-            for task in self._tasks:
-                task.cancel()
             try:
                 await self._gone(self._limits.grace_s, all_of_it=True)
+                await asyncio.wait(self._tasks, timeout=grace_s)  # what is in the pipe still, unless somebody holds it
             finally:
+                for task in self._tasks:
+                    task.cancel()
                 # Nothing public closes the pipes that a process out of our reach may still hold open.
                 transport: Any = getattr(self._process, "_transport", None)
                 if transport is not None:

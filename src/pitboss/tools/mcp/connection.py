@@ -36,14 +36,21 @@ async def connect(
 ) -> AsyncIterator["Connection"]:
     """Connect, list the tools, and leave nothing behind. `TransientError` with one line where that fails.
 
-    `environment` is all that a child gets to see: names that the entry allows, chosen by the caller.
+    `environment` is all that a child gets to see: names that the entry allows, chosen by the caller. What a child wrote
+    to standard error before it failed is a note of the exception: for a person, never for a model.
     """
     connection = Connection(entry, environment, bearer, transport, limits)
+    failure: TransientError | None = None
     try:
         await connection.open()
         yield connection
+    except TransientError as error:
+        failure = error
+        raise
     finally:
         await _surely(connection.close())
+        if failure is not None and connection.last_words:
+            failure.add_note(connection.last_words)
 
 
 async def _surely(work: Coroutine[Any, Any, None]) -> None:
@@ -146,6 +153,11 @@ class Connection:
     def hide(self, text: str) -> str:
         """The text without our own secret, should the server have repeated it."""
         return self._bearer.hide(text) if self._bearer else text
+
+    @property
+    def last_words(self) -> str:
+        """The end of what the newest child wrote to standard error: a stranger's text, for a person to read."""
+        return self._life.last_words if self._life is not None else ""
 
     async def close(self) -> None:
         """End everything that belongs to this connection. Goes on in the background when the caller is cancelled."""

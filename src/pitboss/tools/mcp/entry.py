@@ -29,8 +29,9 @@ class Entry:
     """A server of the catalogue.
 
     `tools` is the allowlist: a tool that is not in it is never offered, whatever the server calls read-only. `env` names
-    the variables a child may see; `secret` names the value in the secret store that is sent as bearer. `loopback` allows
-    an HTTP address on this machine. `pins` are the digests a catalogue ships with, by tool.
+    the variables a child may see; `secret` names the value in the secret store that is sent as bearer, or as it is in the
+    header `secret_header`. `loopback` allows an HTTP address on this machine. `pins` are the digests a catalogue ships
+    with, by tool.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Entry:
     url: str = ""
     env: tuple[str, ...] = ()
     secret: str = ""
+    secret_header: str = ""
     tools: Mapping[str, Policy] = field(default_factory=dict[str, Policy])
     timeout_s: float = TIMEOUT_S
     concurrency: int = CONCURRENCY

@@ -17,12 +17,12 @@ from pitboss.core.ports import ToolSpec
 from pitboss.tools.fence import LIMIT, fence
 from pitboss.tools.mcp.connection import Connection
 from pitboss.tools.mcp.entry import Entry
+from pitboss.tools.mcp.recorded import MAX_ARGUMENT_BYTES
 from pitboss.tools.mcp.schema import compiled
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-MAX_ARGUMENT_BYTES = 16_384
 MOST_MARKS = 10
 _KILO = 1_000
 _MIME = re.compile(r"[a-z]{1,20}/[A-Za-z0-9.+-]{1,40}")

@@ -67,6 +67,11 @@ class Life:
         return self.refusal or self._why or "the connection ended"
 
     @property
+    def last_words(self) -> str:
+        """The end of what a child wrote to standard error."""
+        return self._child.last_words if self._child is not None else ""
+
+    @property
     def gone(self) -> bool:
         """Whether nothing of it is left."""
         return self._task.done()

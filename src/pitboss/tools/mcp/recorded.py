@@ -14,6 +14,8 @@ from pitboss.core.past import Recordings
 from pitboss.core.ports import ToolSpec
 from pitboss.tools.fence import LIMIT, fence
 
+MAX_ARGUMENT_BYTES = 16_384
+
 
 class Counted(Recordings, Protocol):
     """Recordings that can say how many there are."""
@@ -37,7 +39,14 @@ class RecordedTool:
         """The newest answer known now, fenced as data, with its time in front of it."""
         if not isinstance(arguments, dict):
             raise ToolFailed("the arguments must be a JSON object")
-        found = self.recordings.latest(self.server, self.tool, canonical(arguments), self.at)
+        try:
+            asked = canonical(arguments)
+        except (TypeError, ValueError, ArithmeticError, RecursionError):
+            raise ToolFailed("the arguments are not JSON that can be sent") from None
+        size = len(asked.encode("utf-8", "replace"))
+        if size > MAX_ARGUMENT_BYTES:  # as it would be refused where a server is asked
+            raise ToolFailed(f"the arguments are {size} bytes long; at most {MAX_ARGUMENT_BYTES}")
+        found = self.recordings.latest(self.server, self.tool, asked, self.at)
         if found is None:
             others = self.recordings.count(self.server, self.tool, self.at)
             also = f"; {others} answers to other arguments were" if others else ""

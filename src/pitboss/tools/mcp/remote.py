@@ -91,7 +91,8 @@ async def reach(
 
     headers = {"Accept-Encoding": "identity", "User-Agent": "pitboss"}
     if bearer:
-        headers["Authorization"] = f"Bearer {bearer.reveal()}"
+        name = entry.secret_header or "Authorization"
+        headers[name] = bearer.reveal() if entry.secret_header else f"Bearer {bearer.reveal()}"
 
     def client(*_: Any, **__: Any) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
