@@ -84,7 +84,7 @@ def test_a_lake_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
 
 
 def test_it_has_ninety_days_of_whole_bars_funding_interest_news_and_events(demo: Lake) -> None:
-    assert check(demo) == []
+    assert {finding.problem for finding in check(demo)} == {"outliers"}  # its jumps, on purpose
     market = load_market(demo, "demo", SYMBOLS, ["5m"], TO)
     for symbol in SYMBOLS:
         bars = market.bars[symbol, "5m"]

@@ -55,7 +55,27 @@ def test_the_known_holes_are_found(real: Lake) -> None:
     assert gaps["binance", "bars", "1000PEPE", "5m"] == 0
     findings = check(real)
     assert all(finding.usable for finding in findings)
-    assert ("stale", "kBONK") in [(finding.problem, finding.symbol) for finding in findings]
+    said = {(finding.problem, finding.symbol, finding.interval): finding for finding in findings}
+    assert ("ends_early", "kBONK", "1h") in said
+    gaps = said["gaps", "BTC", "5m"]
+    assert (gaps.count, gaps.severity) == (2, "warning")
+    assert "1782 bars missing" in gaps.detail
+    assert "between 2026-02-26T17:45:00Z and 2026-02-28T07:10:00Z" in gaps.detail
+    assert "between 2026-03-17T18:10:00Z and 2026-03-22T09:25:00Z" in gaps.detail
+    change = said["funding_interval", "BTC", None]
+    assert (change.first_at, change.severity) == (parse_instant("2023-06-08"), "note")
+    assert "every 8h until 2023-06-08T00:00:00Z, every 1h" in change.detail
+    assert not [finding for finding in findings if finding.problem in ("stale", "changed", "missing")]
+
+
+def test_both_silences_of_all_symbols_at_once_are_told_apart_from_an_outage_of_the_venue(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    import_paths(
+        lake, [HL / "candles" / each / f"{symbol}.parquet" for each in ("5m", "15m") for symbol in ("BTC", "ETH")]
+    )
+    outages = [finding for finding in check(lake) if finding.problem == "outage"]
+    assert [(each.interval, each.count) for each in outages] == [("5m", 448), ("5m", 1334)]
+    assert all("bars of 15m are there: not the venue" in each.detail for each in outages)
 
 
 def test_a_run_over_the_hole_stops_before_it_starts(real: Lake) -> None:

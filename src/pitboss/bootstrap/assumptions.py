@@ -29,7 +29,12 @@ def assumptions(run: Run, request: Request, synthetic: bool, data_found: bool = 
     ]
     if request.decision_latency_ms:
         said.append(f"Orders reach the market {_seconds(request.decision_latency_ms)} after their tick.")
-    if request.news_latency_ms:
+    if request.news_latency:
+        said.append(
+            f"News is known some time after it was published: {request.news_latency}. Between two bounds each item has "
+            "its own place, the same in every run."
+        )
+    elif request.news_latency_ms:
         said.append(f"News is known {_seconds(request.news_latency_ms)} after it was published.")
     if request.decisions is not None:
         said.append("The decisions were read from a file. Whoever wrote it may have known what came later.")

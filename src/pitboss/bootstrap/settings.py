@@ -53,6 +53,10 @@ class Settings(BaseSettings):
     mcp_catalog: Path | None = Field(
         default=None, description="TOML file with MCP servers of your own, beside those that are shipped."
     )
+    hyperliquid_url: str = Field(default="", description="Where hyperliquid is downloaded from; empty: its public API.")
+    binance_url: str = Field(default="", description="Where binance is downloaded from; empty: its public API.")
+    binance_files_url: str = Field(default="", description="Where binance's files are; empty: the published ones.")
+    cryptopanic_url: str = Field(default="", description="Where cryptopanic is asked; empty: the service itself.")
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from pitboss.cli import screen
-from pitboss.cli.options import Amount, Duration, Json, Moment, Override, given
+from pitboss.cli.options import Amount, Duration, Json, Lateness, Moment, Override, given
 from pitboss.cli.place import Here, Place
 from pitboss.core.errors import UserError
 
@@ -46,8 +46,12 @@ def backtest(
         Amount, given("--slippage-bps-per-million", "Slippage in basis points for each million USD of an order.")
     ] = Decimal(10),
     news_latency: Annotated[
-        Duration, given("--news-latency", "How long after its publication news is known, as 30s or 5m. Default: 0s.")
-    ] = 0,
+        Lateness,
+        given(
+            "--news-latency",
+            "How long after its publication news is known, as 5m, 30s..5m or 1m,coindesk=30s..5m. Default: 0s.",
+        ),
+    ] = (0, ""),
     decision_latency: Annotated[
         Duration, given("--decision-latency", "How long an order takes to reach the market, as 30s or 5m. Default: 0s.")
     ] = 0,
@@ -119,7 +123,8 @@ def backtest(
         taker_bps=fees_taker_bps,
         maker_bps=fees_maker_bps,
         slippage_bps_per_million=slippage_bps_per_million,
-        news_latency_ms=news_latency,
+        news_latency_ms=news_latency[0],
+        news_latency=news_latency[1],
         decision_latency_ms=decision_latency,
         close_at_end=close_at_end,
         prompts=prompts,

@@ -7,7 +7,22 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from pitboss import __version__
-from pitboss.cli import backtest, bench, data, demo, mcp, models, redteam, report, runs, secrets, settings, skill, tools
+from pitboss.cli import (
+    audit,
+    backtest,
+    bench,
+    data,
+    demo,
+    mcp,
+    models,
+    redteam,
+    report,
+    runs,
+    secrets,
+    settings,
+    skill,
+    tools,
+)
 from pitboss.cli.place import Place
 
 EVERYWHERE = ("--home", "--db", "--help", "--version")
@@ -47,7 +62,7 @@ for command in (
     settings.settings,
 ):
     app.command(command)
-for group in (data.app, skill.app, runs.app, models.app, secrets.app, tools.app, mcp.app):
+for group in (data.app, skill.app, runs.app, models.app, secrets.app, tools.app, mcp.app, audit.app):
     app.command(group)
 
 

@@ -7,10 +7,12 @@ from typing import Annotated
 from cyclopts import App
 
 from pitboss.cli import screen
+from pitboss.cli.downloading import download
 from pitboss.cli.options import Json, Moment, given
 from pitboss.cli.place import Here
 
-app = App(name="data", help="Import, list and check market data; make a demo market.")
+app = App(name="data", help="Import, download, list and check market data; make a demo market.")
+app.command(download)
 
 
 @app.command(name="import")
@@ -45,9 +47,11 @@ def import_(
         Files and folders; folders are walked.
     """
     from pitboss.bootstrap.listing import times
+    from pitboss.bootstrap.machine import SystemClock
     from pitboss.data.importing import import_paths
 
-    done = import_paths(place.lake(), list(paths), kind, symbol, interval, venue, replace, known_at)
+    now = SystemClock().now()
+    done = import_paths(place.lake(), list(paths), kind, symbol, interval, venue, replace, known_at, now)
     if json:
         screen.put_json([times({**asdict(one), "notes": list(one.notes)}) for one in done])
         return 0
@@ -131,8 +135,9 @@ def check(*, json: Json = False, place: Here) -> int:
     if json:
         screen.put_json({"ok": not unusable, "findings": [times(asdict(one)) for one in found]})
     elif found:
-        rows = [(one.problem, one.file, one.detail, "" if one.usable else "UNUSABLE") for one in found]
-        screen.put_table(("problem", "file", "what", ""), rows, folds=(1, 2))
+        worst_first = sorted(found, key=lambda one: ("error", "warning", "note").index(one.severity))
+        rows = [(one.severity if one.usable else "UNUSABLE", one.problem, one.file, one.detail) for one in worst_first]
+        screen.put_table(("severity", "problem", "file", "what"), rows, folds=(2, 3))
         if unusable:
             screen.note("hint: import the unusable files again with --replace, or remove them")
     else:

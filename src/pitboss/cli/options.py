@@ -64,6 +64,19 @@ def _duration(kind: Any, tokens: Sequence[Token]) -> int:
     return found
 
 
+def _lateness(kind: Any, tokens: Sequence[Token]) -> tuple[int, str]:
+    text, name = _text(tokens)
+    if not any(mark in text for mark in ("..", "=", ",")):
+        return _duration(kind, tokens), ""
+    from pitboss.data.arrival import parse_latency
+
+    try:
+        parse_latency(text)
+    except UserError as error:
+        raise UserError(f"{name}: {error.message}", error.hint) from None
+    return 0, text
+
+
 Json = Annotated[
     bool, Parameter(name="--json", help="Print one JSON document on standard output, and nothing else there.")
 ]
@@ -72,6 +85,11 @@ Moment = Annotated[int, Parameter(metavar="TIME", converter=_moment, n_tokens=1,
 Duration = Annotated[
     int, Parameter(metavar="DURATION", show_default=False, converter=_duration, n_tokens=1, accepts_keys=False)
 ]
+Lateness = Annotated[
+    tuple[int, str],
+    Parameter(metavar="DURATION", show_default=False, converter=_lateness, n_tokens=1, accepts_keys=False),
+]
+"""How late news is: milliseconds for all of it, or the text of a latency that differs by source or item."""
 Override = Annotated[
     tuple[str, ...],
     Parameter(

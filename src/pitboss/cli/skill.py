@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App
 
 from pitboss.cli import screen
-from pitboss.cli.options import Amount, Duration, Json, Moment, Override, given
+from pitboss.cli.options import Amount, Json, Lateness, Moment, Override, given
 from pitboss.cli.place import Here, Place
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
@@ -120,7 +120,10 @@ def preview(
     at: Annotated[Moment | None, given("--at", "The tick, as ISO time. Default: the newest that has data.")] = None,
     equity: Annotated[Amount, given("--equity", "Money in the fresh account.")] = Decimal(10_000),
     data_venue: Annotated[str, given("--data-venue", "Whose data to read.")] = "",
-    news_latency: Annotated[Duration, given("--news-latency", "How long after its publication news is known.")] = 0,
+    news_latency: Annotated[Lateness, given("--news-latency", "How long after its publication news is known.")] = (
+        0,
+        "",
+    ),
     set_: Override = (),
     json: Json = False,
     place: Here,
@@ -140,7 +143,8 @@ def preview(
     from pitboss.bootstrap.preview import preview as build
 
     request = Request(skill=read_plain(file, set_, place), from_at=0, to_at=1)
-    request = replace(request, equity_usd=equity, data_venue=data_venue, news_latency_ms=news_latency)
+    late_ms, late = news_latency
+    request = replace(request, equity_usd=equity, data_venue=data_venue, news_latency_ms=late_ms, news_latency=late)
     shown = build(request, place.lake(), place.settings(), at, _outside(place, request.skill))
     if json:
         screen.put_json(

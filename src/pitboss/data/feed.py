@@ -6,6 +6,7 @@ the caller's business.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 
 import numpy as np
 
@@ -14,11 +15,15 @@ from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms, iso
 from pitboss.core.market import Bars, Event, NewsItem, Points
+from pitboss.data.arrival import Delay, Latency, arrived
 from pitboss.data.lake import Lake
 from pitboss.data.resample import resample
+from pitboss.data.sentiment import with_mood
 from pitboss.data.series import POINT_KINDS, meant
 
 MAX_GAP = 12
+# the mood is counted from the text: it is no data of its own
+_NEWS_FIELDS = tuple(field for field in fields(NewsItem) if field.name != "mood")
 
 
 class Shelf(Mapping[tuple[str, str], Bars]):
@@ -97,11 +102,13 @@ def load_market(
     news_latency_ms: int = 0,
     from_at: Instant | None = None,
     with_news: bool = True,
+    news_latency: Latency | None = None,
 ) -> Market:
     """Everything known about the symbols up to `to_at`: bars that open before it, values, news and events by it.
 
     With `from_at` an imported interval is taken only if it covers [from, to); else it is built from a finer one.
-    `with_news=False` spares a run that reads no news the reading of it.
+    `with_news=False` spares a run that reads no news the reading of it. `news_latency` says how late news is where
+    that differs from item to item.
     """
     names = sorted(set(symbols))
     check_symbols(lake, venue, names)
@@ -120,7 +127,8 @@ def load_market(
             found = lake.points(kind, venue, symbol, to_at)
             if found is not None:
                 points[kind, symbol] = found
-    news = _news(lake, venue, to_at, news_latency_ms) if with_news else []
+    latency = news_latency or Latency(Delay(news_latency_ms, news_latency_ms))
+    news = _news(lake, venue, to_at, latency) if with_news else []
     return Market(shelf, points, news, _events(lake, venue, to_at))
 
 
@@ -193,9 +201,13 @@ def data_digest(
                 _feed(total, [kind, symbol, len(points)])
                 total.update(points.at.astype("<i8").tobytes())
                 total.update(points.value.astype("<f8").tobytes())
-    _feed(total, ["news", *(market.news if news else ())])
+    _feed(total, ["news", *(_told_of(item) for item in (market.news if news else ()))])
     _feed(total, ["events", *(market.events if events else ())])
     return total.hexdigest()
+
+
+def _told_of(item: NewsItem) -> dict[str, object]:
+    return {field.name: getattr(item, field.name) for field in _NEWS_FIELDS}
 
 
 def _feed(total: "hashlib._Hash", value: object) -> None:
@@ -203,12 +215,9 @@ def _feed(total: "hashlib._Hash", value: object) -> None:
     total.update(b"\n")
 
 
-def _news(lake: Lake, venue: str, to_at: Instant, latency_ms: int) -> list[NewsItem]:
-    told = [lake.news(each, to_at, latency_ms) for each in _told(lake, "news", venue)]
-    if len(told) < 2:
-        return told[0] if told else []
-    found = {item for items in told for item in items}
-    return sorted(found, key=lambda item: (item.available_at, item.published_at, item.source, item.text, item.symbols))
+def _news(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[NewsItem]:
+    found = dict.fromkeys(item for each in _told(lake, "news", venue) for item in lake.news(each, to_at))
+    return with_mood(arrived(found, latency, to_at))
 
 
 def _events(lake: Lake, venue: str, to_at: Instant) -> list[Event]:

@@ -4,6 +4,7 @@ Finds out what each file is (argument, else path, else columns, else asks), hand
 and stages the rows. Nothing is guessed beyond that: an interval is never inferred from the spacing of rows.
 """
 
+import dataclasses
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,11 +17,14 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.data.clue import Clue, clue_of
 from pitboss.data.lake import Lake
+from pitboss.data.manifest import Source
 from pitboss.data.meta import is_meta, meta_rows
-from pitboss.data.reading import READABLE, format_of, read
+from pitboss.data.reading import READABLE, format_of, read_hashed
 from pitboss.data.series import SERIES, series
 from pitboss.data.staging import Batch
 from pitboss.data.table import Table, bars_of, events_of, news_of, points_of
+
+_EXCHANGES = ("binance", "bitget", "bybit", "coinbase", "deribit", "dydx", "hyperliquid", "kraken", "kucoin", "okx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,12 @@ def import_paths(
     venue: str = "hyperliquid",
     replace: bool = False,
     known_at: Instant | None = None,
+    imported_at: Instant | None = None,
 ) -> list[Imported]:
-    """Import files and folders (walked in order). `known_at` dates events whose file does not say when they were known."""
+    """Import files and folders (walked in order). `known_at` dates events whose file does not say when they were known.
+
+    `imported_at` is what the manifest says about when this was.
+    """
     if kind is not None:
         series(kind)
     if interval is not None:
@@ -69,12 +77,31 @@ def import_paths(
         raise UserError(f"venue {venue!r} holds generated data", "import real data under another --venue")
     files = _files([Path(path) for path in paths])
     asked = Clue(kind, symbol, interval)
-    done: list[Imported] = []
-    with lake.writing() as batch:
-        for path in files:
-            for piece in _pieces(path, asked, known_at):
-                done.append(_put(lake, batch, venue, path, piece, replace))
-    return done
+    done: list[tuple[int, Imported]] = []
+    with lake.writing(imported_at) as batch:
+        for number, path in _ordered(files, replace):
+            content, sha256 = read_hashed(path)
+            source = Source(path.name, sha256)
+            for piece in _pieces(path, content, asked, known_at):
+                done.append((number, _put(lake, batch, venue, path, piece, replace, source)))
+    listed = [each for _, each in sorted(done, key=lambda pair: pair[0])]
+    other = next((name for path in files if (name := _other_venue(path, venue))), None)
+    if other and listed:
+        said = f"the path says {other}, filed under {venue}; --venue {other} keeps the two apart"
+        listed[0] = dataclasses.replace(listed[0], notes=(*listed[0].notes, said))
+    return listed
+
+
+def _ordered(files: list[Path], replace: bool) -> list[tuple[int, Path]]:
+    """Files of one series after each other, so that few series are in memory at a time.
+
+    Not where rows may replace others: then the last file in the order of the walk has the last word.
+    """
+    numbered = list(enumerate(files))
+    if replace:
+        return numbered
+    first: dict[Clue, int] = {}
+    return sorted(numbered, key=lambda pair: first.setdefault(clue_of(pair[1].absolute()), pair[0]))
 
 
 def _files(paths: list[Path]) -> list[Path]:
@@ -105,8 +132,8 @@ def _walked(folder: Path) -> Iterator[Path]:
         yield from (here / name for name in files if not name.startswith(".") and (here / name).is_file())
 
 
-def _pieces(path: Path, asked: Clue, known_at: Instant | None) -> list[_Piece]:
-    content, told = read(path), clue_of(path.absolute())
+def _pieces(path: Path, content: Any, asked: Clue, known_at: Instant | None) -> list[_Piece]:
+    told = clue_of(path.absolute())
     if not isinstance(content, pl.DataFrame):
         return [_meta(path, content, asked)]
     table = Table(str(path), content)
@@ -166,13 +193,22 @@ def _series(table: Table, kind: str, symbol: str, asked: Clue, told: Clue) -> _P
     return _Piece(kind, symbol, interval, bars_of(rows, interval), tuple(rows.notes))
 
 
-def _put(lake: Lake, batch: Batch, venue: str, path: Path, piece: _Piece, replace: bool) -> Imported:
+def _other_venue(path: Path, venue: str) -> str | None:
+    """An exchange that a folder is named after, if it is not the one the rows are filed under."""
+    folders = [folder.name.lower() for folder in path.absolute().parents][:3]
+    named = next((name for folder in folders for name in _EXCHANGES if folder.startswith(name)), None)
+    return named if named and not venue.lower().startswith(named) else None
+
+
+def _put(lake: Lake, batch: Batch, venue: str, path: Path, piece: _Piece, replace: bool, source: Source) -> Imported:
     shape = series(piece.kind)
     folder = lake.folder(piece.kind, venue, piece.symbol, piece.interval)
     try:
-        did = batch.put(shape, folder, piece.frame, replace)
+        did = batch.put(shape, folder, piece.frame, replace, source)
     except UserError as error:
-        raise UserError(f"{path}: {error.message}", error.hint) from None
+        other = _other_venue(path, venue)
+        hint = f"--venue {other} keeps it apart from {venue}; {error.hint}" if other else error.hint
+        raise UserError(f"{path}: {error.message}", hint) from None
     times = piece.frame[shape.time].dt.epoch("ms") if shape.time else None
     return Imported(
         str(path),

@@ -5,7 +5,9 @@
     news/venue=hyperliquid/year=2025/part.parquet                    (also events)
     meta/venue=hyperliquid/part.parquet
 
-A write is staged beside the data and moved into place file by file, so a reader or a crash never meets half a file.
+    manifest.json                                                    (what there is, with digests and sources)
+
+A write is staged beside the data and landed as one, so a reader never meets half a file and a crash never half a write.
 It does not judge rows (that is `table`) and it does not cut by time (that is the as-of view).
 """
 
@@ -16,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import numpy as np
 import polars as pl
@@ -25,9 +27,12 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, Event, Floats, Ints, NewsItem, Points
+from pitboss.data.landing import settle
+from pitboss.data.manifest import load
 from pitboss.data.moment import EARLIEST, LATEST
-from pitboss.data.series import POINT_KINDS, SERIES, Series, series
-from pitboss.data.staging import Added, Batch, locked, read_parquet, unwritable
+from pitboss.data.places import Place, find_places
+from pitboss.data.series import POINT_KINDS, SERIES, series
+from pitboss.data.staging import Added, Batch, locked, read_parquet, unwritable, write_manifest
 from pitboss.venues.perp.assets import Asset, make_asset
 
 MARKER = "SYNTHETIC"
@@ -47,17 +52,6 @@ class Holding:
     first_at: Instant | None
     last_at: Instant | None
     gaps: int
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where one series lives: its identity and its files, oldest first."""
-
-    kind: str
-    venue: str
-    symbol: str | None
-    interval: str | None
-    files: tuple[Path, ...]
 
 
 class Lake:
@@ -82,10 +76,10 @@ class Lake:
             return batch.put(series(kind), self.folder(kind, venue, symbol, interval), frame, replace)
 
     @contextmanager
-    def writing(self) -> Iterator[Batch]:
-        """Several puts that land together or not at all."""
+    def writing(self, at: Instant | None = None) -> Iterator[Batch]:
+        """Several puts that land together or not at all. `at` is the time that the manifest gives them."""
         with locked(self.root) as staging:
-            batch = Batch(staging)
+            batch = Batch(self.root, staging, at)
             yield batch
             batch.commit()
 
@@ -111,6 +105,10 @@ class Lake:
         """Remove a generated venue. Imported data is never removed by the program."""
         if not self.is_synthetic(venue):
             raise UserError(f"the data of venue {venue!r} was imported, not generated; it is not removed")
+        known = load(self.root)
+        if known is not None:
+            known.drop(venue)
+            write_manifest(self.root, known)
         for kind in sorted(SERIES):
             shutil.rmtree(self.root / kind / f"venue={venue}", ignore_errors=True)
 
@@ -133,17 +131,8 @@ class Lake:
 
     def places(self, kind: str | None = None, venue: str | None = None) -> list[Place]:
         """Every series with at least one file, sorted by venue, kind, symbol and interval."""
-        found: dict[tuple[str, str, str, int], Place] = {}
-        for each in [series(kind)] if kind else SERIES.values():
-            for path in sorted((self.root / each.kind).glob("**/part.parquet")):
-                names = _names(path.parent.relative_to(self.root / each.kind).parts)
-                if not _belongs(each, names) or (venue and names["venue"] != venue):
-                    continue
-                interval = names.get("interval")
-                key = (names["venue"], each.kind, names.get("symbol", ""), INTERVALS.get(interval or "", 0))
-                earlier = found[key].files if key in found else ()
-                found[key] = Place(each.kind, names["venue"], names.get("symbol"), interval, (*earlier, path))
-        return [found[key] for key in sorted(found)]
+        settle(self.root)
+        return find_places(self.root, kind, venue)
 
     def list(self) -> list[Holding]:
         """What is in the lake, with how many rows, from when to when, and how many holes."""
@@ -151,6 +140,7 @@ class Lake:
 
     def venues(self, kind: str | None = None) -> "list[str]":
         """Venues with any data, or with data of one kind."""
+        settle(self.root)
         kinds = [kind] if kind else sorted(SERIES)
         folders = (path for each in kinds for path in (self.root / each).glob("venue=*"))
         return sorted({path.name.removeprefix("venue=") for path in folders if any(path.glob("**/part.parquet"))})
@@ -161,6 +151,7 @@ class Lake:
 
     def intervals(self, venue: str, symbol: str) -> "list[str]":
         """Intervals in which bars of a symbol were imported, finest first."""
+        settle(self.root)
         name = f"symbol={quote(symbol, safe='')}"
         return [
             interval
@@ -244,6 +235,7 @@ class Lake:
         }
 
     def _files(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> "list[Path]":
+        settle(self.root)
         folder = self.folder(kind, venue, symbol, interval)
         if series(kind).time is None:
             return [path for path in (folder / "part.parquet",) if path.is_file()]
@@ -316,19 +308,6 @@ def year_of(at: Instant) -> int:
 
 def _year(path: Path) -> int:
     return int(path.parent.name.removeprefix("year="))
-
-
-def _names(parts: tuple[str, ...]) -> dict[str, str]:
-    pairs = (part.partition("=") for part in parts)
-    return {name: unquote(value) for name, equals, value in pairs if equals}
-
-
-def _belongs(shape: Series, names: dict[str, str]) -> bool:
-    wanted = {"venue"}
-    wanted |= {"interval"} if shape.per_interval else set()
-    wanted |= {"symbol"} if shape.per_symbol else set()
-    wanted |= {"year"} if shape.time else set()
-    return set(names) == wanted and (not shape.per_interval or names["interval"] in INTERVALS)
 
 
 def _split(symbols: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ Text formats come back as text, so that no library guesses a type from the first
 """
 
 import gzip
+import hashlib
 import zlib
 from pathlib import Path
 from typing import Any
@@ -45,29 +46,34 @@ def stem_of(path: Path) -> str:
 
 def read(path: Path) -> pl.DataFrame | Any:
     """A table, or the plain value of a `.json` file that is not a list of rows."""
+    return read_hashed(path)[0]
+
+
+def read_hashed(path: Path) -> tuple[pl.DataFrame | Any, str]:
+    """As `read`, with the SHA-256 of the very bytes that were read."""
     found = format_of(path)
     if found is None:
         raise UserError(f"{path}: unknown kind of file", f"readable are {READABLE}")
     try:
-        table = _read(path, found)
+        content = path.read_bytes()
+        table = _read(path, found, content)
     except UserError:
         raise
     except (*UNREADABLE, EOFError, zlib.error) as error:
         raise UserError(f"{path} cannot be read as {found} ({first_line(error)})") from None
     if isinstance(table, pl.DataFrame) and table.is_empty():
         raise UserError(f"{path}: the file is empty", "a file needs at least one row")
-    return table
+    return table, hashlib.sha256(content).hexdigest()
 
 
-def _read(path: Path, found: str) -> pl.DataFrame | Any:
+def _read(path: Path, found: str, content: bytes) -> pl.DataFrame | Any:
     if found in ("parquet", "feather"):
         with quiet():
             return (
-                pl.read_ipc(path.read_bytes())
+                pl.read_ipc(content)
                 if found == "feather"
-                else pl.read_parquet(path, hive_partitioning=False, glob=False)
+                else pl.read_parquet(content, hive_partitioning=False, glob=False)
             )
-    content = path.read_bytes()
     if path.name.lower().endswith(".gz"):
         content = gzip.decompress(content)
     if not content.strip():

@@ -1,39 +1,35 @@
 """Writing into the lake so that a crash, a full disk or a second writer leaves whole files only.
 
-One writer at a time (a lock file), everything written into a staging folder first, then moved with `os.replace`.
+One writer at a time (a lock file), rows gathered in memory up to a bound, everything written into a staging folder
+first, then landed together with the manifest.
 """
 
 import os
 import shutil
 import tempfile
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import iso
+from pitboss.core.instant import Instant
+from pitboss.data import manifest
+from pitboss.data.landing import LANDING, STAGING, holding, land
+from pitboss.data.manifest import MANIFEST, Manifest, Source, Stored
+from pitboss.data.pile import Added, Pile
 from pitboss.data.series import Series
 
-try:
-    import fcntl
-except ImportError:  # only one writer is promised where there are no POSIX locks
-    fcntl = None
+__all__ = ["STAGING", "Added", "Batch", "locked", "read_parquet", "unwritable"]
 
-STAGING = ".staging-"
+MOST_BYTES = 256 * 1024 * 1024
+"""Rows kept in memory before the longest untouched file is written out."""
+
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What polars and the system raise on a damaged file; a panic of polars is not even an `Exception`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """What a put did to the lake."""
-
-    added: int
-    replaced: int
-    unchanged: int
 
 
 def read_parquet(path: Path, columns: list[str]) -> pl.DataFrame:
@@ -76,16 +72,15 @@ def locked(root: Path) -> Iterator[Path]:
     """A staging folder that nobody else has, for one writer at a time; gone afterwards whatever happens."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with (root / ".lock").open("w") as lock:
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                for left in sorted(root.glob(f"{STAGING}*")):  # of a writer that was killed: we hold the lock now
-                    shutil.rmtree(left, ignore_errors=True)
+        with holding(root):
+            for left in sorted(root.glob(f"{STAGING}*")):  # of a writer that was killed: we hold the lock now
+                shutil.rmtree(left, ignore_errors=True)
             staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=root))
             try:
                 yield staging
             finally:
-                shutil.rmtree(staging, ignore_errors=True)
+                if not (root / LANDING).exists():  # else what is in there is still to be moved, by whoever comes next
+                    shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
         raise unwritable(root, error) from error
 
@@ -95,50 +90,91 @@ def unwritable(root: Path, error: OSError) -> UserError:
     return UserError(f"cannot write to {root}: {error.strerror or error}", "check permissions and free space")
 
 
+def rows_of(shape: Series, path: Path) -> pl.DataFrame | None:
+    """The rows of a stored file as its kind has them; None if it cannot be read."""
+    try:
+        return _cast(shape, read_parquet(path, list(shape.columns)))
+    except (UserError, pl.exceptions.PolarsError):
+        return None
+
+
 class Batch:
-    """Puts that have been staged but not moved yet. A later put sees the rows of an earlier one."""
+    """Puts that have not landed yet. A later put sees the rows of an earlier one."""
 
-    def __init__(self, staging: Path) -> None:
+    def __init__(self, root: Path, staging: Path, at: Instant | None = None, most_bytes: int = MOST_BYTES) -> None:
+        self._root = root
         self._staging = staging
+        self._at = at
+        self._most_bytes = most_bytes
+        self._piles: OrderedDict[Path, tuple[Series, Pile]] = OrderedDict()  # the longest untouched first
         self._moves: dict[Path, Path] = {}
+        self._stored: dict[Path, dict[str, Stored]] = {}
+        self._sources: dict[Path, dict[Source, None]] = {}
+        self._manifest = manifest.load(root)
 
-    def put(self, shape: Series, folder: Path, frame: pl.DataFrame, replace: bool = False) -> Added:
+    def put(
+        self, shape: Series, folder: Path, frame: pl.DataFrame, replace: bool = False, source: Source | None = None
+    ) -> Added:
         """Stage rows for one series. The frame has the columns of its kind and unique keys."""
-        frame = frame.select(pl.col(name).cast(kind) for name, kind in shape.columns.items())
-        if shape.time is None:
-            return self._merge(shape, folder / "part.parquet", frame, replace)
+        frame = _cast(shape, frame)
         added = replaced = unchanged = 0
-        for year, part in _years(frame, shape.time):
-            did = self._merge(shape, folder / f"year={year:04d}" / "part.parquet", part, replace)
+        for name, part in _parts(shape, frame):
+            did = self._pile(shape, folder / name, replace).add(part, replace)
             added, replaced, unchanged = added + did.added, replaced + did.replaced, unchanged + did.unchanged
+        if source is not None:
+            self._sources.setdefault(folder, {})[source] = None
+        self._bound()
         return Added(added, replaced, unchanged)
 
     def commit(self) -> None:
-        """Move everything into place. All folders are made first: what can fail should, before anything has moved."""
-        for target in self._moves:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        for target, staged in sorted(self._moves.items()):
-            os.replace(staged, target)
+        """Move everything into place, the manifest with it. Nothing is written where nothing has changed."""
+        for target in list(self._piles):
+            self._flush(target)
+        made = self._manifest or manifest.rebuilt(self._root, rows_of)
+        before = made.dumps(self._root) if self._manifest else b""
+        for folder in {**self._stored, **self._sources}:
+            name = folder.relative_to(self._root).as_posix()
+            made.note(name, self._stored.get(folder, {}), self._sources.get(folder, {}), self._at)
+        after = made.dumps(self._root)
+        if not self._moves and (after == before or not made.files):
+            return
+        staged = self._staging / MANIFEST
+        _write(staged, after)
+        land(self._root, self._staging, {**self._moves, self._root / MANIFEST: staged})
 
-    def _merge(self, shape: Series, target: Path, new: pl.DataFrame, replace: bool) -> Added:
+    def _pile(self, shape: Series, target: Path, replace: bool) -> Pile:
+        if target in self._piles:
+            self._piles.move_to_end(target)
+            return self._piles[target][1]
         current = self._moves.get(target, target)
-        key = list(shape.key)
-        if not current.is_file():
-            self._stage(target, new.sort(key))
-            return Added(new.height, 0, 0)
-        old = read_parquet(current, list(shape.columns))
-        differing = _differing(shape, old, new)
-        if differing.height and not replace:
-            raise UserError(_conflict(shape, differing), "--replace takes the new rows instead of the stored ones")
-        fresh = new.join(old, on=key, how="anti", nulls_equal=True)
-        if fresh.height or differing.height:
-            keep = old.join(differing, on=key, how="anti", nulls_equal=True)
-            self._stage(target, pl.concat([keep, differing, fresh]).sort(key))
-        return Added(fresh.height, differing.height, new.height - fresh.height - differing.height)
+        frame = read_parquet(current, list(shape.columns)) if current.is_file() else None
+        pile = Pile(shape, frame)
+        if frame is not None and not self._is_known(shape, target, frame):
+            if not replace:  # what someone else wrote there would from now on look as if it had been imported
+                raise UserError(
+                    f"{target} has been changed since it was imported",
+                    "see `pitboss data check`; --replace takes its other rows as they stand",
+                )
+            pile.changed = True
+        self._piles[target] = (shape, pile)
+        return pile
 
-    def _stage(self, target: Path, frame: pl.DataFrame) -> None:
-        staged = self._staging / f"{len(self._moves)}-{target.parent.name}.parquet"
-        staged = self._moves.get(target, staged)
+    def _is_known(self, shape: Series, target: Path, frame: pl.DataFrame) -> bool:
+        if self._manifest is None or target in self._moves:
+            return True
+        known = self._manifest.files.get(target.relative_to(self._root).as_posix())
+        return known == manifest.stored(shape, _cast(shape, frame))
+
+    def _bound(self) -> None:
+        while len(self._piles) > 1 and sum(pile.size for _, pile in self._piles.values()) > self._most_bytes:
+            self._flush(next(iter(self._piles)))
+
+    def _flush(self, target: Path) -> None:
+        shape, pile = self._piles.pop(target)
+        if not pile.changed:
+            return
+        frame = pile.frame()
+        staged = self._moves.get(target, self._staging / f"{len(self._moves)}-{target.parent.name}.parquet")
         try:
             frame.write_parquet(staged, compression="zstd", statistics=True)
         except pl.exceptions.PolarsError as error:  # how polars tells of a full disk
@@ -146,21 +182,42 @@ class Batch:
         with staged.open("rb+") as file:
             os.fsync(file.fileno())
         self._moves[target] = staged
+        folder = target.parent if shape.time is None else target.parent.parent
+        name = target.relative_to(self._root).as_posix()
+        self._stored.setdefault(folder, {})[name] = manifest.stored(shape, frame)
 
 
-def _years(frame: pl.DataFrame, time: str) -> list[tuple[int, pl.DataFrame]]:
-    parts = frame.with_columns(pl.col(time).dt.year().alias("_year")).partition_by("_year", maintain_order=True)
-    return sorted(((int(part["_year"][0]), part.drop("_year")) for part in parts), key=lambda part: part[0])
+def write_manifest(root: Path, made: Manifest) -> None:
+    """Put a manifest into the lake on its own."""
+    with locked(root) as staging:
+        _write(staging / MANIFEST, made.dumps(root))
+        os.replace(staging / MANIFEST, root / MANIFEST)
 
 
-def _differing(shape: Series, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    values = [name for name in shape.columns if name not in shape.key]
-    both = new.join(old, on=list(shape.key), how="inner", suffix="_old", nulls_equal=True)
-    changed = pl.any_horizontal(pl.col(name).ne_missing(pl.col(f"{name}_old")) for name in values)
-    return both.filter(changed).select(list(shape.columns)).sort(list(shape.key))
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def _conflict(shape: Series, differing: pl.DataFrame) -> str:
-    first = differing.row(0, named=True)
-    where = first["symbol"] if shape.time is None else iso(differing[shape.time].dt.epoch("ms")[0])
-    return f"{where} is already stored with other values (rows in conflict: {differing.height})"
+def _cast(shape: Series, frame: pl.DataFrame) -> pl.DataFrame:
+    if frame.schema == shape.columns:
+        return frame
+    return frame.select(pl.col(name).cast(kind) for name, kind in shape.columns.items())
+
+
+def _parts(shape: Series, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+    """The rows by the file they belong into."""
+    if shape.time is None:
+        return [("part.parquet", frame)]
+    if not frame.height:
+        return []
+    years = frame[shape.time].dt.year()
+    found = np.unique(years.to_numpy())
+    if len(found) == 1:
+        parts = [(int(found[0]), frame)]
+    else:
+        split = frame.with_columns(years.alias("_year")).partition_by("_year", maintain_order=True)
+        parts = sorted(((int(part["_year"][0]), part.drop("_year")) for part in split), key=lambda part: part[0])
+    return [(f"year={year:04d}/part.parquet", part) for year, part in parts]

@@ -231,7 +231,10 @@ def events_of(table: Table, symbol: str | None, known_at: Instant | None) -> pl.
         known = pl.Series([min(known_at, at) for at in times.fill_null(0)], dtype=pl.Int64)
     else:
         known = times
-        table.notes.append("no known_at column: each event counts as known only from the moment it happens")
+        table.notes.append(
+            "no known_at column: each event counts as known only from the moment it happens"
+            " (--known-at tells since when they were)"
+        )
     columns = {
         "scheduled_at": times,
         "kind": _text(table, check, kind_column).fill_null("event") if kind_column else _same(table, "event"),

@@ -1,45 +1,74 @@
-"""Importing a year of 5m bars: reading, judging and storing a parquet file."""
+"""Importing a year of 5m bars, as one file and as one a day: reading, judging, hashing and storing parquet files."""
 
 from collections.abc import Iterable
 from itertools import count
+from pathlib import Path
 from time import perf_counter
 
 import polars as pl
 
-from pitboss.bench.market import Shape, frame, walk
+from pitboss.bench.market import BARS_A_DAY, Shape, frame, walk
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import Row
-from pitboss.bench.timing import interleave, seconds
+from pitboss.bench.row import Gate, Row
+from pitboss.bench.timing import Side, interleave, seconds
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 
+GATE = Gate("at most", 5.0)
+_NUMBERS = count()
+
 
 def measure(bench: Bench) -> Iterable[Row]:
-    """Against polars reading the same file and writing it again, which is the least that has to happen."""
-    folder = bench.grounds.folder / "import" / "5m"
-    folder.mkdir(parents=True)
-    path = folder / "SOL.parquet"
+    """Against polars reading the same files and writing them again, which is the least that has to happen."""
     table = frame(walk("SOL", Shape(bench.scale.year_days))).rename({"open_at": "time"})
-    table.write_parquet(path)
-    numbers = count()
+    folder = bench.grounds.folder / "import"
+    whole = _written(folder / "whole", [table])
+    daily = _written(folder / "daily", list(table.iter_slices(BARS_A_DAY)))
+    again = Lake(folder / "again")
+    import_paths(again, whole)
+    sides: dict[str, Side] = {
+        "whole": _importing(bench, whole),
+        "copy": _copying(folder, whole),
+        "daily": _importing(bench, daily),
+        "daily copy": _copying(folder, daily),
+        "again": lambda: seconds(lambda: import_paths(again, whole)),
+    }
+    taken = {name: value * 1e3 for name, value in interleave(sides, bench.repeats).items()}
+    note = f"{table.height:,} bars, checked row by row"
+    copied = "copy by polars"
+    yield Row("import of a year of 5m bars", taken["whole"], "ms", copied, taken["copy"], GATE, note)
+    note = f"{len(daily)} files, one a day"
+    yield Row("import of a year in daily files", taken["daily"], "ms", copied, taken["daily copy"], GATE, note)
+    note = "nothing changes"
+    yield Row("import of the same year again", taken["again"], "ms", copied, taken["copy"], GATE, note)
 
+
+def _written(folder: Path, tables: list[pl.DataFrame]) -> list[Path]:
+    paths: list[Path] = []
+    for number, table in enumerate(tables):
+        path = folder / f"{number:04d}" / "5m" / "SOL.parquet"
+        path.parent.mkdir(parents=True)
+        table.write_parquet(path)
+        paths.append(path)
+    return paths
+
+
+def _importing(bench: Bench, paths: list[Path]) -> Side:
     def once() -> float:
-        lake = Lake(bench.grounds.folder / f"imported-{next(numbers)}")
+        lake = Lake(bench.grounds.folder / f"imported-{next(_NUMBERS)}")
         began = perf_counter()
-        import_paths(lake, [path])
+        import_paths(lake, paths)
         return perf_counter() - began
 
-    taken = interleave(
-        {
-            "import": once,
-            "copy": lambda: seconds(lambda: pl.read_parquet(path).write_parquet(folder / "copy.parquet.part")),
-        },
-        bench.repeats,
-    )
-    note = f"{table.height:,} bars, checked row by row"
-    yield Row(
-        "import of a year of 5m bars", taken["import"] * 1e3, "ms", "copy by polars", taken["copy"] * 1e3, note=note
-    )
+    return once
+
+
+def _copying(folder: Path, paths: list[Path]) -> Side:
+    def once() -> None:
+        for path in paths:
+            pl.read_parquet(path).write_parquet(folder / "copy.part")
+
+    return lambda: seconds(once)
 
 
 MEASURE = Measure("importing", "importing a year of 5m bars", measure, 60)

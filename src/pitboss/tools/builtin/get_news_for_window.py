@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pitboss.agent.sections.news import sentiment_of, sentiment_text
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS, HOUR_MS, iso
 from pitboss.core.market import NewsItem
@@ -51,7 +52,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 
 def _line(item: NewsItem) -> str:
     names = f" {render.fence(', '.join(item.symbols), 64)}" if item.symbols else ""
-    mood = "" if item.sentiment is None else f" sentiment {item.sentiment:+.2f}"
+    mood = "" if sentiment_of(item) is None else f" sentiment {sentiment_text(item)}"
     return f"{iso(item.available_at)}{names}{mood} {render.fence(item.source, 40)} {render.fence(item.text)}"
 
 

@@ -1,0 +1,131 @@
+"""`pitboss audit …`: whether what a simulation says can be believed."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from pitboss.cli import screen
+from pitboss.cli.options import Json, Moment, Override, given
+from pitboss.cli.place import Here
+from pitboss.core.errors import UserError
+
+if TYPE_CHECKING:
+    from pitboss.audit.ground import Wish
+    from pitboss.audit.lookahead import Ground, Result
+    from pitboss.bootstrap.workspace import Workspace
+
+app = App(name="audit", help="Prove that a simulation cannot see its own future.")
+
+MOST_CUTS, MOST_SEED = 1_000_000, 2**31
+FOUND, STOPPED = 1, 130
+
+
+@app.command
+def lookahead(
+    skill: Path | None = None,
+    /,
+    *,
+    run: Annotated[str, given("--run", "Audit this stored run: its id, or the start of it.")] = "",
+    cuts: Annotated[int, given("--cuts", "At how many ticks, chosen by chance, to cut and compare.")] = 100,
+    seed: Annotated[int, given("--seed", "The same seed makes the same cuts.")] = 0,
+    from_: Annotated[Moment | None, given("--from", "First tick. Default: three weeks before the end.")] = None,
+    to: Annotated[Moment | None, given("--to", "End of the range. Default: as far as the data goes.")] = None,
+    symbols: Annotated[str, given("--symbols", "Symbols with commas between, in place of the skill's.")] = "",
+    tools: Annotated[str, given("--tools", "Only these tools, with commas between. Default: all there are.")] = "",
+    tool_file: Annotated[
+        tuple[Path, ...],
+        Parameter(
+            name="--tool-file",
+            negative=(),
+            consume_multiple=False,
+            help="Audit the tool of this Python file too. The file is run: it is your own code. May be repeated.",
+        ),
+    ] = (),
+    data_venue: Annotated[str, given("--data-venue", "Whose data to use, where several venues have some.")] = "",
+    set_: Override = (),
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Delete the future, then falsify it, and see whether anything an agent is told changes. Exit code 1 if it does.
+
+    At every cut the account, the whole user message, waking, regime tags and some of the tools' answers are made three
+    times: on the data as it is, on a copy that ends at the tick, and on one that goes on with lies. All bytes must be
+    the same. Nobody is asked, and nothing is written.
+
+    For example:
+
+        pitboss audit lookahead trend-thesis.yaml
+        pitboss audit lookahead --run 3f9a --cuts 1000
+        pitboss audit lookahead trend-thesis.yaml --tool-file my_tool.py --tools my_tool
+
+    Parameters
+    ----------
+    skill
+        A .yaml or .json file. Without it, and without --run: a plain skill for the symbols here.
+    """
+    from pitboss.audit import show
+    from pitboss.audit.ground import Wish
+
+    if not 1 <= cuts <= MOST_CUTS:
+        raise UserError(f"--cuts: {cuts} is not from 1 to {MOST_CUTS:,}", "for example --cuts 100")
+    if not 0 <= seed <= MOST_SEED:
+        raise UserError(f"--seed: {seed} is not from 0 to {MOST_SEED}", "any whole number in between")
+    if run and skill is not None:
+        raise UserError("give either a skill or --run", "a run has its own skill")
+    wish = Wish(
+        skill=_plain(skill, set_),
+        run=run,
+        symbols=_words(symbols),
+        from_at=from_,
+        to_at=to,
+        tools=_words(tools),
+        tool_files=tool_file,
+        venue=data_venue,
+        seed=seed,
+    )
+    with place.workspace() as workspace:
+        ground, result, stopped = _audit(workspace, wish, cuts)
+    if json:
+        screen.put_json(show.document(result, ground, seed))
+    else:
+        screen.put_table(show.HEADINGS, show.cells(result), right=show.NUMBERS)
+        screen.put()
+        verdict, *rest = show.lines(result)
+        screen.put(verdict, style="bold red" if result.differences else "bold")
+        for line in rest:
+            screen.put(line)
+        screen.put(f"seed {seed}; the same seed makes the same cuts")
+    if result.differences:
+        return FOUND
+    return STOPPED if stopped else 0
+
+
+def _plain(skill: Path | None, set_: tuple[str, ...]) -> dict[str, object] | None:
+    from pitboss.cli.skill import read_plain
+
+    if skill is None:
+        if set_:
+            raise UserError("--set changes a skill, and none is given", "name a skill file")
+        return None
+    return read_plain(skill, set_)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+
+
+def _audit(workspace: "Workspace", wish: "Wish", cuts: int) -> "tuple[Ground, Result, bool]":
+    from pitboss.audit.ground import prepare
+    from pitboss.audit.lookahead import audit
+    from pitboss.cli.progress import watching
+
+    with watching("audit", lambda run_id: False) as (watch, _):
+
+        async def work() -> "tuple[Ground, Result]":
+            ground = await prepare(workspace, wish)
+            return ground, await audit(ground, cuts, wish.seed, watch.progress, watch.stop)
+
+        ground, result = asyncio.run(work())
+    return ground, result, result.cuts < cuts

@@ -1,0 +1,69 @@
+"""Items of news as a source hands them over → rows of the lake, each once, dated when it could first be known."""
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from pitboss.core.instant import Instant
+from pitboss.data.seen import plain
+from pitboss.data.series import counted, series
+from pitboss.data.source import Brought, Known
+from pitboss.data.table import Table, news_of
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One headline. `keys` are its link and id, whichever it has; `published_at` is what it says of itself."""
+
+    published_at: Instant | None
+    seen_at: Instant
+    source: str
+    text: str
+    keys: tuple[str, ...] = ()
+    sentiment: float | None = None
+    symbols: tuple[str, ...] = ()
+
+
+def news_rows(items: list[Item], known: Known, symbols: tuple[str, ...], where: str) -> Brought:
+    """What is new among the items. `symbols` are looked for in the words where an item names none itself."""
+    titles = _titles(known.frame)
+    rows: list[dict[str, object]] = []
+    keys: dict[str, Instant] = {}
+    repeated = late = 0
+    for item in items:
+        mine = [f"{where} {key}" for key in item.keys]
+        title = (item.source, plain(item.text))
+        is_known = title in titles or any(key in known.seen or key in keys for key in mine)
+        keys |= {key: item.seen_at for key in mine if key not in keys}
+        titles.add(title)
+        if is_known:
+            repeated += 1
+            continue
+        late += item.published_at is None or item.published_at < item.seen_at
+        rows.append(
+            {
+                "published": max(item.published_at or 0, item.seen_at),
+                "source": item.source,
+                "text": item.text,
+                "sentiment": item.sentiment,
+                "symbols": ",".join(item.symbols or _named(item.text, symbols)),
+            }
+        )
+    notes = [f"{counted(repeated, 'item')} known before"] if repeated else []
+    notes += [f"{counted(late, 'item')} counted from when first met, not from the date they carry"] if late else []
+    if not rows:
+        return Brought("news", None, pl.DataFrame(schema=dict(series("news").columns)), tuple(notes), seen=keys)
+    kinds = {"published": pl.Int64, "sentiment": pl.Float64}
+    frame = pl.DataFrame(rows, schema={name: kinds.get(name, pl.String) for name in rows[0]})
+    return Brought("news", None, news_of(Table(where, frame), None), tuple(notes), seen=keys)
+
+
+def _titles(frame: pl.DataFrame | None) -> set[tuple[str, str]]:
+    if frame is None:
+        return set()
+    return {(source, plain(text)) for source, text in frame.select("source", "text").iter_rows()}
+
+
+def _named(text: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(symbol for symbol in symbols if re.search(rf"(?<!\w){re.escape(symbol)}(?!\w)", text))

@@ -1,0 +1,79 @@
+"""Moving staged files into a lake so that all of them arrive or none, even if the process is killed in between.
+
+Before the first move the list of moves is put into the lake's root under one name. From then on the write has happened:
+whoever opens the lake next finishes what is left of it. Nothing here knows what is in the files.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+
+try:
+    import fcntl
+except ImportError:  # only one writer is promised where there are no POSIX locks
+    fcntl = None
+
+LANDING = ".landing.json"
+STAGING = ".staging-"
+LOCK = ".lock"
+
+
+def land(root: Path, staging: Path, moves: Mapping[Path, Path]) -> None:
+    """Move every staged file to its target. The caller holds the lock."""
+    for folder in sorted({target.parent for target in moves}):  # what can fail should, before anything has moved
+        folder.mkdir(parents=True, exist_ok=True)
+    listed = [[staged.name, target.relative_to(root).as_posix()] for target, staged in sorted(moves.items())]
+    ready = staging / "moves.json"
+    with ready.open("wb") as file:
+        file.write(codec.dumps({"staging": staging.name, "moves": listed}))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(ready, root / LANDING)
+    finish(root)
+
+
+def finish(root: Path) -> None:
+    """Make the moves of a landing that are still to be made. The caller holds the lock."""
+    record = root / LANDING
+    if not record.is_file():
+        return
+    try:
+        document = codec.loads(record.read_bytes())
+        staging = root / str(document["staging"])
+        moves = [(staging / str(name), root / str(target)) for name, target in document["moves"]]
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{record} cannot be read", "delete it and import the data again") from None
+    for staged, target in moves:
+        if staged.is_file():
+            os.replace(staged, target)
+    record.unlink()
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def settle(root: Path) -> None:
+    """Finish a landing that was cut short, before anything is read; waits for one that is under way."""
+    if not (root / LANDING).exists():
+        return
+    try:
+        with holding(root):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"an import into {root} was interrupted and cannot be finished: {error.strerror or error}",
+            "check permissions and free space",
+        ) from error
+
+
+@contextmanager
+def holding(root: Path) -> Iterator[None]:
+    """The lake's lock; nothing of an earlier writer is left undone when it is had."""
+    with (root / LOCK).open("w") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        finish(root)
+        yield

@@ -1,0 +1,171 @@
+"""The lake's manifest: what every stored file holds, its digest, and from which files it was imported.
+
+`manifest.json` in the lake's root. It moves into place together with the data (`landing`), `data check` holds the files
+against it, and where it is missing it is made from the files there are. It says nothing about whether rows make sense.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from pitboss.core import codec
+from pitboss.core.instant import Instant
+from pitboss.data.places import Place, find_places, group
+from pitboss.data.series import Series, series
+
+MANIFEST = "manifest.json"
+VERSION = 1
+
+Reader = Callable[[Series, Path], pl.DataFrame | None]
+"""Gives the rows of a stored file, or None where they cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that rows came from: its name and the SHA-256 of its bytes."""
+
+    name: str
+    sha256: str
+    imported_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What one file of the lake holds. The digest is of the rows, not of the parquet bytes."""
+
+    rows: int
+    first_at: Instant | None
+    last_at: Instant | None
+    digest: str
+
+
+@dataclass
+class Manifest:
+    """Files by their path in the lake, sources and the last change by the folder of a series."""
+
+    files: dict[str, Stored] = field(default_factory=dict[str, Stored])
+    sources: dict[str, tuple[Source, ...]] = field(default_factory=dict[str, tuple[Source, ...]])
+    changed_at: dict[str, Instant | None] = field(default_factory=dict[str, Instant | None])
+
+    def note(self, folder: str, files: Mapping[str, Stored], sources: Iterable[Source], at: Instant | None) -> None:
+        """What a write did to one series. A source that was named before is not named twice."""
+        known = self.sources.get(folder, ())
+        seen = {(source.name, source.sha256) for source in known}
+        new = [replace(source, imported_at=at) for source in sources if (source.name, source.sha256) not in seen]
+        if files or new:
+            self.sources[folder] = (*known, *dict.fromkeys(new))
+        if files:
+            self.files |= files
+            self.changed_at[folder] = at
+
+    def drop(self, venue: str) -> None:
+        """Forget a venue."""
+        part = f"/venue={venue}/"
+        for kept in (self.files, self.sources, self.changed_at):
+            for key in [key for key in kept if part in f"/{key}/"]:
+                del kept[key]
+
+    def plain(self, root: Path) -> list[dict[str, Any]]:
+        """One document per series."""
+        return [self._series(root, place) for place in group(root, [root / name for name in sorted(self.files)])]
+
+    def dumps(self, root: Path) -> bytes:
+        """As it is stored. `digest` is that of everything the lake holds."""
+        held = self.plain(root)
+        total = hashlib.sha256(codec.dumps([(each["folder"], each["digest"]) for each in held])).hexdigest()
+        lines = b",\n".join(codec.dumps(each) for each in held)
+        head = codec.dumps({"version": VERSION, "digest": total})[:-1]
+        return head + b',"series":[\n' + lines + b"\n]}\n"
+
+    def _series(self, root: Path, place: Place) -> dict[str, Any]:
+        names = [path.relative_to(root).as_posix() for path in place.files]
+        files = {name: self.files[name] for name in names}
+        folder = folder_of(place.kind, names[0])
+        firsts = [each.first_at for each in files.values() if each.first_at is not None]
+        lasts = [each.last_at for each in files.values() if each.last_at is not None]
+        return {
+            "folder": folder,
+            "kind": place.kind,
+            "venue": place.venue,
+            "symbol": place.symbol,
+            "interval": place.interval,
+            "rows": sum(each.rows for each in files.values()),
+            "first_at": min(firsts, default=None),
+            "last_at": max(lasts, default=None),
+            "digest": hashlib.sha256(codec.dumps([each.digest for each in files.values()])).hexdigest(),
+            "imported_at": self.changed_at.get(folder),
+            "files": {name: asdict(each) for name, each in files.items()},
+            "sources": [asdict(source) for source in self.sources.get(folder, ())],
+        }
+
+
+def folder_of(kind: str, name: str) -> str:
+    """The folder of the series that a file belongs to."""
+    parts = name.split("/")
+    return "/".join(parts[:-1] if series(kind).time is None else parts[:-2])
+
+
+def load(root: Path) -> Manifest | None:
+    """The stored manifest; None where there is none that can be read."""
+    try:
+        document = codec.loads((root / MANIFEST).read_bytes())
+        if document["version"] != VERSION:
+            return None
+        found = Manifest()
+        for each in document["series"]:
+            found.files |= {name: Stored(**stored) for name, stored in each["files"].items()}
+            found.sources[each["folder"]] = tuple(Source(**source) for source in each["sources"])
+            found.changed_at[each["folder"]] = each["imported_at"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return found
+
+
+def stored(shape: Series, frame: pl.DataFrame) -> Stored:
+    """What is to be said about a file that holds these rows."""
+    times = _numbers(frame[shape.time].drop_nulls(), 0) if shape.time else np.empty(0, dtype=np.int64)
+    first, last = (int(times.min()), int(times.max())) if len(times) else (None, None)
+    return Stored(frame.height, first, last, content_digest(shape, frame))
+
+
+def content_digest(shape: Series, frame: pl.DataFrame) -> str:
+    """SHA-256 of rows in their order, column by column; how parquet packs them does not matter."""
+    total = hashlib.sha256(codec.dumps([shape.kind, list(shape.columns), frame.height]))
+    for name, dtype in shape.columns.items():
+        column = frame[name]
+        if dtype == pl.String:
+            texts = [None if text is None else text.encode() for text in column.to_list()]
+            lengths = np.array([-1 if text is None else len(text) for text in texts], dtype="<i8")
+            total.update(lengths.tobytes() + b"".join(text for text in texts if text))
+            continue
+        if column.null_count():
+            total.update(column.is_null().to_numpy().tobytes())
+        total.update(_numbers(column, False if dtype == pl.Boolean else 0).data)
+    return total.hexdigest()
+
+
+def _numbers(column: pl.Series, missing: int | bool) -> "np.typing.NDArray[Any]":
+    # by numpy, not by expressions of polars: those cost more than the hashing where a file is small
+    values = (column.to_physical().fill_null(missing) if column.null_count() else column).to_numpy()
+    if values.dtype.kind == "M":
+        values = values.astype("datetime64[ms]", copy=False).view(np.int64)
+    kind = {"i": "<i8", "f": "<f8"}.get(values.dtype.kind)
+    return np.ascontiguousarray(values if kind is None else values.astype(kind, copy=False))
+
+
+def rebuilt(root: Path, read: Reader) -> Manifest:
+    """A manifest of the files there are, which cannot know where they came from. Unreadable files are left out."""
+    made = Manifest()
+    for place in find_places(root):
+        shape = series(place.kind)
+        for path in place.files:
+            frame = read(shape, path)
+            if frame is not None:
+                name = path.relative_to(root).as_posix()
+                made.note(folder_of(place.kind, name), {name: stored(shape, frame)}, (), None)
+    return made

@@ -1,0 +1,212 @@
+"""Binance USD-M futures: klines and funding, from the public API or from the public monthly and daily zip files.
+
+Symbols are filed without their quote (`BTC` for `BTCUSDT`), as elsewhere. A month that is not published yet is taken
+from its days; funding has no daily files. No account, no key.
+"""
+
+import csv
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pitboss.core.instant import HOUR_MS, Instant, interval_ms
+from pitboss.data.fetch import Broken, Fetcher, Query, Refused, Reply, address
+from pitboss.data.rows import judged_bars, judged_points, listed_rows, named_rows, on_the_hour
+from pitboss.data.source import Page, Ranged, Source, Task, Wanted
+
+URL = "https://fapi.binance.com"
+FILES_URL = "https://data.binance.vision"
+WEIGHT_PER_MINUTE, KLINES_WEIGHT = 2_400, 10
+FUNDING_PER_MINUTE = 100
+MOST_KLINES, MOST_FUNDING = 1_500, 1_000
+MOST_CSV_BYTES = 256 * 2**20
+KEPT_FILES = 2
+_KLINE = ("t", "o", "h", "l", "c", "v")
+_MONTH_MS = 31 * 24 * HOUR_MS
+
+
+def pair_of(symbol: str) -> str:
+    """What the venue calls it."""
+    return symbol if symbol.endswith(("USDT", "USDC")) else f"{symbol}USDT"
+
+
+async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
+    """Bars and funding of each symbol."""
+    kinds = SOURCE.kinds_of(wanted)
+    base = address(wanted.base_url or (FILES_URL if wanted.files else URL))
+    place = _Files(base, fetcher) if wanted.files else _Api(base, fetcher)
+    tasks: list[Task] = []
+    for symbol in wanted.symbols:
+        name = symbol.removesuffix("USDT") or symbol
+        tasks += [place.klines(name, interval) for interval in wanted.intervals if "bars" in kinds]
+        tasks += [place.funding(name)] if "funding" in kinds else []
+    return tasks
+
+
+class _Api:
+    def __init__(self, base: str, fetcher: Fetcher) -> None:
+        self._base, self._fetcher = base, fetcher
+        self._budget = fetcher.budget(WEIGHT_PER_MINUTE)
+        self._funding_budget = fetcher.budget(FUNDING_PER_MINUTE)
+
+    def klines(self, symbol: str, interval: str) -> Ranged:
+        step = interval_ms(interval)
+
+        async def page(from_at: Instant, to_at: Instant) -> Page:
+            def read(reply: Reply) -> Page:
+                rows = listed_rows(reply.json(), _KLINE)
+                fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
+                return Page(judged_bars(fit, interval, f"klines of {symbol}"))
+
+            asked = _range(symbol, from_at, to_at, MOST_KLINES) | {"interval": interval}
+            query = Query(f"{self._base}/fapi/v1/klines", asked, weight=KLINES_WEIGHT)
+            return await self._fetcher.ask(query, read, self._budget)
+
+        return Ranged("bars", symbol, interval, step, MOST_KLINES * step, page)
+
+    def funding(self, symbol: str) -> Ranged:
+        async def page(from_at: Instant, to_at: Instant) -> Page:
+            def read(reply: Reply) -> Page:
+                rows = named_rows(reply.json(), ("fundingTime", "fundingRate"))
+                if any(row.get("symbol", pair_of(symbol)) != pair_of(symbol) for row in rows):
+                    raise Broken(f"asked for funding of {pair_of(symbol)}, got another's")
+                return _funding(((row["fundingTime"], row["fundingRate"]) for row in rows), symbol, from_at, to_at)
+
+            query = Query(f"{self._base}/fapi/v1/fundingRate", _range(symbol, from_at, to_at, MOST_FUNDING))
+            return await self._fetcher.ask(query, read, self._funding_budget)
+
+        # mostly 8-hourly, but hourly where the venue says so: then a page is cut short, and the rest asked for
+        return Ranged("funding", symbol, None, HOUR_MS, MOST_FUNDING * 4 * HOUR_MS, page)
+
+
+class _Files:
+    def __init__(self, base: str, fetcher: Fetcher) -> None:
+        self._base, self._fetcher = f"{base}/data/futures/um", fetcher
+        self._kept: dict[str, tuple[list[list[str]], Instant] | None] = {}
+
+    def klines(self, symbol: str, interval: str) -> Ranged:
+        step, pair = interval_ms(interval), pair_of(symbol)
+
+        async def page(from_at: Instant, to_at: Instant) -> Page:
+            rows: list[dict[str, Any]] = []
+            for table, settled_at in await self._tables(
+                "klines", f"{pair}/{interval}/{pair}-{interval}", from_at, to_at
+            ):
+                for line in table:
+                    row = {"t": _ms(line[0]), **dict(zip(_KLINE[1:], line[1:6], strict=True))}
+                    if from_at <= row["t"] < to_at and row["t"] + step <= settled_at:
+                        rows.append(row)
+            return Page(judged_bars(rows, interval, f"klines of {symbol}"))
+
+        return Ranged("bars", symbol, interval, step, _MONTH_MS, page)
+
+    def funding(self, symbol: str) -> Ranged:
+        pair = pair_of(symbol)
+
+        async def page(from_at: Instant, to_at: Instant) -> Page:
+            tables = await self._tables("fundingRate", f"{pair}/{pair}-fundingRate", from_at, to_at)
+            rows = ((_ms(line[0]), line[-1]) for table, _ in tables for line in table)
+            return _funding(rows, symbol, from_at, to_at)
+
+        return Ranged("funding", symbol, None, HOUR_MS, _MONTH_MS, page)
+
+    async def _tables(
+        self, what: str, stem: str, from_at: Instant, to_at: Instant
+    ) -> list[tuple[list[list[str]], Instant]]:
+        found: list[tuple[list[list[str]], Instant]] = []
+        day, end = _day(from_at), _day(to_at - 1)
+        while day <= end:
+            after = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+            month = await self._table(f"{self._base}/monthly/{what}/{stem}-{day:%Y-%m}.zip")
+            if month is not None:
+                found.append(month)
+            elif what == "klines":
+                while day < after and day <= end:
+                    table = await self._table(f"{self._base}/daily/{what}/{stem}-{day:%Y-%m-%d}.zip")
+                    found += [table] if table is not None else []
+                    day += timedelta(days=1)
+            day = after
+        return found
+
+    async def _table(self, url: str) -> tuple[list[list[str]], Instant] | None:
+        if url not in self._kept:
+            while len(self._kept) >= KEPT_FILES + 31:
+                del self._kept[next(iter(self._kept))]
+            self._kept[url] = await self._fetch(url)
+        return self._kept[url]
+
+    async def _fetch(self, url: str) -> tuple[list[list[str]], Instant] | None:
+        wanted = await self._or_none(f"{url}.CHECKSUM", lambda reply: reply.content[:64].decode("ascii", "replace"))
+
+        def read(reply: Reply) -> tuple[list[list[str]], Instant]:
+            if wanted and hashlib.sha256(reply.content).hexdigest() != wanted.lower():
+                raise Broken("a file does not match its checksum")
+            return read_zip(reply.content), reply.settled_at
+
+        return await self._or_none(url, read)
+
+    async def _or_none(self, url: str, read: Callable[[Reply], Any]) -> Any:
+        try:
+            return await self._fetcher.ask(Query(url), read)
+        except Refused as error:
+            if error.status != 404:
+                raise
+            return None  # not published
+
+
+def read_zip(content: bytes) -> list[list[str]]:
+    """The rows of the one CSV inside, without a heading, whether it has one or not."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            inside = [one for one in archive.infolist() if one.filename.lower().endswith(".csv")]
+            if len(inside) != 1 or inside[0].file_size > MOST_CSV_BYTES:
+                raise Broken("a file is not a zip with one CSV of sensible size")
+            with archive.open(inside[0]) as file:
+                text = file.read(MOST_CSV_BYTES + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
+        raise Broken("a file is not a whole zip") from None
+    if len(text) > MOST_CSV_BYTES:
+        raise Broken("a file is larger than it says")
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text.decode("utf-8"))) if row]
+    except (csv.Error, UnicodeDecodeError):
+        raise Broken("a file is not a CSV") from None
+    rows = rows[1:] if rows and not rows[0][0].isdigit() else rows
+    if any(not row[0].isdigit() or len(row) < 3 for row in rows):
+        raise Broken("a file has rows without a time")
+    return rows
+
+
+def _funding(rows: Any, symbol: str, from_at: Instant, to_at: Instant) -> Page:
+    timed = [{"at": on_the_hour(at), "value": rate} for at, rate in rows]
+    fit = [row for row in timed if from_at <= row["at"] < to_at]
+    return Page(judged_points(fit, "funding", f"funding of {symbol}"))
+
+
+def _range(symbol: str, from_at: Instant, to_at: Instant, most: int) -> dict[str, str]:
+    return {"symbol": pair_of(symbol), "startTime": str(from_at), "endTime": str(to_at - 1), "limit": str(most)}
+
+
+def _ms(text: str) -> Instant:
+    at = int(text)
+    return at // 1_000 if at > 100_000_000_000_000 else at  # newer files count microseconds
+
+
+def _day(at: Instant) -> datetime:
+    return datetime.fromtimestamp(at // 1000, UTC).replace(hour=0, minute=0, second=0)
+
+
+SOURCE = Source(
+    "binance",
+    "binance",
+    "USD-M futures: klines and funding, from the API or the published monthly and daily files",
+    ("bars", "funding"),
+    ("bars", "funding"),
+    ("symbols", "interval", "from"),
+    plan,
+    {"base-url": URL, "files": FILES_URL},
+)

@@ -1,0 +1,99 @@
+"""CryptoPanic's posts: headlines with their symbols and what readers voted. Needs a key, which is never shown.
+
+The service's own description was not at hand: the form is the widely used one of `/api/v1/posts/`, read leniently. Votes
+are taken as they stand when an item is first met, for that is what could have been known.
+"""
+
+from typing import Any
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, parse_instant
+from pitboss.data.fetch import Broken, Fetcher, Query, Reply, address, host_of
+from pitboss.data.items import Item, news_rows
+from pitboss.data.source import Brought, Known, Single, Source, Task, Wanted
+from pitboss.data.sources.rss import clean
+
+URL = "https://cryptopanic.com"
+KEY = "CRYPTOPANIC_API_KEY"
+PAGES = 5
+PER_MINUTE = 60
+MOST_BYTES = 4 * 2**20
+
+
+def read_posts(value: Any, asked_at: Instant) -> tuple[list[Item], bool]:
+    """The posts of one page, and whether there is a further one."""
+    posts = value.get("results") if isinstance(value, dict) else None
+    if not isinstance(posts, list):
+        raise Broken("the posts came in a form that is not known")
+    return [item for post in posts if (item := _item(post, asked_at))], bool(value.get("next"))
+
+
+def _item(post: Any, asked_at: Instant) -> Item | None:
+    if not isinstance(post, dict) or not isinstance(post.get("title"), str):
+        return None
+    text = clean(post["title"])
+    told = post.get("source")
+    source = told if isinstance(told, dict) else {}
+    name = clean(str(source.get("title") or source.get("domain") or "")) or "cryptopanic"
+    keys = tuple(str(post[key]) for key in ("id", "url") if post.get(key))
+    coins = post.get("currencies") or post.get("instruments") or []
+    codes = {str(coin["code"]) for coin in coins if isinstance(coin, dict) and coin.get("code")}
+    return (
+        Item(_time(post), asked_at, name[:80], text, keys, _mood(post.get("votes")), tuple(sorted(codes)))
+        if text
+        else None
+    )
+
+
+def _time(post: dict[str, Any]) -> Instant | None:
+    try:
+        return parse_instant(str(post.get("published_at") or ""))
+    except (UserError, OverflowError, OSError):
+        return None
+
+
+def _mood(votes: Any) -> float | None:
+    if not isinstance(votes, dict):
+        return None
+    up, down = (votes.get(name) for name in ("positive", "negative"))
+    if not isinstance(up, int) or not isinstance(down, int) or up < 0 or down < 0 or not up + down:
+        return None
+    return round((up - down) / (up + down), 4)
+
+
+async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
+    """The newest posts, a few pages of them."""
+    key = wanted.key(KEY)
+    if not key:
+        raise UserError("CryptoPanic needs a key", f"`pitboss secrets set {KEY}`, or set the variable {KEY}")
+    base = address(wanted.base_url or URL)
+    budget = fetcher.budget(PER_MINUTE)
+
+    async def bring(known: Known) -> list[Brought]:
+        items: list[Item] = []
+        for page in range(1, PAGES + 1):
+            params = {"auth_token": key, "public": "true", "kind": "news", "page": str(page)}
+            params |= {"currencies": ",".join(wanted.symbols)} if wanted.symbols else {}
+
+            def read(reply: Reply) -> tuple[list[Item], bool]:
+                return read_posts(reply.json(), reply.asked_at)
+
+            found, more = await fetcher.ask(Query(f"{base}/api/v1/posts/", params, most_bytes=MOST_BYTES), read, budget)
+            items += found
+            if not more or not found:
+                break
+        return [news_rows(items, known, (), host_of(base))]
+
+    return [Single("posts", "news", bring)]
+
+
+SOURCE = Source(
+    "cryptopanic",
+    "news",
+    f"headlines with symbols and votes; needs the key {KEY}",
+    ("news",),
+    ("news",),
+    (),
+    plan,
+    {"base-url": URL},
+)

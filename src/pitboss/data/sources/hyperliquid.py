@@ -1,0 +1,180 @@
+"""Hyperliquid's public `/info`: candles, funding, the asset table with margin tiers, and open interest as it is now.
+
+The venue serves about the latest 5,000 candles of an interval, funding without end, and of open interest, mark and
+oracle price only the present: those are recorded at the moment they were asked for. No account, no key, no orders.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import HOUR_MS, Instant, interval_ms
+from pitboss.data.fetch import Broken, Budget, Fetcher, Query, Refused, Reply, address
+from pitboss.data.meta import meta_rows
+from pitboss.data.rows import judged_bars, judged_points, named_rows, on_the_hour
+from pitboss.data.series import meant
+from pitboss.data.source import Brought, Known, Page, Ranged, Single, Source, Task, Wanted
+
+URL = "https://api.hyperliquid.xyz"
+WEIGHT_PER_MINUTE = 1_200
+WEIGHT = 20
+MOST_CANDLES, MOST_FUNDING = 5_000, 500
+CANDLES_PER_WEIGHT, ROWS_PER_WEIGHT = 60, 20
+_NOW_KINDS = {"open_interest": "openInterest", "mark": "markPx", "oracle": "oraclePx"}
+
+
+class _Info:
+    def __init__(self, base_url: str, fetcher: Fetcher) -> None:
+        self.url = f"{address(base_url).removesuffix('/info')}/info"
+        self.fetcher = fetcher
+        self.budget: Budget = fetcher.budget(WEIGHT_PER_MINUTE)
+
+    async def ask(
+        self,
+        body: dict[str, Any],
+        read: Callable[[Reply], Any],
+        more: int = 0,
+        weigh: Callable[[Any], int] | None = None,
+    ) -> Any:
+        return await self.fetcher.ask(Query(self.url, body=body, weight=WEIGHT + more), read, self.budget, weigh)
+
+    async def candles(self, symbol: str, interval: str, from_at: Instant, to_at: Instant) -> Page:
+        step = interval_ms(interval)
+
+        def read(reply: Reply) -> tuple[Page, int]:
+            rows = named_rows(reply.json(), ("t", "o", "h", "l", "c", "v"))
+            for row in rows:
+                if row.get("s", symbol) != symbol or row.get("i", interval) != interval:
+                    raise Broken(f"asked for {interval} candles of {symbol}, got {row.get('i')} of {row.get('s')}")
+            # the bar that contains the start opens before it; the newest one may still be open
+            fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
+            return Page(judged_bars(fit, interval, f"candles of {symbol}")), len(rows)
+
+        # Both ends of the venue's range count, so the last one asked for is the bar before `to_at`.
+        body = {"coin": symbol, "interval": interval, "startTime": from_at, "endTime": to_at - 1}
+        most = MOST_CANDLES // CANDLES_PER_WEIGHT + 1
+        found = await self.ask(
+            {"type": "candleSnapshot", "req": body}, read, most, lambda got: WEIGHT + got[1] // CANDLES_PER_WEIGHT + 1
+        )
+        return found[0]
+
+    async def funding(self, symbol: str, from_at: Instant, to_at: Instant) -> Page:
+        def read(reply: Reply) -> tuple[Page, int]:
+            rows = named_rows(reply.json(), ("time", "fundingRate"))
+            for row in rows:
+                if row.get("coin", symbol) != symbol:
+                    raise Broken(f"asked for funding of {symbol}, got {row.get('coin')}")
+            timed = [{"at": on_the_hour(row["time"]), "value": row["fundingRate"]} for row in rows]
+            fit = [row for row in timed if from_at <= row["at"] < to_at]
+            return Page(judged_points(fit, "funding", f"funding of {symbol}")), len(rows)
+
+        body = {"type": "fundingHistory", "coin": symbol, "startTime": from_at, "endTime": to_at - 1}
+        most = MOST_FUNDING // ROWS_PER_WEIGHT + 1
+        return (await self.ask(body, read, most, lambda got: WEIGHT + got[1] // ROWS_PER_WEIGHT + 1))[0]
+
+    async def meta(self) -> tuple[pl.DataFrame, list[str], list[str]]:
+        """The asset table, what had to be assumed, and the symbols that can be traded now."""
+
+        def read(reply: Reply) -> tuple[pl.DataFrame, list[str], list[str]]:
+            value = reply.json()
+            try:
+                frame, notes = meta_rows(value, "meta")
+            except UserError as error:
+                raise Broken(error.message) from None
+            listed = [str(one["name"]) for one in value["universe"] if not one.get("isDelisted")]
+            return frame, notes, listed
+
+        return await self.ask({"type": "meta"}, read)
+
+    async def present(self, symbols: tuple[str, ...], kinds: tuple[str, ...]) -> list[Brought]:
+        """Open interest, mark and oracle price at this moment."""
+
+        def read(reply: Reply) -> list[Brought]:
+            value = reply.json()
+            try:
+                states = dict(zip([one["name"] for one in value[0]["universe"]], value[1], strict=True))
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise Broken("the asset contexts came in a form that is not known") from None
+            found: list[Brought] = []
+            for symbol in symbols:
+                state = states.get(symbol)
+                for kind in kinds:
+                    amount = state.get(_NOW_KINDS[kind]) if isinstance(state, dict) else None
+                    if amount is None:
+                        continue
+                    rows = [{"at": reply.asked_at, "value": amount}]
+                    found.append(Brought(kind, symbol, judged_points(rows, kind, f"{kind} of {symbol}")))
+            return found
+
+        return await self.ask({"type": "metaAndAssetCtxs"}, read)
+
+
+async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
+    """Asset table first: it tells a mistyped symbol before anything is asked about it."""
+    info = _Info(wanted.base_url or URL, fetcher)
+    kinds = SOURCE.kinds_of(wanted)
+    tasks: list[Task] = []
+    symbols = wanted.symbols
+    try:
+        frame, notes, listed = await info.meta()
+    except Refused:
+        if symbols == ("all",) or "meta" in wanted.kinds:
+            raise  # without the list we cannot know which those are
+    else:
+        symbols = tuple(listed) if symbols == ("all",) else symbols
+        _must_be_listed(symbols, frame["symbol"].to_list())
+
+        async def bring(known: Known) -> list[Brought]:
+            del known
+            return [Brought("meta", None, frame, tuple(notes), replace=True)]
+
+        tasks += [Single("asset table", "meta", bring)] if "meta" in kinds else []
+    for symbol in symbols:
+        tasks += [_candles(info, symbol, interval) for interval in wanted.intervals if "bars" in kinds]
+        tasks += [_funding(info, symbol)] if "funding" in kinds else []
+    now = tuple(kind for kind in kinds if kind in _NOW_KINDS)
+    if now:
+
+        async def bring_present(known: Known) -> list[Brought]:
+            del known
+            return await info.present(symbols, now)
+
+        tasks.append(Single("present state", now[0], bring_present, optional=not wanted.kinds))
+    return tasks
+
+
+def _candles(info: _Info, symbol: str, interval: str) -> Ranged:
+    step = interval_ms(interval)
+
+    async def page(from_at: Instant, to_at: Instant) -> Page:
+        return await info.candles(symbol, interval, from_at, to_at)
+
+    # one less than the venue gives at once: it adds the bar that contains the start
+    return Ranged("bars", symbol, interval, step, (MOST_CANDLES - 1) * step, page)
+
+
+def _funding(info: _Info, symbol: str) -> Ranged:
+    async def page(from_at: Instant, to_at: Instant) -> Page:
+        return await info.funding(symbol, from_at, to_at)
+
+    return Ranged("funding", symbol, None, HOUR_MS, MOST_FUNDING * HOUR_MS, page)
+
+
+def _must_be_listed(symbols: tuple[str, ...], listed: list[str]) -> None:
+    for symbol in symbols:
+        if symbol not in listed and ":" not in symbol:  # `dex:COIN` is listed elsewhere
+            raise UserError(f"Hyperliquid lists no {symbol!r}", meant(symbol, listed, "symbols"))
+
+
+SOURCE = Source(
+    "hyperliquid",
+    "hyperliquid",
+    "candles, hourly funding, asset table with margin tiers, open interest as it is now",
+    ("meta", "bars", "funding", "open_interest", "mark", "oracle"),
+    ("meta", "bars", "funding", "open_interest"),
+    ("symbols", "interval", "from"),
+    plan,
+    {"base-url": URL},
+)

@@ -1,0 +1,110 @@
+"""A write that is cut short at any moment: the lake opens, and is as before or as after."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from lake_files import HOUR, MIN5, START, bar_rows, write
+
+from pitboss.core.errors import UserError
+from pitboss.data import landing
+from pitboss.data.importing import import_paths
+from pitboss.data.lake import Lake
+from pitboss.data.landing import LANDING
+from pitboss.data.manifest import load
+from pitboss.data.quality import check
+
+
+class Killed(BaseException):
+    """The process ends here; nothing is tidied up."""
+
+
+def contents(lake: Lake) -> dict[str, str]:
+    """Every file and the digest of its rows, by the manifest, which the check has held against the files."""
+    assert [finding for finding in check(lake) if finding.problem not in ("leftover", "outliers")] == []
+    known = load(lake.root)
+    assert known is not None
+    there = {path.relative_to(lake.root).as_posix() for path in lake.root.rglob("part.parquet")}
+    assert there == set(known.files)
+    return {name: stored.digest for name, stored in known.files.items()}
+
+
+def cut_short(monkeypatch: pytest.MonkeyPatch, after: int) -> list[str]:
+    """Let so many calls that change the disk for good pass, then end; the list tells what was called."""
+    calls: list[str] = []
+
+    def dying(name: str, real):
+        def call(*given, **named):
+            if len(calls) >= after:
+                raise Killed(name)
+            calls.append(name)
+            return real(*given, **named)
+
+        return call
+
+    monkeypatch.setattr(os, "replace", dying("replace", os.replace))
+    monkeypatch.setattr(os, "fsync", dying("fsync", os.fsync))
+    monkeypatch.setattr(Path, "unlink", dying("unlink", Path.unlink))
+    monkeypatch.setattr(shutil, "rmtree", lambda *given, **named: None)  # the dead tidy nothing
+    return calls
+
+
+def test_killed_at_any_step_the_lake_opens_and_is_before_or_after(tmp_path: Path) -> None:
+    rows = bar_rows(40, start=START - 10 * MIN5)
+    rates = [{"date": START + HOUR * hour, "rate": 0.0} for hour in range(5)]
+    old = [write(tmp_path / "old" / "5m" / f"{name}.csv", rows[10:30]) for name in ("AAA", "BBB")]
+    new = [write(tmp_path / "new" / "5m" / f"{name}.csv", rows) for name in ("AAA", "BBB")]
+    new.append(write(tmp_path / "new" / "funding" / "AAA.csv", rates))
+    whole = Lake(tmp_path / "whole")
+    import_paths(whole, old)
+    before = contents(whole)
+    import_paths(whole, new)
+    after = contents(whole)
+    assert len(after) > len(before)
+    seen: list[bool] = []
+    for step in range(100):
+        lake = Lake(tmp_path / f"lake{step}")
+        import_paths(lake, old)
+        with pytest.MonkeyPatch.context() as patched:
+            cut_short(patched, step)
+            try:
+                import_paths(lake, new)
+                break
+            except Killed:
+                pass
+        found = contents(Lake(lake.root))
+        assert found in (before, after), f"killed at step {step}"
+        seen.append(found == after)
+        assert not (lake.root / LANDING).exists()
+        import_paths(Lake(lake.root), new)
+        assert contents(Lake(lake.root)) == after
+    else:
+        pytest.fail("the import never came to its end")
+    assert seen == sorted(seen), "once it has happened it stays so"
+    assert True in seen
+    assert False in seen
+
+
+def test_a_reader_finishes_what_a_killed_writer_left(
+    tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        calls = cut_short(patched, 5)  # two files and the manifest synced, the list of moves synced and in place
+        with pytest.raises(Killed):
+            import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows(10, start=START - 5 * MIN5))])
+    assert calls == ["fsync", "fsync", "fsync", "fsync", "replace"]
+    assert (lake.root / LANDING).exists()
+    assert list(lake.root.glob("bars/**/part.parquet")) == []
+    bars = Lake(lake.root).bars("hyperliquid", "BTC", "5m")
+    assert bars is not None
+    assert len(bars) == 10
+    assert sorted(path.name for path in lake.root.iterdir()) == [".lock", "bars", "manifest.json"]
+
+
+def test_a_landing_that_cannot_be_read_is_one_clear_line(lake: Lake) -> None:
+    lake.root.mkdir()
+    (lake.root / LANDING).write_text("{")
+    with pytest.raises(UserError, match="cannot be read"):
+        lake.list()
+    landing.finish(lake.root.parent)  # nothing to finish there
