@@ -240,3 +240,12 @@ def test_an_upgrade_seals_intact_runs_again_and_never_a_changed_one(tmp_path, ma
         assert verify_run(database, intact) == []
         assert verify_run(database, broken) == ["the run's row was changed"]
         assert make_bench(database).runs.get(intact).saved_usd == 0
+
+
+def test_answers_do_not_wait_for_the_disk_and_the_next_ordinary_commit_does(bench):
+    answers = Answers(bench.database, bench.now)
+    asyncio.run(answers.put("0" * 64, "m", "run1", CENT, REPLY))
+    with bench.database.write_raw() as cursor:
+        (now,) = cursor.execute("PRAGMA synchronous").fetchone()
+    assert now == 2, "FULL again"
+    assert answers.get("0" * 64) is not None

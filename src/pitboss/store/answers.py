@@ -146,7 +146,7 @@ class Answers:
             batch.done.set_result(None)
 
     def _commit(self, values: Sequence[Mapping[str, object]]) -> None:
-        with self._database.write_raw() as cursor:
+        with self._database.write_raw(lazily=True) as cursor:
             for row in values:
                 cursor.execute(self._sql.put, self._sql.bind_row(row))
                 if cursor.rowcount:

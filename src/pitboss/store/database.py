@@ -61,21 +61,28 @@ class Database:
                 yield writing
 
     @contextmanager
-    def write_raw(self) -> Iterator[Any]:
+    def write_raw(self, lazily: bool = False) -> Iterator[Any]:
         """The same with a bare driver cursor, for the one place where the layers between cost too much.
 
-        The connection is kept: to fetch one from the pool costs three times as much as what is done with it.
+        The connection is kept: to fetch one from the pool costs three times as much as what is done with it. `lazily`, a
+        write-ahead log is not flushed to the disk: no crash of this program loses what was written, and the next ordinary
+        commit flushes it too, but a machine that loses power before that may.
         """
+        lazily = lazily and self.journal_mode == "wal"
         with self.explained():
             connection = self._kept or self.engine.raw_connection()
             self._kept = None
             try:
                 cursor = connection.cursor()
                 try:
+                    if lazily:
+                        cursor.execute("PRAGMA synchronous=NORMAL")
                     if self.journal_mode is not None:
                         cursor.execute("BEGIN IMMEDIATE")
                     yield cursor
                     connection.commit()
+                    if lazily:
+                        cursor.execute("PRAGMA synchronous=FULL")
                 except BaseException:
                     connection.rollback()
                     raise

@@ -139,7 +139,7 @@ def measure(bench: Bench) -> Iterable[Row]:
     ticks = min(TICKS, bench.scale.model_ticks)
     wait_s = WAIT_S if ticks == TICKS else SHORT_WAIT_S
     shape = Shape(8)
-    rounds = max(1, min(bench.repeats, 5))
+    rounds = max(1, min(bench.repeats * 3, 15))  # sequences differ more than measurements do
     with bench.grounds.workspace(shape, "one") as workspace:
         runs = Runs(workspace, shape, ticks)
         runs.quick(BUSY, 0)
