@@ -36,9 +36,9 @@ def counted(database: Any) -> Iterator[list[int]]:
     made, real = [0], database.write_raw
 
     @contextmanager
-    def write() -> Iterator[Any]:
+    def write(lazily: bool = False) -> Iterator[Any]:
         made[0] += 1
-        with real() as cursor:
+        with real(lazily) as cursor:
             yield cursor
 
     database.write_raw = write
@@ -194,7 +194,7 @@ def test_a_full_disk_is_told_to_everybody_who_waits(bench):
         return await asyncio.gather(*puts, return_exceptions=True)
 
     @contextmanager
-    def full() -> Iterator[Any]:
+    def full(lazily: bool = False) -> Iterator[Any]:
         raise UserError("the disk is full")
         yield
 
