@@ -27,7 +27,7 @@ from pitboss.core.ports import ModelReply, ModelRequest, Tool
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 from pitboss.models.scripted import ScriptedModel, calls
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 from pitboss.skill.schema import Skill
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import Kept, StoredRecordings

@@ -17,7 +17,7 @@ from pitboss.core.errors import ReplayMismatch, RunCancelled, UserError
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.testing.builders import plain_skill
 

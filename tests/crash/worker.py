@@ -13,7 +13,7 @@ from pitboss.bootstrap.runner import resume, start
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core import codec
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 
 
 def say(word: str) -> None:

@@ -14,7 +14,7 @@ from pitboss.redteam.campaign import hijacked
 from pitboss.redteam.canary import make_canary
 from pitboss.redteam.slots import Slot
 from pitboss.redteam.trial import Ground, Played, make_ground, play
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 from pitboss.testing.builders import plain_skill
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "attacks" / "injections.jsonl"

@@ -18,7 +18,7 @@ from pitboss.redteam.attacks import Attack, read_file
 from pitboss.redteam.campaign import Result, hijacked, standin
 from pitboss.redteam.slots import SLOTS
 from pitboss.redteam.trial import Line
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 
 
 def all_texts() -> list[Attack]:

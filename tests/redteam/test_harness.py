@@ -18,7 +18,7 @@ from pitboss.redteam.campaign import hijacked
 from pitboss.redteam.canary import Canary, make_canary
 from pitboss.redteam.slots import SLOTS, Slot
 from pitboss.redteam.trial import Ground, Line, Played, make_ground, play
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 
 MARK = "zebra-words-of-a-stranger"
 

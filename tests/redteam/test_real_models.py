@@ -15,7 +15,7 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
 from pitboss.redteam.trial import Line, play
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 from pitboss.testing.provider import FakeProvider, Play, body, message
 
 PATIENCE_S = 20.0

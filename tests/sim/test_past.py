@@ -21,7 +21,8 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record, seal
 from pitboss.models.scripted import Line, ScriptedModel, calls, together
 from pitboss.sim.past import DECISIONS, RECEIPTS, RunPast
-from pitboss.sim.replay import Script, Watch, first_state, read_state, replay, ticks_between
+from pitboss.sim.replay import Script, first_state, read_state, replay, ticks_between
+from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, make_market, plain_skill, play
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.registry import permit

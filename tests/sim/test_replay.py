@@ -27,7 +27,8 @@ from pitboss.models.decisions import DecisionFile
 from pitboss.models.scripted import Line, ScriptedModel, calls, says, together
 from pitboss.sim.metrics import compute
 from pitboss.sim.outcome import Ledger, fills, read_ledger
-from pitboss.sim.replay import Script, Watch, first_state, read_state, replay, ticks_between
+from pitboss.sim.replay import Script, first_state, read_state, replay, ticks_between
+from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, interval_name, make_market, plain_skill, play
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import ToolContext

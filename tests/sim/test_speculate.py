@@ -28,8 +28,9 @@ from pitboss.core.ports import Model, ModelReply, ModelRequest, ToolSpec
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import calls, says
-from pitboss.sim.replay import Script, Watch, first_state, replay
+from pitboss.sim.replay import Script, first_state, replay
 from pitboss.sim.speculate import Speculation, Tally
+from pitboss.sim.watch import Watch
 from pitboss.sim.window import MAX_WINDOW, Holds, best_window
 from pitboss.testing.builders import build, make_market, plain_skill
 from pitboss.testing.journal import MemoryJournal

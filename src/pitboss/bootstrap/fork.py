@@ -26,7 +26,8 @@ from pitboss.core.intent import Decision, Step, ToolResult
 from pitboss.core.market import Ints
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
-from pitboss.sim.replay import Watch, first_state, replay
+from pitboss.sim.replay import first_state, replay
+from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.skill.load import override
 from pitboss.store.adopt import adopt

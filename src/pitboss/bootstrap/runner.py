@@ -26,8 +26,9 @@ from pitboss.core.trace import Tracer, Value
 from pitboss.sim import baseline
 from pitboss.sim.metrics import Outcome, compute, compute_together
 from pitboss.sim.outcome import Ledger, read_ledger
-from pitboss.sim.replay import Script, Watch, first_state, read_state, replay
+from pitboss.sim.replay import Script, first_state, read_state, replay
 from pitboss.sim.speculate import Speculation
+from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost

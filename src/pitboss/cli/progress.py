@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.cli import screen
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 
 POLL_S = 0.5
 """How often the database is asked whether somebody cancelled the run."""

@@ -13,7 +13,7 @@ from pitboss.cli import screen
 from pitboss.cli.place import Place
 from pitboss.cli.progress import Stop, watching
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 from pitboss.store.runs import Run
 
 

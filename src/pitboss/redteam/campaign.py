@@ -18,7 +18,7 @@ from pitboss.redteam.hijacked import NAME as HIJACKED
 from pitboss.redteam.hijacked import Hijacked
 from pitboss.redteam.slots import Slot
 from pitboss.redteam.trial import Ground, Line, Played, play
-from pitboss.sim.replay import Watch
+from pitboss.sim.watch import Watch
 
 MOST_KEPT = 50
 """Breaches that are told one by one; all are counted."""

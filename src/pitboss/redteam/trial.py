@@ -31,7 +31,8 @@ from pitboss.redteam.facts import Asset, Facts, closes_of, digest_of, limits_of
 from pitboss.redteam.market import Field, make_field
 from pitboss.redteam.slots import HARMLESS, Slot
 from pitboss.sim.past import RunPast
-from pitboss.sim.replay import Script, Watch, first_state, replay, ticks_between
+from pitboss.sim.replay import Script, first_state, replay, ticks_between
+from pitboss.sim.watch import Watch
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import to_plain
 from pitboss.skill.schema import Skill

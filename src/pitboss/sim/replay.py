@@ -7,7 +7,7 @@ lead to, in one transaction: a crash loses at most what was not committed, and a
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 
@@ -29,6 +29,7 @@ from pitboss.core.trace import Value
 from pitboss.sim.outcome import Ledger
 from pitboss.sim.past import RunPast
 from pitboss.sim.speculate import Speculation, Speculator
+from pitboss.sim.watch import Watch
 from pitboss.tick import Happened, Ports, Ticked, ruined, tick
 from pitboss.venues.perp.portfolio import summary
 from pitboss.venues.perp.state import World, open_world
@@ -60,30 +61,6 @@ class Script:
     speculation: Speculation | None = None
     most_errors: int = MAX_MODEL_ERRORS
     past: RunPast | None = None
-
-
-def nothing_asked() -> bool:
-    """Nobody asks for a stop."""
-    return False
-
-
-def no_progress(done: float) -> None:
-    """Nobody watches."""
-    del done
-
-
-def no_news(words: str) -> None:
-    """Nobody listens."""
-    del words
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Who looks on: told how far we are and what is worth a line, asked whether to stop."""
-
-    progress: Callable[[float], None] = no_progress
-    stop: Callable[[], bool] = nothing_asked
-    told: Callable[[str], None] = no_news
 
 
 def ticks_between(from_at: Instant, to_at: Instant, period_ms: int) -> Ints:

@@ -13,7 +13,8 @@ from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, PointKind, Points
 from pitboss.core.state import State
 from pitboss.sim.outcome import Ledger, read_ledger
-from pitboss.sim.replay import Script, Watch, first_state, replay, ticks_between
+from pitboss.sim.replay import Script, first_state, replay, ticks_between
+from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.perp.assets import SHIPPED, Asset
 from pitboss.venues.perp.tape import Tape, make_tape

@@ -21,7 +21,8 @@ from pitboss.data.demo import VENUE, write_demo
 from pitboss.data.lake import Lake
 from pitboss.engine.guard import guard
 from pitboss.sim.past import RunPast
-from pitboss.sim.replay import Watch, first_state, replay
+from pitboss.sim.replay import first_state, replay
+from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.testing.markdown import table
 from pitboss.tick import observe
