@@ -188,10 +188,3 @@ def test_a2_the_bytes_do_not_depend_on_the_hash_seed_of_the_process() -> None:
 
 
 test_long = long_versions(globals())
-
-
-@pytest.mark.parametrize("number", [0.0, 1.0, -2.5, 1e22, 0.1])
-def test_a_float_of_a_proposal_is_kept_like_the_same_number_that_came_as_text(number: float) -> None:
-    """A proposal made in this process has the key of the same proposal read back from storage."""
-    data = codec.dumps(codec.number_fragments({"size_usd": number}))
-    assert codec.dumps(codec.number_fragments(codec.loads_exact(data))) == data

@@ -331,9 +331,11 @@ def test_a_key_that_is_sent_back_is_taken_out_of_errors(play: Play) -> None:
     assert "sk-can" not in repr(error) + repr(vars(error)) + repr(error.__context__)
 
 
-def test_a_stream_nobody_asked_for_is_read_all_the_same() -> None:
+@pytest.mark.parametrize("sent", [fake.streamed, fake.garbage])
+def test_a_stream_nobody_asked_for_is_read_all_the_same(sent: Callable[[str], Play]) -> None:
+    """Whatever its sender calls it."""
     reply, _ = ask(
-        [fake.streamed('data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')]
+        [sent('data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')]
     )
     assert reply.text == "hi"
 

@@ -133,10 +133,11 @@ class ChatModel:
             return reply.read_error(status, body, headers, self.name, first_call)
         raw = raw if key is None else key.hide_bytes(raw)
         keeps = self.provider.dialect.keeps
-        if headers.get(hdrs.CONTENT_TYPE, "").startswith("text/event-stream"):
-            found = stream.read(raw, self.name, keeps, first_call)
-        else:
+        # By what it is: some servers stream without being asked to, and call it anything.
+        if raw.lstrip()[:1] in (b"{", b"["):
             found = reply.read(reply.parse(raw), self.name, keeps, first_call)
+        else:
+            found = stream.read(raw, self.name, keeps, first_call)
         return found if key is None else _hidden(found, key)
 
 
