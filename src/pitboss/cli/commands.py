@@ -15,6 +15,7 @@ from pitboss.cli import (
     demo,
     mcp,
     models,
+    predict,
     redteam,
     report,
     runs,
@@ -62,7 +63,7 @@ for command in (
     settings.settings,
 ):
     app.command(command)
-for group in (data.app, skill.app, runs.app, models.app, secrets.app, tools.app, mcp.app, audit.app):
+for group in (data.app, skill.app, runs.app, models.app, secrets.app, tools.app, mcp.app, audit.app, predict.app):
     app.command(group)
 
 

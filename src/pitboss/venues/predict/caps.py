@@ -1,0 +1,131 @@
+"""The hard limits of an agent on this venue, what it has used of them, and what is left: for the rules and the prompt."""
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from decimal import Decimal
+from math import ceil
+
+from pitboss.core.instant import SECOND_MS, Instant, day_of
+from pitboss.core.noun import noun
+from pitboss.core.verdict import Margin, Verdict
+from pitboss.venues.predict.state import NO_ACCOUNT, QUOTE, World, contracts
+from pitboss.venues.predict.svi import FLOAT
+
+UNIT = "dusdc"
+
+
+@noun
+class Caps:
+    """Limits of one skill: amounts in millionths of the quote unit, the edge in billionths."""
+
+    max_spend_per_tick: int = 2 * QUOTE
+    max_spend_per_day: int = 50 * QUOTE
+    max_total_spend: int = 200 * QUOTE
+    max_exposure_per_expiry: int = 50 * QUOTE
+    """Cost of open contracts."""
+    max_slippage_bps: int = 200
+    min_edge: int | None = None
+    min_ms_to_expiry: int = 60 * SECOND_MS
+    max_price_age_ms: int = 30 * SECOND_MS
+    underlying: str | None = None
+    """Markets of other underlyings are out of scope; None is any."""
+
+
+def make_caps(
+    max_spend_per_tick: Decimal = Decimal(2),
+    max_spend_per_day: Decimal = Decimal(50),
+    max_total_spend: Decimal = Decimal(200),
+    max_exposure_per_expiry: Decimal = Decimal(50),
+    max_slippage_bps: int = 200,
+    min_edge: Decimal | None = None,
+    min_seconds_to_expiry: Decimal = Decimal(60),
+    max_price_age_s: Decimal = Decimal(30),
+    underlying: str | None = None,
+) -> Caps:
+    """The limits as a skill writes them, in plain units; what is finer than the venue's units is rounded to be stricter."""
+    return Caps(
+        int(max_spend_per_tick * QUOTE),
+        int(max_spend_per_day * QUOTE),
+        int(max_total_spend * QUOTE),
+        int(max_exposure_per_expiry * QUOTE),
+        max_slippage_bps,
+        None if min_edge is None else ceil(min_edge * FLOAT),
+        ceil(min_seconds_to_expiry * SECOND_MS),
+        int(max_price_age_s * SECOND_MS),
+        underlying,
+    )
+
+
+@noun
+class Spent:
+    """What the past has used up, and what the model has seen of the present. Amounts are costs of mints that were made.
+
+    `today` counts for the UTC day `day`, `tick` for the tick at `tick_at`. `shown` holds the ask last shown to the model
+    by `Contract.key`; `seen` the verdicts of this tick's intent keys.
+    """
+
+    today: int = 0
+    day: int = 0
+    total: int = 0
+    tick: int = 0
+    tick_at: Instant = 0
+    shown: Mapping[str, int] = field(default_factory=dict[str, int])
+    seen: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
+
+    def today_at(self, now: Instant) -> int:
+        """Spent on the UTC day of an instant."""
+        return self.today if day_of(now) == self.day else 0
+
+    def tick_spend(self, tick_at: Instant) -> int:
+        """Spent at a tick."""
+        return self.tick if tick_at == self.tick_at else 0
+
+    def showing(self, asks: Mapping[str, int]) -> "Spent":
+        """With asks that a tool or the prompt has just shown to the model."""
+        return replace(self, shown={**self.shown, **asks})
+
+    def after(self, cost: int, tick_at: Instant, now: Instant) -> "Spent":
+        """With one more mint made."""
+        return Spent(
+            self.today_at(now) + cost,
+            day_of(now),
+            self.total + cost,
+            self.tick_spend(tick_at) + cost,
+            tick_at,
+            self.shown,
+            self.seen,
+        )
+
+
+NOTHING_SPENT = Spent()
+
+
+def exposure(world: World, account_id: str, expiry_at: Instant) -> int:
+    """What the open contracts of one expiry were bought for, twins and ranges included."""
+    positions = world.accounts.get(account_id, NO_ACCOUNT).positions
+    return sum(held.cost for held in positions.values() if held.expiry_at == expiry_at)
+
+
+def amount_margin(code: str, limit: int, used: int) -> Margin:
+    """A margin in quote units."""
+    return Margin(code, contracts(limit), contracts(used), contracts(limit - used), UNIT)
+
+
+def seconds(ms: int) -> Decimal:
+    """Milliseconds as exact seconds."""
+    return Decimal(ms).scaleb(-3)
+
+
+def room(caps: Caps, world: World, spent: Spent, account_id: str, now: Instant) -> list[Margin]:
+    """Every amount cap with its limit, what is used and what is left now."""
+    lines = [
+        amount_margin("B9_SPEND_TICK", caps.max_spend_per_tick, spent.tick_spend(now)),
+        amount_margin("B10_SPEND_DAY", caps.max_spend_per_day, spent.today_at(now)),
+        amount_margin("B11_SPEND_TOTAL", caps.max_total_spend, spent.total),
+    ]
+    account = world.accounts.get(account_id, NO_ACCOUNT)
+    for expiry_at in sorted({held.expiry_at for held in account.positions.values()}):
+        used = exposure(world, account_id, expiry_at)
+        lines.append(amount_margin(f"B12_EXPOSURE {expiry_at}", caps.max_exposure_per_expiry, used))
+    lines.append(amount_margin("B13_BALANCE", account.cash, 0))
+    return lines

@@ -1,0 +1,159 @@
+"""One decision before the rules: which market and strike it means, and what the trade would cost at this instant.
+
+Every number a rule needs is worked out here once, and is None where it cannot be. The spend is already cut to what the
+tick has left: the rules judge the trade that would be made, not the one that was dreamt of.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Literal
+
+from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
+from pitboss.core.verdict import Margin
+from pitboss.venues.predict.aborts import OFF_GRID, Abort
+from pitboss.venues.predict.caps import Caps, Spent
+from pitboss.venues.predict.intents import Decision
+from pitboss.venues.predict.state import (
+    NO_ACCOUNT,
+    QUOTE,
+    Contract,
+    Oracle,
+    Position,
+    Side,
+    World,
+    binary,
+    open_markets,
+    oracle_of,
+)
+from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.trade import Trade, admit, quote_spend, weigh_redeem
+
+
+@noun
+class Finding:
+    """What one rule says: `refusal` is empty when it has no objection; `reduced` tells a cut that is no objection."""
+
+    refusal: str = ""
+    margin: Margin | None = None
+    reduced: str = ""
+
+
+PASS = Finding()
+"""No objection, and no number to tell."""
+
+Scope = Literal["every", "mints"]
+
+
+@noun
+class Case:
+    """A decision in front of the engine."""
+
+    caps: Caps
+    world: World
+    account_id: str
+    spent: Spent
+    now: Instant
+    tick_at: Instant
+    decision: Decision | None
+    problems: Sequence[str]
+    repeated: bool
+    market: Oracle | None = None
+    unclear: str = ""
+    """Why there is no such market, or not one only."""
+    contract: Contract | None = None
+    held: Position | None = None
+    asked: int | None = None
+    """The spend that was asked for."""
+    spend: int | None = None
+    """The spend after the cut."""
+    quoted: Trade | Abort | None = None
+    """The mint at its price after the trade, before any gate."""
+    admitted: Trade | Abort | None = None
+    """The same, or the redeem, as the venue would answer it."""
+
+    @property
+    def trade(self) -> Trade | None:
+        """The mint's price, where it has one."""
+        return self.quoted if isinstance(self.quoted, Trade) else None
+
+
+def make_case(
+    caps: Caps,
+    world: World,
+    account_id: str,
+    spent: Spent,
+    decision: Decision | None,
+    problems: Sequence[str],
+    now: Instant,
+    tick_at: Instant,
+    repeated: bool,
+) -> Case:
+    """Work out what the rules need about a decision that has been read."""
+    base = (caps, world, account_id, spent, now, tick_at, decision, problems, repeated)
+    if decision is None or decision.side is None or decision.strike is None:
+        return Case(*base)
+    strike = _units(decision.strike, FLOAT)
+    market, unclear = _market(caps, world, account_id, decision, strike, now)
+    contract = None if market is None or strike is None else binary(market.id, decision.side, strike)
+    if decision.action == "redeem":
+        held = None
+        if contract is not None:
+            held = world.accounts.get(account_id, NO_ACCOUNT).positions.get(contract.key)
+        admitted = None
+        if contract is not None and held is not None:
+            admitted = weigh_redeem(world, account_id, contract, held.quantity, now)
+        return Case(*base, market, unclear, contract, held, None, None, None, admitted)
+    assert decision.spend is not None  # `read` has made sure of it
+    asked = int(min(decision.spend, Decimal(2**63)).scaleb(6))
+    spend = min(asked, max(0, caps.max_spend_per_tick - spent.tick_spend(tick_at)))
+    if contract is None:
+        return Case(*base, market, unclear, None, None, asked, spend, OFF_GRID if market else None)
+    quoted = quote_spend(world, contract, spend, now)
+    admitted = admit(world, account_id, quoted)
+    return Case(*base, market, unclear, contract, None, asked, spend, quoted, admitted)
+
+
+def _units(value: Decimal, scale: int) -> int | None:
+    """A plain amount in the protocol's units, where it is a whole number of them."""
+    if value.adjusted() > 15 or value.adjusted() < -9:
+        return None
+    units = value * scale
+    return int(units) if units == units.to_integral_value() else None
+
+
+def _market(
+    caps: Caps, world: World, account_id: str, decision: Decision, strike: int | None, now: Instant
+) -> tuple[Oracle | None, str]:
+    """The market a decision means; without a name there must be only one it could mean."""
+    if decision.market_id is not None:
+        named = oracle_of(world, decision.market_id)
+        return (named, "") if named is not None else (None, f"no market {decision.market_id[:80]!r}")
+    if decision.action == "redeem":
+        return _held_market(world, account_id, decision.side, strike)
+    found = open_markets(world, now, caps.underlying)
+    if len(found) == 1:
+        return found[0], ""
+    return None, "market_id is missing and " + (f"{len(found)} markets are open" if found else "no market is open")
+
+
+def _held_market(world: World, account_id: str, side: Side | None, strike: int | None) -> tuple[Oracle | None, str]:
+    positions = world.accounts.get(account_id, NO_ACCOUNT).positions.values()
+    held = [
+        position.contract.market_id
+        for position in positions
+        if position.contract.side == side and position.contract.strikes == (strike,)
+    ]
+    if len(held) == 1:
+        return oracle_of(world, held[0]), ""
+    return None, "market_id is missing and " + (f"{len(held)} positions match" if held else "no position matches")
+
+
+def dusdc(units: int) -> str:
+    """An amount for a sentence."""
+    return f"{units / QUOTE:.6g}"
+
+
+def cents(units: int) -> str:
+    """A price for a sentence."""
+    return f"{units / FLOAT:.4f}"

@@ -1,0 +1,143 @@
+"""The predict vocabulary: one decision, its JSON Schema for models, and the strict reading of untrusted values.
+
+Reading never raises: it gives a `Decision` or the list of what is wrong with it. The original agent's shape (no market,
+`spend_dusdc` or `spendDusdc`, `confidence_0_1`) is read too; a field named twice must say the same both times.
+"""
+
+from decimal import Decimal
+from typing import Any, Literal, cast
+
+from pitboss.core.codec import LARGEST, printable
+from pitboss.core.money import CONTEXT, ZERO
+from pitboss.core.noun import noun
+from pitboss.venues.predict.state import SIDES, Side
+
+Action = Literal["mint", "redeem", "hold"]
+ACTIONS: tuple[Action, ...] = ("mint", "redeem", "hold")
+TERMINAL = "submit_decision"
+DESCRIPTION = (
+    "Submit your decision of this tick: mint contracts, redeem a position, or hold. Call it exactly once. "
+    "The engine quotes the strike again, checks the hard limits and tells you next tick what it did."
+)
+
+_NUMBERS = ("strike", "spend", "confidence")
+_TEXTS = ("action", "market_id", "side", "reasoning")
+KEYS = (*_TEXTS, *_NUMBERS)
+ALIASES = {"spend_dusdc": "spend", "spendDusdc": "spend", "confidence_0_1": "confidence"}
+_NUMBER_KEYS, _TEXT_KEYS = frozenset((*_NUMBERS, *ALIASES)), frozenset(_TEXTS)
+MOST_NAMED = 5
+"""So many unknown keys are named; a decision can hold thousands."""
+
+SMALLEST = Decimal("5e-324")
+"""Below this a JSON number is zero to most of the world."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["action", "reasoning"],
+    "properties": {
+        "action": {"type": "string", "enum": list(ACTIONS), "description": "What to do. hold is a valid answer."},
+        "market_id": {"type": "string", "description": "The market, as list_btc_markets names it. Required to mint when several are open."},
+        "side": {"type": "string", "enum": list(SIDES), "description": "YES wins if the settlement is above the strike, NO if it is at or below."},
+        "strike": {"type": "number", "exclusiveMinimum": 0, "description": "Strike in USD, on the market's grid."},
+        "spend": {"type": "number", "exclusiveMinimum": 0, "description": "How much to spend, in quote units. Required to mint; cut to the cap."},
+        "confidence": {"type": "number", "minimum": 0, "maximum": 1, "description": "Your probability that the chosen side wins."},
+        "reasoning": {"type": "string", "description": "Why, in a sentence or two."},
+    },
+}  # fmt: skip
+
+
+@noun
+class Decision:
+    """One well-formed intent. Numbers are exact and finite, in plain units; a redeem takes all of its position."""
+
+    action: Action
+    reasoning: str
+    market_id: str | None = None
+    side: Side | None = None
+    strike: Decimal | None = None
+    spend: Decimal | None = None
+    confidence: Decimal | None = None
+
+
+def read(raw: Any) -> tuple[Decision | None, list[str]]:
+    """An untrusted JSON value → a decision, or everything that is wrong with it. A null field counts as left out."""
+    if not isinstance(raw, dict):
+        return None, ["a decision is a JSON object"]
+    texts: dict[str, str] = {}
+    numbers: dict[str, Decimal] = {}
+    unknown: list[str] = []
+    wrong: list[str] = []
+    for key, value in cast("dict[Any, Any]", raw).items():
+        if value is None:
+            continue
+        if key in _TEXT_KEYS:
+            if isinstance(value, str):
+                texts[key] = value if value.isascii() else printable(value)
+            else:
+                wrong.append(f"{key} must be text")
+        elif key in _NUMBER_KEYS:
+            number, name = _number(value), ALIASES.get(str(key), str(key))
+            if number is None:
+                wrong.append(f"{key} must be a finite JSON number")
+            elif numbers.setdefault(name, number) != number:
+                wrong.append(f"{name} is given twice and differs")
+        else:
+            unknown.append(printable(str(key))[:40])
+    if unknown or wrong:
+        return None, [f"unknown key {key!r}" for key in sorted(unknown)[:MOST_NAMED]] + sorted(wrong)
+    action, side = texts.get("action", ""), texts.get("side")
+    if action not in ACTIONS:
+        return None, [f"action must be one of {', '.join(ACTIONS)}"]
+    problems = _missing(action, texts, numbers)
+    if problems:
+        return None, problems
+    return Decision(
+        action,
+        texts["reasoning"],
+        texts.get("market_id"),
+        cast("Side | None", side),
+        numbers.get("strike"),
+        numbers.get("spend"),
+        numbers.get("confidence"),
+    ), problems
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, Decimal):
+        number = value
+    elif isinstance(value, float):
+        number = Decimal(repr(value))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        number = Decimal(value)
+    else:
+        return None
+    # Compared, not computed with: a few characters can name a number that no context can hold.
+    if not number.is_finite() or number.copy_abs() > LARGEST:
+        return None
+    return ZERO if number.copy_abs() < SMALLEST else CONTEXT.plus(number)
+
+
+def _missing(action: Action, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:
+    """The rules that depend on the action."""
+    problems: list[str] = []
+    if "reasoning" not in given:
+        problems.append("reasoning is required")
+    if "side" in given and given["side"] not in SIDES:
+        problems.append("side must be YES or NO")
+    if "confidence" in numbers and not 0 <= numbers["confidence"] <= 1:
+        problems.append("confidence must be within 0 and 1")
+    if action == "hold":
+        return problems
+    if "side" not in given:
+        problems.append(f"{action} needs side")
+    if "strike" not in numbers:
+        problems.append(f"{action} needs strike")
+    elif numbers["strike"] <= 0:
+        problems.append("strike must be above 0")
+    if action == "mint":
+        if "spend" not in numbers:
+            problems.append("mint needs spend")
+        elif numbers["spend"] <= 0:
+            problems.append("spend must be above 0")
+    return problems

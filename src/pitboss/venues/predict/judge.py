@@ -1,0 +1,128 @@
+"""`judge`: one decision against the book of rules. Pure and total: any JSON value gets a verdict, nothing raises.
+
+The first rule that refuses names the verdict; every rule's margin is recorded all the same. A verdict `reduced` carries
+the code of the rule that cut. What may follow is worked out here too (`Order`), so that nothing is sized twice.
+"""
+
+import hashlib
+from dataclasses import replace
+from typing import Any, Literal
+
+from pitboss.core import codec
+from pitboss.core.instant import Instant
+from pitboss.core.money import exact
+from pitboss.core.noun import noun
+from pitboss.core.verdict import Margin, Verdict
+from pitboss.venues.predict.caps import Caps, Spent
+from pitboss.venues.predict.case import Case, make_case
+from pitboss.venues.predict.intents import read
+from pitboss.venues.predict.rules import RULES
+from pitboss.venues.predict.state import ACCOUNT, Contract, World
+from pitboss.venues.predict.trade import Step, Trade, carry_out, mint_spend, redeem
+
+EVERY = tuple(rule for rule in RULES if rule.scope == "every")
+"""The rules of what spends nothing."""
+
+
+@noun
+class Order:
+    """What to execute: a mint of at most `spend` (so many contracts at this ask, as things stand), or a redeem of all."""
+
+    action: Literal["mint", "redeem"]
+    contract: Contract
+    quantity: int
+    price: int
+    spend: int = 0
+
+
+@noun
+class Judgement:
+    """A verdict and what to do about it. `content` is the intent in canonical bytes, as it is hashed and stored."""
+
+    verdict: Verdict
+    key: str
+    content: bytes = b"null"
+    order: Order | None = None
+    broken: bool = False
+    trade: Trade | None = None
+    """The order as the world it was judged on would carry it out."""
+
+
+def intent_key(tick_at: Instant, content: bytes) -> str:
+    """The name of an intent: its tick and its exact content."""
+    return hashlib.sha256(b"%d %b" % (tick_at, content)).hexdigest()
+
+
+@exact
+def judge(
+    caps: Caps,
+    world: World,
+    spent: Spent,
+    intent: Any,
+    now: Instant,
+    tick_at: Instant | None = None,
+    account_id: str = ACCOUNT,
+) -> Judgement:
+    """Judge one decision as things stand at `now`, the instant of execution; it was made at `tick_at`, by default now."""
+    tick_at = now if tick_at is None else tick_at
+    content = codec.dumps(codec.number_fragments(intent))
+    key = intent_key(tick_at, content)
+    stored = spent.seen.get(key)
+    if stored is not None:  # B14 first of all: an answer once given is not judged again on what it has changed
+        return Judgement(replace(stored, duplicate=True), key, content)
+    decision, problems = read(intent)
+    if intent is None or (decision is not None and decision.action == "hold"):
+        return Judgement(Verdict("noop"), key, content)
+    try:
+        case = make_case(caps, world, account_id, spent, decision, problems, now, tick_at, stored is not None)
+    except ArithmeticError as error:
+        return Judgement(Verdict("refused", "B1_SHAPE", f"cannot be worked out: {error!r}"), key, content)
+    code, detail, cut, cut_detail, broken = None, "", None, "", False
+    margins: list[Margin] = []
+    for rule in EVERY if decision is not None and decision.action == "redeem" else RULES:
+        try:
+            finding = rule.check(case)
+        except Exception as error:  # noqa: BLE001 – a rule that breaks must refuse, never let through
+            code, detail, broken = code or rule.code, detail or f"the rule itself failed: {error!r}", True
+            continue
+        if isinstance(finding, Margin):
+            margins.append(finding)
+            continue
+        if finding.margin is not None:
+            margins.append(finding.margin)
+        if finding.refusal and code is None:
+            code, detail = rule.code, finding.refusal
+        if finding.reduced:
+            cut, cut_detail = rule.code, finding.reduced
+    order = None if code is not None else _order(case)
+    if order is None:
+        verdict = Verdict("refused", code or "B15_VENUE", detail or "there is nothing to trade", tuple(margins))
+        return Judgement(verdict, key, content, broken=broken)
+    outcome = "allowed" if cut is None else "reduced"
+    return Judgement(Verdict(outcome, cut, cut_detail, tuple(margins)), key, content, order, trade=_admitted(case))
+
+
+def _order(case: Case) -> Order | None:
+    """The trade an allowed decision becomes."""
+    trade = _admitted(case)
+    if case.decision is None or trade is None:
+        return None
+    if case.decision.action == "redeem":
+        return Order("redeem", trade.contract, trade.quantity, trade.price)
+    return Order("mint", trade.contract, trade.quantity, trade.price, case.spend or 0)
+
+
+def _admitted(case: Case) -> Trade | None:
+    return case.admitted if isinstance(case.admitted, Trade) else None
+
+
+def perform(world: World, order: Order, at: Instant, account_id: str = ACCOUNT, weighed: Trade | None = None) -> Step:
+    """Carry an order out on the paper venue. A mint is sized anew, so it costs no more than it was allowed to.
+
+    `weighed` is the judgement's trade, where world and instant are those of the judgement: then nothing is sized twice.
+    """
+    if weighed is not None:
+        return carry_out(world, account_id, order.action, weighed, at)
+    if order.action == "redeem":
+        return redeem(world, account_id, order.contract, order.quantity, at)
+    return mint_spend(world, account_id, order.contract, order.spend, at)

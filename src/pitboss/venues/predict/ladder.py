@@ -1,0 +1,50 @@
+"""Strikes of a market with their prices, walking outward from spot: what a tool lists and what a heuristic walks along."""
+
+from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
+from pitboss.venues.predict.quote import Quote, ask_bounds
+from pitboss.venues.predict.schedule import rungs
+from pitboss.venues.predict.state import Side, World, binary, oracle_of
+from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.trade import preview
+
+STEP = 50 * FLOAT
+
+
+@noun
+class Rung:
+    """One strike with the quote of YES; that of NO is its `other`. `sides` are those whose ask is within the bounds."""
+
+    strike: int
+    quote: Quote
+    sides: tuple[Side, ...]
+
+    def ask(self, side: Side) -> int:
+        """The ask of a side."""
+        return self.quote.ask if side == "YES" else self.quote.other.ask
+
+
+def ladder(world: World, market_id: str, now: Instant, step: int = STEP, count: int = 10) -> tuple[Rung, ...]:
+    """The strikes that quote now, the nearest to spot first; none where the market does not quote at all."""
+    oracle = oracle_of(world, market_id)
+    if oracle is None or oracle.spot <= 0:
+        return ()
+    lowest, highest = ask_bounds(world.terms, oracle.ask_bounds)
+    found: list[Rung] = []
+    for strike in rungs(oracle.grid, oracle.spot, step, count):
+        quote = preview(world, binary(market_id, "YES", strike), now)
+        if not isinstance(quote, Quote):
+            continue
+        sides: tuple[Side, ...] = ("YES",) if lowest <= quote.ask <= highest else ()
+        found.append(Rung(strike, quote, (*sides, "NO") if lowest <= quote.other.ask <= highest else sides))
+    return tuple(found)
+
+
+def first_rung(
+    world: World, market_id: str, side: Side, now: Instant, step: int = STEP, count: int = 10
+) -> Rung | None:
+    """The first strike outward from spot at which a side can be minted."""
+    for rung in ladder(world, market_id, now, step, count):
+        if side in rung.sides:
+            return rung
+    return None

@@ -1,0 +1,140 @@
+"""The account as a person, a prompt, a tool or a snapshot sees it: plain facts derived from a world."""
+
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core.instant import Instant
+from pitboss.core.money import exact, text
+from pitboss.core.noun import noun
+from pitboss.venues.predict.aborts import Abort
+from pitboss.venues.predict.quote import amount, spread, utilisation
+from pitboss.venues.predict.state import (
+    ACCOUNT,
+    NO_ACCOUNT,
+    Contract,
+    Held,
+    Oracle,
+    Position,
+    Status,
+    World,
+    contracts,
+    oracle_of,
+    status,
+    usd,
+)
+from pitboss.venues.predict.svi import FLOAT, Pricer, pricer
+from pitboss.venues.predict.trade import fair_value, preview
+
+
+@noun
+class Holding:
+    """One position with what it would bring now. `quoted` is False where the venue would not take it back right now."""
+
+    market_id: str
+    side: Held
+    strikes: tuple[Decimal, ...]
+    quantity: Decimal
+    cost: Decimal
+    bid: Decimal
+    value: Decimal
+    expiry_at: Instant
+    status: Status
+    quoted: bool
+
+
+@noun
+class Portfolio:
+    """Cash, positions and equity at one instant, in quote units."""
+
+    cash: Decimal
+    equity: Decimal
+    positions: tuple[Holding, ...]
+
+
+@exact
+def portfolio(world: World, now: Instant, account_id: str = ACCOUNT) -> Portfolio:
+    """The account's facts; equity is cash and every position at its bid."""
+    account = world.accounts.get(account_id, NO_ACCOUNT)
+    holdings = tuple(_holding(world, account.positions[key], now) for key in sorted(account.positions))
+    value = sum((holding.value for holding in holdings), contracts(account.cash))
+    return Portfolio(contracts(account.cash), value, holdings)
+
+
+def equity(world: World, now: Instant, account_id: str = ACCOUNT) -> int:
+    """Cash and every position at its bid, in millionths. Worked out at every tick, so each market's pricer is made once."""
+    del now  # a bid is worth the same whether or not the venue takes it at this instant
+    account = world.accounts.get(account_id, NO_ACCOUNT)
+    total = account.cash
+    used = utilisation(world.vault.total_mtm, world.vault.balance)
+    known: dict[str, tuple[Oracle | None, Pricer | None]] = {}
+    for held in account.positions.values():
+        name = held.contract.market_id
+        if name not in known:
+            oracle = oracle_of(world, name)
+            if oracle is None or oracle.svi is None:
+                known[name] = oracle, None
+            else:
+                known[name] = oracle, pricer(world.terms.generation, oracle.forward, oracle.svi)
+        total += amount(_bid(world, held.contract, used, *known[name]), held.quantity)
+    return total
+
+
+def bid_of(world: World, contract: Contract, now: Instant) -> tuple[int, bool]:
+    """The bid, and whether it is one the venue gives now.
+
+    Between expiry and settlement, or with a stale price, the venue gives none; equity then takes the newest known price
+    and the spread as if it were fresh. A fair price of 0 or 1 is its own bid.
+    """
+    used = utilisation(world.vault.total_mtm, world.vault.balance)
+    bid = _bid(world, contract, used, oracle_of(world, contract.market_id))
+    return bid, not isinstance(preview(world, contract, now), Abort)
+
+
+def _bid(world: World, contract: Contract, used: int, oracle: Oracle | None, up_at: Pricer | None = None) -> int:
+    fair = 0 if oracle is None else fair_value(world.terms.generation, oracle, contract, up_at)
+    if isinstance(fair, Abort):
+        return 0
+    if not 0 < fair < FLOAT:
+        return fair
+    return max(0, fair - spread(world.terms, fair, used))
+
+
+def summary(facts: Portfolio) -> dict[str, Any]:
+    """The same as a snapshot keeps it: amounts as exact text."""
+    return {
+        "cash": text(facts.cash),
+        "equity": text(facts.equity),
+        "positions": [
+            {
+                "market_id": holding.market_id,
+                "side": holding.side,
+                "strikes": [text(strike) for strike in holding.strikes],
+                "quantity": text(holding.quantity),
+                "cost": text(holding.cost),
+                "bid": text(holding.bid),
+                "value": text(holding.value),
+                "expiry_at": holding.expiry_at,
+                "status": holding.status,
+                "quoted": holding.quoted,
+            }
+            for holding in facts.positions
+        ],
+    }
+
+
+def _holding(world: World, held: Position, now: Instant) -> Holding:
+    contract = held.contract
+    bid, quoted = bid_of(world, contract, now)
+    oracle = world.oracles.get(contract.market_id)
+    return Holding(
+        contract.market_id,
+        contract.side,
+        tuple(usd(strike) for strike in contract.strikes),
+        contracts(held.quantity),
+        contracts(held.cost),
+        usd(bid),
+        contracts(amount(bid, held.quantity)),
+        held.expiry_at,
+        "settled" if oracle is None else status(oracle, now),
+        quoted,
+    )

@@ -1,0 +1,104 @@
+"""Recorded up/down rounds against a price history: how often the settlement we would have made agrees with theirs.
+
+Pure: columns in, a report out. A round asks whether the price at its end is above the price at its start; its outcome
+comes from another price source than ours, so rounds that hardly moved may differ.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pitboss.core.instant import Instant
+from pitboss.core.market import Floats, Ints
+from pitboss.core.noun import noun
+
+BANDS_BPS = (1.0, 2.0, 5.0, 10.0)
+
+
+@noun
+class Miss:
+    """A round that settled the other way than recorded."""
+
+    start_at: Instant
+    duration_s: int
+    open: float
+    close: float
+    move_bps: float
+    recorded_up: bool
+
+
+@noun
+class Agreement:
+    """All rounds with a recorded outcome and prices at both ends. `misses` by size of the move, largest first."""
+
+    rounds: int
+    agreed: int
+    undecided: int
+    """Rounds without an outcome: their recorded price of UP is neither 0 nor 1."""
+    unpriced: int
+    """Rounds whose prices the history does not hold."""
+    misses: tuple[Miss, ...]
+
+    @property
+    def share(self) -> float:
+        """The part of the rounds that agreed."""
+        return self.agreed / self.rounds if self.rounds else 0.0
+
+    def bands(self, edges_bps: Sequence[float] = BANDS_BPS) -> tuple[tuple[str, int], ...]:
+        """How many of the misses moved by so many basis points."""
+        found: list[tuple[str, int]] = []
+        low = 0.0
+        for high in (*edges_bps, float("inf")):
+            label = (
+                f"under {high:g} bps"
+                if not low
+                else f"{low:g} bps or more"
+                if high == float("inf")
+                else f"{low:g} to {high:g} bps"
+            )
+            found.append((label, sum(low <= abs(miss.move_bps) < high for miss in self.misses)))
+            low = high
+        return tuple(found)
+
+
+def first_price(times: Ints, prices: Floats, at: Ints, within_ms: int) -> Floats:
+    """The price of the first update at or after each instant, NaN where none comes in time. `times` must be sorted."""
+    places = np.searchsorted(times, at, side="left")
+    known = np.minimum(places, max(len(times) - 1, 0))
+    found = prices[known] if len(times) else np.full(len(at), np.nan)
+    late = (places >= len(times)) | ((times[known] - at > within_ms) if len(times) else True)
+    return np.where(late, np.nan, found)
+
+
+def compare(
+    start_at: Ints, duration_s: Ints, up_price: Floats, times: Ints, prices: Floats, within_ms: int = 60_000
+) -> Agreement:
+    """Settle each round by price history: first update at or after its end against the same at its start, ties to NO."""
+    opened = first_price(times, prices, start_at, within_ms)
+    closed = first_price(times, prices, start_at + duration_s * 1000, within_ms)
+    decided = (up_price == 0.0) | (up_price == 1.0)
+    priced = np.isfinite(opened) & np.isfinite(closed)
+    used = decided & priced
+    ours, theirs = closed > opened, up_price == 1.0
+    places = np.flatnonzero(used & (ours != theirs)).tolist()
+    moves = (closed / opened - 1) * 10_000
+    misses = [
+        Miss(
+            int(start_at[place]),
+            int(duration_s[place]),
+            float(opened[place]),
+            float(closed[place]),
+            float(moves[place]),
+            bool(theirs[place]),
+        )
+        for place in places
+    ]
+    misses.sort(key=lambda miss: (-abs(miss.move_bps), miss.start_at))
+    total = int(np.count_nonzero(used))
+    return Agreement(
+        total,
+        total - len(misses),
+        int(np.count_nonzero(~decided)),
+        int(np.count_nonzero(decided & ~priced)),
+        tuple(misses),
+    )

@@ -1,0 +1,27 @@
+"""The price has not run away from the model.
+
+The executed ask may be at most `max_slippage_bps` above the ask last shown to the model for the same contract. A
+contract the model was never shown has nothing to be compared with.
+"""
+
+from decimal import Decimal
+
+from pitboss.core.verdict import Margin
+from pitboss.venues.predict.case import PASS, Case, Finding, Scope, cents
+
+CODE = "B7_SLIPPAGE"
+SCOPE: Scope = "mints"
+
+
+def check(case: Case) -> Finding | Margin:
+    """Refuse an ask too far above the one that was seen."""
+    trade = case.trade
+    shown = None if trade is None else case.spent.shown.get(trade.contract.key)
+    if trade is None or shown is None or shown <= 0:
+        return PASS
+    most = Decimal(case.caps.max_slippage_bps)
+    moved = Decimal((trade.price - shown) * 10_000) / shown
+    margin = Margin(CODE, most, moved, most - moved, "bps")
+    if moved > most:
+        return Finding(f"ask {cents(trade.price)} is {moved:.0f} bps above the {cents(shown)} shown to you", margin)
+    return margin

@@ -1,0 +1,28 @@
+"""The model thinks it is worth more than it costs.
+
+With `min_edge` set, the confidence less the executed ask must be at least that; a mint without a confidence is refused.
+"""
+
+from pitboss.core.verdict import Margin
+from pitboss.venues.predict.case import PASS, Case, Finding, Scope, cents
+from pitboss.venues.predict.state import usd
+
+CODE = "B8_EDGE"
+SCOPE: Scope = "mints"
+
+
+def check(case: Case) -> Finding | Margin:
+    """Refuse a mint without enough of an edge by the model's own probability."""
+    least, trade = case.caps.min_edge, case.trade
+    if least is None or case.decision is None:
+        return PASS
+    confidence = case.decision.confidence
+    if confidence is None:
+        return Finding("min_edge is set, so a mint needs a confidence")
+    if trade is None:
+        return PASS
+    edge = confidence - usd(trade.price)
+    margin = Margin(CODE, usd(least), edge, edge - usd(least), "probability")
+    if edge < usd(least):
+        return Finding(f"confidence {confidence:.4f} less ask {cents(trade.price)} is below {cents(least)}", margin)
+    return margin

@@ -1,0 +1,26 @@
+"""One expiry does not grow too large.
+
+What the open contracts of the market's expiry were bought for, with this spend, may not exceed
+`max_exposure_per_expiry`. Twins of one expiry count together.
+"""
+
+from pitboss.core.verdict import Margin
+from pitboss.venues.predict.caps import amount_margin, exposure
+from pitboss.venues.predict.case import PASS, Case, Finding, Scope, dusdc
+
+CODE = "B12_EXPOSURE"
+SCOPE: Scope = "mints"
+
+
+def check(case: Case) -> Finding | Margin:
+    """Refuse a mint that would put too much on one expiry."""
+    if case.spend is None or case.market is None:
+        return PASS
+    limit = case.caps.max_exposure_per_expiry
+    used = exposure(case.world, case.account_id, case.market.expiry_at) + case.spend
+    margin = amount_margin(CODE, limit, used)
+    if used > limit:
+        return Finding(
+            f"cost of open contracts at this expiry would be {dusdc(used)}, the cap is {dusdc(limit)}", margin
+        )
+    return margin

@@ -1,0 +1,90 @@
+"""When markets expire: the operator's four tiers, four expiries each, the first at least an hour ahead.
+
+An oracle once created stays until its expiry, so what stands at an instant is more than what is created at it.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, Instant, iso
+from pitboss.core.noun import noun
+from pitboss.venues.predict.state import Grid
+from pitboss.venues.predict.svi import FLOAT
+
+TIERS: tuple[str, ...] = ("15m", "1h", "1d", "1w")
+EXPIRIES = 4
+LEAD_MS = HOUR_MS
+FINEST_MS = 15 * MINUTE_MS
+"""Every expiry of every tier lies on such a boundary."""
+
+_WEEK_MS = 7 * DAY_MS
+_STEPS: dict[str, tuple[int, int]] = {
+    "15m": (FINEST_MS, 0),
+    "1h": (HOUR_MS, 0),
+    "1d": (DAY_MS, 8 * HOUR_MS),
+    # The first day of 1970 was a Thursday, so the first Friday 08:00 is a day and eight hours later.
+    "1w": (_WEEK_MS, DAY_MS + 8 * HOUR_MS),
+}
+
+
+@noun
+class Slot:
+    """An expiry with the tiers it belongs to, finest first: at 08:00 several meet, and one market serves them all."""
+
+    expiry_at: Instant
+    tiers: tuple[str, ...]
+
+
+def expiries(tier: str, now: Instant, count: int = EXPIRIES, lead_ms: int = LEAD_MS) -> tuple[Instant, ...]:
+    """The next expiries of a tier, the first at least `lead_ms` ahead."""
+    try:
+        step, offset = _STEPS[tier]
+    except KeyError:
+        raise UserError(f"unknown tier {tier!r}", f"one of {', '.join(TIERS)}") from None
+    first = offset - (offset - now - lead_ms) // step * step
+    return tuple(first + step * number for number in range(count))
+
+
+def wanted(now: Instant, tiers: Iterable[str] = TIERS) -> tuple[Slot, ...]:
+    """The expiries for which the operator has made an oracle by now, or makes one now, by time."""
+    return _slots({tier: expiries(tier, now) for tier in tiers})
+
+
+def standing(now: Instant, tiers: Iterable[str] = TIERS) -> tuple[Slot, ...]:
+    """The expiries still ahead for which there is an oracle: those wanted now and those made earlier, by time."""
+    found = _standing(-(-now // FINEST_MS) * FINEST_MS - 1, tuple(tiers))
+    return found if not found or found[0].expiry_at > now else tuple(slot for slot in found if slot.expiry_at > now)
+
+
+@lru_cache(maxsize=64)
+def _standing(now: Instant, tiers: tuple[str, ...]) -> tuple[Slot, ...]:
+    """What stands just before a boundary of the finest tier. Nothing changes between two of them, so it is kept."""
+    found: dict[str, tuple[Instant, ...]] = {}
+    for tier in tiers:
+        last = expiries(tier, now)[-1]
+        step = _STEPS[tier][0]
+        found[tier] = tuple(range(last - (last - now - 1) // step * step, last + 1, step))
+    return _slots(found)
+
+
+def _slots(found: dict[str, tuple[Instant, ...]]) -> tuple[Slot, ...]:
+    together: dict[Instant, list[str]] = {}
+    for tier in TIERS:
+        for expiry_at in found.get(tier, ()):
+            together.setdefault(expiry_at, []).append(tier)
+    return tuple(Slot(expiry_at, tuple(together[expiry_at])) for expiry_at in sorted(together))
+
+
+def market_name(underlying: str, expiry_at: Instant) -> str:
+    """The id of a paper market, which a person and a model can read."""
+    return f"{underlying}-{iso(expiry_at)}"
+
+
+def rungs(grid: Grid, spot: int, step: int = 50 * FLOAT, count: int = 10) -> tuple[int, ...]:
+    """Strikes on the grid walking outward from spot in steps: the nearest rung first, above before below."""
+    middle = (spot + step // 2) // step * step
+    found = [middle]
+    for number in range(1, count + 1):
+        found += [middle + step * number, middle - step * number]
+    return tuple(strike for strike in found if grid.holds(strike))

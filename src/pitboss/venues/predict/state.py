@@ -1,0 +1,346 @@
+"""The predict world as one frozen value: oracles, the vault that takes the other side of everything, and accounts.
+
+Integers in the protocol's own units: prices, probabilities and strikes in billionths (`FLOAT`), money and contracts in
+millionths (`QUOTE`; one contract pays one unit of quote). What changes it is `world`; what it costs is `quote`.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import field, replace
+from decimal import Decimal
+from typing import Literal
+
+from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
+from pitboss.venues.predict.surface import synthetic
+from pitboss.venues.predict.svi import FLOAT, Generation, Svi
+
+QUOTE = 1_000_000
+"""One unit of the quote asset, and one contract."""
+
+Side = Literal["YES", "NO"]
+"""YES is the protocol's UP: it wins when the settlement is strictly above the strike. A tie is NO's."""
+
+Held = Literal["YES", "NO", "RANGE"]
+SIDES: tuple[Side, ...] = ("YES", "NO")
+Status = Literal["inactive", "active", "pending", "settled"]
+TICK_UNIT = 10_000
+ACCOUNT = "agent"
+"""The account of a run with one agent."""
+
+
+@noun
+class Grid:
+    """The strikes an oracle quotes: `ticks` steps of `tick` from `min_strike` up."""
+
+    min_strike: int = 50_000 * FLOAT
+    tick: int = FLOAT
+    ticks: int = 100_000
+
+    @property
+    def max_strike(self) -> int:
+        """The highest strike."""
+        return self.min_strike + self.tick * self.ticks
+
+    def holds(self, strike: int) -> bool:
+        """Whether a strike is on the grid."""
+        return self.min_strike <= strike <= self.max_strike and (strike - self.min_strike) % self.tick == 0
+
+    def sound(self) -> bool:
+        """Whether the protocol would register it."""
+        return (
+            self.tick > 0
+            and self.tick % TICK_UNIT == 0
+            and self.min_strike > 0
+            and self.min_strike % self.tick == 0
+            and self.ticks > 0
+        )
+
+
+@noun
+class Terms:
+    """What an operator sets: the pricing generation, spreads, ask bounds, the vault's exposure cap, freshness."""
+
+    generation: Generation = "v1"
+    base_spread: int = 20_000_000
+    min_spread: int = 5_000_000
+    utilisation_multiplier: int = 2_000_000_000
+    min_ask: int = 10_000_000
+    max_ask: int = 990_000_000
+    max_exposure: int = 800_000_000
+    """The largest share of the vault's balance that its liability may be after a mint."""
+    freshness_ms: int = 30_000
+    curve_points: int = 50
+    paused: bool = False
+
+
+@noun
+class Oracle:
+    """One market: an underlying and an expiry with the newest price and surface pushed for it."""
+
+    id: str
+    underlying: str
+    expiry_at: Instant
+    grid: Grid = Grid()
+    active: bool = False
+    spot: int = 0
+    forward: int = 0
+    priced_at: Instant | None = None
+    svi: Svi | None = None
+    surfaced_at: Instant | None = None
+    settlement: int | None = None
+    settled_at: Instant | None = None
+    ask_bounds: tuple[int, ...] | None = None
+    """An override (lowest, highest) that can only tighten the general bounds."""
+    fed: bool = False
+    """Its price is that of its underlying's feed: read it through `oracle_of`."""
+
+
+@noun
+class Feed:
+    """One price for all the fed markets of an underlying, so that a tick at which nothing happens costs one value.
+
+    With a `volatility` their surfaces are flat ones of it and the time left. Until `quiet_until` no market of the feed
+    settles and none is due to be listed.
+    """
+
+    spot: int
+    forward: int
+    at: Instant
+    volatility: float | None
+    quiet_until: Instant
+
+
+def status(oracle: Oracle, now: Instant) -> Status:
+    """Where in its life an oracle is, by the clock."""
+    if oracle.settlement is not None:
+        return "settled"
+    if now >= oracle.expiry_at:
+        return "pending"
+    return "active" if oracle.active else "inactive"
+
+
+@noun
+class Level:
+    """Open contracts at one strike, of all accounts."""
+
+    strike: int
+    up: int = 0
+    down: int = 0
+
+
+@noun
+class Book:
+    """What the vault owes on one oracle: levels by strike, and the sums kept beside them.
+
+    A range is an UP at its lower strike and a DOWN at its higher one, less the one unit that always pays: `ranges`.
+    `lowest` and `highest` are the ever-minted strikes, between which the curve of `mtm` runs.
+    """
+
+    levels: tuple[Level, ...] = ()
+    ranges: int = 0
+    lowest: int = 0
+    highest: int = 0
+    mtm: int = 0
+    max_payout: int = 0
+
+
+NO_BOOK = Book()
+
+
+def changed(levels: tuple[Level, ...], strike: int, up: int, down: int) -> tuple[Level, ...]:
+    """The levels after contracts came to or left one strike; an empty level is dropped."""
+    place = bisect_left(levels, strike, key=_strike)
+    found = levels[place] if place < len(levels) and levels[place].strike == strike else None
+    level = Level(strike, up, down) if found is None else Level(strike, found.up + up, found.down + down)
+    rest = levels[place + (found is not None) :]
+    return (*levels[:place], *((level,) if level.up or level.down else ()), *rest)
+
+
+def _strike(level: Level) -> int:
+    return level.strike
+
+
+def worst_payout(levels: tuple[Level, ...], ranges: int) -> int:
+    """The most that any settlement could make the vault pay: exact, one pass over the strikes."""
+    down = 0
+    swing = most = 0
+    for level in levels:
+        down += level.down
+        swing += level.up - level.down
+        most = max(most, swing)
+    return down + most - ranges
+
+
+def payout_at(levels: tuple[Level, ...], ranges: int, settlement: int) -> int:
+    """What the vault pays at one settlement."""
+    return sum(level.up if settlement > level.strike else level.down for level in levels) - ranges
+
+
+@noun
+class Vault:
+    """The counterparty of every contract. The totals are the sums over its books, kept as the books change."""
+
+    balance: int
+    books: Mapping[str, Book] = field(default_factory=dict[str, Book])
+    total_mtm: int = 0
+    total_max_payout: int = 0
+
+
+@noun
+class Contract:
+    """Pays one if lower < settlement ≤ higher; None is no bound. YES has only a lower strike, NO only a higher one."""
+
+    market_id: str
+    lower: int | None
+    higher: int | None
+
+    @property
+    def side(self) -> Held:
+        """What a person calls it."""
+        if self.higher is None:
+            return "YES"
+        return "NO" if self.lower is None else "RANGE"
+
+    @property
+    def strikes(self) -> tuple[int, ...]:
+        """Its one or two strikes."""
+        return tuple(strike for strike in (self.lower, self.higher) if strike is not None)
+
+    @property
+    def key(self) -> str:
+        """Its name in an account, and that of an ask that was shown."""
+        return "|".join((self.market_id, self.side, *map(str, self.strikes)))
+
+    def wins(self, settlement: int) -> bool:
+        """Whether it pays: ties go to NO, and to the lower of two neighbouring ranges."""
+        return (self.lower is None or settlement > self.lower) and (self.higher is None or settlement <= self.higher)
+
+
+def binary(market_id: str, side: Side, strike: int) -> Contract:
+    """A YES or a NO at a strike."""
+    return Contract(market_id, strike, None) if side == "YES" else Contract(market_id, None, strike)
+
+
+@noun
+class Position:
+    """Open contracts of one kind in one account; `cost` is what they were bought for."""
+
+    contract: Contract
+    expiry_at: Instant
+    quantity: int
+    cost: int
+    opened_at: Instant
+
+
+@noun
+class Account:
+    """One owner's manager: cash and contracts, keyed by `Contract.key`."""
+
+    cash: int = 0
+    positions: Mapping[str, Position] = field(default_factory=dict[str, Position])
+
+
+NO_ACCOUNT = Account()
+
+
+@noun
+class World:
+    """Everything there is on the venue. Vault and accounts together hold the same amount of money for ever."""
+
+    vault: Vault
+    accounts: Mapping[str, Account] = field(default_factory=dict[str, Account])
+    oracles: Mapping[str, Oracle] = field(default_factory=dict[str, Oracle])
+    terms: Terms = Terms()
+    next_trade: int = 1
+    feeds: Mapping[str, Feed] = field(default_factory=dict[str, Feed])
+
+
+def open_world(vault: int, cash: int, terms: Terms | None = None, account: str = ACCOUNT) -> World:
+    """A fresh venue with one account."""
+    return World(Vault(vault), {account: Account(cash)}, {}, terms or Terms())
+
+
+def money(world: World) -> int:
+    """All of it."""
+    return world.vault.balance + sum(account.cash for account in world.accounts.values())
+
+
+def oracle_of(world: World, name: str) -> Oracle | None:
+    """A market with the newest price and surface that hold for it."""
+    oracle = world.oracles.get(name)
+    return oracle if oracle is None else _fed(world, oracle)
+
+
+def _fed(world: World, oracle: Oracle) -> Oracle:
+    feed = world.feeds.get(oracle.underlying) if oracle.fed and oracle.settlement is None else None
+    if feed is None or feed.at >= oracle.expiry_at:
+        return oracle
+    svi, surfaced_at = oracle.svi, oracle.surfaced_at
+    if feed.volatility is not None:
+        svi, surfaced_at = synthetic(feed.volatility, oracle.expiry_at, feed.at), feed.at
+    return Oracle(
+        oracle.id,
+        oracle.underlying,
+        oracle.expiry_at,
+        oracle.grid,
+        oracle.active,
+        feed.spot,
+        feed.forward,
+        feed.at,
+        svi,
+        surfaced_at,
+        None,
+        None,
+        oracle.ask_bounds,
+        True,
+    )
+
+
+def open_markets(world: World, now: Instant, underlying: str | None = None, priced: bool = True) -> tuple[Oracle, ...]:
+    """The active oracles by expiry, one for each (underlying, expiry): of twins the one with the freshest price.
+
+    Without `priced` fed markets come as they are stored: enough for who wants names and expiries only.
+    """
+    best: dict[tuple[int, str], Oracle] = {}
+    for oracle in world.oracles.values():
+        if (underlying is not None and oracle.underlying != underlying) or status(oracle, now) != "active":
+            continue
+        key = (oracle.expiry_at, oracle.underlying)
+        other = best.get(key)
+        if other is None or _freshness(_fed(world, oracle)) < _freshness(_fed(world, other)):
+            best[key] = oracle
+    found = [best[key] for key in sorted(best)]
+    return tuple(_fed(world, oracle) for oracle in found) if priced else tuple(found)
+
+
+def fresher_twin(world: World, oracle: Oracle, now: Instant) -> Oracle | None:
+    """Another active oracle of the same underlying and expiry that `open_markets` would take instead."""
+    best = oracle
+    for known in world.oracles.values():
+        if known.expiry_at != oracle.expiry_at or known.underlying != oracle.underlying or known.id == oracle.id:
+            continue
+        other = _fed(world, known)
+        if status(other, now) == "active" and _freshness(other) < _freshness(best):
+            best = other
+    return best if best is not oracle else None
+
+
+def _freshness(oracle: Oracle) -> tuple[int, int, str]:
+    """Sorts the freshest first; between equals the name decides, so that the choice never depends on an order."""
+    return -(oracle.priced_at or 0), -(oracle.surfaced_at or 0), oracle.id
+
+
+def with_oracle(world: World, oracle: Oracle) -> World:
+    """The world with one oracle put in or replaced."""
+    return replace(world, oracles={**world.oracles, oracle.id: oracle})
+
+
+def usd(units: int) -> Decimal:
+    """Billionths as a plain amount: a price, a strike, a probability."""
+    return Decimal(units).scaleb(-9)
+
+
+def contracts(units: int) -> Decimal:
+    """Millionths as a plain amount: money, a number of contracts."""
+    return Decimal(units).scaleb(-6)

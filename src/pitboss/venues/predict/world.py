@@ -1,0 +1,281 @@
+"""The paper venue's markets in time: oracles come, are pushed to, settle and go. Each function is `world -> Step`, pure.
+
+Trading is `trade`; this is what the operator and the clock do. The same functions are the simulator's matching and the
+paper broker's. An abort of the protocol leaves the world as it was and is told by a `rejected` receipt.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from math import inf
+
+from pitboss.core.instant import Instant
+from pitboss.core.receipt import Receipt
+from pitboss.venues.predict import aborts
+from pitboss.venues.predict.aborts import Abort
+from pitboss.venues.predict.quote import check_bounds
+from pitboss.venues.predict.schedule import FINEST_MS, TIERS, market_name, standing
+from pitboss.venues.predict.state import Feed, Grid, Oracle, Vault, World, usd, with_oracle
+from pitboss.venues.predict.svi import FLOAT, Svi, falls_with_strike
+from pitboss.venues.predict.trade import Step, redeem_settled, rejected
+
+
+def create_oracle(
+    world: World, oracle_id: str, underlying: str, expiry_at: Instant, at: Instant, grid: Grid | None = None
+) -> Step:
+    """A new market, not yet active. Two for one underlying and expiry are allowed, as on the protocol."""
+    grid = grid or Grid()
+    if oracle_id in world.oracles or not oracle_id or not grid.sound():
+        return rejected(world, aborts.BAD_ORACLE, at, oracle_id)
+    return Step(with_oracle(world, Oracle(oracle_id, underlying, expiry_at, grid)))
+
+
+def activate(world: World, oracle_id: str, at: Instant) -> Step:
+    """Open a market for minting: once, and only before its expiry."""
+    oracle = world.oracles.get(oracle_id)
+    abort = (
+        aborts.UNKNOWN
+        if oracle is None
+        else aborts.ORACLE_SETTLED
+        if oracle.settlement is not None
+        else aborts.ORACLE_EXPIRED
+        if at >= oracle.expiry_at
+        else aborts.ALREADY_ACTIVE
+        if oracle.active
+        else None
+    )
+    if oracle is None or abort is not None:
+        return rejected(world, abort or aborts.UNKNOWN, at, oracle_id)
+    return Step(with_oracle(world, replace(oracle, active=True)))
+
+
+def set_ask_bounds(world: World, oracle_id: str, bounds: tuple[int, int] | None, at: Instant) -> Step:
+    """Tighten one market's ask bounds, or with None give it the general ones again."""
+    oracle = world.oracles.get(oracle_id)
+    if oracle is None:
+        return rejected(world, aborts.UNKNOWN, at, oracle_id)
+    abort = None if bounds is None else check_bounds(world.terms, *bounds)
+    if abort is not None:
+        return rejected(world, abort, at, oracle_id)
+    return Step(with_oracle(world, replace(oracle, ask_bounds=bounds)))
+
+
+def push_price(world: World, oracle_id: str, spot: int, forward: int, at: Instant) -> Step:
+    """A price for one market. The first one at or after expiry settles it, at that push's spot."""
+    oracle = world.oracles.get(oracle_id)
+    if oracle is None:
+        return rejected(world, aborts.UNKNOWN, at, oracle_id)
+    found = _priced(oracle, spot, forward, at)
+    if isinstance(found, Abort):
+        return rejected(world, found, at, oracle_id)
+    return Step(with_oracle(world, found), _settlements((found,), at))
+
+
+def push_svi(world: World, oracle_id: str, svi: Svi, at: Instant) -> Step:
+    """A surface for one market, before its expiry."""
+    oracle = world.oracles.get(oracle_id)
+    if oracle is None:
+        return rejected(world, aborts.UNKNOWN, at, oracle_id)
+    refusal = _unfit(world, oracle, svi, at)
+    if refusal is not None:
+        return rejected(world, refusal, at, oracle_id)
+    return Step(with_oracle(world, replace(oracle, svi=svi, surfaced_at=at)))
+
+
+def push(
+    world: World,
+    underlying: str,
+    spot: int,
+    at: Instant,
+    surfaces: Mapping[str, Svi] | None = None,
+    basis: int = 0,
+    silent: Collection[str] = (),
+) -> Step:
+    """One update of every market of an underlying that is neither settled nor fed: a price, and the surfaces given by id.
+
+    `basis` is forward over spot less one, in billionths. Markets in `silent` get nothing, as a dead twin does.
+    """
+    forward = spot + spot * basis // FLOAT
+    oracles = dict(world.oracles)
+    receipts: list[Receipt] = []
+    for oracle in world.oracles.values():
+        if oracle.underlying != underlying or oracle.settlement is not None or oracle.fed or oracle.id in silent:
+            continue
+        svi = surfaces.get(oracle.id) if surfaces and at < oracle.expiry_at else None
+        refusal = None if svi is None else _unfit(world, oracle, svi, at)
+        if refusal is not None:
+            receipts += rejected(world, refusal, at, oracle.id).receipts
+            svi = None
+        found = _priced(oracle, spot, forward, at, svi)
+        if isinstance(found, Abort):
+            receipts += rejected(world, found, at, oracle.id).receipts
+            continue
+        oracles[oracle.id] = found
+        if found.settlement is not None:
+            receipts += _settlements((found,), at)
+    return Step(
+        World(world.vault, world.accounts, oracles, world.terms, world.next_trade, world.feeds), tuple(receipts)
+    )
+
+
+def list_markets(
+    world: World,
+    underlying: str,
+    at: Instant,
+    tiers: Iterable[str] = TIERS,
+    grid: Grid | None = None,
+    fed: bool = False,
+) -> Step:
+    """Create and activate the markets that stand on the schedule and are not there yet."""
+    known = {oracle.expiry_at for oracle in world.oracles.values() if oracle.underlying == underlying}
+    missing = [slot.expiry_at for slot in standing(at, tiers) if slot.expiry_at not in known]
+    if not missing:
+        return Step(world)
+    grid = grid or Grid()
+    names = {market_name(underlying, expiry_at): expiry_at for expiry_at in missing}
+    made = {name: Oracle(name, underlying, expiry_at, grid, True, fed=fed) for name, expiry_at in names.items()}
+    return Step(replace(world, oracles={**world.oracles, **made}))
+
+
+def sweep(world: World, at: Instant) -> Step:
+    """Pay out every position of every settled market, then forget markets that nobody holds anything of.
+
+    It costs what there is to pay: a settled market leaves with its last position.
+    """
+    settled = {oracle.id for oracle in world.oracles.values() if oracle.settlement is not None}
+    if not settled:
+        return Step(world)
+    receipts: list[Receipt] = []
+    for account_id in sorted(world.accounts):
+        positions = world.accounts[account_id].positions
+        for key in sorted(key for key, held in positions.items() if held.contract.market_id in settled):
+            step = redeem_settled(world, account_id, positions[key].contract, at)
+            world = step.world
+            receipts += step.receipts
+    return Step(_forget(world, settled), tuple(receipts))
+
+
+def advance(
+    world: World,
+    underlying: str,
+    spot: int,
+    at: Instant,
+    surface: Callable[[Oracle], Svi | None],
+    basis: int = 0,
+    tiers: Iterable[str] = TIERS,
+) -> Step:
+    """One update of the paper venue, whole: list what the schedule asks for, push, pay out what settled.
+
+    `surface` gives the surface known at this instant for a market that has not expired, or None to keep the one it has.
+    """
+    world = list_markets(world, underlying, at, tiers).world
+    surfaces: dict[str, Svi] = {}
+    for oracle in world.oracles.values():
+        if oracle.underlying == underlying and at < oracle.expiry_at:
+            found = surface(oracle)
+            if found is not None:
+                surfaces[oracle.id] = found
+    pushed = push(world, underlying, spot, at, surfaces, basis)
+    swept = sweep(pushed.world, at)
+    return Step(swept.world, (*pushed.receipts, *swept.receipts))
+
+
+def feed(
+    world: World,
+    underlying: str,
+    spot: int,
+    at: Instant,
+    volatility: float | None = None,
+    basis: int = 0,
+    tiers: Iterable[str] = TIERS,
+) -> Step:
+    """The same update for markets that share one price, as a replay's do: with a volatility their surfaces are drawn from it.
+
+    Nothing is written for each market, so between two boundaries of the schedule it costs one small value.
+    """
+    before = world.feeds.get(underlying)
+    if spot <= 0 or (volatility is not None and not 0 <= volatility < inf):
+        return rejected(world, aborts.BAD_PRICE, at, underlying)
+    if before is not None and at < before.at:
+        return rejected(world, aborts.OLD_PUSH, at, underlying)
+    forward = spot + spot * basis // FLOAT
+    if before is not None and at < before.quiet_until:
+        after = Feed(spot, forward, at, volatility, before.quiet_until)
+        feeds = {**world.feeds, underlying: after} if len(world.feeds) > 1 else {underlying: after}
+        return Step(World(world.vault, world.accounts, world.oracles, world.terms, world.next_trade, feeds))
+    oracles = dict(world.oracles)
+    receipts: list[Receipt] = []
+    for oracle in world.oracles.values():
+        if oracle.fed and oracle.underlying == underlying and oracle.settlement is None and at >= oracle.expiry_at:
+            settled = replace(oracle, active=False, settlement=spot, settled_at=at)
+            oracles[oracle.id] = settled
+            receipts += _settlements((settled,), at)
+    swept = sweep(replace(world, oracles=oracles), at)
+    listed = list_markets(swept.world, underlying, at, tiers, fed=True).world
+    ahead = [oracle.expiry_at for oracle in listed.oracles.values() if oracle.fed and oracle.expiry_at > at]
+    # On a boundary the next market is due at once after it; elsewhere at the next expiry, all of which lie on boundaries.
+    quiet_until = at + 1 if at % FINEST_MS == 0 else min([*ahead, at - at % FINEST_MS + FINEST_MS])
+    feeds = {**listed.feeds, underlying: Feed(spot, forward, at, volatility, quiet_until)}
+    return Step(replace(listed, feeds=feeds), (*receipts, *swept.receipts))
+
+
+def _priced(oracle: Oracle, spot: int, forward: int, at: Instant, svi: Svi | None = None) -> Oracle | Abort:
+    """The oracle with a price, and a surface that has been looked at; or settled by the price."""
+    if oracle.settlement is not None:
+        return aborts.ORACLE_SETTLED
+    if spot <= 0:
+        return aborts.BAD_PRICE
+    if forward <= 0:
+        return aborts.ZERO_FORWARD
+    if oracle.priced_at is not None and at < oracle.priced_at:
+        return aborts.OLD_PUSH
+    if at >= oracle.expiry_at:
+        return replace(oracle, active=False, settlement=spot, settled_at=at)
+    return Oracle(
+        oracle.id,
+        oracle.underlying,
+        oracle.expiry_at,
+        oracle.grid,
+        oracle.active,
+        spot,
+        forward,
+        at,
+        svi or oracle.svi,
+        oracle.surfaced_at if svi is None else at,
+        None,
+        None,
+        oracle.ask_bounds,
+        oracle.fed,
+    )
+
+
+def _unfit(world: World, oracle: Oracle, svi: Svi, at: Instant) -> Abort | None:
+    """Why a surface is not taken."""
+    if oracle.settlement is not None:
+        return aborts.ORACLE_SETTLED
+    if at >= oracle.expiry_at:
+        return aborts.ORACLE_EXPIRED
+    if oracle.surfaced_at is not None and at < oracle.surfaced_at:
+        return aborts.OLD_PUSH
+    if svi.b == 0.0 < svi.a < inf or falls_with_strike(world.terms.generation, svi):
+        return None
+    return aborts.RISING
+
+
+def _settlements(oracles: Iterable[Oracle], at: Instant) -> tuple[Receipt, ...]:
+    return tuple(
+        Receipt("settled", at, oracle.id, "", {"price": usd(oracle.settlement)})
+        for oracle in oracles
+        if oracle.settlement is not None
+    )
+
+
+def _forget(world: World, settled: Collection[str]) -> World:
+    """Drop settled markets without open contracts, and their books."""
+    vault = world.vault
+    gone = {name for name in settled if name not in vault.books or not vault.books[name].levels}
+    if not gone:
+        return world
+    books = {name: book for name, book in vault.books.items() if name not in gone}
+    oracles = {name: oracle for name, oracle in world.oracles.items() if name not in gone}
+    kept = Vault(vault.balance, books, vault.total_mtm, vault.total_max_payout)
+    return World(kept, world.accounts, oracles, world.terms, world.next_trade, world.feeds)

@@ -1,0 +1,64 @@
+"""A small predict venue for tests: one agent, a few markets, a price of 63,200."""
+
+from dataclasses import replace
+from typing import Any
+
+from pitboss.core.instant import HOUR_MS, parse_instant
+from pitboss.venues.predict.state import QUOTE, Account, Contract, Terms, World, binary, open_world
+from pitboss.venues.predict.svi import FLOAT, Svi
+from pitboss.venues.predict.trade import Step
+from pitboss.venues.predict.world import activate, create_oracle, push_price, push_svi
+
+NOW = parse_instant("2026-05-27T12:00:00Z")
+HOURLY = "BTC-hourly"
+LATER = "BTC-later"
+SPOT = 63_200 * FLOAT
+SMILE = Svi(0.0004, 0.01, -0.2, 0.0, 0.01)
+MINT: dict[str, Any] = {
+    "action": "mint",
+    "market_id": HOURLY,
+    "side": "YES",
+    "strike": 63_000,
+    "spend": 2,
+    "confidence": 0.7,
+    "reasoning": "because",
+}
+
+
+def done(step: Step) -> World:
+    """The world after something that must not abort."""
+    assert step.abort is None, step.abort
+    return step.world
+
+
+def opened(world: World, market_id: str, expiry_at: int, at: int = NOW, svi: Svi = SMILE, spot: int = SPOT) -> World:
+    """The world with one more market, active, priced and with a surface."""
+    world = done(create_oracle(world, market_id, "BTC", expiry_at, at))
+    world = done(activate(world, market_id, at))
+    world = done(push_price(world, market_id, spot, spot, at))
+    return done(push_svi(world, market_id, svi, at))
+
+
+def venue(
+    vault: int = 1_000_000 * QUOTE, cash: int = 1_000 * QUOTE, terms: Terms | None = None, markets: int = 1
+) -> World:
+    """A venue with one market an hour ahead, or also one two hours ahead."""
+    world = opened(open_world(vault, cash, terms), HOURLY, NOW + HOUR_MS)
+    return opened(world, LATER, NOW + 2 * HOUR_MS) if markets > 1 else world
+
+
+def with_account(world: World, name: str, cash: int) -> World:
+    """One more owner."""
+    return replace(world, accounts={**world.accounts, name: Account(cash)})
+
+
+def yes(strike: int = 63_000, market_id: str = HOURLY) -> Contract:
+    return binary(market_id, "YES", strike * FLOAT)
+
+
+def no(strike: int = 63_000, market_id: str = HOURLY) -> Contract:
+    return binary(market_id, "NO", strike * FLOAT)
+
+
+def between(lower: int, higher: int, market_id: str = HOURLY) -> Contract:
+    return Contract(market_id, lower * FLOAT, higher * FLOAT)

@@ -1,0 +1,303 @@
+"""Every rule of the book: one decision just inside its limit that is allowed, one a unit beyond that is refused.
+
+Codes, their order and their files are a promise to everything that was ever stored: they are pinned here.
+"""
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitboss.core.instant import DAY_MS, HOUR_MS, day_of
+from pitboss.core.verdict import Margin, Verdict
+from pitboss.venues.predict import rules
+from pitboss.venues.predict.caps import Caps, Spent, make_caps, room
+from pitboss.venues.predict.judge import Judgement, judge, perform
+from pitboss.venues.predict.rules import RULES
+from pitboss.venues.predict.state import ACCOUNT, QUOTE, Terms, World
+from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.trade import mint, preview
+from pitboss.venues.predict.world import create_oracle, push, push_price, set_ask_bounds
+from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, done, no, opened, venue, yes
+
+CAPS = Caps()
+NONE = Spent()
+REDEEM = {"action": "redeem", "market_id": HOURLY, "side": "YES", "strike": 63_000, "reasoning": "enough"}
+CODES = [
+    "B1_SHAPE",
+    "B2_MARKET",
+    "B3_EXPIRY",
+    "B4_STALE",
+    "B5_NOT_QUOTED",
+    "B6_ASK_BOUNDS",
+    "B7_SLIPPAGE",
+    "B8_EDGE",
+    "B9_SPEND_TICK",
+    "B10_SPEND_DAY",
+    "B11_SPEND_TOTAL",
+    "B12_EXPOSURE",
+    "B13_BALANCE",
+    "B14_DUPLICATE",
+    "B15_VENUE",
+]
+
+
+def asked(
+    world: World | None = None, caps: Caps = CAPS, spent: Spent = NONE, now: int = NOW, **changes: Any
+) -> Judgement:
+    return judge(caps, world or venue(), spent, {**MINT, **changes}, now, NOW)
+
+
+def allowed(found: Judgement) -> None:
+    assert found.verdict.outcome == "allowed", found.verdict
+    assert found.order is not None
+
+
+def refused(found: Judgement, code: str, words: str = "") -> None:
+    assert (found.verdict.outcome, found.verdict.code) == ("refused", code), found.verdict
+    assert words in found.verdict.detail
+    assert found.order is None
+
+
+def margin(found: Verdict, code: str) -> Margin:
+    (one,) = [margin for margin in found.margins if margin.code == code]
+    return one
+
+
+def test_codes_order_and_files_are_pinned() -> None:
+    assert [rule.code for rule in RULES] == CODES
+    files = sorted(path.stem for path in Path(rules.__path__[0]).glob("b*.py"))
+    assert files == [f"b{int(code[1:].split('_')[0]):02d}_{code.split('_', 1)[1].lower()}" for code in CODES]
+    assert [rule.code for rule in RULES if rule.scope == "every"] == [CODES[0], CODES[1], CODES[13], CODES[14]]
+    assert all(len(rule.doc) > 40 for rule in RULES)
+
+
+def test_a_plain_mint_is_allowed_with_the_margins_of_every_amount() -> None:
+    found = asked()
+    allowed(found)
+    codes = [one.code for one in found.verdict.margins]
+    assert codes == [CODES[place] for place in (2, 3, 5, 8, 9, 10, 11, 12)]
+    assert margin(found.verdict, "B9_SPEND_TICK").left == 0
+    assert margin(found.verdict, "B10_SPEND_DAY").left == 48
+    assert found.order is not None
+    step = perform(venue(), found.order, NOW)
+    assert step.receipts[0].facts["quantity"] == Decimal(found.order.quantity).scaleb(-6)
+    assert Decimal("1.999") < Decimal(step.receipts[0].facts["cost"]) <= 2
+
+
+def test_a_hold_and_nothing_at_all_are_no_ops() -> None:
+    for raw in (None, {"action": "hold", "reasoning": "quiet"}):
+        found = judge(CAPS, venue(), NONE, raw, NOW)
+        assert (found.verdict.outcome, found.order) == ("noop", None)
+
+
+def test_b1_a_malformed_decision_is_refused() -> None:
+    refused(asked(side="UP"), "B1_SHAPE", "side must be YES or NO")
+    refused(judge(CAPS, venue(), NONE, "mint", NOW), "B1_SHAPE", "JSON object")
+
+
+def test_b2_a_market_must_be_known_named_where_several_are_open_and_active() -> None:
+    refused(asked(market_id="BTC-never"), "B2_MARKET", "no market")
+    allowed(asked(market_id=None))
+    refused(asked(venue(markets=2), market_id=None), "B2_MARKET", "2 markets are open")
+    allowed(asked(venue(markets=2), market_id=LATER))
+    waiting = done(create_oracle(venue(), "idle", "BTC", NOW + HOUR_MS * 3, NOW))
+    refused(asked(waiting, market_id="idle"), "B2_MARKET", "not activated")
+    refused(asked(now=NOW + HOUR_MS), "B2_MARKET", "waits for its settlement")
+    settled = done(push_price(venue(), HOURLY, SPOT, SPOT, NOW + HOUR_MS))
+    refused(asked(settled, now=NOW + HOUR_MS), "B2_MARKET", "is settled")
+    refused(asked(caps=Caps(underlying="ETH")), "B2_MARKET", "not a market of ETH")
+
+
+def test_b2_a_dead_twin_is_no_market() -> None:
+    twins = opened(venue(), "twin", NOW + HOUR_MS)
+    world = push(twins, "BTC", SPOT, NOW + 5_000, silent=(HOURLY,)).world
+    refused(asked(world, now=NOW + 5_000), "B2_MARKET", "twin is the market of this expiry")
+    allowed(asked(world, now=NOW + 5_000, market_id="twin"))
+    allowed(asked(world, now=NOW + 5_000, market_id=None))
+
+
+def test_b3_a_market_too_near_its_expiry_is_refused() -> None:
+    for left, fine in ((60_000, True), (59_999, False)):
+        at = NOW + HOUR_MS - left
+        world = done(push_price(venue(), HOURLY, SPOT, SPOT, at))
+        found = judge(CAPS, world, NONE, MINT, at)
+        allowed(found) if fine else refused(found, "B3_EXPIRY", "expires in 59.999 s")
+
+
+def test_b4_an_old_price_or_a_late_execution_is_refused() -> None:
+    allowed(asked(now=NOW + 30_000))
+    refused(asked(now=NOW + 30_001), "B4_STALE")
+    allowed(asked(caps=Caps(max_price_age_ms=5_000), now=NOW + 5_000))
+    refused(asked(caps=Caps(max_price_age_ms=5_000), now=NOW + 5_001), "B4_STALE")
+    fresh = done(push_price(venue(), HOURLY, SPOT, SPOT, NOW + 40_000))
+    refused(asked(fresh, now=NOW + 40_000), "B4_STALE", "40 s later")
+    refused(asked(caps=Caps(max_price_age_ms=60_000), now=NOW + 30_001), "B4_STALE")  # the venue's own limit
+
+
+def test_b5_a_strike_must_be_on_the_grid_and_have_a_price() -> None:
+    refused(asked(strike=Decimal("63000.5")), "B5_NOT_QUOTED", "not on the grid")
+    refused(asked(strike=49_999), "B5_NOT_QUOTED", "not on the grid")
+    refused(asked(strike=Decimal("1e300")), "B5_NOT_QUOTED", "not on the grid")
+    refused(asked(strike=Decimal("63000.0000000001")), "B5_NOT_QUOTED", "not on the grid")
+    refused(asked(strike=150_000), "B5_NOT_QUOTED", "0 or 1")
+    refused(asked(spend=Decimal("1e-9")), "B5_NOT_QUOTED", "buys nothing")
+    refused(asked(spend=Decimal("1e-6")), "B5_NOT_QUOTED", "buys nothing")
+    allowed(asked(spend=Decimal("2e-6")))
+    allowed(asked(strike=63_001))
+
+
+def test_b6_an_ask_outside_the_bounds_is_refused() -> None:
+    ask = judge(CAPS, venue(), NONE, MINT, NOW).order
+    assert ask is not None
+    just = done(set_ask_bounds(venue(), HOURLY, (ask.price, 900_000_000), NOW))
+    allowed(asked(just))
+    above = done(set_ask_bounds(venue(), HOURLY, (ask.price + 1, 900_000_000), NOW))
+    refused(asked(above), "B6_ASK_BOUNDS", "outside")
+
+
+def test_b7_an_ask_too_far_above_the_one_shown_is_refused() -> None:
+    order = judge(CAPS, venue(), NONE, MINT, NOW).order
+    assert order is not None
+    edge = order.price * 10_000 // 10_200
+    shown = Spent(shown={yes().key: edge + 1})
+    allowed(asked(spent=shown))
+    refused(asked(spent=Spent(shown={yes().key: edge - 1})), "B7_SLIPPAGE", "bps above")
+    allowed(asked(spent=Spent(shown={no().key: 1})))  # another contract says nothing about this one
+    allowed(asked(spent=Spent(shown={yes().key: FLOAT})))  # cheaper than shown is fine
+
+
+def test_b8_an_edge_below_the_least_is_refused_when_one_is_set() -> None:
+    allowed(asked(confidence=0.1))
+    order = judge(CAPS, venue(), NONE, MINT, NOW).order
+    assert order is not None
+    exactly = Decimal(order.price + 50_000_000).scaleb(-9)
+    caps = Caps(min_edge=50_000_000)
+    allowed(asked(caps=caps, confidence=exactly))
+    refused(asked(caps=caps, confidence=exactly - Decimal("1e-12")), "B8_EDGE")
+    refused(asked(caps=caps, confidence=None), "B8_EDGE", "needs a confidence")
+
+
+def test_b9_a_spend_above_the_cap_is_reduced_to_it_and_told() -> None:
+    found = asked(spend=1_000)
+    assert (found.verdict.outcome, found.verdict.code) == ("reduced", "B9_SPEND_TICK")
+    assert found.verdict.detail == "spend 1000 reduced to 2"
+    assert found.order is not None
+    assert found.order.spend == 2 * QUOTE
+    used = NONE.after(1_500_000, NOW, NOW)
+    assert asked(spent=used).order is not None
+    assert asked(spent=used).order.spend == 500_000  # type: ignore[union-attr]
+    refused(asked(spent=NONE.after(2_000_000, NOW, NOW)), "B9_SPEND_TICK", "nothing is left")
+    allowed(asked(spent=NONE.after(2_000_000, NOW - 60_000, NOW - 60_000)))
+
+
+def test_b10_a_day_has_its_budget_and_a_new_day_a_new_one() -> None:
+    allowed(asked(spent=Spent(today=48 * QUOTE, day=day_of(NOW))))
+    refused(asked(spent=Spent(today=48 * QUOTE + 1, day=day_of(NOW))), "B10_SPEND_DAY", "the cap is 50")
+    allowed(asked(spent=Spent(today=50 * QUOTE, day=day_of(NOW - DAY_MS))))
+
+
+def test_b11_the_whole_has_its_budget() -> None:
+    allowed(asked(spent=Spent(total=198 * QUOTE)))
+    refused(asked(spent=Spent(total=198 * QUOTE + 1)), "B11_SPEND_TOTAL", "the cap is 200")
+
+
+def test_b12_one_expiry_has_its_budget_over_all_its_strikes() -> None:
+    world = done(mint(venue(markets=2), ACCOUNT, no(64_000), 20 * QUOTE, NOW))
+    cost = world.accounts[ACCOUNT].positions[no(64_000).key].cost
+    allowed(asked(world, Caps(max_exposure_per_expiry=cost + 2 * QUOTE)))
+    refused(asked(world, Caps(max_exposure_per_expiry=cost + 2 * QUOTE - 1)), "B12_EXPOSURE")
+    allowed(asked(world, Caps(max_exposure_per_expiry=cost + 2 * QUOTE - 1), market_id=LATER))
+
+
+def test_b13_a_spend_beyond_the_balance_is_refused() -> None:
+    allowed(asked(venue(cash=2 * QUOTE)))
+    refused(asked(venue(cash=2 * QUOTE - 1)), "B13_BALANCE")
+
+
+def test_b14_the_same_intent_is_answered_once() -> None:
+    first = asked()
+    again = asked(spent=Spent(seen={first.key: first.verdict}))
+    assert again.verdict == replace(first.verdict, duplicate=True)
+    assert again.order is None
+    other_tick = judge(CAPS, venue(), Spent(seen={first.key: first.verdict}), MINT, NOW, NOW - 1)
+    allowed(other_tick)
+
+
+def test_b15_what_the_venue_would_abort_is_refused_with_its_own_words() -> None:
+    refused(asked(venue(terms=Terms(paused=True))), "B15_VENUE", "paused")
+    world = venue(vault=QUOTE, cash=100 * QUOTE, terms=Terms(max_exposure=100_000_000))
+    refused(asked(world), "B15_VENUE", "vault:1")
+
+
+def test_a_redeem_is_judged_by_shape_market_and_venue_only() -> None:
+    world = done(mint(venue(markets=2), ACCOUNT, yes(), 3 * QUOTE, NOW))
+    broke = Spent(today=10**12, day=day_of(NOW), total=10**12, tick=10**12, tick_at=NOW)
+    found = judge(Caps(min_ms_to_expiry=10**9), world, broke, REDEEM, NOW)
+    allowed(found)
+    assert found.order is not None
+    assert (found.order.action, found.order.quantity) == ("redeem", 3 * QUOTE)
+    step = perform(world, found.order, NOW)
+    assert step.world.accounts[ACCOUNT].positions == {}
+    unnamed = {key: value for key, value in REDEEM.items() if key != "market_id"}
+    allowed(judge(CAPS, world, NONE, unnamed, NOW))
+    both = done(mint(world, ACCOUNT, yes(market_id=LATER), QUOTE, NOW))
+    refused(judge(CAPS, both, NONE, unnamed, NOW), "B2_MARKET", "2 positions match")
+    refused(judge(CAPS, world, NONE, {**REDEEM, "side": "NO"}, NOW), "B2_MARKET", "no NO position")
+    refused(judge(CAPS, world, NONE, {**REDEEM, "strike": 63_001}, NOW), "B2_MARKET", "no YES position")
+    refused(judge(CAPS, world, NONE, {**REDEEM, "market_id": "x"}, NOW), "B2_MARKET", "no market")
+    refused(judge(CAPS, world, NONE, REDEEM, NOW + HOUR_MS), "B2_MARKET", "waits for its settlement")
+    refused(judge(CAPS, world, NONE, REDEEM, NOW + 31_000), "B15_VENUE", "stale")
+
+
+def test_a_settled_position_may_be_redeemed() -> None:
+    world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
+    world = done(push_price(world, HOURLY, SPOT, SPOT, NOW + HOUR_MS))
+    found = judge(CAPS, world, NONE, REDEEM, NOW + DAY_MS)
+    allowed(found)
+    assert found.order is not None
+    assert found.order.price == FLOAT
+
+
+def test_no_is_the_mirror_of_yes_in_price_and_never_the_same_contract() -> None:
+    yes_order, no_order = asked().order, asked(side="NO").order
+    assert yes_order is not None
+    assert no_order is not None
+    assert yes_order.contract == yes()
+    assert no_order.contract == no()
+    shown = preview(venue(), yes(), NOW)
+    assert yes_order.price + no_order.price == FLOAT + 2 * shown.spread  # type: ignore[union-attr]
+
+
+def test_a_rule_that_breaks_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> Margin:
+        raise ZeroDivisionError("oops")
+
+    changed = tuple(replace(rule, check=broken) if rule.code == "B8_EDGE" else rule for rule in RULES)
+    monkeypatch.setattr("pitboss.venues.predict.judge.RULES", changed)
+    found = asked()
+    refused(found, "B8_EDGE", "the rule itself failed")
+    assert found.broken
+
+
+def test_limits_as_a_skill_writes_them_become_the_venues_units() -> None:
+    assert make_caps() == Caps()
+    odd = make_caps(
+        max_spend_per_tick=Decimal("1.2345678"), min_edge=Decimal("0.05"), min_seconds_to_expiry=Decimal("0.0001")
+    )
+    assert (odd.max_spend_per_tick, odd.min_edge, odd.min_ms_to_expiry) == (1_234_567, 50_000_000, 1)
+
+
+def test_an_ask_shown_later_replaces_the_one_shown_before() -> None:
+    shown = NONE.showing({"a": 1, "b": 2}).showing({"b": 3})
+    assert shown.shown == {"a": 1, "b": 3}
+
+
+def test_what_is_left_of_every_amount_is_told() -> None:
+    world = done(mint(venue(), ACCOUNT, yes(), 3 * QUOTE, NOW))
+    lines = {line.code.split()[0]: line for line in room(CAPS, world, NONE.after(QUOTE, NOW, NOW), ACCOUNT, NOW)}
+    assert list(lines) == ["B9_SPEND_TICK", "B10_SPEND_DAY", "B11_SPEND_TOTAL", "B12_EXPOSURE", "B13_BALANCE"]
+    assert lines["B9_SPEND_TICK"].left == 1
+    assert lines["B11_SPEND_TOTAL"].left == 199
