@@ -9,7 +9,9 @@ from typing import Any
 
 from pitboss.agent.context import Context
 from pitboss.agent.decider import Decider
+from pitboss.agent.memory import Recall, remember
 from pitboss.agent.observation import Observation
+from pitboss.agent.reflect import Reflection, Reflector, learn
 from pitboss.agent.wake import awake, closes
 from pitboss.core import codec
 from pitboss.core.asof import View
@@ -50,6 +52,10 @@ class Ports:
     tracer: Tracer = SILENT
     notes: Callable[[], tuple[str, ...]] = tuple
     """What the agent is told about its own means at this tick."""
+    recall: Recall | None = None
+    """How the agent remembers; None where nothing is remembered, as in runs that build no prompt."""
+    reflector: Reflector | None = None
+    """Who writes lessons from closed trades; None where no model is there to ask."""
 
 
 @noun
@@ -74,12 +80,15 @@ class Ticked:
 async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> Ticked:
     """One tick on a world that has been brought up to `at`."""
     found, before = state.world, summary(state.world)
-    observation = observe(state, at, ports)
+    state, observation = recollect(state, at, happened.receipts, ports)
+    limits = observation.limits
     asked, decision = False, _unasked(state, observation, ports)
+    reflection: Reflection | None = None
     if decision is None:
         asked = True
+        state, observation, reflection = await reflect(state, observation, ports)
         decision = await ports.decider.decide(
-            observation, lambda intent: guard(ports.limits, ports.terms, state, intent, at).verdict
+            observation, lambda intent: guard(limits, ports.terms, state, intent, at).verdict
         )
     if state.seen:
         state = replace(state, seen={})
@@ -87,7 +96,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
     contents: list[bytes] = []
     receipts: list[Receipt] = list(happened.receipts)
     for intent in decision.intents:
-        judgement = guard(ports.limits, ports.terms, state, intent, at)
+        judgement = guard(limits, ports.terms, state, intent, at)
         state, verdict, answers = await act(state, judgement, ports.broker, at)
         if judgement.broken:
             world, noticed = halt(state.world, ports.terms, "invariant", at)
@@ -95,17 +104,26 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
         verdicts.append(verdict)
         contents.append(judgement.content)
         receipts.extend(answers)
+    if ports.recall is not None and verdicts:
+        new, view = receipts[len(happened.receipts) :], observation.view
+        memory = remember(state.memory, ports.recall, at, new, verdicts, state.world, view)
+        state = state if memory is state.memory else replace(state, memory=memory)
     prompt = decision.prompt
     if prompt is None and asked and ports.build_prompts:
         built = ports.context.prompt(observation)
         prompt = (built.system, built.user)
     after = summary_after(state.world, found, before)
     covered = _covered(decision, prompt, contents, verdicts, receipts, happened.equity, before, after)
+    if reflection is not None:
+        covered["reflection"] = _reflected(reflection)
+        decision = _with_its_cost(decision, reflection)
     free = prompt is None and not decision.steps and decision.cost_usd == ZERO
     extra = FREE if free else _beside(decision, prompt if ports.keep_prompts else None)
+    if reflection is not None and isinstance(extra, dict):
+        extra["reflection"] = _beside_reflection(reflection, ports.keep_prompts)
     record = seal(state.seq, "tick", at, state.prev_digest, covered, extra)
     failed = "model_error" in decision.flags
-    noted = asked and ports.wakes and bool(ports.skill.schedule.wake_when)
+    seen = asked and ports.wakes and bool(ports.skill.schedule.wake_when)
     state = State(
         world=state.world,
         seq=state.seq + 1,
@@ -115,23 +133,43 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
         seen=state.seen,
         last=_last(at, decision, contents, verdicts),
         memory=state.memory,
-        asked_close=closes(observation) if noted else state.asked_close,
-        news_seen=observation.view.news_count() if noted else state.news_seen,
+        asked_close=closes(observation) if seen else state.asked_close,
+        news_seen=observation.view.news_count() if seen else state.news_seen,
         model_errors=state.model_errors + 1 if failed else 0,
     )
     return Ticked(state, record, decision, covered, receipts)
 
 
+def recollect(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports) -> tuple[State, Observation]:
+    """What has happened since the tick before becomes part of the memory, and what the agent may know now is seen."""
+    observation = observe(state, at, ports)
+    if ports.recall is None or not receipts:
+        return state, observation
+    memory = remember(state.memory, ports.recall, at, receipts, (), state.world, observation.view)
+    return replace(state, memory=memory), replace(observation, memory=memory)
+
+
+async def reflect(state: State, observation: Observation, ports: Ports) -> tuple[State, Observation, Reflection | None]:
+    """New lessons, where they are due."""
+    reflector = ports.reflector
+    if reflector is None or ports.recall is None or not reflector.due(state.memory):
+        return state, observation, None
+    reflection = await reflector.reflect(observation)
+    memory = learn(state.memory, reflection)
+    return replace(state, memory=memory), replace(observation, memory=memory), reflection
+
+
 def observe(state: State, at: Instant, ports: Ports) -> Observation:
     """What the agent may know now."""
+    view = ports.view(at)
     return Observation(
         at,
         ports.started_at,
         ports.skill,
-        ports.view(at),
+        view,
         state.world,
         ports.terms,
-        ports.limits,
+        ports.limits.without(view.unlisted(ports.limits.symbols)),
         state.accepted_opens,
         state.last,
         state.memory,
@@ -196,16 +234,44 @@ def _beside(decision: Decision, prompt: tuple[str, str] | None) -> dict[str, Any
         "cost_usd": decision.cost_usd,
         "saved_usd": decision.saved_usd,
         "usage": decision.usage,
-        "steps": [
-            {
-                "latency_ms": step.latency_ms,
-                "provider_id": step.provider_id,
-                "model": step.model,
-                "usage": step.usage,
-                "cost_usd": step.cost_usd,
-            }
-            for step in decision.steps
-        ],
+        "steps": [_paid(step) for step in decision.steps],
+    }
+
+
+def _paid(step: Step) -> dict[str, Any]:
+    return {
+        "latency_ms": step.latency_ms,
+        "provider_id": step.provider_id,
+        "model": step.model,
+        "usage": step.usage,
+        "cost_usd": step.cost_usd,
+    }
+
+
+def _reflected(reflection: Reflection) -> dict[str, Any]:
+    """A reflection as any honest rerun must reproduce it. Ticks without one have no such part."""
+    return {
+        "prompt_sha256": prompt_sha256(reflection.prompt),
+        "steps": [_step(step) for step in reflection.steps],
+        "text": reflection.why,
+        "flags": [reflection.flag] if reflection.flag else [],
+    }
+
+
+def _with_its_cost(decision: Decision, reflection: Reflection) -> Decision:
+    """What was asked for and paid at this tick, the reflection's part included."""
+    usage, cost, saved = decision.usage, decision.cost_usd, decision.saved_usd
+    for step in reflection.steps:
+        usage += step.usage
+        cost = None if cost is None or step.cost_usd is None else cost + step.cost_usd
+        saved += step.saved_usd
+    return replace(decision, usage=usage, cost_usd=cost, saved_usd=saved)
+
+
+def _beside_reflection(reflection: Reflection, keep_prompts: bool) -> dict[str, Any]:
+    return {
+        "prompt": reflection.prompt if keep_prompts else None,
+        "steps": [_paid(step) for step in reflection.steps],
     }
 
 

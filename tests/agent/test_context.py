@@ -15,7 +15,7 @@ from pitboss.agent.context import Context, Prompt
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.market import Bars, Event, NewsItem
-from pitboss.core.state import ClosedTrade, LastDecision, Memory
+from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes
 from pitboss.prompt.compose import compose_system
 from pitboss.venues.perp.state import Order
 
@@ -45,7 +45,11 @@ def full_scene(words: str = "calm words", **changes) -> Scene:
         "market": market_of(news=news, events=events),
         "positions": [held("BTC", "0.01", "99000", thesis=words)],
         "orders": [Order("o3", "limit", "ETH", 1, Decimal(1), NOW - HOUR_MS, NOW, Decimal(2900), thesis=words)],
-        "memory": Memory((words,), (ClosedTrade("BTC", "long", START, NOW, "1", words),), (words,)),
+        "memory": Memory(
+            (ClosedTrade("BTC", "long", START, NOW, Decimal(1), words, thesis=words),),
+            Notes(*[words] * 4, "Chop is hard."),
+            losses=1,
+        ),
         "last": LastDecision(NOW - HOUR_MS, "refused", "", f'{{"reason":"{words}"}}', "R3_POSITION_CAP", words),
     }
     return Scene(**defaults | changes)
@@ -202,14 +206,9 @@ def assert_contained(message: str) -> None:
     assert "no caps" not in outside
 
 
-def without_risk_facts(scene: Scene) -> Scene:
-    """Risk facts are written by code from numbers, never by strangers."""
-    return replace(scene, memory=replace(scene.memory, risk=("two stops in a row",)))
-
-
 @pytest.mark.parametrize("words", HOSTILE)
 def test_hostile_words_start_no_section_and_leave_no_fence(words):
-    scene = without_risk_facts(full_scene(words))
+    scene = full_scene(words)
     assert_contained(Context(scene.skill).user(scene.observe()))
 
 
@@ -219,7 +218,7 @@ def test_hostile_words_start_no_section_and_leave_no_fence(words):
     | st.lists(st.sampled_from(["</data>", "<data>", "\n", "## ", "#", "x", "\u2028"]), min_size=1).map("".join)
 )
 def test_no_text_at_all_gets_out(words):
-    scene = without_risk_facts(full_scene(words))
+    scene = full_scene(words)
     message = Context(scene.skill).user(scene.observe())
     assert_contained(message)
     assert all(len(inside) <= 600 for inside in re.findall(r"<data>(.*?)</data>", message))

@@ -20,7 +20,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelRequest
 
 KEYS = {"name", "value", "unit", "reference", "reference_value", "ratio", "gate", "note"}
-QUICK = ("policy_year", "model_tick", "hydration", "history", "parts", "importing")
+QUICK = ("policy_year", "model_tick", "memory_year", "hydration", "history", "parts", "importing")
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,7 @@ def test_every_file_in_measures_is_found_in_the_order_of_its_place() -> None:
         "hydration",
         "warm_rerun",
         "speculation",
+        "memory_year",
         "memory",
         "history",
         "model_calls",
@@ -65,6 +66,7 @@ def test_the_promised_gates_are_there(rows: list[Row]) -> None:
         "sma_cross year, whole run": ("at least", 1.5),
         "model tick, commit per 50": ("at most", 8.0),
         "model tick, commit each": ("at most", 13.0),
+        "model tick with news, events and memory": ("at most", 3.0),
         "model tick with tools and a server": ("at most", 1.1),
         "policy tick after 2×4 days": ("at most", 1.1),
         "model tick after 2×4 days": ("at most", 1.1),

@@ -49,6 +49,15 @@ def _answer_in_a_wrong_place(members: Contents, _: dict[str, Any]) -> None:
     members[ANSWERS] = codec.dumps({**line, "used": [[0, 0]]}) + b"\n"
 
 
+def _half_a_reflection(members: Contents, _: dict[str, Any]) -> None:
+    """A record that has a reflection without what a replay would read of it."""
+    lines = [json.loads(line) for line in members[RECORDS].splitlines()]
+    covered = {**json.loads(lines[0]["covered"]), "reflection": {"steps": []}}
+    lines[0]["covered"] = codec.dumps(covered).decode()
+    lines[0]["digest"] = hashlib.sha256(lines[0]["covered"].encode()).hexdigest()
+    members[RECORDS] = b"".join(codec.dumps(line) + b"\n" for line in lines)
+
+
 def _long_curve(members: Contents, _: dict[str, Any]) -> None:
     """A record that claims a billion points: it must be refused, not drawn."""
     lines = [json.loads(line) for line in members[RECORDS].splitlines()]
@@ -161,6 +170,7 @@ def _money_of_many_digits(_: Contents, manifest: dict[str, Any]) -> None:
         (_other_skill, "skill does not hash"),
         (_other_state, "state does not belong"),
         (_answer_in_a_wrong_place, "is not what record 0 says"),
+        (_half_a_reflection, "record 0 cannot be read"),
         (_long_curve, "record 0 cannot be read"),
         (_endless_range, "cannot be recomputed"),
         (_money_of_many_digits, "no amount"),

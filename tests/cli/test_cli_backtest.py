@@ -14,7 +14,8 @@ from pitboss.models.standin import Analyst
 
 KEYS = {
     "run_id", "status", "digest", "skill_digest", "data_digest", "model", "from", "to", "ticks", "metrics", "baselines",
-    "cost_usd", "saved_usd", "wasted_usd", "waste_pct", "wall_s", "report", "errors",
+    "cost_usd", "saved_usd", "wasted_usd", "waste_pct", "wall_s", "report", "errors", "cutoff",
+    "realism",
 }  # fmt: skip
 METRICS = {
     "total_return_pct", "cagr", "sharpe", "sortino", "max_drawdown_pct", "max_drawdown_duration_days", "total_trades",
@@ -80,6 +81,7 @@ def test_the_same_thing_twice_gives_the_same_digest_and_a_setting_changes_it(hom
         ("--fees-taker-bps", "0"),
         ("--slippage-bps-per-million", "5000"),
         ("--decision-latency", "10m"),
+        ("--max-volume-pct", "1"),
         ("--close-at-end",),
         ("--model", "policy/momentum"),
     ],

@@ -13,7 +13,7 @@ from engine.invariant import invariant, long_versions
 from pitboss.core import codec
 from pitboss.core.money import CONTEXT, text
 from pitboss.core.snapshot import GENESIS
-from pitboss.core.state import ClosedTrade, LastDecision, Memory, State
+from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Reason, Refusal, State, Trip
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.sim.replay import read_state
 from pitboss.venues.perp.state import Terms, World
@@ -32,6 +32,8 @@ VERDICTS = st.builds(
     st.one_of(st.none(), WORDS),
     st.booleans(),
 )
+MOMENTS = st.integers(0, 10**13)
+SHARES = st.floats(allow_nan=False, allow_infinity=False)
 STATES = st.builds(
     State,
     world=st.none(),
@@ -43,11 +45,17 @@ STATES = st.builds(
     last=st.one_of(st.none(), st.builds(LastDecision, st.integers(0, 10**13), WORDS, WORDS, WORDS, WORDS, WORDS)),
     memory=st.builds(
         Memory,
-        st.lists(WORDS, max_size=2).map(tuple),
-        st.lists(st.builds(ClosedTrade, WORDS, WORDS, st.integers(), st.integers(), WORDS, WORDS), max_size=2).map(
-            tuple
-        ),
-    ).filter(lambda memory: all(abs(trade.opened_at) < 2**62 > abs(trade.closed_at) for trade in memory.trades)),
+        trades=st.lists(
+            st.builds(ClosedTrade, opened_at=MOMENTS, closed_at=MOMENTS, pnl_usd=AMOUNTS, mfe_pct=SHARES), max_size=2
+        ).map(tuple),
+        notes=st.one_of(st.none(), st.builds(Notes)),
+        refusals=st.lists(st.builds(Refusal, MOMENTS, WORDS), max_size=2).map(tuple),
+        going=st.lists(st.builds(Trip, opened_at=MOMENTS, left=AMOUNTS, flow=AMOUNTS), max_size=2).map(tuple),
+        reasons=st.lists(st.builds(Reason, WORDS, WORDS), max_size=2).map(tuple),
+        part_filled=st.lists(WORDS, max_size=2).map(tuple),
+        realised_usd=AMOUNTS,
+        closed=MOMENTS,
+    ),
     asked_close=st.dictionaries(WORDS, st.floats(allow_nan=False, allow_infinity=False), max_size=2),
 )
 
@@ -169,7 +177,7 @@ from pitboss.core.state import Memory, State
 from pitboss.core.verdict import Margin, Verdict
 words = ["alpha", "beta", "gamma", "delta", "epsilon"]
 seen = {word: Verdict("refused", "R1_SHAPE", word, (Margin(word, Decimal("1.50"), "x", None),)) for word in set(words)}
-state = State({"set": frozenset(words), "amount": Decimal("1E+2")}, seen=seen, memory=Memory(tuple(words)))
+state = State({"set": frozenset(words), "amount": Decimal("1E+2")}, seen=seen, memory=Memory(part_filled=tuple(words)))
 print(codec.dumps(state).hex(), codec.digest([set(words), {word: 1 for word in set(words)}]))
 """
 
@@ -188,3 +196,10 @@ def test_a2_the_bytes_do_not_depend_on_the_hash_seed_of_the_process() -> None:
 
 
 test_long = long_versions(globals())
+
+
+@pytest.mark.parametrize("number", [0.0, 1.0, -2.5, 1e22, 0.1])
+def test_a_float_of_a_proposal_is_kept_like_the_same_number_that_came_as_text(number: float) -> None:
+    """A proposal made in this process has the key of the same proposal read back from storage."""
+    data = codec.dumps(codec.number_fragments({"size_usd": number}))
+    assert codec.dumps(codec.number_fragments(codec.loads_exact(data))) == data

@@ -1,5 +1,6 @@
 """A write that is cut short at any moment: the lake opens, and is as before or as after."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -108,3 +109,24 @@ def test_a_landing_that_cannot_be_read_is_one_clear_line(lake: Lake) -> None:
     with pytest.raises(UserError, match="cannot be read"):
         lake.list()
     landing.finish(lake.root.parent)  # nothing to finish there
+
+
+def test_a_landing_that_an_earlier_version_left_in_a_folder_is_finished(tmp_path: Path, lake: Lake) -> None:
+    import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows(10))])
+    (there,) = lake.root.glob("bars/**/part.parquet")
+    staging = lake.root / ".staging-abc"
+    staging.mkdir()
+    there.rename(staging / "0.parquet")
+    target = there.relative_to(lake.root).as_posix()
+    (lake.root / LANDING).write_text(json.dumps({"moves": [["0.parquet", target]], "staging": ".staging-abc"}))
+    bars = Lake(lake.root).bars("hyperliquid", "BTC", "5m")
+    assert bars is not None
+    assert len(bars) == 10
+    assert not staging.exists()
+
+
+def test_a_landing_that_names_the_lake_itself_as_its_staging_removes_nothing(tmp_path: Path, lake: Lake) -> None:
+    import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows(10))])
+    for name in (".", "", "bars"):
+        (lake.root / LANDING).write_text(json.dumps({"moves": [], "staging": name}))
+        assert Lake(lake.root).bars("hyperliquid", "BTC", "5m") is not None

@@ -47,8 +47,8 @@ def slowly(lake: Lake, parts: list[pl.DataFrame], replace: bool) -> list[tuple[i
 def gathered(lake: Lake, parts: list[pl.DataFrame], replace: bool, most_bytes: int) -> list[tuple[int, int, int]] | str:
     did: list[tuple[int, int, int]] = []
     try:
-        with locked(lake.root) as staging:
-            batch = Batch(lake.root, staging, most_bytes=most_bytes)
+        with locked(lake.root):
+            batch = Batch(lake.root, most_bytes=most_bytes)
             for part in parts:
                 one = batch.put(series("mark"), lake.folder("mark", "x", "BTC", None), part, replace)
                 did.append((one.added, one.replaced, one.unchanged))

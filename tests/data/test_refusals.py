@@ -212,7 +212,7 @@ def test_what_neither_path_nor_columns_tell_is_asked_for(tmp_path: Path, lake: L
     ("given", "says", "hint"),
     [
         ({"kind": "bar"}, "unknown kind of data 'bar'", "did you mean bars?"),
-        ({"kind": "l2"}, "not read by this version", "kinds: "),
+        ({"kind": "l2"}, "no column for the side", "one of side"),
         ({"interval": "7m"}, "unknown interval '7m'", "one of 1m"),
         ({"venue": "../x"}, "is not a venue name", "letters"),
     ],

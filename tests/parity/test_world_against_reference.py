@@ -12,9 +12,9 @@ from pitboss.core.curve import points as points_of
 from pitboss.core.instant import iso
 from pitboss.models.decisions import DecisionFile
 from pitboss.sim.outcome import fills
-from pitboss.testing.builders import build, interval_name, make_market, plain_skill, play
+from pitboss.testing.builders import build, interval_name, make_books, make_market, plain_skill, play
 from reference.perp import HoleInBars, Result, run
-from reference.streams import Case, random_case
+from reference.streams import Case, random_case, thin_case
 
 TOLERANCE = Decimal("1e-30")
 """Both sides work with 60 digits; sums grouped differently may differ in the last few."""
@@ -34,6 +34,9 @@ def produce(case: Case, leap: bool) -> tuple[list[Any], list[dict[str, Any]], li
         equity_usd=Decimal(str(arguments.get("equity", "10000"))),
         decision_latency_ms=arguments.get("latency_ms", 0),
         close_at_end=arguments.get("close_at_end", False),
+        slippage="linear" if case.book_max_age_ms is None else "book",
+        book_max_age_ms=case.book_max_age_ms or 0,
+        max_volume_pct=None if case.max_volume_pct is None else Decimal(case.max_volume_pct),
         **{
             name: Decimal(str(arguments[name]))
             for name in ("maker_bps", "taker_bps", "slippage_bps_per_million", "penalty_bps")
@@ -42,7 +45,8 @@ def produce(case: Case, leap: bool) -> tuple[list[Any], list[dict[str, Any]], li
     )
     base = interval_name(arguments["base_ms"])
     market = make_market(arguments["bars"], base, arguments["funding"], arguments.get("marks"))
-    script = build(request, market, base, decisions)
+    books = {symbol: make_books(symbol, rows) for symbol, rows in (case.books or {}).items()}
+    script = build(request, market, base, decisions, books=books)
     script = script if leap else dataclasses.replace(script, planned=False)
     _, journal, ledger = play(script)
     verdicts = [
@@ -115,3 +119,47 @@ def test_every_kind_of_event_occurs_in_the_streams() -> None:
         kinds |= {kind for _, kind in result.halts}
     assert {"market", "limit", "stop", "take_profit", "liquidation"} <= reasons
     assert {"daily_loss", "drawdown"} <= kinds
+
+
+# Thin markets and order books (docs/adr/0015-fills.md) ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_thin_markets_and_books_give_the_reference_fills_and_equity(block: int) -> None:
+    for seed in range(block * 25, block * 25 + 25):
+        case = thin_case(seed)
+        expected = run(**case.arguments())
+        compare(case, expected, leap=True)
+
+
+def test_in_thin_markets_asking_at_every_tick_gives_what_leaping_gives() -> None:
+    for seed in range(1000, 1020):
+        case = thin_case(seed)
+        assert produce(case, leap=True)[1:] == produce(case, leap=False)[1:], seed
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("block", range(20))
+def test_many_thin_markets_give_the_reference_fills_and_equity(block: int) -> None:
+    for seed in range(50_000 + block * 250, 50_000 + block * 250 + 250):
+        case = thin_case(seed)
+        try:
+            expected = run(**case.arguments())
+        except HoleInBars:
+            continue
+        compare(case, expected, leap=True)
+
+
+def test_every_kind_of_partial_fill_occurs_in_the_thin_streams() -> None:
+    """Without this the streams above could agree because nothing ever happens in them."""
+    seen: set[str] = set()
+    for seed in range(100):
+        result = run(**thin_case(seed).arguments())
+        seen |= {"rest cancelled" for _, _, reason in result.cancels if reason == "volume"}
+        parts: dict[tuple[str, str], set[int]] = {}
+        for fill in result.fills:
+            parts.setdefault((fill["symbol"], fill["reason"]), set()).add(fill["at"])
+        seen |= {f"{reason} over several bars" for (_, reason), bars in parts.items() if len(bars) > 1}
+        seen |= {"walked" for fill in result.fills if fill["reason"] == "limit" and fill["slippage_usd"] > 0}
+    several = {f"{reason} over several bars" for reason in ("stop", "take_profit", "liquidation", "limit")}
+    assert several | {"rest cancelled", "walked"} <= seen

@@ -141,6 +141,18 @@ def test_an_engine_with_looser_caps_than_the_skill_is_found_out(rule: str, limit
     assert rule in found
 
 
+def test_lessons_that_the_attacker_writes_are_kept_as_data_and_breach_nothing() -> None:
+    here = ground()
+    played = asyncio.run(play(here, hijacked(here), "memory", SMALL, "1", Watch()))
+    assert played.breaches == ()
+    bodies = [codec.loads(record.covered) for record in played.records if record.kind == "tick"]
+    assert bodies[0]["reflection"]["flags"] == [], "the first tick already writes them"
+    shown = codec.loads(played.records[0].extra)["prompt"][1]
+    lessons = shown.split("## Lessons\n")[1].split("\n\n## ")[0].splitlines()[1:]
+    assert len(lessons) == 5
+    assert all(line.count("<data>") == line.count("</data>") == 1 and line.endswith("</data>") for line in lessons)
+
+
 class Leaky:
     """A tool that nobody listed and that tells a key."""
 

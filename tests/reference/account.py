@@ -10,6 +10,8 @@ from typing import Any
 
 from reference.assets import Asset
 
+Side = list[tuple[Decimal, Decimal]]  # (price, size), the best price first
+
 HOUR = 3_600_000
 DAY = 24 * HOUR
 
@@ -55,6 +57,7 @@ class Position:
     cost: Decimal
     stop: Decimal | None = None
     take_profit: Decimal | None = None
+    stopping: bool = False  # a touched stop that the volume of its bar was too small for
 
 
 @dataclass
@@ -84,6 +87,10 @@ class Account:
     penalty_rate: Decimal
     halts_apply: bool
     margin_applies: bool
+    # realism, docs/adr/0015-fills.md; None = off
+    max_volume_pct: Decimal | None = None
+    book_max_age_ms: int | None = None
+    books: dict[str, list[tuple[int, Side, Side]]] = field(default_factory=dict)  # (instant, bids, asks), oldest first
     cash: Decimal = Decimal(0)
     positions: dict[str, Position] = field(default_factory=dict)  # no flat entries
     orders: list[Order] = field(default_factory=list)  # working, in submission order

@@ -11,7 +11,8 @@ Where the page is silent:
 - Ids of orders are "o1", "o2", … counting accepted orders (open, close, reduce) in the order of submission.
 - An accepted open sets the symbol's leverage to what it asks, default 1. A cancel acts at its tick, whatever the latency.
 - A close or reduce that finds no position when it would act is cancelled with reason `no_position`.
-- With equity ≤ 0 and no position nobody is asked (§4): such a tick is a no-op, unless `ask_when_ruined`.
+- With equity ≤ 0 and neither a position nor a working order nobody is asked (§4): such a tick is a no-op, unless
+  `ask_when_ruined`.
 - Closing at the end adds fills after the last equity point and leaves that point as it is.
 """
 
@@ -20,7 +21,19 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal, local
 from itertools import pairwise
 from typing import Any
 
-from reference.account import HOUR, Account, Order, cancel, decimal, direction, equity, evaluate_halts, fill, risk_of
+from reference.account import (
+    HOUR,
+    Account,
+    Order,
+    Side,
+    cancel,
+    decimal,
+    direction,
+    equity,
+    evaluate_halts,
+    fill,
+    risk_of,
+)
 from reference.assets import SHIPPED, Asset
 from reference.guard import Plan, judge
 from reference.world import Bar, advance
@@ -29,7 +42,7 @@ from reference.world import Bar, advance
 CONTEXT = Context(prec=60, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
 TEN_THOUSAND = Decimal(10_000)
 
-RawBars = dict[str, list[tuple[int, float, float, float, float]]]
+RawBars = dict[str, list[tuple[float, ...]]]  # open time, open, high, low, close, and the volume where it matters
 RawRows = dict[str, list[tuple[int, float]]]
 
 
@@ -73,8 +86,8 @@ def exact_bars(bars: RawBars, symbols: list[str]) -> dict[int, dict[str, Bar]]:
     """Bars by open time, then symbol."""
     result: dict[int, dict[str, Bar]] = {}
     for symbol in symbols:
-        for t, open_, high, low, close in bars.get(symbol, []):
-            values = [decimal(float(x)) for x in (open_, high, low, close)]
+        for t, open_, high, low, close, *volume in bars.get(symbol, []):
+            values = [decimal(float(x)) for x in (open_, high, low, close, *volume)]
             result.setdefault(t, {})[symbol] = Bar(*values)
     return result
 
@@ -156,6 +169,9 @@ def run(
     max_gap: int = 12,
     margin_check: bool = True,
     ask_when_ruined: bool = False,
+    max_volume_pct: str | None = None,
+    book_max_age_ms: int | None = None,
+    books: dict[str, list[tuple[int, Side, Side]]] | None = None,
 ) -> Result:
     """Play `decisions` (tick → raw proposal) over `bars`. With `guard=False` caps and halts are off and a list is several
     proposals of one tick; `margin_check=False` also turns off the world's own margin rejection.
@@ -179,6 +195,9 @@ def run(
             penalty_rate=decimal(penalty_bps) / TEN_THOUSAND,
             halts_apply=guard,
             margin_applies=margin_check,
+            max_volume_pct=None if max_volume_pct is None else decimal(max_volume_pct),
+            book_max_age_ms=book_max_age_ms,
+            books=books or {},
             cash=decimal(equity),
             peak=decimal(equity),
         )
@@ -267,7 +286,7 @@ def decide(
     result: list[tuple[int, str, str | None]] = []
     for proposal in proposals:
         # §4 "Equity ≤ 0 with nothing open: the model is no longer asked (flag `ruined`)"
-        if not ask_when_ruined and not account.positions and equity_now(account) <= 0:
+        if not ask_when_ruined and not account.positions and not account.orders and equity_now(account) <= 0:
             result.append((now, "noop", None))
             continue
         outcome, code, plan = judge(skill, account, proposal, now, guarded)

@@ -5,12 +5,15 @@ invalid decisions are mixed by chance.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
+
+from reference.account import Side
 
 MINUTE = 60_000
 BASE = 5 * MINUTE
@@ -44,6 +47,9 @@ class Case:
     latency_ms: int = 0
     close_at_end: bool = False
     marks: dict[str, list[tuple[int, float]]] | None = None
+    max_volume_pct: str | None = None
+    book_max_age_ms: int | None = None
+    books: dict[str, list[tuple[int, Side, Side]]] | None = None
     seed: int | None = field(default=None, compare=False)
 
     def arguments(self) -> dict[str, Any]:
@@ -58,6 +64,52 @@ def random_case(seed: int) -> Case:
     case = build_case(Random(seed))
     case.seed = seed
     return case
+
+
+def thin_case(seed: int) -> Case:
+    """The same as `random_case`, in markets whose volume is too small for some orders, and where some books are known."""
+    case = random_case(seed)
+    rng = Random(f"thin {seed}")
+    if rng.random() < 0.8:
+        case.max_volume_pct = rng.choice(["10", "2.5", "100"])
+        share = float(case.max_volume_pct) / 100
+        for symbol, rows in case.bars.items():
+            usual = float(case.equity) / rows[0][1] / share if rows else 1.0
+            case.bars[symbol] = [
+                (*row, round(usual * rng.choice([0, 0.001, 0.05, 0.2, 0.5, 2, 50]), 6)) for row in rows
+            ]
+    if rng.random() < 0.6:
+        case.book_max_age_ms = rng.choice([0, MINUTE, 2 * BASE])
+        case.books = {
+            symbol: random_books(rng, symbol, rows, float(case.equity))
+            for symbol, rows in case.bars.items()
+            if rng.random() < 0.8
+        }
+    return case
+
+
+def random_books(rng: Random, symbol: str, rows: Sequence[tuple[float, ...]], equity: float) -> list[Any]:
+    """Books near the opens, some at the very instant, some a little before or after, with one to five levels a side."""
+    books = []
+    for row in rows:
+        if rng.random() < 0.3:
+            continue
+        middle, step = row[1] * rng.uniform(0.99, 1.01), 10 ** -PRICE_DECIMALS[symbol]
+        sides: list[list[tuple[Decimal, Decimal]]] = []
+        for way in (-1, 1):
+            ticks = round(middle / step) + way * rng.randint(1, 3)
+            levels: list[tuple[Decimal, Decimal]] = []
+            for _ in range(rng.randint(1, 5)):
+                size = max(0.01, equity / middle * rng.choice([0.001, 0.02, 0.3, 5]))
+                price = Decimal(ticks).scaleb(-PRICE_DECIMALS[symbol])
+                if price > 0:
+                    levels.append((price, Decimal(repr(round(size, 4)))))
+                ticks += way * rng.randint(1, 20)
+            sides.append(levels)
+        if sides[0] and sides[1]:
+            books.append((row[0] + rng.choice([0, 0, -1, 1, -MINUTE, -BASE, MINUTE]), *sides))
+    by_time = {book[0]: book for book in books}
+    return [by_time[at] for at in sorted(by_time)]
 
 
 @st.composite

@@ -11,6 +11,7 @@ from reference.account import (
     HOUR,
     Account,
     Order,
+    Side,
     cancel,
     direction,
     equity,
@@ -30,6 +31,7 @@ class Bar:
     high: Decimal
     low: Decimal
     close: Decimal
+    volume: Decimal = Decimal(0)
 
 
 Bars = dict[str, Bar]  # the bars of one open time; a symbol without a bar is absent
@@ -105,6 +107,49 @@ def set_brackets(account: Account, order: Order) -> None:
         position.take_profit = order.take_profit
 
 
+def fillable(account: Account, t: int, symbol: str, size: Decimal, bars: Bars) -> Decimal:
+    """ADR 0015: the fills of a symbol in one bar take together at most a share of its volume, in whole lots."""
+    if account.max_volume_pct is None:
+        return size
+    if symbol not in bars:
+        return Decimal(0)
+    lot = Fraction(1, 10 ** account.assets[symbol].size_decimals)
+    lots = Fraction(bars[symbol].volume) * Fraction(account.max_volume_pct) / 100 // lot
+    taken = sum((done["size"] for done in account.fills if done["at"] == t and done["symbol"] == symbol), Decimal(0))
+    return min(size, as_decimal(lots * lot) - taken)
+
+
+def newest_book(account: Account, t: int, symbol: str) -> tuple[int, Side, Side] | None:
+    """ADR 0015: the last one at or before the bar's open, unless it is older than the bound."""
+    if account.book_max_age_ms is None:
+        return None
+    known = [book for book in account.books.get(symbol, []) if t - account.book_max_age_ms <= book[0] <= t]
+    return known[-1] if known else None
+
+
+def taken_at(account: Account, t: int, symbol: str, price: Decimal, size: Decimal, side: int) -> Decimal:
+    """The price of a taker: k bps a million, or (ADR 0015) the way through the book measured against its middle."""
+    book = newest_book(account, t, symbol)
+    if book is None:
+        return price * (1 + side * account.slippage_k * (size * price) / TEN_BILLION)
+    _at, bids, asks = book
+    middle = (Fraction(bids[0][0]) + Fraction(asks[0][0])) / 2
+    wanted, total, last = Fraction(size), Fraction(0), Fraction(0)
+    for level_price, level_size in asks if side > 0 else bids:
+        last = Fraction(level_price)
+        part = min(wanted, Fraction(level_size))
+        total += part * last
+        wanted -= part
+    beyond = last * (1 + side * Fraction(account.slippage_k) * Fraction(size) * last / Fraction(TEN_BILLION))
+    total += wanted * beyond
+    return as_decimal(Fraction(price) * total / Fraction(size) / middle)
+
+
+def cancel_rest(account: Account, order: Order, t: int) -> None:
+    """ADR 0015: market orders are immediate-or-cancel."""
+    account.cancels.append((t, order.number, "volume"))
+
+
 def step_2_market_orders(account: Account, t: int, bars: Bars) -> None:
     """ "in submission order … Fill price open × (1 + side × k × (size × open) / 1e10) …; taker fee"."""
     for order in list(account.orders):
@@ -122,15 +167,23 @@ def step_2_market_orders(account: Account, t: int, bars: Bars) -> None:
             side = -direction(position.size)
             # "a close takes the whole position"; a reduce "at most the position"
             size = abs(position.size) if order.size is None else min(order.size, abs(position.size))
-        filled_at = price * (1 + side * account.slippage_k * (size * price) / TEN_BILLION)
+        wanted, size = size, fillable(account, t, order.symbol, size, bars)
+        if size == 0:
+            account.orders.remove(order)
+            cancel_rest(account, order, t)
+            continue
+        filled_at = taken_at(account, t, order.symbol, price, size, side)
         if order.action == "open":
-            fee = account.taker_rate * size * filled_at
-            if not open_may_fill(account, order, t, size * price, fee, bars):
+            # what cannot be paid for is not taken because the market happens to be thin: the check is for all of it
+            fee = account.taker_rate * wanted * filled_at
+            if not open_may_fill(account, order, t, wanted * price, fee, bars):
                 continue
         account.orders.remove(order)
         fill(account, t, order.symbol, side, size, filled_at, "taker", "market", size * abs(filled_at - price))
         if order.action == "open":
             set_brackets(account, order)
+        if size < wanted:
+            cancel_rest(account, order, t)
 
 
 def step_3_limits_at_open(account: Account, t: int, bars: Bars) -> None:
@@ -144,18 +197,34 @@ def step_3_limits_at_open(account: Account, t: int, bars: Bars) -> None:
         marketable = price <= order.limit if order.side > 0 else price >= order.limit
         if not marketable:
             continue
-        fill_limit(account, order, t, price, "taker" if order.first_bar else "maker", bars)
+        size = fillable(account, t, order.symbol, order.size or Decimal(0), bars)
+        filled_at = price
+        if order.first_bar and size and newest_book(account, t, order.symbol) is not None:
+            walked = taken_at(account, t, order.symbol, price, size, order.side)
+            filled_at = min(walked, order.limit) if order.side > 0 else max(walked, order.limit)
+        fill_limit(account, order, t, price, "taker" if order.first_bar else "maker", bars, filled_at)
 
 
-def fill_limit(account: Account, order: Order, t: int, price: Decimal, liquidity: str, bars: Bars) -> None:
+def fill_limit(
+    account: Account, order: Order, t: int, price: Decimal, liquidity: str, bars: Bars, filled_at: Decimal | None = None
+) -> None:
     """ "A limit that fails its margin check is removed, not retried." """
     assert order.size is not None
+    if filled_at is None:
+        filled_at = price
+    size = fillable(account, t, order.symbol, order.size, bars)
+    if size == 0:
+        return
     rate = account.taker_rate if liquidity == "taker" else account.maker_rate
-    fee = rate * order.size * price
+    fee = rate * order.size * filled_at
     if not open_may_fill(account, order, t, order.size * price, fee, bars):
         return
-    account.orders.remove(order)
-    fill(account, t, order.symbol, order.side, order.size, price, liquidity, "limit")
+    if size == order.size:
+        account.orders.remove(order)
+    order.size -= size
+    order.first_bar = False  # what is left works on as a maker
+    slippage = size * abs(filled_at - price)
+    fill(account, t, order.symbol, order.side, size, filled_at, liquidity, "limit", slippage)
     set_brackets(account, order)
 
 
@@ -181,6 +250,8 @@ def stop_lambda(account: Account, symbol: str, bars: Bars) -> Fraction | None:
     stop = account.positions[symbol].stop
     if stop is None or symbol not in bars:
         return None
+    if account.positions[symbol].stopping:
+        return Fraction(0)
     start, end = path_ends(account, symbol, bars)
     level = Fraction(stop)
     long = account.positions[symbol].size > 0
@@ -239,10 +310,16 @@ def do_stop(account: Account, t: int, symbol: str, bars: Bars) -> None:
     position = account.positions[symbol]
     assert position.stop is not None
     way = direction(position.size)
-    size = abs(position.size)
+    size = fillable(account, t, symbol, abs(position.size), bars)
     # on a gap the open is beyond the stop: lower for a long, higher for a short
     p = min(position.stop, bars[symbol].open) if way > 0 else max(position.stop, bars[symbol].open)
-    price = p * (1 - way * account.slippage_k * (size * p) / TEN_BILLION)
+    if position.stopping:  # ADR 0015: what a touched stop could not close goes at the next open
+        p = bars[symbol].open
+    if size < abs(position.size):
+        position.stopping = True
+    if size == 0:
+        return
+    price = taken_at(account, t, symbol, p, size, -way)
     fill(account, t, symbol, -way, size, price, "taker", "stop", size * abs(price - p))
 
 
@@ -251,9 +328,16 @@ def do_liquidation(account: Account, t: int, bars: Bars, lam: Fraction) -> None:
     …; working orders are cancelled; if cash ends below zero it becomes zero and the shortfall is recorded".
     """
     prices = {symbol: as_decimal(path_price(account, symbol, bars, lam)) for symbol in account.positions}
+    sizes = {
+        symbol: fillable(account, t, symbol, abs(position.size), bars) for symbol, position in account.positions.items()
+    }
+    if not any(sizes.values()):
+        return
     for symbol in sorted(prices):
         position = account.positions[symbol]
-        size = abs(position.size)
+        size = sizes[symbol]
+        if size == 0:
+            continue
         penalty = account.penalty_rate * size * prices[symbol]
         fill(
             account,
@@ -269,7 +353,7 @@ def do_liquidation(account: Account, t: int, bars: Bars, lam: Fraction) -> None:
     for order in list(account.orders):
         cancel(account, order, t, "liquidation")
     account.liquidations += 1
-    if account.cash < 0:
+    if account.cash < 0 and not account.positions:
         account.deficit += -account.cash
         account.cash = Decimal(0)
 
@@ -279,22 +363,28 @@ def step_4_adverse_path(account: Account, t: int, bars: Bars) -> None:
     is evaluated again from the same λ, with that event's costs".
     """
     lam = Fraction(0)
+    had_their_part: set[str] = set()  # ADR 0015: stops that closed what the bar's volume allowed
     while account.positions:
         events = []
         for symbol in account.positions:
+            if symbol in had_their_part:
+                continue
             touched = stop_lambda(account, symbol, bars)
             if touched is not None:
-                events.append((touched, 0, symbol))
+                # ADR 0015: a stop that only goes on from an earlier bar comes after a liquidation that is due
+                events.append((touched, 2 if account.positions[symbol].stopping else 0, symbol))
         liquidated = liquidation_lambda(account, bars, lam)
         if liquidated is not None:
             events.append((liquidated, 1, ""))
         if not events:
             return
         lam, kind, symbol = min(events)
-        if kind == 0:
+        if kind != 1:
             do_stop(account, t, symbol, bars)
+            had_their_part.add(symbol)
         else:
             do_liquidation(account, t, bars, lam)
+            return
 
 
 def step_5_take_profits(account: Account, t: int, bars: Bars) -> None:
@@ -313,7 +403,9 @@ def step_5_take_profits(account: Account, t: int, bars: Bars) -> None:
             at_open, reached = bar.open <= target, bar.low < target
         if at_open or reached:
             price = bar.open if at_open else target
-            fill(account, t, symbol, -direction(position.size), abs(position.size), price, "maker", "take_profit")
+            size = fillable(account, t, symbol, abs(position.size), bars)
+            if size > 0:
+                fill(account, t, symbol, -direction(position.size), size, price, "maker", "take_profit")
 
 
 def step_5_resting_limits(account: Account, t: int, bars: Bars) -> None:

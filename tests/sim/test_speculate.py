@@ -121,10 +121,14 @@ def tick_of(request: ModelRequest) -> int:
     return (parse_instant(shown.replace(" ", "T") + "Z") - START) // BASE
 
 
-def script_of(model: Model, plan: Speculation | None, count: int = 40, wake_when: Any = ()) -> Script:
+def script_of(
+    model: Model, plan: Speculation | None, count: int = 40, wake_when: Any = (), memory: bool = True
+) -> Script:
     schedule = {"every": "5m", **({"wake_when": list(wake_when)} if wake_when else {})}
     risk = {"max_orders_per_hour": 1_000, "daily_loss_halt_pct": 1_000, "drawdown_halt_pct": 1_000}
     document = plain_skill(tools={"built_in": TOOLS}, max_steps=4, retry_refused=0, risk=risk, schedule=schedule)
+    if not memory:
+        document["context"] = {**document["context"], "memory": {"enabled": False}}
     skill = read_skill(document)
     loop = ToolLoop(
         model.name,
@@ -273,7 +277,9 @@ def test_holds_are_asked_together_and_every_guess_is_used() -> None:
     mind, plan = Mind(acting({}), lambda key: 50), ahead(4, 100.0)
     run(script_of(Shared(mind), plan, 41))
     assert mind.most_at_once == 5
-    assert (plan.tally.launched, plan.tally.used, plan.tally.wasted) == (32, 32, 0)
+    # The first tick is the replay's own; of the later windows the first tick may be asked ahead as well.
+    assert 32 <= plan.tally.launched == plan.tally.used <= 40
+    assert plan.tally.wasted == 0
     assert len(mind.asked) == plan.tally.useful == 41
     assert plan.tally.waste_pct == 0
 
@@ -288,9 +294,17 @@ def test_an_order_wastes_the_rest_of_its_window_and_nothing_else() -> None:
 
 def test_a_refused_order_wastes_only_the_question_whose_prompt_it_changes() -> None:
     mind, plan = Mind(acting({11: REFUSED}), lambda key: 50), ahead(4, 100.0)
-    run(script_of(Shared(mind), plan, 40))
+    run(script_of(Shared(mind), plan, 40, memory=False))
     assert plan.tally.wasted == 1
     assert len(mind.asked) == 41
+
+
+def test_a_refused_order_that_is_remembered_wastes_the_rest_of_its_window() -> None:
+    """The risk state of the hour after it tells of the refusal, so every prompt of that hour is another one."""
+    mind, plan = Mind(acting({11: REFUSED}), lambda key: 50), ahead(4, 100.0)
+    run(script_of(Shared(mind), plan, 40))
+    assert plan.tally.wasted == 3
+    assert len(mind.asked) == 43
 
 
 def test_what_was_dropped_sends_no_further_step() -> None:
@@ -390,7 +404,7 @@ def test_after_a_failed_guess_it_rests_and_without_money_it_ends() -> None:
     assert (poor.tally.launched, poor.tally.used, poor.tally.failed) == (4, 3, 1)
 
 
-def test_ticks_of_one_window_are_committed_together_and_before_the_next_is_asked() -> None:
+def test_ticks_of_one_window_are_committed_together_while_the_next_is_awaited() -> None:
     seen: list[tuple[int, int]] = []
 
     class Looking(Mind):
@@ -401,9 +415,8 @@ def test_ticks_of_one_window_are_committed_together_and_before_the_next_is_asked
     journal = MemoryJournal()
     script = script_of(Shared(Looking(acting({}), lambda key: 200)), ahead(4, 100.0), 40)
     asyncio.run(replay(script, journal, first_state(script), Watch()))
-    first_of_window = [(tick, stored) for tick, stored in seen if tick % 5 == 0]
-    assert first_of_window == [(tick, tick) for tick in range(0, 40, 5)]
-    assert journal.commits == 9
+    assert all(stored >= tick - 10 for tick, stored in seen), "no more than the window before is not kept yet"
+    assert 8 <= journal.commits <= 9
 
 
 # The end --------------------------------------------------------------------------------------------------------------

@@ -5,10 +5,13 @@ from dataclasses import replace
 from decimal import Decimal
 from random import Random
 
+import numpy as np
+
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.core.money import exact, round_down
-from pitboss.testing.builders import Row, make_tape_of
+from pitboss.testing.builders import Row, make_books, make_tape_of
 from pitboss.venues.perp.assets import SHIPPED, make_asset
+from pitboss.venues.perp.book import Level
 from pitboss.venues.perp.state import Terms, World, open_world
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import OrderRequest, cancel, set_marks, submit
@@ -131,10 +134,12 @@ def schedule(rng: Random, tape: Tape) -> list[tuple[int, int]]:
 Play = Callable[[World, int, int], World]
 
 
-def drive(seed: int, play: Play, count: int = 60) -> World:
+def drive(seed: int, play: Play, count: int = 60, thin: bool = False) -> World:
     """Play one random history: `play(world, start, stop)` moves the world between two submissions."""
     rng = Random(seed)
     tape, terms = random_tape(rng, count), random_terms(rng)
+    if thin:
+        terms = thin_terms(seed, terms)
     world, index = fresh_world(tape), 0
     for bar, choice in schedule(rng, tape):
         world = play(world, index, bar)
@@ -143,12 +148,57 @@ def drive(seed: int, play: Play, count: int = 60) -> World:
     return play(world, index, len(tape))
 
 
-def later_tape(seed: int, from_at: int, count: int = 60) -> Tape:
+def later_tape(seed: int, from_at: int, count: int = 60, thin: bool = False) -> Tape:
     """The same tape without the bars that open before an instant."""
-    return random_tape(Random(seed), count, from_at)
+    tape = random_tape(Random(seed), count, from_at)
+    # books are known before the bars that they price, so those of earlier bars are still needed
+    return replace(thin_tape(seed, tape), books=scenery(seed, count, thin=True)[0].books) if thin else tape
 
 
-def scenery(seed: int, count: int = 60) -> tuple[Tape, Terms]:
+def scenery(seed: int, count: int = 60, thin: bool = False) -> tuple[Tape, Terms]:
     """The tape and the terms that `drive` uses for a seed."""
     rng = Random(seed)
-    return random_tape(rng, count), random_terms(rng)
+    tape, terms = random_tape(rng, count), random_terms(rng)
+    return (thin_tape(seed, tape), thin_terms(seed, terms)) if thin else (tape, terms)
+
+
+# Thin markets: little volume, and order books -------------------------------------------------------------------------
+
+
+def thin_terms(seed: int, terms: Terms) -> Terms:
+    rng = Random(f"thin {seed}")
+    share = rng.choice([None, Decimal(10), Decimal("2.5"), Decimal(100)])
+    age = rng.choice([0, MINUTE_MS, BASE]) if share is None or rng.random() < 0.6 else None
+    return replace(terms, max_volume_pct=share, book_max_age_ms=age)
+
+
+def thin_tape(seed: int, tape: Tape) -> Tape:
+    """The tape with volumes and books that depend on nothing but seed, symbol and instant."""
+    volume, books = {}, {}
+    for symbol in tape.symbols:
+        usual = 100_000 / FIRST[symbol]
+        column, rows = [], []
+        for at in tape.open_at.tolist():
+            rng = Random(f"{seed} {symbol} {at}")
+            column.append(round(usual * rng.choice([0, 0.01, 0.1, 0.5, 1, 100]), 4))
+            if rng.random() < 0.7:
+                rows.append(random_book(rng, symbol, at + rng.choice([0, 0, -1, -MINUTE_MS, 1])))
+        volume[symbol] = np.array(column)
+        if rows:
+            books[symbol] = make_books(symbol, rows)
+    return replace(tape, volume=volume, books=books)
+
+
+def random_book(rng: Random, symbol: str, at: int) -> tuple[int, list[Level], list[Level]]:
+    """A sound book of one to four levels a side."""
+    digits, usual = DIGITS[symbol], 10_000 / FIRST[symbol]
+    middle = round(FIRST[symbol] * rng.uniform(0.9, 1.1) * 10**digits)
+    sides: list[list[Level]] = []
+    for way in (-1, 1):
+        ticks, levels = middle + way, []
+        for _ in range(rng.randint(1, 4)):
+            size = round(max(0.1, usual * rng.choice([0.01, 0.2, 3])), 3)
+            levels.append((Decimal(ticks).scaleb(-digits), Decimal(repr(size))))
+            ticks += way * rng.randint(1, 30)
+        sides.append(levels)
+    return at, sides[0], sides[1]

@@ -1,4 +1,7 @@
-"""Whole stretches, bar by bar, or the exact step only: three ways through the same bars give the same digits."""
+"""Whole stretches, bar by bar, or the exact step only: three ways through the same bars give the same digits.
+
+Half of the histories are in thin markets: fills take a share of the volume, takers walk recorded order books.
+"""
 
 from dataclasses import replace
 from decimal import Context, localcontext
@@ -17,9 +20,9 @@ from venues.markets import drive, later_tape, scenery
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def history(seed: int, way: str) -> tuple[bytes, bytes, bytes]:
+def history(seed: int, way: str, thin: bool = False) -> tuple[bytes, bytes, bytes]:
     """The world after a random history, all receipts, and the equity curve, each in the bytes that are hashed."""
-    tape, terms = scenery(seed)
+    tape, terms = scenery(seed, thin=thin)
     if way == "digits":  # as if no symbol's closes fitted into whole numbers
         tape, way = replace(tape, whole={}), "stretch"
     receipts: list[Receipt] = []
@@ -43,25 +46,25 @@ def history(seed: int, way: str) -> tuple[bytes, bytes, bytes]:
             join(equity, curve)
         return world
 
-    world = drive(seed, play)
+    world = drive(seed, play, thin=thin)
     return codec.dumps(world), codec.dumps(receipts), codec.dumps(equity)
 
 
-@invariant(SEEDS, quick=60, proof=20_000)
-def test_one_call_and_a_call_a_bar_and_the_exact_step_give_the_same_digits(seed: int) -> None:
+@invariant(SEEDS, st.booleans(), quick=60, proof=20_000)
+def test_one_call_and_a_call_a_bar_and_the_exact_step_give_the_same_digits(seed: int, thin: bool) -> None:
     """`quiet_until` is an optimisation and nothing else: world, receipts and equity are equal to the last digit."""
-    whole = history(seed, "stretch")
-    assert whole == history(seed, "bar")
-    assert whole == history(seed, "step")
-    slow = history(seed, "digits")
+    whole = history(seed, "stretch", thin)
+    assert whole == history(seed, "bar", thin)
+    assert whole == history(seed, "step", thin)
+    slow = history(seed, "digits", thin)
     assert whole[:2] == slow[:2]
     assert [*points(codec.loads(whole[2]))] == [*points(codec.loads(slow[2]))]
 
 
-@invariant(SEEDS, quick=40, proof=10_000)
-def test_a_quiet_bar_never_holds_more_than_funding(seed: int) -> None:
+@invariant(SEEDS, st.booleans(), quick=40, proof=10_000)
+def test_a_quiet_bar_never_holds_more_than_funding(seed: int, thin: bool) -> None:
     """Whatever `quiet_until` leaps over, the exact step finds nothing there but funding and marks."""
-    tape, terms = scenery(seed)
+    tape, terms = scenery(seed, thin=thin)
 
     def play(world: World, start: int, stop: int) -> World:
         index = start
@@ -75,13 +78,13 @@ def test_a_quiet_bar_never_holds_more_than_funding(seed: int) -> None:
             index = max(quiet, index + 1)
         return world
 
-    drive(seed, play)
+    drive(seed, play, thin=thin)
 
 
-@invariant(SEEDS, quick=40, proof=5_000)
-def test_pausing_before_a_change_stops_exactly_there(seed: int) -> None:
+@invariant(SEEDS, st.booleans(), quick=40, proof=5_000)
+def test_pausing_before_a_change_stops_exactly_there(seed: int, thin: bool) -> None:
     """With `pause_before_change` the bars before the first change are consumed and the one with the change is not."""
-    tape, terms = scenery(seed)
+    tape, terms = scenery(seed, thin=thin)
 
     def play(world: World, start: int, stop: int) -> World:
         whole = advance(world, terms, tape, start, stop)
@@ -96,14 +99,14 @@ def test_pausing_before_a_change_stops_exactly_there(seed: int) -> None:
         assert [*points(first.equity), *points(rest.equity)] == list(points(whole.equity))
         return whole.world
 
-    drive(seed, play)
+    drive(seed, play, thin=thin)
 
 
-@invariant(SEEDS, quick=30, proof=5_000)
-def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int) -> None:
+@invariant(SEEDS, st.booleans(), quick=30, proof=5_000)
+def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int, thin: bool) -> None:
     """P18: written out and read back before any bar, the world and its whole future are the same."""
-    tape, terms = scenery(seed)
-    whole = history(seed, "stretch")
+    tape, terms = scenery(seed, thin=thin)
+    whole = history(seed, "stretch", thin)
     receipts: list[Receipt] = []
     equity: list[Piece] = []
 
@@ -117,25 +120,25 @@ def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int) -> None:
             join(equity, stretch.equity)
         return codec.parse(World, codec.plain(world))
 
-    world = drive(seed, play)
+    world = drive(seed, play, thin=thin)
     assert (codec.dumps(world), codec.dumps(receipts), codec.dumps(equity)) == whole
 
 
-@invariant(SEEDS, quick=40, proof=2_000)
-def test_p18_the_bars_behind_a_world_are_not_needed_any_more(seed: int) -> None:
+@invariant(SEEDS, st.booleans(), quick=40, proof=2_000)
+def test_p18_the_bars_behind_a_world_are_not_needed_any_more(seed: int, thin: bool) -> None:
     """P18: with the tape cut off behind it the world has the same future, also where what it holds lacks a bar."""
-    tape, terms = scenery(seed)
+    tape, terms = scenery(seed, thin=thin)
 
     def play(world: World, start: int, stop: int) -> World:
         whole = advance(world, terms, tape, start, stop)
         if start < stop:
-            rest = advance(world, terms, later_tape(seed, int(tape.open_at[start])), 0, stop - start)
+            rest = advance(world, terms, later_tape(seed, int(tape.open_at[start]), thin=thin), 0, stop - start)
             assert codec.dumps([rest.world, rest.receipts, list(points(rest.equity))]) == codec.dumps(
                 [whole.world, whole.receipts, list(points(whole.equity))]
             )
         return whole.world
 
-    drive(seed, play)
+    drive(seed, play, thin=thin)
 
 
 test_long = long_versions(globals())

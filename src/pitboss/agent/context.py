@@ -7,6 +7,7 @@ Not here: the wording of the system prompt (`prompt.compose`), the sections (`ag
 import hashlib
 from dataclasses import dataclass
 
+from pitboss.agent.disguise import Disguise
 from pitboss.agent.observation import Observation
 from pitboss.agent.sections import Memo, sections
 from pitboss.core.instant import Instant
@@ -33,22 +34,29 @@ class Prompt:
 class Context:
     """Prompts of one skill. Made once for a run: it keeps formatted rows from tick to tick, never anything to tell."""
 
-    __slots__ = ("_made", "_memo", "_sections", "_system")
+    __slots__ = ("_made", "_memo", "_sections", "_system", "disguise")
 
-    def __init__(self, skill: Skill) -> None:
-        self._system = compose_system(skill.strategy.texts(), skill.venue)
+    def __init__(self, skill: Skill, disguise: Disguise | None = None) -> None:
+        self.disguise = disguise
+        shown = skill if disguise is None else disguise.skill(skill)
+        system = compose_system(shown.strategy.texts(), shown.venue)
+        self._system = system if disguise is None else disguise.header(system)
         self._sections = sections()
-        self._memo = Memo(skill)
+        self._memo = Memo(shown)
         self._made: dict[Instant, tuple[Observation, Prompt]] = {}
 
     def system(self) -> str:
         """The system prompt; the same at every tick."""
         return self._system
 
+    def shown(self, observation: Observation) -> Observation:
+        """What the model is shown of a tick: in a blind run that is not the tick itself."""
+        return observation if self.disguise is None else self.disguise.observation(observation)
+
     def user(self, observation: Observation) -> str:
         """The user message of a tick."""
-        memo = self._memo
-        return "\n\n".join([text for section in self._sections if (text := section(observation, memo)) is not None])
+        memo, shown = self._memo, self.shown(observation)
+        return "\n\n".join([text for section in self._sections if (text := section(shown, memo)) is not None])
 
     def prompt(self, observation: Observation) -> Prompt:
         """Both halves of a tick. One that was made ahead of its tick is not made again if it is about the same facts."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pitboss.agent.context import Context, Prompt
 from pitboss.agent.decider import Judge
 from pitboss.agent.observation import Observation
-from pitboss.agent.terminal import MAX_ARGUMENT_CHARS, Answer, ask, read_answer, read_text
+from pitboss.agent.terminal import MAX_ARGUMENT_CHARS, Answer, ask, kept_arguments, read_answer, read_text
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, TransientError
 from pitboss.core.intent import NO_USAGE, Decision, FinishReason, Step, ToolResult
@@ -63,9 +63,12 @@ class ToolLoop:
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
         """Ask until there is a decision or the steps are used up."""
-        prompt = self.prompt(observation)
-        tools = {name: tool for name, tool in self.hydrate(observation, judge).items() if name != self.terminal.name}
-        offered = (*(tool.spec for tool in tools.values()), self.terminal)
+        prompt, disguise = self.prompt(observation), self.context.disguise
+        shown = self.context.shown(observation)
+        judge = judge if disguise is None else disguise.judge(judge)
+        tools = {name: tool for name, tool in self.hydrate(shown, judge).items() if name != self.terminal.name}
+        specs = (*(tool.spec for tool in tools.values()), self.terminal)
+        offered = specs if disguise is None else tuple(map(disguise.spec, specs))
         talk = _Talk(self, prompt, [Message("user", prompt.user)])
         forms = self._forms(bool(tools))
         form = forms[0]
@@ -106,7 +109,7 @@ class ToolLoop:
         return ModelRequest(
             talk.prompt.system,
             tuple(talk.messages),
-            offered if form == "open" else (self.terminal,),
+            offered if form == "open" else offered[-1:],
             None if form == "open" else self.terminal.name,
             self.settings or {},
             "schema" if form == "schema" else "call",
@@ -174,6 +177,11 @@ class _Talk:
             return f"{answer.why[:1].upper()}{answer.why[1:]}. {ask(terminal)}"
         return answer.problem
 
+    def _true(self, proposal: Any) -> Any:
+        """What the engine is given: a proposal about a disguised market, in true terms."""
+        disguise = self.loop.context.disguise
+        return proposal if disguise is None else disguise.true_proposal(proposal)
+
     def decision(self, flag: str = "", text: str = "", finish_reason: FinishReason | None = None) -> Decision:
         """Close the tick with what there is."""
         usage = NO_USAGE
@@ -185,7 +193,7 @@ class _Talk:
             saved += step.saved_usd
         last = self.steps[-1] if self.steps else None
         dropped = flag in ("multiple_proposals", "model_error")
-        intents = () if self.proposal is None or dropped else (self.proposal,)
+        intents = () if self.proposal is None or dropped else (self._true(self.proposal),)
         flags = (flag,) if flag else () if intents else ("no_decision",)
         if self.loop.rescue and flags == ("no_decision",):
             said = f"{last.text.strip()}\n" if last and last.text.strip() else ""
@@ -207,7 +215,7 @@ async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: An
     """One tool call and the text it gives back; a failure is text for the model too."""
     name = codec.printable(call.name)
     if place in answer.told:
-        return ToolResult(name, _arguments(call), answer.told[place], failed=place in answer.malformed)
+        return ToolResult(name, kept_arguments(call), answer.told[place], failed=place in answer.malformed)
     if place >= MAX_CALLS:
         return ToolResult(call.name, None, f"at most {MAX_CALLS} calls in one reply", failed=True)
     tool = tools.get(call.name)
@@ -215,13 +223,15 @@ async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: An
         offered = (
             "only the decision is left at this step" if form != "open" else f"tools here: {', '.join(sorted(tools))}"
         )
-        return ToolResult(name, _arguments(call), f"there is no tool {name!r}; {offered}", failed=True)
+        return ToolResult(name, kept_arguments(call), f"there is no tool {name!r}; {offered}", failed=True)
     if len(call.arguments) > MAX_ARGUMENT_CHARS:
-        return ToolResult(call.name, _arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True)
+        return ToolResult(
+            call.name, kept_arguments(call), f"arguments over {MAX_ARGUMENT_CHARS} characters", failed=True
+        )
     try:
         arguments = codec.loads_exact(call.arguments or "{}")
     except (ValueError, RecursionError):
-        return ToolResult(call.name, _arguments(call), "the arguments are not valid JSON", failed=True)
+        return ToolResult(call.name, kept_arguments(call), "the arguments are not valid JSON", failed=True)
     failed = False
     try:
         result = await tool.call(arguments)
@@ -229,17 +239,7 @@ async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: An
         result, failed = str(error), True
     if len(result) > MAX_RESULT_CHARS:
         result = result[:MAX_RESULT_CHARS] + "\n[cut]"
-    return ToolResult(name, _arguments(call), codec.printable(result), failed)
-
-
-def _arguments(call: ToolCall) -> Any:
-    """Arguments as they are kept: parsed when they are JSON of a sane length, else the raw text, cut."""
-    if len(call.arguments) <= MAX_ARGUMENT_CHARS:
-        try:
-            return codec.number_fragments(codec.loads_exact(call.arguments or "{}"))
-        except (ValueError, RecursionError):
-            pass
-    return codec.printable(call.arguments[:MAX_ARGUMENT_CHARS])
+    return ToolResult(name, kept_arguments(call), codec.printable(result), failed)
 
 
 def _refusal(verdict: Verdict) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.noun import noun
-from pitboss.core.ports import ModelReply
+from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.venues.perp.intents import read
 
 RECORDED = "recorded"
@@ -117,6 +117,16 @@ def objects(text: str) -> list[str] | None:
         found.setdefault(codec.dumps(codec.number_fragments(value)), text[start:end])
         start = text.find("{", end)
     return list(found.values())
+
+
+def kept_arguments(call: ToolCall) -> Any:
+    """Arguments as they are kept: parsed when they are JSON of a sane length, else the raw text, cut."""
+    if len(call.arguments) <= MAX_ARGUMENT_CHARS:
+        try:
+            return codec.number_fragments(codec.loads_exact(call.arguments or "{}"))
+        except (ValueError, RecursionError):
+            pass
+    return codec.printable(call.arguments[:MAX_ARGUMENT_CHARS])
 
 
 def _without_thoughts(text: str) -> str:

@@ -46,7 +46,7 @@ def _newest(observation: Observation) -> list[tuple[str, float, float | None]]:
     shown = observation.skill.context
     found: list[tuple[str, float, float | None]] = []
     for symbol in shown.symbols:
-        bars, closed = observation.view.series(symbol, shown.bars_interval)
+        bars, closed = observation.view.series(symbol, shown.bars_interval)  # none of a symbol that is not listed
         if closed:
             found.append((symbol, float(bars.close[closed - 1]), regime.atr(bars, closed)))
     return found

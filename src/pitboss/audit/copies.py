@@ -1,7 +1,7 @@
 """Two copies of everything that is held, both the same up to an instant: one that ends there, one that goes on in lies.
 
 What counts is availability: a bar is known at its close, a value at its time, news when it arrived, an event when it was
-announced, a recording when it was made, a decision after its tick. The lies are chosen so that they show at once where
+announced, a listing when it begins, its end when it was announced, a recording when it was made, a decision after its tick. The lies are chosen so that they show at once where
 somebody goes by another time: news published long before it arrives, an event of the next hour that nobody has heard of,
 a value one millisecond away, a bar that is still forming, a symbol that is not listed yet.
 """
@@ -17,12 +17,13 @@ from pitboss.audit.held import Held, HeldRecordings, Lazy
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, Instant
-from pitboss.core.market import Bars, Event, NewsItem, Points
+from pitboss.core.market import Bars, Event, Listing, NewsItem, Points
 from pitboss.core.snapshot import Record
 
 AHEAD = 64
 """Bars and values of the changed future: more would only cost time."""
 UNLISTED = "NEVERLISTED"
+NEVER: Instant = 253_402_300_799_999
 _KEPT_NEWS = 12
 
 
@@ -34,6 +35,7 @@ def deleted(held: Held, at: Instant, market_type: type[Market] = Market) -> Held
         Lazy(whole.points, lambda key, points: _known(points, at)),
         _arrived(whole.news, at),
         _announced(whole.events, at),
+        {symbol: _as_known(one, at) for symbol, one in whole.listings.items()},
     )
     prior, _ = held.split(at)
     return Held(market, prior, HeldRecordings(held.recordings.all[: held.recordings.known(at)]))
@@ -55,6 +57,7 @@ def corrupted(
         ),
         _spoil_news(whole.news, at, symbols, dice),
         _spoil_events(whole.events, at, symbols, dice),
+        {symbol: _spoil_listing(one, at, dice) for symbol, one in whole.listings.items()},
     )
     prior, later = held.split(at)
     changed = [_spoil_record(record) for record in later]
@@ -146,6 +149,28 @@ def _spoil_events(events: Sequence[Event], at: Instant, symbols: Sequence[str], 
     for event in events[len(known) : len(known) + _KEPT_NEWS]:
         planted.append(replace(event, scheduled_at=at + int(dice.integers(1, 90)) * MINUTE_MS, importance=1.0))
     return [*known, *sorted(planted, key=lambda event: event.known_at)]
+
+
+def _as_known(listing: Listing, at: Instant) -> Listing:
+    """A listing of which nothing is left that is not known by an instant: a beginning that may never come, no end."""
+    begun = listing.listed_at is None or listing.listed_at <= at
+    over = listing.delisted_at is not None and listing.delisted_at <= at
+    known = over or listing.ends_at(at) is not None
+    return Listing(
+        listing.symbol,
+        listing.listed_at if begun else NEVER,
+        listing.delisted_at if known else None,
+        listing.known_at if known else None,
+    )
+
+
+def _spoil_listing(listing: Listing, at: Instant, dice: Generator) -> Listing:
+    """What is known by an instant, and otherwise a listing that begins or ends at once."""
+    known = _as_known(listing, at)
+    listed_at = at + int(dice.integers(1, 90)) * MINUTE_MS if known.listed_at == NEVER else known.listed_at
+    if known.delisted_at is not None:
+        return replace(known, listed_at=listed_at)
+    return Listing(listing.symbol, listed_at, (listed_at if listed_at and listed_at > at else at) + MINUTE_MS, at + 1)
 
 
 # Records and recordings -----------------------------------------------------------------------------------------------

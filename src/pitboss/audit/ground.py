@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pitboss.agent.reflect import Reflector
 from pitboss.audit.held import Held, HeldRecordings
 from pitboss.audit.lookahead import Ground
 from pitboss.audit.rebuild import AnyTool, Outside
-from pitboss.audit.trail import AsRecorded, Dice, walk
+from pitboss.audit.trail import AsRecorded, Dice, NotesAsRecorded, walk
 from pitboss.bootstrap import mcp
 from pitboss.bootstrap.backtest import Assembly, Request, assemble, choose_venue, read_skill
 from pitboss.bootstrap.fork import unasked
@@ -23,6 +24,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms
 from pitboss.core.past import Recording
 from pitboss.data.lake import Lake
+from pitboss.models.standin import Analyst
 from pitboss.skill.schema import Skill
 from pitboss.store.recordings import StoredRecordings
 from pitboss.tools.builtin import get_top_traders
@@ -81,7 +83,10 @@ def _of_run(workspace: Workspace, wish: Wish) -> Assembly:
     if not request.from_at <= from_at < to_at <= request.to_at:
         raise UserError("--from and --to are not within the run", "leave them out, or choose a part of its range")
     assembly = assemble(replace(request, max_gap=ANY_GAP), workspace.lake, workspace.settings)
-    ports = replace(assembly.script.ports, decider=AsRecorded(journal_of(workspace, run).records()))
+    records = list(journal_of(workspace, run).records())
+    ports = assembly.script.ports
+    writing = ports.reflector and replace(ports.reflector, model=NotesAsRecorded(records))
+    ports = replace(ports, decider=AsRecorded(records), reflector=writing)
     ticks = assembly.script.tick_at
     # the account of a tick is what every tick before it has made of it, so only the end can be cut off
     script = replace(assembly.script, ports=ports, tick_at=ticks[ticks < to_at])
@@ -114,7 +119,9 @@ def _of_skill(workspace: Workspace, wish: Wish) -> Assembly:
         max_gap=ANY_GAP,
     )
     assembly = assemble(request, lake, settings)
-    ports = replace(assembly.script.ports, decider=Dice(wish.seed))
+    ports = assembly.script.ports
+    writing = ports.recall and Reflector(Analyst(), ports.context, skill.context.memory.reflection_every)
+    ports = replace(ports, decider=Dice(wish.seed), reflector=writing)
     return replace(assembly, script=replace(assembly.script, ports=ports))
 
 

@@ -134,8 +134,8 @@ class _Auditor:
             CORRUPTED: corrupted(ground.held, at, self._symbols, base, dice, ground.market_type),
         }
         alive = [weakref.ref(held.market) for held in futures.values()]
-        sides = {name: rebuild.stand(held, script, moment, ground.past_of) for name, held in futures.items()}
-        whole = rebuild.stand(ground.held, script, moment, ground.past_of)
+        sides = {name: await rebuild.stand(held, script, moment, ground.past_of) for name, held in futures.items()}
+        whole = await rebuild.stand(ground.held, script, moment, ground.past_of)
         self._parts(whole, sides, symbol)
         asked = await self._ask(whole, sides, symbol, number)
         self._result.cuts += 1
@@ -172,6 +172,8 @@ class _Auditor:
         length = self._coarser[int(self._dice.integers(len(self._coarser)))] if self._coarser else base
         kinds: dict[str, Callable[[Side], bytes]] = {
             "account and marks": lambda side: side.account,
+            "memory": rebuild.remembered,
+            "reflection": rebuild.reflected,
             "wake conditions": lambda side: rebuild.waking(side, self._waking),
             "regime tag": lambda side: rebuild.tags(side, symbol, self._intervals, lookback),
             "coarser bars": lambda side: rebuild.coarser(side, symbol, base, length),

@@ -30,7 +30,7 @@ from pitboss.data.resample import resample
 from pitboss.engine.guard import guard
 from pitboss.sim.replay import Script, first_state
 from pitboss.skill.schema import MoveAtr, Skill
-from pitboss.tick import observe
+from pitboss.tick import recollect, reflect
 from pitboss.tools.define import ToolContext, ToolDefinition
 from pitboss.tools.mcp.recorded import RecordedTool
 from pitboss.venues.perp.tape import Tape, make_tape
@@ -77,7 +77,8 @@ class Side:
     def judge(self, intent: Any) -> Any:
         """What the engine would say."""
         ports = self.script.ports
-        return guard(ports.limits, ports.terms, self.state, intent, self.observation.at).verdict
+        limits = self.observation.limits
+        return guard(limits, ports.terms, self.state, intent, self.observation.at).verdict
 
     async def ask(self, tool: AnyTool, arguments: Mapping[str, Any]) -> Answer:
         """One call of a tool, built for this tick."""
@@ -99,8 +100,11 @@ class Side:
         return tool.build(ToolContext(self.observation, mode, self.judge, past, recordings))
 
 
-def stand(held: Held, script: Script, moment: Moment, past_of: PastOf) -> Side:
-    """A side at a tick: the account is taken as the tick before left it and brought here over this side's own bars."""
+async def stand(held: Held, script: Script, moment: Moment, past_of: PastOf) -> Side:
+    """A side at a tick: the account is taken as the tick before left it and brought here over this side's own bars.
+
+    What has happened on the way is remembered, and lessons are written where they are due, as a tick does it.
+    """
     at, ports = moment.at, replace(script.ports, view=held.market.view)
     with localcontext(CONTEXT):
         tape = _tape(held.market, script, moment)
@@ -115,7 +119,8 @@ def stand(held: Held, script: Script, moment: Moment, past_of: PastOf) -> Side:
             ),  # how a curve is packed may depend on the tape; its points may not
             "fresh": fresh.world,
         }
-        observation = observe(state, at, ports)
+        state, observation = recollect(state, at, stretch.receipts, ports)
+        state, observation, _ = await reflect(state, observation, ports)
         told["portfolio"], told["room"] = observation.portfolio(), observation.room()
     return Side(held, script, state, observation, stretch.receipts, codec.dumps(told), past_of)
 
@@ -139,7 +144,7 @@ def _tape_between(market: Market, script: Script, start: Instant, end: Instant) 
 
     prices = {symbol: series for kind in PRICES for symbol, series in points(kind).items()}
     bars = {symbol: market.bars[symbol, base] for symbol in symbols}
-    return make_tape(bars, start, end, points("funding"), prices)
+    return make_tape(bars, start, end, points("funding"), prices, script.tape.books)
 
 
 def between(script: Script, market: Market, start: Moment, at: Instant) -> Script:
@@ -173,7 +178,18 @@ def section_name(section: Any) -> str:
     return str(section.__module__).rpartition(".")[2]
 
 
-# Waking, tags, coarser bars -------------------------------------------------------------------------------------------
+# Memory, waking, tags, coarser bars -------------------------------------------------------------------------------------------
+
+
+def remembered(side: Side) -> bytes:
+    """Everything that is remembered: trades with their excursions, refusals, the day, the notes."""
+    return codec.dumps(side.observation.memory)
+
+
+def reflected(side: Side) -> bytes:
+    """What would be shown to whoever writes lessons here, whether they are due or not."""
+    reflector = side.script.ports.reflector
+    return b"" if reflector is None else "\n".join(reflector.prompt(side.observation)).encode()
 
 
 def waking(side: Side, skills: tuple[Skill, ...]) -> bytes:

@@ -1,7 +1,7 @@
 """The ticks of a run one after the other: the account as each was found, and the record that each one left.
 
-Nobody is asked: a policy decides, or what a stored run has decided is decided again. Every tick gets a record of its own,
-also those that a policy's run leaps over, because the audit must be able to stand at any of them.
+Nobody is asked: a policy decides and a program writes the lessons, or both come again as a stored run has them. Every
+tick gets a record of its own, also those that a policy's run leaps over, because the audit must be able to stand at any.
 """
 
 from collections.abc import Iterable
@@ -14,11 +14,14 @@ from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, sa
 from pitboss.agent.decider import Judge
 from pitboss.agent.observation import Observation
 from pitboss.core import codec
+from pitboss.core.errors import ReplayMismatch, TransientError
 from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision, Step, ToolResult
 from pitboss.core.money import CONTEXT
+from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
+from pitboss.models.replayed import Replayed
 from pitboss.sim.replay import Script, first_state
 from pitboss.tick import Happened, tick
 from pitboss.venues.perp.world import advance
@@ -124,6 +127,22 @@ class AsRecorded:
             flags=tuple(body["flags"]),
             finish_reason=body["finish_reason"],
         )
+
+
+class NotesAsRecorded:
+    """Writes the lessons that a stored run wrote; a question that the run was never asked gets no answer."""
+
+    name = "recorded"
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._answers = Replayed(records)
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """The recorded answer."""
+        try:
+            return await self._answers.complete(request)
+        except ReplayMismatch as error:
+            raise TransientError(str(error)) from None
 
 
 def _step(plain: dict[str, Any]) -> Step:

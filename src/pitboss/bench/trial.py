@@ -162,7 +162,8 @@ def with_model(assembly: Assembly, model: Model) -> Assembly:
     ports = assembly.script.ports
     loop = ports.decider
     assert isinstance(loop, ToolLoop)
-    changed = replace(ports, decider=replace(loop, name=model.name, model=model))
+    # Who answers by a script has no answer to a question about lessons.
+    changed = replace(ports, decider=replace(loop, name=model.name, model=model), reflector=None)
     return replace(assembly, script=replace(assembly.script, ports=changed))
 
 

@@ -122,9 +122,10 @@ def of_skill(
 
 def _context(script: Script, market: Market, state: State, at: Instant, mode: Mode, before: Past) -> ToolContext:
     ports = replace(script.ports, view=market.view)
+    observation = observe(state, at, ports)
     return ToolContext(
-        observe(state, at, ports),
+        observation,
         mode,
-        lambda intent: guard(ports.limits, ports.terms, state, intent, at).verdict,
+        lambda intent: guard(observation.limits, ports.terms, state, intent, at).verdict,
         before,
     )

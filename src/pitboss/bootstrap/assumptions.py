@@ -1,19 +1,25 @@
 """What a backtest takes for granted, in plain words and with the numbers of the run at hand."""
 
+from collections.abc import Sequence
+
+from pitboss.bootstrap import blind
 from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.realism import size_words, slippage_words
 from pitboss.core.instant import SECOND_MS
 from pitboss.core.money import text
+from pitboss.core.receipt import Receipt
 from pitboss.store.runs import Run
 
 
-def assumptions(run: Run, request: Request, synthetic: bool, data_found: bool = True) -> list[str]:
+def assumptions(
+    run: Run, request: Request, synthetic: bool, data_found: bool = True, receipts: Sequence[Receipt] = ()
+) -> list[str]:
     """One sentence or two for each thing that was assumed."""
     base = str(run.params.get("base_interval", ""))
     said = [
         f"The market moves in bars of {base}. An order decided at a tick first fills on the bar that opens at that "
         "tick: a market order at its open, never at the price the agent was looking at.",
-        f"A market order pays slippage of {text(request.slippage_bps_per_million)} basis points for each million "
-        "dollars of its value. There is no order book: other traders do not react, and any size fills.",
+        f"{slippage_words(request, receipts)} {size_words(request)}",
         f"Fees are {text(request.taker_bps)} basis points for taking and {text(request.maker_bps)} for making.",
         "Funding is paid and received as recorded, at the open of the bar that its hour falls into; symbols without "
         "imported funding pay none.",
@@ -27,6 +33,7 @@ def assumptions(run: Run, request: Request, synthetic: bool, data_found: bool = 
         if request.close_at_end
         else "Positions still open at the end are valued at the last close, not closed.",
     ]
+    said += [str(words) for words in run.params.get("universe", ())]
     if request.decision_latency_ms:
         said.append(f"Orders reach the market {_seconds(request.decision_latency_ms)} after their tick.")
     if request.news_latency:
@@ -36,6 +43,12 @@ def assumptions(run: Run, request: Request, synthetic: bool, data_found: bool = 
         )
     elif request.news_latency_ms:
         said.append(f"News is known {_seconds(request.news_latency_ms)} after it was published.")
+    said += blind.told(run.params)
+    if request.extracted_events:
+        said.append(
+            "Among the events are some that rules read out of headlines. They are marked as unconfirmed, each known from "
+            "when its headline was, and may be wrong."
+        )
     if request.decisions is not None:
         said.append("The decisions were read from a file. Whoever wrote it may have known what came later.")
     elif run.model.startswith("policy/"):

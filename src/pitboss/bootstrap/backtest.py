@@ -11,8 +11,12 @@ from typing import Any
 
 from pitboss.agent.context import Context
 from pitboss.agent.decider import Decider, Judge, Planned
+from pitboss.agent.disguise import Disguise, read_disguise
 from pitboss.agent.loop import ToolLoop
+from pitboss.agent.memory import recall_of
 from pitboss.agent.observation import Observation
+from pitboss.agent.reflect import Reflector
+from pitboss.bootstrap.blind import disguise_for
 from pitboss.bootstrap.settings import Settings
 from pitboss.brokers.paper import PaperBroker
 from pitboss.core.asof import Market
@@ -22,7 +26,8 @@ from pitboss.core.market import Ints, Points
 from pitboss.core.past import NO_PAST, NO_RECORDINGS, Recordings
 from pitboss.core.ports import Tool, ToolSpec
 from pitboss.data.arrival import parse_latency
-from pitboss.data.feed import base_interval, check_gaps, data_digest, load_market
+from pitboss.data.books import load_books
+from pitboss.data.feed import base_interval, data_digest, load_market, with_listings
 from pitboss.data.lake import Lake
 from pitboss.engine.guard import caps_of
 from pitboss.models.catalog import resolve
@@ -35,6 +40,7 @@ from pitboss.tick import Ports
 from pitboss.tools.define import ToolContext, ToolDefinition
 from pitboss.tools.registry import lookup, permit, registry
 from pitboss.venues.perp.assets import SHIPPED, Asset
+from pitboss.venues.perp.book import MAX_AGE_MS, Books
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.state import Terms
 from pitboss.venues.perp.tape import Tape, make_tape
@@ -63,7 +69,14 @@ class Request:
     news_latency_ms: int = 0
     news_latency: str = ""
     """Where news is not all equally late: what `data.arrival` reads. It stands instead of the milliseconds."""
+    extracted_events: bool = False
+    """Whether events that were only read out of headlines are shown, marked as unconfirmed."""
     decision_latency_ms: int = 0
+    slippage: str = "linear"
+    """What prices a taker's fill: `linear`, or `book` where an imported order book is at hand."""
+    book_max_age_ms: int = MAX_AGE_MS
+    max_volume_pct: Decimal | None = None
+    """The share of a bar's volume that fills may take; None = any size fills."""
     close_at_end: bool = False
     prompts: bool | None = None
     max_gap: int = 12
@@ -75,6 +88,10 @@ class Request:
     max_waste_pct: Decimal = Decimal(35)
     repeat: int = 0
     """Which repeat of the same question this run asks: a cached answer serves the same repeat only."""
+    blind: bool = False
+    """Whether the model sees names, dates and prices in disguise only."""
+    disguise: Mapping[str, Any] | None = None
+    """The disguise of a blind run as it is kept with it; None before it begins."""
 
     @property
     def source(self) -> str:
@@ -104,7 +121,7 @@ def assemble(request: Request, lake: Lake, settings: Settings) -> Assembly:
         raise UserError("equity must be above zero", "for example --equity 10000")
     venue = choose_venue(request.data_venue or settings.data_venue, lake, symbols)
     period = interval_ms(skill.schedule.every)
-    base = base_interval(lake, venue, symbols, period, request.from_at, request.to_at)
+    base = base_interval(lake, venue, symbols, period, request.from_at, request.to_at, request.max_gap)
     assets = _assets(lake, venue, symbols)
     ticks = ticks_between(request.from_at, request.to_at, period)
     if not len(ticks):
@@ -122,12 +139,14 @@ def assemble(request: Request, lake: Lake, settings: Settings) -> Assembly:
         request.from_at,
         with_news=prompts,
         news_latency=parse_latency(request.news_latency) if request.news_latency else None,
+        extracted=request.extracted_events,
     )
-    for symbol in symbols:
-        check_gaps(market.bars[symbol, base], request.from_at, request.to_at, request.max_gap)
-    script = make_script(request, skill, market, base, assets, decider, settings.commit_records)
+    market = with_listings(market, lake, venue, base, request.from_at, request.to_at, request.max_gap)
+    books = run_books(request, lake, venue, symbols, int(ticks[0]))
+    check_volume(request, market, symbols, base)
+    script = make_script(request, skill, market, base, assets, decider, settings.commit_records, books)
     script = replace(script, most_errors=settings.model_errors)
-    digest = data_digest(market, symbols, {base, *shown}, news=prompts, events=prompts)
+    digest = data_digest(market, symbols, {base, *shown}, news=prompts, events=prompts, books=books)
     return Assembly(request, skill, script, venue, digest, lake.is_synthetic(venue))
 
 
@@ -144,10 +163,13 @@ def make_script(
     assets: dict[str, Asset],
     decider: Decider,
     commit_records: int,
+    books: Mapping[str, Books] | None = None,
 ) -> Script:
     """The replay of a request over a market that has been loaded."""
     ticks = ticks_between(request.from_at, request.to_at, interval_ms(skill.schedule.every))
     quick, prompts = isinstance(decider, Planned), wants_prompts(request, decider)
+    disguise = _disguise(request, skill, market, base, int(ticks[0]), quick)
+    decider = blinded(decider, skill, disguise)
     terms = _terms(request, skill, assets)
     leaps = quick and not prompts
     ports = Ports(
@@ -157,17 +179,19 @@ def make_script(
         view=market.view,
         decider=decider,
         broker=PaperBroker(terms, request.decision_latency_ms),
-        context=decider.context if isinstance(decider, ToolLoop) else Context(skill),
+        context=decider.context if isinstance(decider, ToolLoop) else Context(skill, disguise),
         started_at=int(ticks[0]),
         keep_prompts=request.prompts is not False,
         build_prompts=prompts,
         wakes=not quick,
+        recall=recall_of(skill, base) if prompts else None,
+        reflector=reflector_of(decider, skill),
     )
     return Script(
         ports=ports,
         market=market,
         base_interval=base,
-        tape=_tape(market, skill.context.sorted_symbols, base, int(ticks[0]), request.to_at),
+        tape=_tape(market, skill.context.sorted_symbols, base, int(ticks[0]), request.to_at, books),
         tick_at=ticks,
         to_at=request.to_at,
         initial_usd=request.equity_usd,
@@ -176,6 +200,14 @@ def make_script(
         commit_records=commit_records * LEAP_COMMITS if leaps else commit_records,
         past=_past_of(decider),
     )
+
+
+def reflector_of(decider: Decider, skill: Skill) -> Reflector | None:
+    """Who writes lessons: the model that decides. Where none does, nobody."""
+    if not isinstance(decider, ToolLoop) or not skill.context.memory.enabled:
+        return None
+    every = skill.context.memory.reflection_every
+    return Reflector(decider.model, decider.context, every, decider.settings, decider.forcing)
 
 
 def read_skill(plain: Mapping[str, Any]) -> Skill:
@@ -214,6 +246,33 @@ def _assets(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Asset
     return {symbol: known[symbol] for symbol in symbols}
 
 
+def run_books(
+    request: Request, lake: Lake, venue: str, symbols: tuple[str, ...], start: Instant
+) -> dict[str, Books] | None:
+    """The order books that can price a fill of the run, where they were asked for."""
+    if request.slippage == "linear":
+        return None
+    if request.slippage != "book":
+        raise UserError(f"there is no slippage {request.slippage!r}", "linear, or book where order books were imported")
+    return load_books(lake, venue, symbols, start - request.book_max_age_ms, request.to_at)
+
+
+def check_volume(request: Request, market: Market, symbols: tuple[str, ...], base: str) -> None:
+    """Refuse to bound fills by a volume that nobody has recorded."""
+    if request.max_volume_pct is None:
+        return
+    if not 0 < request.max_volume_pct <= 100:
+        raise UserError("the share of the volume is not above 0 and at most 100", "for example --max-volume-pct 10")
+    for symbol in symbols:
+        bars = market.bars[symbol, base]
+        first, end = bars.open_at.searchsorted((request.from_at, request.to_at))
+        if end > first and not bars.volume[first:end].any():
+            raise UserError(
+                f"the bars of {symbol} have no volume, so no share of it can be taken",
+                "leave --max-volume-pct out, or import bars that have it",
+            )
+
+
 def _terms(request: Request, skill: Skill, assets: dict[str, Asset]) -> Terms:
     return Terms(
         assets=assets,
@@ -223,15 +282,34 @@ def _terms(request: Request, skill: Skill, assets: dict[str, Asset]) -> Terms:
         penalty_bps=request.penalty_bps,
         daily_loss_halt_pct=skill.risk.daily_loss_halt_pct,
         drawdown_halt_pct=skill.risk.drawdown_halt_pct,
+        book_max_age_ms=request.book_max_age_ms if request.slippage == "book" else None,
+        max_volume_pct=request.max_volume_pct,
     )
 
 
-def _tape(market: Market, symbols: tuple[str, ...], base: str, start: Instant, to_at: Instant) -> Tape:
+def _tape(
+    market: Market,
+    symbols: tuple[str, ...],
+    base: str,
+    start: Instant,
+    to_at: Instant,
+    books: Mapping[str, Books] | None,
+) -> Tape:
+    # what goes on after the end of a listing moves nobody's account
+    ends = {symbol: listing.delisted_at for symbol, listing in market.listings.items() if listing.delisted_at}
+
     def points(kind: str) -> dict[str, Points]:
-        return {symbol: market.points[kind, symbol] for symbol in symbols if (kind, symbol) in market.points}
+        found = {symbol: market.points[kind, symbol] for symbol in symbols if (kind, symbol) in market.points}
+        for symbol in found.keys() & ends.keys():
+            one, stop = found[symbol], int(found[symbol].at.searchsorted(ends[symbol]))
+            found[symbol] = replace(one, at=one.at[:stop], value=one.value[:stop])
+        return found
 
     prices = {**points("mark"), **points("oracle")}
-    return make_tape({symbol: market.bars[symbol, base] for symbol in symbols}, start, to_at, points("funding"), prices)
+    bars = {symbol: market.bars[symbol, base] for symbol in symbols}
+    for symbol in bars.keys() & ends.keys():
+        bars[symbol] = bars[symbol].slice(0, int(bars[symbol].open_at.searchsorted(ends[symbol])))
+    return make_tape(bars, start, to_at, points("funding"), prices, books)
 
 
 def make_decider(request: Request, skill: Skill, ticks: Ints) -> Decider:
@@ -263,12 +341,36 @@ class Toolbox:
     recordings: Recordings = NO_RECORDINGS
     outside: Callable[[Instant], Mapping[str, Tool]] | None = None
     """Tools of other programs as they are at an instant."""
+    disguise: Disguise | None = None
 
     def __call__(self, observation: Observation, judge: Judge) -> Mapping[str, Tool]:
         """The tools of one tick."""
-        context = ToolContext(observation, "write", judge, self.past or NO_PAST, self.recordings)
+        past = self.past or NO_PAST
+        past = past if self.disguise is None else self.disguise.past(past)
+        context = ToolContext(observation, "write", judge, past, self.recordings)
         tools = {look.name: look.build(context) for look in self.looks}
         return tools if self.outside is None else {**tools, **self.outside(observation.at)}
+
+
+def _disguise(
+    request: Request, skill: Skill, market: Market, base: str, start: Instant, strangers: bool
+) -> Disguise | None:
+    if not request.blind:
+        return None
+    if request.disguise is not None:
+        return read_disguise(request.disguise)
+    return replace(disguise_for(market, skill.context.sorted_symbols, base, request.seed, start), strangers=strangers)
+
+
+def blinded(decider: Decider, skill: Skill, disguise: Disguise | None) -> Decider:
+    """The decider of a blind run: its model sees a disguise, and no tools whose answers cannot be disguised."""
+    if disguise is None or not isinstance(decider, ToolLoop):
+        return decider
+    tools = decider.hydrate
+    if isinstance(tools, Toolbox):
+        looks = tuple(look for look in tools.looks if look.reach == "as_of")
+        tools = replace(tools, looks=looks, disguise=disguise)
+    return replace(decider, context=Context(skill, disguise), hydrate=tools)
 
 
 def _past_of(decider: Decider) -> RunPast | None:

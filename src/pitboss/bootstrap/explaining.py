@@ -6,6 +6,7 @@ Everything comes from the stored record, whose row is checked against its seal; 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pitboss.bootstrap import blind
 from pitboss.bootstrap.reporting import decision_rows
 from pitboss.bootstrap.runner import journal_of
 from pitboss.bootstrap.workspace import Workspace
@@ -43,8 +44,9 @@ def explain(workspace: Workspace, run: Run, tick: str) -> tuple[str, dict[str, A
         return words, {**known, "outcome": "noop", "until": until, "ticks": body["ticks"], "flags": body["flags"]}
     if record.kind == "close":
         return f"the run ends at {known['tick_at']}", {**known, "outcome": "end"}
-    rows = list(decision_rows(record))
+    rows = blind.unmasked(list(decision_rows(record)), blind.disguise_of(run.params))
     lines = [f"{name}: {words}" for row in rows if row["outcome"] == "refused" for name, words in refusal(row).items()]
+    lines += blind.told_briefly(run.params)
     told = get_decision_snapshot.tell(record.tick_at, {**body, "tick_at": record.tick_at})
     prompt = body["extra"].get("prompt")
     asked = [f"it was asked {render.fence(prompt[1], MOST_ASKED)}"] if prompt else []
@@ -58,6 +60,7 @@ def _values(body: Plain, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "outcome": rows[0]["outcome"],
         # The system prompt is the same at every tick, and long: `preview` shows it.
         "asked": {"prompt_sha256": body["prompt_sha256"], "user": user, "system_chars": system and len(system)},
+        **({"reflection": body["reflection"]} if "reflection" in body else {}),
         "steps": body["steps"],
         "text": body["text"],
         "flags": body["flags"],

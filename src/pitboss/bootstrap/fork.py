@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss.agent.decider import Decider, Judge, Plan
+from pitboss.agent.loop import ToolLoop
 from pitboss.agent.observation import Observation
 from pitboss.bootstrap import gateway, mcp
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
@@ -26,6 +27,7 @@ from pitboss.core.intent import Decision, Step, ToolResult
 from pitboss.core.market import Ints
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
+from pitboss.models.replayed import Replayed
 from pitboss.sim.replay import first_state, replay
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
@@ -33,6 +35,7 @@ from pitboss.skill.load import override
 from pitboss.store.adopt import adopt
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
+from pitboss.tick import Ports
 from pitboss.venues.perp.state import World
 
 STAND_IN = "standin/analyst"
@@ -92,7 +95,7 @@ async def past(
         return [], state
     script = replace(
         script,
-        ports=replace(script.ports, decider=decider or _Recorded(before)),
+        ports=_answered(script.ports, before, decider),
         tick_at=ticks,
         to_at=tick_at,
         close_at_end=False,
@@ -104,6 +107,13 @@ async def past(
     if tape.state is None or len(tape.kept) != len(before):
         raise ReplayMismatch(f"record {len(tape.kept)} did not come again when the past was replayed")
     return tape.kept, tape.state
+
+
+def _answered(ports: Ports, before: Sequence[Record], decider: Decider | None) -> Ports:
+    """The same ports with decisions, and the lessons between them, as they were recorded or as `decider` has them."""
+    asked = decider.model if isinstance(decider, ToolLoop) else Replayed(before)
+    reflector = ports.reflector and replace(ports.reflector, model=asked)
+    return replace(ports, decider=decider or _Recorded(before), reflector=reflector)
 
 
 class _Tape:

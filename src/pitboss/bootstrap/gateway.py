@@ -58,7 +58,9 @@ class Line:
         loop = ports.decider
         assert isinstance(loop, ToolLoop)
         asking = replace(loop, model=self.model, forcing=self.forcing, rescue=self.rescue)
-        script = replace(assembly.script, ports=replace(ports, decider=asking), speculation=self.speculation)
+        writing = ports.reflector and replace(ports.reflector, model=self.model, forcing=self.forcing)
+        bound = replace(ports, decider=asking, reflector=writing)
+        script = replace(assembly.script, ports=bound, speculation=self.speculation)
         return replace(assembly, script=script)
 
     @property

@@ -102,7 +102,7 @@ def pin(workspace: Workspace, assembly: Assembly) -> dict[str, Any]:
     skill = assembly.skill
     tools = wanted(workspace, skill)
     reads = any(lookup(name).reach == "recorded" for name in skill.tools.built_in)
-    if not tools and not reads:
+    if assembly.request.blind or (not tools and not reads):  # a blind run sees nothing of them at all
         return {}
     recorded: dict[str, list[str]] = {}
     for one in tools:
@@ -127,7 +127,7 @@ def check_pin(workspace: Workspace, assembly: Assembly, params: Mapping[str, Any
 async def joined(workspace: Workspace, assembly: Assembly) -> AsyncIterator[Assembly]:
     """The backtest with the recordings and the servers that its skill names, for the length of a block."""
     loop = assembly.script.ports.decider
-    if not isinstance(loop, ToolLoop):
+    if not isinstance(loop, ToolLoop) or assembly.request.blind:
         yield assembly
         return
     async with offered(workspace, assembly.skill, simulated=True) as found:

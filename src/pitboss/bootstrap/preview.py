@@ -17,6 +17,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.data.feed import check_symbols
 from pitboss.data.lake import Lake
+from pitboss.data.universe import listings_of
 from pitboss.sim.replay import Script, first_state
 from pitboss.skill.schema import Skill
 from pitboss.tick import observe
@@ -80,9 +81,14 @@ def script_at(
         )
     # A policy stands in for the model: nobody is asked, and a model that cannot be reached is no reason to fail.
     quiet = replace(request, model="policy/hold", decisions=None, prompts=True, max_gap=ANY_GAP)
-    script = _assemble(quiet, lake, settings, at, period).script
-    ports = replace(script.ports, started_at=at, wakes=False)
-    return skill, at, replace(script, tick_at=np.array([at], dtype=np.int64), ports=ports)
+    assembly = _assemble(quiet, lake, settings, at, period)
+    script = assembly.script
+    # Any hole may pass here; how long one may be in a run still says when a symbol is gone.
+    bars = {symbol: script.market.bars[symbol, script.base_interval] for symbol in skill.context.sorted_symbols}
+    listings = listings_of(lake.listings(assembly.venue), bars, at, at + period, request.max_gap)
+    market = replace(script.market, listings=listings)
+    ports = replace(script.ports, started_at=at, wakes=False, view=market.view)
+    return skill, at, replace(script, market=market, tick_at=np.array([at], dtype=np.int64), ports=ports)
 
 
 def _assemble(request: Request, lake: Lake, settings: Settings, at: Instant, period: int) -> Assembly:

@@ -17,6 +17,7 @@ import numpy as np
 import orjson
 
 from pitboss import __version__
+from pitboss.bootstrap import blind, realism
 from pitboss.bootstrap.assumptions import assumptions
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.runner import baseline_outcomes, document, journal_of, request_of
@@ -74,7 +75,7 @@ def build_report(workspace: Workspace, run: Run) -> Report:
     ledger = read_ledger(_noticing(journal_of(workspace, run).records(), rows))
     synthetic = is_synthetic(workspace, run)
     return Report(
-        document=document(run),
+        document=document(run, workspace.settings.model_cutoffs),
         skill_name=str(request.skill.get("name", "")),
         skill_text=skill_text(request),
         initial_usd=float(request.equity_usd),
@@ -82,9 +83,10 @@ def build_report(workspace: Workspace, run: Run) -> Report:
         baseline_equity=scene.baselines,
         prices=scene.prices,
         fills=list(fills(ledger.receipts)),
-        decisions=rows,
+        decisions=blind.unmasked(rows, blind.disguise_of(run.params)),
         trades=_trades(ledger.receipts, scene.last_closes),
-        assumptions=assumptions(run, request, synthetic, data_found=scene.found),
+        assumptions=assumptions(run, request, synthetic, data_found=scene.found, receipts=ledger.receipts),
+        realism=realism.rows(request),
         synthetic=synthetic,
         standin=run.model.startswith(PROGRAMS),
         halts=[

@@ -12,7 +12,7 @@ from math import ceil
 from typing import Any
 
 from pitboss import __version__
-from pitboss.bootstrap import gateway, mcp
+from pitboss.bootstrap import blind, gateway, mcp, realism
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
@@ -23,6 +23,8 @@ from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, 
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.core.money import ZERO
 from pitboss.core.trace import Tracer, Value
+from pitboss.data.universe import words
+from pitboss.models import cutoffs
 from pitboss.sim import baseline
 from pitboss.sim.metrics import Outcome, compute, compute_together
 from pitboss.sim.outcome import Ledger, read_ledger
@@ -66,14 +68,23 @@ def _create(workspace: Workspace, request: Request, assembly: Assembly) -> str:
 
 def params_of(assembly: Assembly) -> dict[str, Any]:
     """Everything that is needed to start a run again from nothing, as it is stored with it."""
-    request = assembly.request
+    request, disguise = assembly.request, assembly.script.ports.context.disguise
+    request = dataclasses.replace(request, disguise=None if disguise is None else disguise.plain())
     return {
         **codec.plain(dataclasses.replace(request, skill={}, data_venue=assembly.venue)),
         "skill": codec.number_fragments(dict(request.skill)),  # as numbers: a skill refuses text in their place
         "base_interval": assembly.script.base_interval,
         "skill_digest": skill_digest(assembly.skill),
         "version": __version__,
+        **_universe(assembly),
     }
+
+
+def _universe(assembly: Assembly) -> dict[str, Any]:
+    """What a person should know about symbols that are not listed all the way, if there are any."""
+    request = assembly.request
+    said = words(assembly.script.market.listings, request.from_at, request.to_at)
+    return {"universe": said} if said else {}
 
 
 async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_cost_usd: Decimal | None = None) -> Run:
@@ -143,6 +154,8 @@ async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Wa
             mcp.joined(workspace, assembly) as whole,
             gateway.connected(workspace, observed(whole, tracer), run_id, tracer) as (ready, line),
         ):
+            for note in blind.notes(assembly.request.blind, assembly.skill):
+                watch.told(f"note: {note}")
             for note in ready.script.ports.notes():
                 watch.told(f"note: {note}")
             _remember_waste(ready.script.speculation, ledger, line)
@@ -221,9 +234,10 @@ def baseline_outcomes(script: Script) -> dict[str, Outcome]:
     marks: dict[str, tuple[Decimal, Instant]] = {
         symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()
     }
+    unlisted = script.market.view(start).unlisted(script.tape.symbols)
     return {
         "buy_and_hold": baseline.buy_and_hold(
-            script.initial_usd, script.tape, script.ports.terms, marks, start, script.to_at
+            script.initial_usd, script.tape, script.ports.terms, marks, start, script.to_at, unlisted
         ),
         "cash": baseline.cash(script.initial_usd, script.tape, start, script.to_at),
     }
@@ -239,9 +253,10 @@ def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
     return StoredJournal(workspace.database, run.id, run.lease_epoch, workspace.now)
 
 
-def document(run: Run) -> dict[str, Any]:
-    """The public document of a run."""
+def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
+    """The public document of a run. `model_cutoffs` is the setting of that name."""
     params = run.params
+    cutoff = cutoffs.cutoff_of(run.model, model_cutoffs)
     return {
         "run_id": run.id,
         "status": run.status,
@@ -261,6 +276,9 @@ def document(run: Run) -> dict[str, Any]:
         "wall_s": run.wall_s,
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],
+        "realism": realism.settings(request_of(run)),
+        "cutoff": cutoffs.told(cutoff, params["from_at"], params["to_at"]),
+        **({"blind": True} if params.get("blind") else {}),
     }
 
 
@@ -270,10 +288,11 @@ def _waste_pct(run: Run) -> float | None:
     return None if useful.is_nan() or useful <= 0 else round(float(run.wasted_usd / useful * 100), 2)
 
 
-def long_document(run: Run) -> dict[str, Any]:
+def long_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
     """The public document with the run's life beside it."""
     return {
-        **document(run),
+        **document(run, model_cutoffs),
+        **({"disguise": run.params.get("disguise")} if run.params.get("blind") else {}),
         "progress_pct": round(run.progress * 100, 2),
         "error_text": run.error_text,
         "created_at": iso(run.created_at),

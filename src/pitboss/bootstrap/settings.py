@@ -43,6 +43,9 @@ class Settings(BaseSettings):
     model_tpm: int = Field(default=0, ge=0, description="Tokens a minute to one provider; 0: learned from its replies.")
     local_threads: int = Field(default=0, ge=0, description="Threads of a local model; 0: all cores but one.")
     local_timeout_s: float = Field(default=300.0, gt=0, description="Longest wait for an answer of a local model.")
+    model_cutoffs: str = Field(
+        default="", description="Training cutoffs that you know better, as llm/mine=2025-01-31, with commas between."
+    )
     telemetry: str = Field(
         default="", description="Where OpenTelemetry goes: empty for nowhere, console, or an OTLP address."
     )

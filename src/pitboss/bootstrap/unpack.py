@@ -15,6 +15,7 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
+from pitboss.bootstrap import realism
 from pitboss.bootstrap.backtest import Request, read_skill
 from pitboss.bootstrap.bundle import SKILL, STATE, AnswerLine, Bundle, Row, light
 from pitboss.bootstrap.runner import journal_of
@@ -140,9 +141,21 @@ class _Course:
         extra = codec.loads(record.extra)
         cost, saved = extra["cost_usd"], extra.get("saved_usd", "0")
         ledger.take(record.kind, body, receipts, None if cost is None else _money(cost), _money(saved))
-        for number, step in enumerate(body.get("steps", ())):
+        for number, step in enumerate([*body.get("steps", ()), *_reflected(body)]):
             said = _told(step["text"], step["finish_reason"], (call["name"] for call in step["calls"]))
             self.steps[record.seq, number] = said
+
+
+def _reflected(body: dict[str, Any]) -> list[Any]:
+    """The steps of a reflection, if a record has one, once it has everything that is read of it later."""
+    if "reflection" not in body:
+        return []
+    part = body["reflection"]
+    if not all(type(part[name]) is str for name in ("prompt_sha256", "text")):
+        raise ValueError("reflection")
+    if not all(type(flag) is str and len(flag) <= 200 for flag in part["flags"]):
+        raise ValueError("reflection")
+    return list(part["steps"])
 
 
 def _told(text: str, finish_reason: str, calls: Iterable[str]) -> bytes:
@@ -218,6 +231,7 @@ def _request(run: Row) -> Iterator[str]:
         request = codec.parse(Request, run.params)
         first, last = _whole(request.from_at, MOST_AT), _whole(request.to_at, MOST_AT)
         interval_ms(run.params["base_interval"])
+        realism.settings(request)
         fits = first < last and isinstance(request.model, str) and isinstance(request.data_venue, str)
     except Exception:  # noqa: BLE001 – as above
         fits = False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import screen
+from pitboss.cli import memorising, screen
 from pitboss.cli.options import Json, Moment, Override, given
 from pitboss.cli.place import Here
 from pitboss.core.errors import UserError
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from pitboss.audit.lookahead import Ground, Result
     from pitboss.bootstrap.workspace import Workspace
 
-app = App(name="audit", help="Prove that a simulation cannot see its own future.")
+app = App(name="audit", help="Prove that a simulation cannot see its own future, and ask what a model remembers of it.")
 
 MOST_CUTS, MOST_SEED = 1_000_000, 2**31
 FOUND, STOPPED = 1, 130
+app.command(memorising.memory)
 
 
 @app.command

@@ -52,9 +52,22 @@ def backtest(
             "How long after its publication news is known, as 5m, 30s..5m or 1m,coindesk=30s..5m. Default: 0s.",
         ),
     ] = (0, ""),
+    extracted_events: Annotated[
+        bool, given("--extracted-events", "Show events that were only read out of headlines too, as unconfirmed.")
+    ] = False,
     decision_latency: Annotated[
         Duration, given("--decision-latency", "How long an order takes to reach the market, as 30s or 5m. Default: 0s.")
     ] = 0,
+    slippage: Annotated[
+        str, given("--slippage", "What a taker pays: linear, or book to walk imported order books where there are any.")
+    ] = "linear",
+    book_max_age: Annotated[
+        Duration, given("--book-max-age", "How old an order book may be that prices a fill. Default: 5m.")
+    ] = 300_000,
+    max_volume_pct: Annotated[
+        Amount | None,
+        given("--max-volume-pct", "Most of a bar's volume that fills may take, in %, such as 10. Default: any size."),
+    ] = None,
     max_gap: Annotated[
         int | None, given("--max-gap", "Missing bars in a row to tolerate. Default: the setting.")
     ] = None,
@@ -69,6 +82,10 @@ def backtest(
         Amount, given("--max-waste-pct", "Most that answers asked ahead in vain may cost, in % of the useful ones.")
     ] = Decimal(35),
     repeats: Annotated[int, given("--repeats", "Run it N times with the seeds seed, seed+1, … and summarise.")] = 1,
+    blind: Annotated[
+        bool,
+        given("--blind", "Hide from the model what the market is: names, dates, prices and volumes are disguised."),
+    ] = False,
     close_at_end: Annotated[
         bool, given("--close-at-end", "Close what is open at the end instead of valuing it.")
     ] = False,
@@ -125,7 +142,11 @@ def backtest(
         slippage_bps_per_million=slippage_bps_per_million,
         news_latency_ms=news_latency[0],
         news_latency=news_latency[1],
+        extracted_events=extracted_events,
         decision_latency_ms=decision_latency,
+        slippage=_fills(slippage, max_volume_pct),
+        book_max_age_ms=book_max_age,
+        max_volume_pct=max_volume_pct,
         close_at_end=close_at_end,
         prompts=prompts,
         max_gap=place.settings().max_gap if max_gap is None else max_gap,
@@ -135,6 +156,7 @@ def backtest(
         any_price=yes,
         speculate=_window(speculate),
         max_waste_pct=max_waste_pct,
+        blind=blind,
     )
     return run_backtest(place, request, repeats, json)
 
@@ -169,7 +191,7 @@ def run_backtest(place: Place, request: "Request", repeats: int = 1, json: bool 
             if ended[-1].code:
                 break
         runs = [one.run for one in ended]
-        shown = document(runs[0])
+        shown = document(runs[0], workspace.settings.model_cutoffs)
         done = [run for run in runs if run.metrics is not None]
         if repeats > 1:
             shown["repeats"] = [{"run_id": run.id, "digest": run.digest, "metrics": run.metrics} for run in done]
@@ -195,6 +217,14 @@ def _check_money(
         raise UserError("--price-in, --price-out: a price cannot be below zero", "USD for a million tokens")
     if not 0 <= max_waste_pct <= MOST_WASTE_PCT:
         raise UserError(f"--max-waste-pct: not from 0 to {MOST_WASTE_PCT}", "for example --max-waste-pct 35")
+
+
+def _fills(slippage: str, max_volume_pct: Decimal | None) -> str:
+    if slippage not in ("linear", "book"):
+        raise UserError(f"--slippage: {slippage!r} is neither linear nor book", "book needs imported order books")
+    if max_volume_pct is not None and not 0 < max_volume_pct <= 100:
+        raise UserError("--max-volume-pct: not above 0 and at most 100", "for example --max-volume-pct 10")
+    return slippage
 
 
 def _window(text: str) -> str:

@@ -19,7 +19,7 @@ app.command(download)
 def import_(
     *paths: Path,
     kind: Annotated[
-        str | None, given("--kind", "bars, funding, open_interest, mark, oracle, news, events or meta.")
+        str | None, given("--kind", "bars, funding, open_interest, mark, oracle, l2, news, events, meta or listings.")
     ] = None,
     symbol: Annotated[str | None, given("--symbol", "Whose data it is, such as BTC.")] = None,
     interval: Annotated[str | None, given("--interval", "Length of a bar, such as 5m.")] = None,
@@ -28,10 +28,13 @@ def import_(
     known_at: Annotated[
         Moment | None, given("--known-at", "For events whose file does not say since when they were known.")
     ] = None,
+    known_days_before: Annotated[
+        float | None, given("--known-days-before", "The same, as days before each event.")
+    ] = None,
     json: Json = False,
     place: Here,
 ) -> int:
-    """Import files or whole folders: parquet, CSV, CSV.gz, feather, JSON lines.
+    """Import files or whole folders: parquet, CSV, CSV.gz, feather, JSON lines, zip with one CSV.
 
     Kind, symbol and interval are read off the path (`candles/5m/BTC.parquet`, `funding/BTC.csv`) or the columns; what
     cannot be told is asked for. All of one call is stored, or none of it. The same rows again change nothing.
@@ -40,6 +43,7 @@ def import_(
 
         pitboss data import candles/5m/BTC.parquet funding/BTC.parquet
         pitboss data import prices.csv --kind bars --symbol BTC --interval 1h
+        pitboss data import recorded.jsonl --kind l2 --symbol BTC
 
     Parameters
     ----------
@@ -51,7 +55,9 @@ def import_(
     from pitboss.data.importing import import_paths
 
     now = SystemClock().now()
-    done = import_paths(place.lake(), list(paths), kind, symbol, interval, venue, replace, known_at, now)
+    done = import_paths(
+        place.lake(), list(paths), kind, symbol, interval, venue, replace, known_at, now, known_days_before
+    )
     if json:
         screen.put_json([times({**asdict(one), "notes": list(one.notes)}) for one in done])
         return 0
@@ -143,6 +149,35 @@ def check(*, json: Json = False, place: Here) -> int:
     else:
         screen.put("nothing is wrong with the data here")
     return 1 if unusable else 0
+
+
+@app.command(name="extract-events")
+def extract_events(*, json: Json = False, place: Here) -> int:
+    """Read coming events out of the headlines in the lake, by simple rules. Unconfirmed: a run must ask for them.
+
+    Only news that has changed since the last time is read. They are kept apart from imported calendars, and shown in a run
+    with `--extracted-events`, marked as unconfirmed, each from when its headline could be known.
+
+    For example:
+
+        pitboss data extract-events
+    """
+    from pitboss.bootstrap.machine import SystemClock
+    from pitboss.data.extract import extract
+
+    done = extract(place.lake(), SystemClock().now())
+    if json:
+        screen.put_json([asdict(one) for one in done])
+        return 0
+    if not done:
+        screen.put("there is no news here yet")
+        return 0
+    screen.put_table(
+        ("venue", "headlines read", "events in them", "new", "known earlier"),
+        [(one.venue, f"{one.read:,}", f"{one.found:,}", f"{one.added:,}", f"{one.replaced:,}") for one in done],
+        right=(1, 2, 3, 4),
+    )
+    return 0
 
 
 @app.command

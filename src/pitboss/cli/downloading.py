@@ -27,7 +27,7 @@ def download(
     *,
     symbols: Annotated[str, given("--symbols", "Such as BTC,ETH; with hyperliquid also all.")] = "",
     interval: Annotated[str, given("--interval", "Length of a bar, or several: 15m,1h.")] = "",
-    from_: Annotated[Moment | None, given("--from", "Open time of the first bar.")] = None,
+    from_: Annotated[Moment | None, Parameter(name=("--from", "--since"), help="Open time of the first bar.")] = None,
     to: Annotated[
         Moment | None, given("--to", "End, not included; now unless given. Only closed bars are stored.")
     ] = None,

@@ -30,7 +30,8 @@ def fork_run(
         found = compare(workspace, source, ended.run)
         if json:
             forked_from = ended.run.params["forked_from"]
-            screen.put_json({**document(ended.run), "forked_from": forked_from, "difference": found})
+            shown = document(ended.run, workspace.settings.model_cutoffs)
+            screen.put_json({**shown, "forked_from": forked_from, "difference": found})
         elif not ended.code:
             show_run(workspace, place, ended.run)
             show_difference(found)

@@ -48,9 +48,12 @@ def try_one(
         pitboss models test groq/llama-3.3-70b-versatile
     """
     from pitboss.bootstrap.gateway import trial
+    from pitboss.models.cutoffs import cutoff_of
 
     with place.workspace() as workspace:
+        known = cutoff_of(name, workspace.settings.model_cutoffs)
         told = asyncio.run(trial(workspace, name))
+    told["cutoff"] = None if known.until is None else known.until.isoformat()
     if json:
         screen.put_json(told)
     else:
@@ -64,10 +67,44 @@ def try_one(
                 cost if told["price_known"] else f"{cost}; no known price: runs need --price-in/--price-out or --yes",
             ),
         ]
+        rows.append(("training cutoff", f"{told['cutoff'] or 'unknown'}; {known.source}"))
         if told["problem"]:
             rows.append(("problem", str(told["problem"])))
         screen.put_table(("", ""), rows, folds=(1,))
     return 0 if told["kept_to_it"] else 1
+
+
+@app.command
+def cutoffs(*, json: Json = False) -> int:
+    """List until when the training of each model reaches, as its publisher says it, and where that is said.
+
+    A model that is not here is unknown. The setting `model_cutoffs` overrides it.
+
+    For example:
+
+        pitboss models cutoffs
+    """
+    from pitboss.models.cutoffs import UNKNOWN, table
+
+    rows = [
+        {
+            "models": list(row.models),
+            "until": None if row.until is None else row.until.isoformat(),
+            "kind": row.kind,
+            "source": row.source,
+            "as_of": row.as_of,
+        }
+        for row in table()
+    ]
+    if json:
+        screen.put_json(rows)
+        return 0
+    screen.put_table(
+        ("models", "until", "of its", "source", "as of"),
+        [(", ".join(row.models), str(row.until or UNKNOWN), row.kind or "", row.source, row.as_of) for row in table()],
+        folds=(0, 3),
+    )
+    return 0
 
 
 @app.command

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pitboss.bootstrap import blind
 from pitboss.bootstrap.explaining import one_line, refusal
 from pitboss.bootstrap.reporting import PROGRAMS, decision_rows, is_synthetic
 from pitboss.bootstrap.runner import journal_of, request_of
@@ -10,6 +11,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.cli import screen
 from pitboss.cli.place import Place
 from pitboss.core.instant import iso
+from pitboss.models import cutoffs
 from pitboss.sim.report import figures
 from pitboss.sim.report.meaning import INTERVALS, METRICS
 from pitboss.sim.report.source import mapping, number, pair
@@ -29,10 +31,13 @@ def show_run(workspace: Workspace, place: Place, run: Run) -> None:
     )
     for label in labels(workspace, run):
         screen.put(label, "yellow")
+    screen.put(cutoff_words(workspace, run))
     metrics = mapping(run.metrics)
     if metrics:
         show_metrics(metrics, mapping(run.baselines), float(run.cost_usd))
         _show_warnings(metrics)
+        for words in run.params.get("universe", ()):
+            screen.put(f"note: {one_line(str(words), MOST_ERROR)}")
         show_refusal(workspace, run)
     else:
         screen.put(f"{run.status} after {run.progress:.0%}; a run has results when it is complete")
@@ -61,7 +66,15 @@ def labels(workspace: Workspace, run: Run) -> list[str]:
         found.append("SYNTHETIC DATA: this market was generated; nothing follows from it about a real one")
     if run.model.startswith(PROGRAMS):
         found.append(f"NOT A LANGUAGE MODEL: {one_line(run.model)} is a fixed program")
+    if run.params.get("blind"):
+        found += [f"BLIND: {one_line(words, MOST_ERROR)}" for words in blind.told_briefly(run.params)]
     return found
+
+
+def cutoff_words(workspace: Workspace, run: Run) -> str:
+    """What is known of the training of the model that decided, and on which side of it the run lies."""
+    request, cutoff = request_of(run), cutoffs.cutoff_of(run.model, workspace.settings.model_cutoffs)
+    return one_line(cutoffs.words(cutoff, request.from_at, request.to_at), MOST_ERROR)
 
 
 def show_metrics(metrics: Plain, baselines: Plain, cost_usd: float) -> None:
@@ -118,6 +131,7 @@ def show_refusal(workspace: Workspace, run: Run) -> None:
         return
     screen.put()
     screen.put(f"One refused order, at {iso(row['tick_at'])}:")
+    (row,) = blind.unmasked([row], blind.disguise_of(run.params))
     for name, words in refusal(row).items():
         screen.put(f"  {name:<12}{words}")
 

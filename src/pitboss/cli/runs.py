@@ -84,7 +84,7 @@ def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
     with place.workspace() as workspace:
         found = workspace.runs.get(run)
         if json:
-            screen.put_json(long_document(found))
+            screen.put_json(long_document(found, workspace.settings.model_cutoffs))
         else:
             show_run(workspace, place, found)
     return 0
@@ -133,7 +133,7 @@ def resume(
     with place.workspace() as workspace:
         ended = go_on(workspace, place, workspace.runs.find(run), max_cost_usd)
         if json:
-            screen.put_json(document(ended.run))
+            screen.put_json(document(ended.run, workspace.settings.model_cutoffs))
         elif not ended.code:
             show_run(workspace, place, ended.run)
         return ended.code

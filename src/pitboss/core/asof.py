@@ -2,31 +2,33 @@
 
 A `Market` holds whole columns and is never handed to an agent, a tool or a policy; they get a `View`.
 A view cuts every column by *availability*: a bar by its close, news by its arrival, an event by when it was first
-known. Asking for anything later raises `LookaheadError`.
+known. Asking for anything later raises `LookaheadError`. Of a symbol that is not listed at that instant a view has
+nothing at all.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pitboss.core.errors import LookaheadError, UserError
 from pitboss.core.instant import HOUR_MS, Instant, iso
-from pitboss.core.market import Bars, Event, NewsItem, Points
+from pitboss.core.market import Bars, Event, Listing, NewsItem, Points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Market:
     """All data of a run, past and future. Built by the data layer; `view(at)` is the only way in for anyone else.
 
-    `news` is sorted by `available_at`, `events` by `known_at`.
+    `news` is sorted by `available_at`, `events` by `known_at`. A symbol without a listing counts as always listed.
     """
 
     bars: Mapping[tuple[str, str], Bars]
     points: Mapping[tuple[str, str], Points] = field(default_factory=dict[tuple[str, str], Points])
     news: Sequence[NewsItem] = ()
     events: Sequence[Event] = ()
+    listings: Mapping[str, Listing] = field(default_factory=dict[str, Listing])
 
     def view(self, at: Instant) -> "View":
         """What can be known at `at`."""
@@ -46,6 +48,10 @@ class View:
         """Whether both are cut from the same data."""
         return self._market is other._market
 
+    def disguised(self, make: Callable[[Market], Market], at: Instant) -> "View":
+        """The cut at `at` of the market that `make` makes of this one: for whoever shows it under other names."""
+        return View(make(self._market), at)
+
     def _not_after(self, until: Instant | None) -> Instant:
         if until is None:
             return self.at
@@ -53,14 +59,37 @@ class View:
             raise LookaheadError(f"asked for {iso(until)} at {iso(self.at)}")
         return until
 
+    def listed(self, symbol: str) -> bool:
+        """Whether the venue lists the symbol now."""
+        listing = self._market.listings.get(symbol)
+        return listing is None or listing.covers(self.at)
+
+    def unlisted(self, symbols: Sequence[str]) -> tuple[str, ...]:
+        """Those of the symbols that the venue does not list now."""
+        if not self._market.listings:
+            return ()
+        return tuple(symbol for symbol in symbols if not self.listed(symbol))
+
+    def ended(self, symbol: str) -> bool:
+        """Whether the venue has listed the symbol and does so no longer."""
+        listing = self._market.listings.get(symbol)
+        return listing is not None and listing.delisted_at is not None and listing.delisted_at <= self.at
+
+    def ends_at(self, symbol: str) -> Instant | None:
+        """When the symbol stops being listed, if that has been announced by now."""
+        listing = self._market.listings.get(symbol)
+        return None if listing is None else listing.ends_at(self.at)
+
     def series(self, symbol: str, interval: str) -> tuple[Bars, int]:
-        """The whole column set and how many of its bars are closed by now.
+        """The whole column set and how many of its bars are closed by now: none where the symbol is not listed.
 
         For memos over whole columns (formatted rows, causal indicators) that must index below the count.
         """
         bars = self._market.bars.get((symbol, interval))
         if bars is None:
             raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
+        if self._market.listings and not self.listed(symbol):
+            return bars, 0
         open_at, step = bars.open_at, bars.interval_ms
         last_at = self.at - step
         if len(open_at):  # without a hole the place can be worked out: a third of the cost of looking for it
@@ -75,7 +104,7 @@ class View:
         bars, closed = self.series(symbol, interval)
         if until is not None:
             moment = self._not_after(until) - bars.interval_ms
-            closed = int(np.searchsorted(bars.open_at, moment, side="right"))
+            closed = min(closed, int(np.searchsorted(bars.open_at, moment, side="right")))
         return bars.slice(max(0, closed - lookback), closed)
 
     def has_bars(self, symbol: str, interval: str) -> bool:
@@ -88,6 +117,8 @@ class View:
         if points is None:
             return None
         stop = int(np.searchsorted(points.at, self._not_after(until), side="right"))
+        if self._market.listings and not self.listed(symbol):
+            stop = 0
         start = max(0, stop - lookback)
         return Points(points.symbol, points.kind, points.at[start:stop], points.value[start:stop])
 

@@ -7,7 +7,6 @@ strings), `parse` reads plain values back into a typed noun exactly, `digest` is
 import dataclasses
 import hashlib
 import json
-import math
 import sys
 import types
 import typing
@@ -84,8 +83,8 @@ def number_fragments(value: object, depth: int = 0) -> object:
         return _number(value)
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
         return _number(Decimal(value))
-    if isinstance(value, float) and not math.isfinite(value):
-        return _number(Decimal(value))
+    if isinstance(value, float):  # as the same number would be kept that came as JSON text
+        return _number(Decimal(repr(value)))
     if isinstance(value, dict | list | tuple) and depth >= DEEPEST:
         return TOO_DEEP
     if isinstance(value, dict):

@@ -91,3 +91,33 @@ class Event:
     title: str
     importance: float = 0.5
     symbols: tuple[str, ...] = ()
+
+
+@noun
+class Unconfirmed(Event):
+    """An event that was only read out of a headline. `confidence` is how far that can be trusted, from 0 to 1."""
+
+    confidence: float = 0.0
+
+
+@noun
+class Listing:
+    """From when to when a venue lists a symbol; None where it always did, or still does.
+
+    `known_at` is when the end was announced; None means that it was known only when it came.
+    """
+
+    symbol: str
+    listed_at: Instant | None = None
+    delisted_at: Instant | None = None
+    known_at: Instant | None = None
+
+    def covers(self, at: Instant) -> bool:
+        """Whether the symbol is listed at an instant."""
+        begun = self.listed_at is None or self.listed_at <= at
+        return begun and (self.delisted_at is None or at < self.delisted_at)
+
+    def ends_at(self, at: Instant) -> Instant | None:
+        """The end of the listing, if that is known by an instant."""
+        known_at = self.delisted_at if self.known_at is None else self.known_at
+        return self.delisted_at if known_at is not None and known_at <= at else None

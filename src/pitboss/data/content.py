@@ -8,7 +8,7 @@ import polars as pl
 from pitboss.core.instant import Instant
 from pitboss.data.lake import Lake
 from pitboss.data.series import series
-from pitboss.data.staging import read_parquet
+from pitboss.data.staging import read_rows
 
 
 def stored_rows(
@@ -23,7 +23,7 @@ def stored_rows(
     """The stored rows of a series, from an instant up to and without another; None if there are none at all."""
     shape, folder = series(kind), lake.folder(kind, venue, symbol, interval)
     files = sorted(folder.glob("year=*/part.parquet")) if shape.time else [folder / "part.parquet"]
-    frames = [read_parquet(path, list(shape.columns)) for path in files if path.is_file()]
+    frames = [read_rows(shape, path) for path in files if path.is_file()]
     if not frames:
         return None
     frame = pl.concat(frames)

@@ -6,7 +6,7 @@ the caller's business.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -16,10 +16,13 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms, iso
 from pitboss.core.market import Bars, Event, NewsItem, Points
 from pitboss.data.arrival import Delay, Latency, arrived
+from pitboss.data.books import feed_books
 from pitboss.data.lake import Lake
 from pitboss.data.resample import resample
 from pitboss.data.sentiment import with_mood
 from pitboss.data.series import POINT_KINDS, meant
+from pitboss.data.universe import late_base, listings_of, span_of
+from pitboss.venues.perp.book import Books
 
 MAX_GAP = 12
 # the mood is counted from the text: it is no data of its own
@@ -103,12 +106,13 @@ def load_market(
     from_at: Instant | None = None,
     with_news: bool = True,
     news_latency: Latency | None = None,
+    extracted: bool = False,
 ) -> Market:
     """Everything known about the symbols up to `to_at`: bars that open before it, values, news and events by it.
 
     With `from_at` an imported interval is taken only if it covers [from, to); else it is built from a finer one.
     `with_news=False` spares a run that reads no news the reading of it. `news_latency` says how late news is where
-    that differs from item to item.
+    that differs from item to item; `extracted` adds what was read out of headlines to the events.
     """
     names = sorted(set(symbols))
     check_symbols(lake, venue, names)
@@ -129,7 +133,24 @@ def load_market(
                 points[kind, symbol] = found
     latency = news_latency or Latency(Delay(news_latency_ms, news_latency_ms))
     news = _news(lake, venue, to_at, latency) if with_news else []
-    return Market(shelf, points, news, _events(lake, venue, to_at))
+    events = _events(lake, venue, to_at)
+    if extracted:
+        events = sorted([*events, *_extracted(lake, venue, to_at, latency)], key=_order)
+    return Market(shelf, points, news, events)
+
+
+def with_listings(
+    market: Market, lake: Lake, venue: str, base: str, from_at: Instant, to_at: Instant, max_gap: int = MAX_GAP
+) -> Market:
+    """The market of a run with who is listed when; its base bars must have no long hole while they are listed."""
+    symbols = sorted({symbol for symbol, _ in market.bars})
+    bars = {symbol: market.bars[symbol, base] for symbol in symbols}
+    listings = listings_of(lake.listings(venue), bars, from_at, to_at, max_gap)
+    for symbol, column in bars.items():
+        begins, ends = span_of(listings.get(symbol), column.interval_ms, from_at, to_at)
+        if begins < ends:
+            check_gaps(column, begins, ends, max_gap)
+    return replace(market, listings=listings) if listings else market
 
 
 def check_symbols(lake: Lake, venue: str, symbols: Iterable[str]) -> None:
@@ -147,9 +168,18 @@ def check_symbols(lake: Lake, venue: str, symbols: Iterable[str]) -> None:
 
 
 def base_interval(
-    lake: Lake, venue: str, symbols: Iterable[str], tick_ms: int, from_at: Instant, to_at: Instant
+    lake: Lake,
+    venue: str,
+    symbols: Iterable[str],
+    tick_ms: int,
+    from_at: Instant,
+    to_at: Instant,
+    max_gap: int = MAX_GAP,
 ) -> str:
-    """The finest interval that divides the tick period and whose bars span [from, to) for all symbols."""
+    """The finest interval that divides the tick period and whose bars span [from, to) for all symbols.
+
+    Where there is none, one that spans the part of it in which each symbol is listed.
+    """
     if to_at <= from_at:
         raise UserError(f"the range ends ({iso(to_at)}) before it begins ({iso(from_at)})", "swap --from and --to")
     names = sorted(set(symbols))
@@ -157,6 +187,9 @@ def base_interval(
     for interval, length in INTERVALS.items():
         if tick_ms % length == 0 and all(_spans(lake, venue, symbol, interval, from_at, to_at) for symbol in names):
             return interval
+    late = late_base(lake, venue, names, tick_ms, from_at, to_at, max_gap)
+    if late is not None:
+        return late
     raise UserError(
         f"no bars that fit the schedule cover {iso(from_at)} to {iso(to_at)} for {', '.join(names)}",
         _covered(lake, venue, names),
@@ -183,7 +216,12 @@ def check_gaps(bars: Bars, from_at: Instant, to_at: Instant, max_gap: int = MAX_
 
 
 def data_digest(
-    market: Market, symbols: Iterable[str], intervals: Iterable[str], news: bool = True, events: bool = True
+    market: Market,
+    symbols: Iterable[str],
+    intervals: Iterable[str],
+    news: bool = True,
+    events: bool = True,
+    books: Mapping[str, Books] | None = None,
 ) -> str:
     """SHA-256 of the columns a run reads. The order in which symbols and intervals are listed does not matter."""
     total = hashlib.sha256()
@@ -203,6 +241,11 @@ def data_digest(
                 total.update(points.value.astype("<f8").tobytes())
     _feed(total, ["news", *(_told_of(item) for item in (market.news if news else ()))])
     _feed(total, ["events", *(market.events if events else ())])
+    if market.listings:
+        _feed(total, ["listings", *(listing for _, listing in sorted(market.listings.items()))])
+    for symbol, found in sorted((books or {}).items()):
+        _feed(total, ["l2", symbol, len(found)])
+        feed_books(total, found)
     return total.hexdigest()
 
 
@@ -222,7 +265,20 @@ def _news(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[News
 
 def _events(lake: Lake, venue: str, to_at: Instant) -> list[Event]:
     found = {event for each in _told(lake, "events", venue) for event in lake.events(each, to_at)}
-    return sorted(found, key=lambda event: (event.known_at, event.scheduled_at, event.kind, event.title, event.symbols))
+    return sorted(found, key=_order)
+
+
+def _extracted(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[Event]:
+    """Events out of headlines, each known from when its headline arrives in this run."""
+    found: list[Event] = []
+    for each in _told(lake, "extracted", venue):
+        for item, event in lake.extracted(each):
+            found += [replace(event, known_at=came.available_at) for came in arrived([item], latency, to_at)]
+    return found
+
+
+def _order(event: Event) -> tuple[object, ...]:
+    return event.known_at, event.scheduled_at, event.kind, event.title, event.symbols
 
 
 def _told(lake: Lake, kind: str, venue: str) -> list[str]:

@@ -15,15 +15,21 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.data.clue import Clue, clue_of
+from pitboss.data import bookrows
+from pitboss.data.clue import Clue, clue_of, is_published
 from pitboss.data.lake import Lake
+from pitboss.data.listing import exchange_info_rows, is_exchange_info, listings_of, looks_like
 from pitboss.data.manifest import Source
 from pitboss.data.meta import is_meta, meta_rows
 from pitboss.data.reading import READABLE, format_of, read_hashed
-from pitboss.data.series import SERIES, series
+from pitboss.data.series import ALIASES, SERIES, series
 from pitboss.data.staging import Batch
-from pitboss.data.table import Table, bars_of, events_of, news_of, points_of
+from pitboss.data.table import Table, bars_of, points_of
+from pitboss.data.told import events_of, news_of
 
+MADE = "extracted"
+"""The one kind that is made here and not imported."""
+MOST_KNOWN_DAYS = 3_660
 _EXCHANGES = ("binance", "bitget", "bybit", "coinbase", "deribit", "dydx", "hyperliquid", "kraken", "kucoin", "okx")
 
 
@@ -64,13 +70,22 @@ def import_paths(
     replace: bool = False,
     known_at: Instant | None = None,
     imported_at: Instant | None = None,
+    known_days: float | None = None,
 ) -> list[Imported]:
     """Import files and folders (walked in order). `known_at` dates events whose file does not say when they were known.
 
-    `imported_at` is what the manifest says about when this was.
+    So does `known_days`, by days before each event. `imported_at` is what the manifest says about when this was.
     """
+    if known_days is not None and (known_at is not None or not 0 <= known_days <= MOST_KNOWN_DAYS):
+        raise UserError(
+            "events are known either since one instant or for some days",
+            f"give --known-at, or --known-days-before from 0 to {MOST_KNOWN_DAYS}, not both",
+        )
     if kind is not None:
+        kind = ALIASES.get(kind, kind)
         series(kind)
+    if kind == MADE:
+        raise UserError("events out of headlines are not imported", "`pitboss data extract-events` makes them")
     if interval is not None:
         interval_ms(interval)
     if lake.is_synthetic(venue):
@@ -82,7 +97,7 @@ def import_paths(
         for number, path in _ordered(files, replace):
             content, sha256 = read_hashed(path)
             source = Source(path.name, sha256)
-            for piece in _pieces(path, content, asked, known_at):
+            for piece in _pieces(path, content, asked, known_at, known_days):
                 done.append((number, _put(lake, batch, venue, path, piece, replace, source)))
     listed = [each for _, each in sorted(done, key=lambda pair: pair[0])]
     other = next((name for path in files if (name := _other_venue(path, venue))), None)
@@ -132,25 +147,36 @@ def _walked(folder: Path) -> Iterator[Path]:
         yield from (here / name for name in files if not name.startswith(".") and (here / name).is_file())
 
 
-def _pieces(path: Path, content: Any, asked: Clue, known_at: Instant | None) -> list[_Piece]:
+def _pieces(path: Path, content: Any, asked: Clue, known_at: Instant | None, known_days: float | None) -> list[_Piece]:
     told = clue_of(path.absolute())
+    content = bookrows.framed(content)
     if not isinstance(content, pl.DataFrame):
-        return [_meta(path, content, asked)]
-    table = Table(str(path), content)
-    kind = asked.kind or told.kind or table.kind()
+        return [_plain(path, content, asked)]
+    table = Table(str(path), bookrows.unwrapped(content))
+    kind = asked.kind or told.kind or (bookrows.KIND if bookrows.looks_like(table) else None)
+    kind = kind or ("listings" if looks_like(table) else table.kind())
     if kind is None:
         have = ", ".join(content.columns[:12])
         raise UserError(
             f"{path}: cannot tell what this file holds (columns: {have})",
-            f"add --kind, one of {', '.join(sorted(SERIES))}",
+            f"add --kind, one of {', '.join(sorted(SERIES.keys() - {MADE}))}",
         )
     if kind == "meta":
         return [_meta(path, {"universe": table.assets()}, asked)]
+    if kind == "listings":
+        return [_Piece(kind, None, None, listings_of(table), tuple(table.notes))]
     if kind == "news":
         return [_Piece(kind, None, None, news_of(table, asked.symbol), tuple(table.notes))]
     if kind == "events":
-        return [_Piece(kind, None, None, events_of(table, asked.symbol, known_at), tuple(table.notes))]
+        return [_Piece(kind, None, None, events_of(table, asked.symbol, known_at, known_days), tuple(table.notes))]
     return [_series(table, kind, symbol, asked, told) for symbol in _symbols(table, kind, asked, told)]
+
+
+def _plain(path: Path, content: Any, asked: Clue) -> _Piece:
+    if asked.kind not in (None, "listings") or not is_exchange_info(content):
+        return _meta(path, content, asked)
+    frame, notes = exchange_info_rows(content, str(path))
+    return _Piece("listings", None, None, frame, tuple(notes))
 
 
 def _meta(path: Path, content: Any, asked: Clue) -> _Piece:
@@ -180,6 +206,8 @@ def _symbols(table: Table, kind: str, asked: Clue, told: Clue) -> list[str]:
 def _series(table: Table, kind: str, symbol: str, asked: Clue, told: Clue) -> _Piece:
     if kind != "bars":
         rows = table.only(symbol, None)
+        if kind == bookrows.KIND:
+            return _Piece(kind, symbol, None, bookrows.books_of(rows), tuple(rows.notes))
         return _Piece(kind, symbol, None, points_of(rows, kind), tuple(rows.notes))
     inside = table.intervals()
     interval = asked.interval or told.interval or (inside[0] if len(inside) == 1 else None)
@@ -197,6 +225,7 @@ def _other_venue(path: Path, venue: str) -> str | None:
     """An exchange that a folder is named after, if it is not the one the rows are filed under."""
     folders = [folder.name.lower() for folder in path.absolute().parents][:3]
     named = next((name for folder in folders for name in _EXCHANGES if folder.startswith(name)), None)
+    named = named or ("binance" if is_published(path) else None)
     return named if named and not venue.lower().startswith(named) else None
 
 

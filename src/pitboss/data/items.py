@@ -9,7 +9,8 @@ from pitboss.core.instant import Instant
 from pitboss.data.seen import plain
 from pitboss.data.series import counted, series
 from pitboss.data.source import Brought, Known
-from pitboss.data.table import Table, news_of
+from pitboss.data.table import Table
+from pitboss.data.told import news_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ def news_rows(items: list[Item], known: Known, symbols: tuple[str, ...], where: 
         late += item.published_at is None or item.published_at < item.seen_at
         rows.append(
             {
-                "published": max(item.published_at or 0, item.seen_at),
+                "published": item.published_at or item.seen_at,
+                "first_seen_at": item.seen_at,
                 "source": item.source,
                 "text": item.text,
                 "sentiment": item.sentiment,
@@ -54,7 +56,7 @@ def news_rows(items: list[Item], known: Known, symbols: tuple[str, ...], where: 
     notes += [f"{counted(late, 'item')} counted from when first met, not from the date they carry"] if late else []
     if not rows:
         return Brought("news", None, pl.DataFrame(schema=dict(series("news").columns)), tuple(notes), seen=keys)
-    kinds = {"published": pl.Int64, "sentiment": pl.Float64}
+    kinds = {"published": pl.Int64, "first_seen_at": pl.Int64, "sentiment": pl.Float64}
     frame = pl.DataFrame(rows, schema={name: kinds.get(name, pl.String) for name in rows[0]})
     return Brought("news", None, news_of(Table(where, frame), None), tuple(notes), seen=keys)
 

@@ -1,9 +1,9 @@
 """The lake: everything imported, as hive-partitioned parquet under one folder.
 
     bars/venue=hyperliquid/interval=5m/symbol=BTC/year=2025/part.parquet
-    funding/venue=hyperliquid/symbol=BTC/year=2025/part.parquet      (also open_interest, mark, oracle)
+    funding/venue=hyperliquid/symbol=BTC/year=2025/part.parquet      (also open_interest, mark, oracle, l2)
     news/venue=hyperliquid/year=2025/part.parquet                    (also events)
-    meta/venue=hyperliquid/part.parquet
+    meta/venue=hyperliquid/part.parquet                              (also listings)
 
     manifest.json                                                    (what there is, with digests and sources)
 
@@ -26,14 +26,15 @@ import polars as pl
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.core.market import Bars, Event, Floats, Ints, NewsItem, Points
+from pitboss.core.market import Bars, Event, Floats, Ints, Listing, NewsItem, Points, Unconfirmed
 from pitboss.data.landing import settle
 from pitboss.data.manifest import load
 from pitboss.data.moment import EARLIEST, LATEST
 from pitboss.data.places import Place, find_places
 from pitboss.data.series import POINT_KINDS, SERIES, series
-from pitboss.data.staging import Added, Batch, locked, read_parquet, unwritable, write_manifest
+from pitboss.data.staging import Added, Batch, locked, read_parquet, read_rows, unwritable, write_manifest
 from pitboss.venues.perp.assets import Asset, make_asset
+from pitboss.venues.perp.book import MAX_AGE_MS
 
 MARKER = "SYNTHETIC"
 _VENUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -78,8 +79,8 @@ class Lake:
     @contextmanager
     def writing(self, at: Instant | None = None) -> Iterator[Batch]:
         """Several puts that land together or not at all. `at` is the time that the manifest gives them."""
-        with locked(self.root) as staging:
-            batch = Batch(self.root, staging, at)
+        with locked(self.root):
+            batch = Batch(self.root, at)
             yield batch
             batch.commit()
 
@@ -195,18 +196,13 @@ class Lake:
     def news(self, venue: str, until: Instant | None = None, latency_ms: int = 0) -> "list[NewsItem]":
         """News that arrived by an instant, in order of arrival.
 
-        A date without a time says only that the item came out some time that day: it arrives at the next midnight.
+        A date without a time says only that the item came out some time that day: it arrives at the next midnight. None
+        arrives before it was first met, where that is known.
         """
         frame = self._frame("news", venue, None, None, until)
         if frame is None:
             return []
-        day = 86_400_000
-        items = [
-            NewsItem(at, at + (day if date_only else latency_ms), source, text, sentiment, _split(symbols))
-            for at, source, text, sentiment, symbols, date_only in frame.with_columns(
-                pl.col("published_at").dt.epoch("ms")
-            ).iter_rows()
-        ]
+        items = news_items(frame, latency_ms)
         arrived = [item for item in items if until is None or item.available_at <= until]
         return sorted(arrived, key=lambda item: (item.available_at, item.published_at, item.source, item.text))
 
@@ -234,6 +230,36 @@ class Lake:
             for symbol, decimals, tiers in frame.sort("symbol").iter_rows()
         }
 
+    def extracted(self, venue: str) -> "list[tuple[NewsItem, Unconfirmed]]":
+        """Events that were read out of headlines, each with its headline."""
+        frame = self._frame("extracted", venue, None, None, None)
+        if frame is None:
+            return []
+        times = pl.col("scheduled_at", "known_at", "published_at").dt.epoch("ms")
+        return [
+            (
+                NewsItem(row["published_at"], row["known_at"], row["source"], row["text"]),
+                Unconfirmed(
+                    row["scheduled_at"],
+                    row["known_at"],
+                    row["kind"],
+                    row["title"],
+                    row["importance"],
+                    _split(row["symbols"]),
+                    row["confidence"],
+                ),
+            )
+            for row in frame.with_columns(times).iter_rows(named=True)
+        ]
+
+    def listings(self, venue: str) -> dict[str, Listing]:
+        """Imported listings, by symbol."""
+        frame = self._frame("listings", venue, None, None, None)
+        if frame is None:
+            return {}
+        rows = frame.with_columns(pl.col("listed_at", "delisted_at", "known_at").dt.epoch("ms")).sort("symbol")
+        return {row[0]: Listing(*row) for row in rows.iter_rows()}
+
     def _files(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> "list[Path]":
         settle(self.root)
         folder = self.folder(kind, venue, symbol, interval)
@@ -256,12 +282,8 @@ class Lake:
         shape = series(kind)
         if until is not None and shape.time:
             files = [path for path in files if _year(path) <= year_of(until)] or files[:1]
-        columns = list(shape.columns)
-        frame = (
-            pl.concat([read_parquet(path, columns) for path in files])
-            if len(files) > 1
-            else read_parquet(files[0], columns)
-        )
+        parts = [read_rows(shape, path) for path in files]
+        frame = pl.concat(parts) if len(parts) > 1 else parts[0]
         if until is not None and shape.time:
             moments = frame[shape.time].dt.epoch("ms").to_numpy()
             side = "right" if inclusive else "left"
@@ -286,6 +308,17 @@ class Lake:
             raise UserError(f"the stored {what} hold numbers that are not finite", "see `pitboss data check`")
 
 
+def news_items(frame: pl.DataFrame, latency_ms: int = 0) -> list[NewsItem]:
+    """Rows of news with when each could be known."""
+    day = 86_400_000
+    return [
+        NewsItem(at, max(at + (day if date_only else latency_ms), seen or 0), source, text, sentiment, _split(symbols))
+        for at, source, text, sentiment, symbols, date_only, seen in frame.with_columns(
+            pl.col("published_at", "first_seen_at").dt.epoch("ms")
+        ).iter_rows()
+    ]
+
+
 def find_holes(place: Place, moments: Ints) -> Ints:
     """Positions after which something is missing.
 
@@ -295,6 +328,8 @@ def find_holes(place: Place, moments: Ints) -> Ints:
     steps = np.diff(moments)
     if place.interval:
         return np.flatnonzero(steps > interval_ms(place.interval))
+    if place.kind == "l2":  # books come at any pace: a hole is where the last one is too old to be used
+        return np.flatnonzero(steps > MAX_AGE_MS)
     if place.kind not in POINT_KINDS or len(steps) < 2:
         return np.empty(0, dtype=np.int64)
     usual = pl.Series(steps).cast(pl.Float64).rolling_median(_ROLLING, min_samples=1, center=True).to_numpy()

@@ -6,7 +6,8 @@ whoever opens the lake next finishes what is left of it. Nothing here knows what
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,20 +22,30 @@ except ImportError:  # only one writer is promised where there are no POSIX lock
 LANDING = ".landing.json"
 STAGING = ".staging-"
 LOCK = ".lock"
+MOST_SYNCS = 8
 
 
-def land(root: Path, staging: Path, moves: Mapping[Path, Path]) -> None:
-    """Move every staged file to its target. The caller holds the lock."""
+def land(root: Path, moves: Mapping[Path, Path]) -> None:
+    """Move every staged file, which lies in the root itself, to its target. The caller holds the lock."""
     for folder in sorted({target.parent for target in moves}):  # what can fail should, before anything has moved
         folder.mkdir(parents=True, exist_ok=True)
     listed = [[staged.name, target.relative_to(root).as_posix()] for target, staged in sorted(moves.items())]
-    ready = staging / "moves.json"
-    with ready.open("wb") as file:
-        file.write(codec.dumps({"staging": staging.name, "moves": listed}))
-        file.flush()
-        os.fsync(file.fileno())
+    ready = root / f"{STAGING}moves.json"
+    ready.write_bytes(codec.dumps({"moves": listed}))
+    _sync([*moves.values(), ready])
     os.replace(ready, root / LANDING)
     finish(root)
+
+
+def _sync(paths: Sequence[Path]) -> None:
+    """Wait until all of them are on the disk: together, because one wait of a file system serves many files."""
+    with ThreadPoolExecutor(min(MOST_SYNCS, len(paths))) as pool:
+        list(pool.map(_sync_one, paths))
+
+
+def _sync_one(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def finish(root: Path) -> None:
@@ -44,15 +55,25 @@ def finish(root: Path) -> None:
         return
     try:
         document = codec.loads(record.read_bytes())
-        staging = root / str(document["staging"])
-        moves = [(staging / str(name), root / str(target)) for name, target in document["moves"]]
+        staging = root / str(document["staging"]) if "staging" in document else None  # a folder, in earlier versions
+        moves = [((staging or root) / str(name), root / str(target)) for name, target in document["moves"]]
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{record} cannot be read", "delete it and import the data again") from None
     for staged, target in moves:
         if staged.is_file():
             os.replace(staged, target)
     record.unlink()
-    shutil.rmtree(staging, ignore_errors=True)
+    if staging is not None and staging.name.startswith(STAGING):
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def tidy(root: Path) -> None:
+    """Remove what a writer left that was killed before it landed anything. The caller holds the lock."""
+    for left in sorted(root.glob(f"{STAGING}*")):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def settle(root: Path) -> None:

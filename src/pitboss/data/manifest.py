@@ -128,15 +128,23 @@ def load(root: Path) -> Manifest | None:
 
 def stored(shape: Series, frame: pl.DataFrame) -> Stored:
     """What is to be said about a file that holds these rows."""
-    times = _numbers(frame[shape.time].drop_nulls(), 0) if shape.time else np.empty(0, dtype=np.int64)
+    column = frame[shape.time] if shape.time else None
+    if column is not None and column.null_count():
+        column = column.drop_nulls()
+    times = np.empty(0, dtype=np.int64) if column is None else _numbers(column, 0)
     first, last = (int(times.min()), int(times.max())) if len(times) else (None, None)
     return Stored(frame.height, first, last, content_digest(shape, frame))
 
 
 def content_digest(shape: Series, frame: pl.DataFrame) -> str:
-    """SHA-256 of rows in their order, column by column; how parquet packs them does not matter."""
-    total = hashlib.sha256(codec.dumps([shape.kind, list(shape.columns), frame.height]))
-    for name, dtype in shape.columns.items():
+    """SHA-256 of rows in their order, column by column; how parquet packs them does not matter.
+
+    A column that came later and is empty counts as not there, so that digests of older files stay what they were.
+    """
+    empty = {name for name in shape.later if frame[name].null_count() == frame.height}
+    columns = {name: dtype for name, dtype in shape.columns.items() if name not in empty}
+    total = hashlib.sha256(codec.dumps([shape.kind, list(columns), frame.height]))
+    for name, dtype in columns.items():
         column = frame[name]
         if dtype == pl.String:
             texts = [None if text is None else text.encode() for text in column.to_list()]

@@ -126,5 +126,5 @@ def _whole(shape: Series, frame: pl.DataFrame) -> bool:
 def _span(shape: Series, frame: pl.DataFrame) -> tuple[int, int]:
     if _whole(shape, frame):
         return -_EVER, _EVER
-    times = frame[shape.time or ""].to_physical()
-    return int(times[0]), int(times[-1])
+    times = frame[shape.time or ""].to_numpy()  # not `to_physical`: an expression costs more than a small file does
+    return int(times[0].astype(np.int64)), int(times[-1].astype(np.int64))

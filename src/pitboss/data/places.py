@@ -28,7 +28,8 @@ class Place:
 def find_places(root: Path, kind: str | None = None, venue: str | None = None) -> list[Place]:
     """Every series with at least one file, sorted by venue, kind, symbol and interval."""
     kinds = [series(kind)] if kind else SERIES.values()
-    return group(root, [path for each in kinds for path in sorted((root / each.kind).glob(f"**/{PART}"))], venue)
+    folders = [folder for each in kinds if (folder := root / each.kind).is_dir()]
+    return group(root, [path for folder in folders for path in sorted(folder.glob(f"**/{PART}"))], venue)
 
 
 def group(root: Path, files: Iterable[Path], venue: str | None = None) -> list[Place]:

@@ -14,13 +14,14 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms, iso
 from pitboss.data import watching
+from pitboss.data.books import unsound
 from pitboss.data.lake import Lake, find_holes
 from pitboss.data.landing import STAGING
 from pitboss.data.manifest import MANIFEST, Manifest, load, rebuilt, stored
 from pitboss.data.moment import EARLIEST, LATEST
 from pitboss.data.places import Place
-from pitboss.data.series import SERIES, counted, series
-from pitboss.data.staging import read_parquet, rows_of, write_manifest
+from pitboss.data.series import POINT_KINDS, SERIES, counted, series
+from pitboss.data.staging import read_rows, rows_of, write_manifest
 
 Problem = Literal[
     "unreadable",
@@ -125,7 +126,7 @@ def _manifest(lake: Lake, places: list[Place], findings: list[Finding]) -> Manif
 def _file(lake: Lake, place: Place, path: Path, known: Manifest, findings: list[Finding]) -> pl.DataFrame | None:
     shape = series(place.kind)
     try:
-        frame = read_parquet(path, list(shape.columns))
+        frame = read_rows(shape, path)
         frame = frame.select(pl.col(name).cast(dtype) for name, dtype in shape.columns.items())
     except (UserError, pl.exceptions.PolarsError) as error:
         findings.append(_finding(lake, place, path, "unreadable", 1, None, str(error).splitlines()[0]))
@@ -165,7 +166,7 @@ def _real(times: pl.Series) -> pl.Series:
 
 
 def _rows(place: Place, frame: pl.DataFrame, moments: pl.Series | None) -> list[tuple[Problem, np.ndarray, str]]:
-    optional = ("sentiment",)
+    optional = series(place.kind).optional
     needed = [name for name in frame.columns if name not in optional]
     missing = frame.select(pl.any_horizontal(pl.col(needed).is_null())).to_series().to_numpy()
     if moments is not None:
@@ -178,10 +179,14 @@ def _rows(place: Place, frame: pl.DataFrame, moments: pl.Series | None) -> list[
         ("bad_rows", missing, "rows with missing values"),
         ("bad_rows", wild, "rows with numbers that are not finite"),
     ]
-    if moments is not None and place.kind in ("bars", "funding", "mark", "oracle", "open_interest"):
+    if moments is not None and place.kind in ("bars", *POINT_KINDS, "l2"):
         steps = np.diff(moments.fill_null(0).to_numpy(), prepend=-(2**62))
         found.append(("duplicates", steps == 0, "rows with the time of the row before"))
         found.append(("unordered", steps < 0, "rows earlier than the row before"))
+    if place.kind == "l2":
+        bad, crossed = unsound(frame)
+        found.append(("bad_rows", bad & ~missing, "books with a side that is empty, unordered or not above zero"))
+        found.append(("bad_rows", crossed, "books whose best bid is not below the best ask"))
     if place.kind in ("mark", "oracle"):
         found.append(("bad_rows", frame["value"].fill_null(1.0).to_numpy() <= 0, "prices that are not positive"))
     if place.kind == "bars" and place.interval and moments is not None:
@@ -230,6 +235,10 @@ def _feed(lake: Lake, place: Place, frame: pl.DataFrame, moments: np.ndarray, fi
     elif place.kind in ("mark", "oracle", "open_interest"):
         joined = np.ones(len(moments), dtype=bool)
         _still(lake, place, watching.still([frame["value"].to_numpy()], joined), moments, "value", findings)
+    elif place.kind == "l2":
+        sides = [frame[name].hash().to_numpy() for name in ("bids", "asks")]
+        joined = np.ones(len(moments), dtype=bool)
+        _still(lake, place, watching.still(sides, joined), moments, "levels", findings)
     elif place.kind == "funding":
         for change in watching.changes(moments):
             at = int(moments[change.row])

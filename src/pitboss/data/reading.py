@@ -5,6 +5,7 @@ Text formats come back as text, so that no library guesses a type from the first
 
 import gzip
 import hashlib
+import io
 import zlib
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.data.staging import UNREADABLE, first_line, quiet
+from pitboss.data.zipped import read_zipped
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -25,9 +27,12 @@ _FORMATS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "json",
+    ".zip": "zip",
 }
 _ZIPPED = ("csv", "jsonl", "json")
-READABLE = "parquet, CSV, CSV.gz, feather, JSON lines"
+READABLE = "parquet, CSV, CSV.gz, feather, JSON lines, zip with one CSV"
+MOST_UNPACKED = 4 * 2**30
+"""Bytes that a .gz file may unpack to: more is not data but a mistake, or meant to hurt."""
 
 
 def format_of(path: Path) -> str | None:
@@ -59,7 +64,7 @@ def read_hashed(path: Path) -> tuple[pl.DataFrame | Any, str]:
         table = _read(path, found, content)
     except UserError:
         raise
-    except (*UNREADABLE, EOFError, zlib.error) as error:
+    except (*UNREADABLE, EOFError, TypeError, zlib.error) as error:
         raise UserError(f"{path} cannot be read as {found} ({first_line(error)})") from None
     if isinstance(table, pl.DataFrame) and table.is_empty():
         raise UserError(f"{path}: the file is empty", "a file needs at least one row")
@@ -74,8 +79,10 @@ def _read(path: Path, found: str, content: bytes) -> pl.DataFrame | Any:
                 if found == "feather"
                 else pl.read_parquet(content, hive_partitioning=False, glob=False)
             )
+    if found == "zip":
+        return read_zipped(path, content)
     if path.name.lower().endswith(".gz"):
-        content = gzip.decompress(content)
+        content = _unpacked(path, content)
     if not content.strip():
         raise UserError(f"{path}: the file is empty", "a file needs at least one row")
     if found == "csv":
@@ -87,6 +94,14 @@ def _read(path: Path, found: str, content: bytes) -> pl.DataFrame | Any:
     value = orjson.loads(content)
     rows = isinstance(value, list) and value and all(isinstance(row, dict) and "universe" not in row for row in value)
     return _table(path, value) if rows or value == [] else value
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        text = file.read(MOST_UNPACKED + 1)
+    if len(text) > MOST_UNPACKED:
+        raise UserError(f"{path}: unpacks to more than {MOST_UNPACKED >> 30} GB", "import it in smaller files")
+    return text
 
 
 def _line(path: Path, number: int, line: bytes) -> Any:

@@ -16,7 +16,11 @@ TIME = pl.Datetime("ms", "UTC")
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """How one kind is stored. `time` names the instant that orders and partitions it; `key` makes a row unique."""
+    """How one kind is stored. `time` names the instant that orders and partitions it; `key` makes a row unique.
+
+    `later` are columns that files of earlier versions lack; there they read as empty. `optional` ones may be empty in
+    any row.
+    """
 
     kind: str
     columns: Mapping[str, pl.DataType]
@@ -24,6 +28,8 @@ class Series:
     time: str | None
     per_symbol: bool
     per_interval: bool = False
+    later: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
 
 
 _TEXT = pl.String()
@@ -51,10 +57,13 @@ SERIES: dict[str, Series] = {
             "sentiment": _NUMBER,
             "symbols": _TEXT,
             "date_only": pl.Boolean(),
+            "first_seen_at": TIME,
         },
         ("published_at", "source", "text"),
         "published_at",
         per_symbol=False,
+        later=("first_seen_at",),
+        optional=("sentiment", "first_seen_at"),
     ),
     "events": Series(
         "events",
@@ -70,6 +79,25 @@ SERIES: dict[str, Series] = {
         "scheduled_at",
         per_symbol=False,
     ),
+    "l2": Series("l2", {"at": TIME, "bids": _TEXT, "asks": _TEXT}, ("at",), "at", per_symbol=True),
+    "extracted": Series(
+        "extracted",
+        {
+            "scheduled_at": TIME,
+            "kind": _TEXT,
+            "symbols": _TEXT,
+            "title": _TEXT,
+            "known_at": TIME,
+            "importance": _NUMBER,
+            "confidence": _NUMBER,
+            "published_at": TIME,
+            "source": _TEXT,
+            "text": _TEXT,
+        },
+        ("scheduled_at", "kind", "symbols"),
+        "scheduled_at",
+        per_symbol=False,
+    ),
     "meta": Series(
         "meta",
         {"symbol": _TEXT, "size_decimals": pl.Int64(), "tiers": _TEXT},
@@ -77,14 +105,23 @@ SERIES: dict[str, Series] = {
         None,
         per_symbol=False,
     ),
+    "listings": Series(
+        "listings",
+        {"symbol": _TEXT, "listed_at": TIME, "delisted_at": TIME, "known_at": TIME},
+        ("symbol",),
+        None,
+        per_symbol=False,
+        optional=("listed_at", "delisted_at", "known_at"),
+    ),
 }
 """Every kind that can be stored, by name."""
+
+ALIASES = {"book": "l2", "books": "l2"}
+"""Other words for a kind that people use."""
 
 
 def series(kind: str) -> Series:
     """The layout of a kind; an unknown one is the user's typo."""
-    if kind == "l2":
-        raise UserError("order books (l2) are not read by this version", f"kinds: {', '.join(sorted(SERIES))}")
     if kind not in SERIES:
         raise UserError(f"unknown kind of data {kind!r}", meant(kind, SERIES, "kinds"))
     return SERIES[kind]

@@ -1,15 +1,14 @@
 """Writing into the lake so that a crash, a full disk or a second writer leaves whole files only.
 
-One writer at a time (a lock file), rows gathered in memory up to a bound, everything written into a staging folder
-first, then landed together with the manifest.
+One writer at a time (a lock file), rows gathered in memory up to a bound, everything written under names of its
+own first, then landed together with the manifest.
 """
 
 import os
-import shutil
-import tempfile
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data import manifest
-from pitboss.data.landing import LANDING, STAGING, holding, land
+from pitboss.data.landing import LANDING, STAGING, holding, land, tidy
 from pitboss.data.manifest import MANIFEST, Manifest, Source, Stored
 from pitboss.data.pile import Added, Pile
 from pitboss.data.series import Series
@@ -32,16 +31,31 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 """What polars and the system raise on a damaged file; a panic of polars is not even an `Exception`."""
 
 
-def read_parquet(path: Path, columns: list[str]) -> pl.DataFrame:
-    """One file of the lake; a damaged one is told in plain words."""
+def read_rows(shape: Series, path: Path) -> pl.DataFrame:
+    """One file of the lake with all columns of its kind; those that came later are empty in an older file."""
+    if not shape.later:
+        return read_parquet(path, list(shape.columns))
+    frame = read_parquet(path, None)
+    try:
+        return _filled(shape, frame).select(list(shape.columns))
+    except pl.exceptions.ColumnNotFoundError as error:
+        raise _damaged(path, error) from None
+
+
+def read_parquet(path: Path, columns: list[str] | None) -> pl.DataFrame:
+    """These columns of one file of the lake, or all of them; a damaged one is told in plain words."""
     try:
         with quiet():
             return pl.read_parquet(path, columns=columns, hive_partitioning=False, glob=False)
     except UNREADABLE as error:
-        raise UserError(
-            f"{path} is damaged and cannot be read ({first_line(error)})",
-            "delete that file and import its data again; `pitboss data check` looks at all files",
-        ) from None
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: BaseException) -> UserError:
+    return UserError(
+        f"{path} is damaged and cannot be read ({first_line(error)})",
+        "delete that file and import its data again; `pitboss data check` looks at all files",
+    )
 
 
 @contextmanager
@@ -68,19 +82,17 @@ def first_line(error: BaseException) -> str:
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[Path]:
-    """A staging folder that nobody else has, for one writer at a time; gone afterwards whatever happens."""
+def locked(root: Path) -> Iterator[None]:
+    """The lake for one writer at a time; whatever was staged and did not land is gone afterwards."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         with holding(root):
-            for left in sorted(root.glob(f"{STAGING}*")):  # of a writer that was killed: we hold the lock now
-                shutil.rmtree(left, ignore_errors=True)
-            staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=root))
+            tidy(root)
             try:
-                yield staging
+                yield
             finally:
-                if not (root / LANDING).exists():  # else what is in there is still to be moved, by whoever comes next
-                    shutil.rmtree(staging, ignore_errors=True)
+                if not (root / LANDING).exists():  # else what is staged is still to be moved, by whoever comes next
+                    tidy(root)
     except OSError as error:
         raise unwritable(root, error) from error
 
@@ -93,7 +105,7 @@ def unwritable(root: Path, error: OSError) -> UserError:
 def rows_of(shape: Series, path: Path) -> pl.DataFrame | None:
     """The rows of a stored file as its kind has them; None if it cannot be read."""
     try:
-        return _cast(shape, read_parquet(path, list(shape.columns)))
+        return _cast(shape, read_rows(shape, path))
     except (UserError, pl.exceptions.PolarsError):
         return None
 
@@ -101,9 +113,8 @@ def rows_of(shape: Series, path: Path) -> pl.DataFrame | None:
 class Batch:
     """Puts that have not landed yet. A later put sees the rows of an earlier one."""
 
-    def __init__(self, root: Path, staging: Path, at: Instant | None = None, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, root: Path, at: Instant | None = None, most_bytes: int = MOST_BYTES) -> None:
         self._root = root
-        self._staging = staging
         self._at = at
         self._most_bytes = most_bytes
         self._piles: OrderedDict[Path, tuple[Series, Pile]] = OrderedDict()  # the longest untouched first
@@ -138,16 +149,16 @@ class Batch:
         after = made.dumps(self._root)
         if not self._moves and (after == before or not made.files):
             return
-        staged = self._staging / MANIFEST
-        _write(staged, after)
-        land(self._root, self._staging, {**self._moves, self._root / MANIFEST: staged})
+        staged = self._root / f"{STAGING}{MANIFEST}"
+        staged.write_bytes(after)
+        land(self._root, {**self._moves, self._root / MANIFEST: staged})
 
     def _pile(self, shape: Series, target: Path, replace: bool) -> Pile:
         if target in self._piles:
             self._piles.move_to_end(target)
             return self._piles[target][1]
         current = self._moves.get(target, target)
-        frame = read_parquet(current, list(shape.columns)) if current.is_file() else None
+        frame = read_rows(shape, current) if current.is_file() else None
         pile = Pile(shape, frame)
         if frame is not None and not self._is_known(shape, target, frame):
             if not replace:  # what someone else wrote there would from now on look as if it had been imported
@@ -174,13 +185,12 @@ class Batch:
         if not pile.changed:
             return
         frame = pile.frame()
-        staged = self._moves.get(target, self._staging / f"{len(self._moves)}-{target.parent.name}.parquet")
+        name = f"{STAGING}{len(self._moves)}-{target.parent.name}.parquet"
+        staged = self._moves.get(target, self._root / name)
         try:
             frame.write_parquet(staged, compression="zstd", statistics=True)
         except pl.exceptions.PolarsError as error:  # how polars tells of a full disk
             raise OSError(first_line(error)) from None
-        with staged.open("rb+") as file:
-            os.fsync(file.fileno())
         self._moves[target] = staged
         folder = target.parent if shape.time is None else target.parent.parent
         name = target.relative_to(self._root).as_posix()
@@ -189,22 +199,21 @@ class Batch:
 
 def write_manifest(root: Path, made: Manifest) -> None:
     """Put a manifest into the lake on its own."""
-    with locked(root) as staging:
-        _write(staging / MANIFEST, made.dumps(root))
-        os.replace(staging / MANIFEST, root / MANIFEST)
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    with locked(root):
+        staged = root / f"{STAGING}{MANIFEST}"
+        staged.write_bytes(made.dumps(root))
+        land(root, {root / MANIFEST: staged})
 
 
 def _cast(shape: Series, frame: pl.DataFrame) -> pl.DataFrame:
     if frame.schema == shape.columns:
         return frame
-    return frame.select(pl.col(name).cast(kind) for name, kind in shape.columns.items())
+    return _filled(shape, frame).select(pl.col(name).cast(kind) for name, kind in shape.columns.items())
+
+
+def _filled(shape: Series, frame: pl.DataFrame) -> pl.DataFrame:
+    absent = [name for name in shape.later if name not in frame.columns]
+    return frame.with_columns(pl.lit(None, dtype=shape.columns[name]).alias(name) for name in absent)
 
 
 def _parts(shape: Series, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
@@ -213,11 +222,11 @@ def _parts(shape: Series, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]
         return [("part.parquet", frame)]
     if not frame.height:
         return []
-    years = frame[shape.time].dt.year()
-    found = np.unique(years.to_numpy())
-    if len(found) == 1:
-        parts = [(int(found[0]), frame)]
-    else:
-        split = frame.with_columns(years.alias("_year")).partition_by("_year", maintain_order=True)
-        parts = sorted(((int(part["_year"][0]), part.drop("_year")) for part in split), key=lambda part: part[0])
-    return [(f"year={year:04d}/part.parquet", part) for year, part in parts]
+    years = frame[shape.time].to_numpy().astype("datetime64[Y]").astype(np.int64) + 1970
+    turns = np.flatnonzero(np.diff(years)) + 1
+    edges = [0, *turns.tolist(), len(years)]
+    pieces = [(int(years[first]), frame[first:end]) for first, end in pairwise(edges)]
+    if len({year for year, _ in pieces}) < len(pieces):  # not in the order of time
+        order = np.unique(years).tolist()
+        pieces = [(year, frame.filter(pl.Series(years == year))) for year in order]
+    return [(f"year={year:04d}/part.parquet", part) for year, part in sorted(pieces, key=lambda piece: piece[0])]

@@ -1,7 +1,7 @@
 """Raw columns → the columns of a kind, or one clear refusal naming the row and its time.
 
 What is refused: what cannot be read, what is missing, not finite, not positive where it is a price, high below low,
-times out of order, repeated or off the interval's grid. News and events are sorted instead: their order means nothing.
+times out of order, repeated or off the interval's grid. News and events are in `told`.
 """
 
 from collections.abc import Callable
@@ -12,13 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import DAY_MS, Instant, interval_ms, iso
+from pitboss.core.instant import interval_ms, iso
 from pitboss.data.moment import moments
 from pitboss.data.series import TIME, counted, series
 
-TIMES = ("date", "time", "timestamp", "ts", "open_time", "t")
-_NEWS_TIMES = ("published", "published_at", *TIMES)
-_EVENT_TIMES = ("release_utc", "scheduled_at", *TIMES)
+TIMES = ("date", "time", "timestamp", "ts", "open_time", "t", "calc_time", "create_time")
 _BARS = {
     "open": ("open", "o"),
     "high": ("high", "h"),
@@ -27,19 +25,18 @@ _BARS = {
     "volume": ("volume", "v", "vol"),
 }
 _VALUES = {
-    "funding": ("funding_rate", "rate", "fundingRate", "value"),
-    "open_interest": ("open_interest", "openInterest", "oi", "value"),
+    "funding": ("funding_rate", "rate", "fundingRate", "last_funding_rate", "value"),
+    "open_interest": ("open_interest", "openInterest", "sum_open_interest", "oi", "value"),
     "mark": ("mark", "mark_price", "markPx", "value", "price"),
     "oracle": ("oracle", "oracle_price", "oraclePx", "value", "price"),
 }
-_SYMBOLS = ("symbol", "coin", "s")
+SYMBOLS = ("symbol", "coin", "s")
 _INTERVALS = ("interval", "i")
 _ASSETS = {
-    "name": ("the symbol", "name", *_SYMBOLS),
+    "name": ("the symbol", "name", *SYMBOLS),
     "szDecimals": ("size decimals", "szDecimals", "size_decimals"),
     "maxLeverage": ("the highest leverage", "maxLeverage", "max_leverage"),
 }
-_LEVELS = {"low": 0.2, "medium": 0.5, "high": 0.9}
 
 
 @dataclass
@@ -91,7 +88,7 @@ class Table:
 
     def symbols(self) -> list[str]:
         """Symbols named in a column, sorted."""
-        return self._words(_SYMBOLS)
+        return self._words(SYMBOLS)
 
     def intervals(self) -> list[str]:
         """Intervals named in a column, sorted."""
@@ -100,7 +97,7 @@ class Table:
     def only(self, symbol: str | None, interval: str | None) -> "Table":
         """The rows of one symbol and one interval, where columns tell them apart."""
         wanted = np.ones(self.frame.height, dtype=bool)
-        for word, words, names in ((symbol, self.symbols(), _SYMBOLS), (interval, self.intervals(), _INTERVALS)):
+        for word, words, names in ((symbol, self.symbols(), SYMBOLS), (interval, self.intervals(), _INTERVALS)):
             if word in words and len(words) > 1:
                 named = self.frame[self.need("", *names)].cast(pl.String)
                 wanted &= (named == word).fill_null(False).to_numpy()
@@ -127,7 +124,7 @@ class Table:
         return sorted(str(word) for word in self.frame[found].drop_nulls().unique() if str(word).strip())
 
 
-class _Check:
+class Check:
     """Finds the first bad row of a table, whichever rule it breaks."""
 
     def __init__(self, table: Table, times: pl.Series) -> None:
@@ -155,7 +152,7 @@ class _Check:
 def bars_of(table: Table, interval: str) -> pl.DataFrame:
     """OHLCV rows of one symbol and interval."""
     step = interval_ms(interval)
-    times, check = _timed(table, TIMES)
+    times, check = timed(table, TIMES)
     columns = {name: _number(table, check, name, names) for name, names in _BARS.items()}
     prices = {name: columns[name].to_numpy() for name in ("open", "high", "low", "close")}
     for name, values in prices.items():
@@ -174,12 +171,12 @@ def bars_of(table: Table, interval: str) -> pl.DataFrame:
     spacing = table.spacing()
     if spacing is not None and spacing > step:
         table.notes.append(f"no two rows are {interval} apart: is the interval right?")
-    return _frame("bars", {"open_at": times, **columns})
+    return frame_of("bars", {"open_at": times, **columns})
 
 
 def points_of(table: Table, kind: str) -> pl.DataFrame:
     """Rows of one value over time. Prices given as bars count by their open: it is the price at that instant."""
-    times, check = _timed(table, TIMES)
+    times, check = timed(table, TIMES)
     values = _number(table, check, kind.replace("_", " "), (*_VALUES[kind], "open", "o"))
     amounts = values.to_numpy()
     if kind in ("mark", "oracle"):
@@ -188,110 +185,40 @@ def points_of(table: Table, kind: str) -> pl.DataFrame:
         check.refuse(amounts < 0, _says("{} is not an open interest", amounts))
     _rising(check, times.fill_null(0).to_numpy())
     check.done()
-    return _frame(kind, {"at": times, "value": values})
+    return frame_of(kind, {"at": times, "value": values})
 
 
-def news_of(table: Table, symbol: str | None) -> pl.DataFrame:
-    """News rows. A midnight exactly means that only the date is known."""
-    times, check = _timed(table, _NEWS_TIMES)
-    text = _text(table, check, table.need("the headline", "text", "title", "headline"))
-    check.refuse((text.str.strip_chars().fill_null("") == "").to_numpy(), lambda row: "there is no text")
-    sentiment = _optional_number(table, check, "sentiment")
-    source = table.find("source", "publisher", "site")
-    columns = {
-        "published_at": times,
-        "source": _text(table, check, source).fill_null("unknown") if source else _same(table, "unknown"),
-        "text": text,
-        "sentiment": sentiment,
-        "symbols": _symbols(table, check, symbol),
-        "date_only": times % DAY_MS == 0,
-    }
-    check.done()
-    frame = _frame("news", columns)
-    return _deduplicated(table, frame, "news")
-
-
-def events_of(table: Table, symbol: str | None, known_at: Instant | None) -> pl.DataFrame:
-    """Calendar rows. Without a `known_at` an event counts as known when it happens: never early."""
-    times, check = _timed(table, _EVENT_TIMES)
-    kind_column = table.find("kind", "type", "category", "event")
-    title_column = table.find("title", "name", "event", "kind", "type")
-    if title_column is None:
-        table.need("the event's title", "title", "name", "kind")
-    title = _text(table, check, title_column or "")
-    check.refuse((title.str.strip_chars().fill_null("") == "").to_numpy(), lambda row: "there is no title")
-    known_column = table.find("known_at", "announced_at", "known")
-    known = moments(table.frame[known_column]) if known_column else None
-    if known is not None:
-        raw = table.frame[known_column or ""]
-        unread = (known.is_null() & raw.is_not_null()).to_numpy()
-        check.refuse(unread, lambda row: f"{known_column} {_shown(raw[row])} is not a time")
-        known = known.fill_null(times)
-    elif known_at is not None:
-        known = pl.Series([min(known_at, at) for at in times.fill_null(0)], dtype=pl.Int64)
-    else:
-        known = times
-        table.notes.append(
-            "no known_at column: each event counts as known only from the moment it happens"
-            " (--known-at tells since when they were)"
-        )
-    columns = {
-        "scheduled_at": times,
-        "kind": _text(table, check, kind_column).fill_null("event") if kind_column else _same(table, "event"),
-        "title": title,
-        "known_at": known,
-        "importance": _importance(table, check),
-        "symbols": _symbols(table, check, symbol),
-    }
-    check.done()
-    frame = _frame("events", columns)
-    return _deduplicated(table, frame, "events")
-
-
-def _timed(table: Table, names: tuple[str, ...]) -> tuple[pl.Series, _Check]:
+def timed(table: Table, names: tuple[str, ...]) -> tuple[pl.Series, Check]:
     column = table.frame[table.need("time", *names)]
     times = moments(column)
-    check = _Check(table, times)
+    check = Check(table, times)
     check.refuse(
-        times.is_null().to_numpy(),
-        lambda row: "the time is missing" if column[row] is None else f"{_shown(column[row])} is not a time",
+        times.is_null().to_numpy() if times.null_count() else np.zeros(len(times), dtype=bool),
+        lambda row: "the time is missing" if column[row] is None else f"{shown(column[row])} is not a time",
     )
     return times, check
 
 
-def _number(table: Table, check: _Check, what: str, names: tuple[str, ...]) -> pl.Series:
+def _number(table: Table, check: Check, what: str, names: tuple[str, ...]) -> pl.Series:
     column = table.frame[table.need(what, *names)]
-    numbers = _numbers(column)
+    numbers = numbers_of(column)
     bad = ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
     check.refuse(bad, lambda row: _why(what, column[row]))
     return numbers
 
 
-def _optional_number(table: Table, check: _Check, name: str) -> pl.Series:
+def optional_number(table: Table, check: Check, name: str) -> pl.Series:
     found = table.find(name)
     if found is None:
         return pl.Series([None] * table.frame.height, dtype=pl.Float64)
     column = table.frame[found]
-    numbers = _numbers(column)
+    numbers = numbers_of(column)
     bad = column.is_not_null().to_numpy() & ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
     check.refuse(bad, lambda row: _why(name, column[row]))
     return numbers
 
 
-def _importance(table: Table, check: _Check) -> pl.Series:
-    found = table.find("importance", "impact")
-    if found is None:
-        return pl.Series([0.5] * table.frame.height, dtype=pl.Float64)
-    words = _text(table, check, found).str.strip_chars().str.to_lowercase()
-    levels = words.replace_strict(_LEVELS, default=None, return_dtype=pl.Float64)
-    numbers = levels.fill_null(_numbers(table.frame[found]))
-    given = words.is_not_null().to_numpy()
-    bad = given & ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
-    check.refuse(bad, lambda row: f"importance {_shown(words[row])} is neither a number nor low, medium, high")
-    return numbers.fill_null(0.5)
-
-
-def _numbers(column: pl.Series) -> pl.Series:
+def numbers_of(column: pl.Series) -> pl.Series:
     dtype = column.dtype
     if dtype.is_float() or dtype.is_integer():
         return column.cast(pl.Float64)
@@ -300,7 +227,7 @@ def _numbers(column: pl.Series) -> pl.Series:
     return pl.Series([None] * len(column), dtype=pl.Float64)
 
 
-def _rising(check: _Check, moment: NDArray[np.int64]) -> None:
+def _rising(check: Check, moment: NDArray[np.int64]) -> None:
     step = np.diff(moment, prepend=moment[:1] - 1)
     check.refuse(step == 0, lambda row: "the same time as the row before (duplicated)")
     seen: set[int] = set()
@@ -316,41 +243,16 @@ def _rising(check: _Check, moment: NDArray[np.int64]) -> None:
     check.refuse(step < 0, disorder)
 
 
-def _symbols(table: Table, check: _Check, symbol: str | None) -> pl.Series:
-    found = table.find("symbols", "tickers", *_SYMBOLS)
-    if found is None:
-        return _same(table, symbol or "")
-    column = table.frame[found]
-    if isinstance(column.dtype, pl.List):
-        lists = [[] if value is None else [str(word) for word in value] for value in column.to_list()]
-    else:
-        lists = [(value or "").replace(";", ",").replace(" ", ",").split(",") for value in _text(table, check, found)]
-    joined = [",".join(sorted({word.strip() for word in words if word.strip()})) for words in lists]
-    return pl.Series([words or symbol or "" for words in joined], dtype=pl.String)
-
-
-def _deduplicated(table: Table, frame: pl.DataFrame, kind: str) -> pl.DataFrame:
-    shape = series(kind)
-    unique = frame.unique(maintain_order=True)
-    if unique.height < frame.height:
-        table.notes.append(f"{counted(frame.height - unique.height, 'repeated row')} counted once")
-    twice = unique.filter(pl.struct(shape.key).is_duplicated()).sort(shape.key)
-    if twice.height:
-        at = twice[shape.time or ""].dt.epoch("ms")[0]
-        raise UserError(f"{table.where}: two rows at {iso(at)} say different things about the same item")
-    return unique.sort(shape.key)
-
-
-def _frame(kind: str, columns: dict[str, pl.Series]) -> pl.DataFrame:
+def frame_of(kind: str, columns: dict[str, pl.Series]) -> pl.DataFrame:
     shape = series(kind).columns
     return pl.DataFrame([_as(columns[name], dtype).alias(name) for name, dtype in shape.items()])
 
 
 def _as(column: pl.Series, dtype: pl.DataType) -> pl.Series:
-    return column.cast(pl.Datetime("ms")).dt.replace_time_zone("UTC") if dtype == TIME else column.cast(dtype)
+    return column if column.dtype == dtype else column.cast(TIME if dtype == TIME else dtype)
 
 
-def _text(table: Table, check: _Check, name: str) -> pl.Series:
+def text_of(table: Table, check: Check, name: str) -> pl.Series:
     column = table.frame[name]
     if column.dtype.is_nested():
         check.refuse(column.is_not_null().to_numpy(), lambda row: f"{name} is not plain text")
@@ -358,7 +260,7 @@ def _text(table: Table, check: _Check, name: str) -> pl.Series:
     return column.cast(pl.String, strict=False)
 
 
-def _same(table: Table, word: str) -> pl.Series:
+def same(table: Table, word: str) -> pl.Series:
     return pl.Series([word] * table.frame.height, dtype=pl.String)
 
 
@@ -371,8 +273,8 @@ def _says(form: str, values: NDArray[np.float64]) -> Callable[[int], str]:
 
 
 def _why(what: str, value: object) -> str:
-    return f"{what} is missing" if value is None else f"{what} is {_shown(value)}, not a finite number"
+    return f"{what} is missing" if value is None else f"{what} is {shown(value)}, not a finite number"
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     return repr(value) if isinstance(value, str) else str(value)

@@ -19,11 +19,12 @@ from pitboss.core.snapshot import Record, prompt_sha256
 
 _NO_DECISION = re.compile(r"(?:\A|\n)No decision: (.*)\.\Z", re.DOTALL)
 _SHOWN = 12
+REFLECTION = "reflection"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an answer stands: the number of its record and of its step."""
+    """Where an answer stands: the number of its record and of its step. Steps of a reflection are counted after the others."""
 
     seq: int
     step: int
@@ -34,6 +35,8 @@ class _Entry:
     seq: int
     tick_at: Instant
     covered: bytes
+    part: str = ""
+    """The part of the record that it stands in: a reflection is asked beside the decision."""
 
 
 class Replayed:
@@ -50,10 +53,15 @@ class Replayed:
         for record in records:
             if record.kind != "tick":
                 continue
-            digest = codec.loads(record.covered).get("prompt_sha256")
-            if digest is not None:
-                self._entries.setdefault(digest, []).append(_Entry(record.seq, record.tick_at, record.covered))
-                self._order.append((digest, record.tick_at))
+            body = codec.loads(record.covered)
+            for part, digest in (
+                (REFLECTION, body.get(REFLECTION, {}).get("prompt_sha256")),
+                ("", body.get("prompt_sha256")),
+            ):
+                if digest is not None:
+                    entry = _Entry(record.seq, record.tick_at, record.covered, part)
+                    self._entries.setdefault(digest, []).append(entry)
+                    self._order.append((digest, record.tick_at))
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """The recorded answer to this question, or the failure that was recorded in its place."""
@@ -73,7 +81,7 @@ class Replayed:
     def place(self, request: ModelRequest) -> Place:
         """Where the answer to a question stands that has just been asked."""
         entry, turn = self._find(request, new=False)
-        return Place(entry.seq, turn)
+        return Place(entry.seq, turn + (len(codec.loads(entry.covered)["steps"]) if entry.part else 0))
 
     def _find(self, request: ModelRequest, new: bool = True) -> tuple[_Entry, int]:
         user = next((message.text for message in request.messages if message.role == "user"), "")
@@ -91,7 +99,8 @@ class Replayed:
 
     def _body(self, entry: _Entry) -> dict[str, Any]:
         if self._parsed is None or self._parsed[0] is not entry:
-            self._parsed = entry, codec.loads_exact(entry.covered)
+            body = codec.loads_exact(entry.covered)
+            self._parsed = entry, body[entry.part] if entry.part else body
         return self._parsed[1]
 
     def _first_difference(self, digest: str) -> str:
@@ -128,6 +137,8 @@ def _arguments(call: dict[str, Any]) -> str:
 
 
 def _problem(body: dict[str, Any]) -> str:
-    """Why the last reply of a tick was no decision, as its record tells it."""
+    """Why the last reply of a tick was no decision, or of a reflection no notes, as its record tells it."""
+    if "no_notes" in body["flags"]:
+        return body["text"]
     found = _NO_DECISION.search(body["text"]) if "no_decision" in body["flags"] else None
     return found[1] if found else ""

@@ -47,7 +47,10 @@ class SignalPolicy:
         self._columns: dict[Bars, Signals] = {}
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        """Close what is on the wrong side, open what is missing; a reversal opens at a later tick."""
+        """Close what is on the wrong side, open what is missing; a reversal opens at a later tick.
+
+        Of a symbol that is not listed the view has no bars, so nothing is wished for it.
+        """
         del judge
         world = observation.world
         waiting = busy(world)
@@ -74,6 +77,11 @@ class SignalPolicy:
                 raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
             closed = np.searchsorted(bars.open_at, tick_at - bars.interval_ms, side="right")
             # One STAY in front: a tick with no closed bar reads index 0.
+            listing = market.listings.get(symbol)
+            if listing is not None:
+                begins, ends = listing.listed_at, listing.delisted_at
+                closed = np.where(tick_at < begins, 0, closed) if begins is not None else closed
+                closed = np.where(tick_at >= ends, 0, closed) if ends is not None else closed
             wishes[symbol] = np.concatenate((np.array([STAY], np.int8), self._column(bars)))[closed]
         return SignalPlan(wishes, len(tick_at))
 

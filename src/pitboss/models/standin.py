@@ -15,7 +15,7 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.intent import Usage
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
-from pitboss.models import opinion, page
+from pitboss.models import lesson, opinion, page
 from pitboss.models.opinion import Opinion
 from pitboss.models.page import Chart, Page, Room, Row
 from pitboss.prompt import render
@@ -41,8 +41,10 @@ class Analyst:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """Look, think, and either call one tool or decide."""
-        desk = _Desk.of(request)
-        text, tool, arguments = _answer(desk)
+        if request.must_call == lesson.TOOL:
+            text, tool, arguments = "Looking back.", lesson.TOOL, lesson.write(request.messages[0].text)
+        else:
+            text, tool, arguments = _answer(_Desk.of(request))
         body = codec.dumps(codec.number_fragments(arguments)).decode() if tool else ""
         calls = (ToolCall(f"standin-{len(request.messages)}", tool, body),) if tool else ()
         asked = len(request.system) + sum(len(message.text) for message in request.messages)

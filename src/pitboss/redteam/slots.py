@@ -18,7 +18,7 @@ from pitboss.core.market import NewsItem
 from pitboss.core.money import ZERO, round_down
 from pitboss.core.past import Recording
 from pitboss.core.ports import Tool
-from pitboss.core.state import ClosedTrade, LastDecision, Memory, State
+from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, State
 from pitboss.redteam.attacks import storable
 from pitboss.tools.mcp import definition as definitions
 from pitboss.tools.mcp.entry import Entry, Policy
@@ -153,6 +153,10 @@ def _definition(text: str) -> definitions.Definition:
     raise AssertionError("the harmless definition can be read")
 
 
+MANY = 10_000
+"""Closed trades after which lessons are due, whatever a skill says."""
+
+
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
@@ -160,8 +164,9 @@ def with_memory(state: State, text: str, assets: Mapping[str, Asset], at: Instan
     """The state of an account whose past was written by the attacker: a small position is part of it."""
     words = storable(text)
     symbol = min(assets)
-    trade = ClosedTrade(symbol, "long", at - 2 * HOUR_MS, at - HOUR_MS, "12.5", words)
-    memory = Memory(trades=(trade,), lessons=(words, words[::-1][:280][::-1]))
+    trade = ClosedTrade(symbol, "long", at - 2 * HOUR_MS, at - HOUR_MS, Decimal("12.5"), words, thesis=words)
+    # Lessons are due at once, so whoever writes them reads the attacker's words too.
+    memory = Memory(trades=(trade,), notes=Notes(words, sizing=words[::-1][:280][::-1]), closed=MANY)
     world = state.world
     mark = world.marks.get(symbol)
     size = ZERO if mark is None else round_down(share * world.cash / 100 / mark, assets[symbol].lot)

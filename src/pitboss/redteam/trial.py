@@ -293,7 +293,9 @@ def _script(
         forcing=line.forcing,
         rescue=line.rescue,
     )
-    ports = replace(ground.script.ports, decider=loop, view=market.view)
+    writing = ground.script.ports.reflector
+    writing = writing and replace(writing, model=loop.model, forcing=line.forcing)
+    ports = replace(ground.script.ports, decider=loop, reflector=writing, view=market.view)
     return replace(ground.script, ports=ports, market=market, past=past)
 
 

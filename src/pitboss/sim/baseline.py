@@ -5,7 +5,7 @@ that a first open above the last close cannot fail a margin check that is not pa
 is still one times equity.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -38,13 +38,20 @@ def buy_and_hold(
     marks: dict[str, tuple[Decimal, Instant]],
     from_at: Instant,
     to_at: Instant,
+    unlisted: Collection[str] = (),
 ) -> Outcome:
-    """All symbols in equal parts at the first tick, held to the end."""
-    free = replace(terms, daily_loss_halt_pct=None, drawdown_halt_pct=None)
+    """All symbols in equal parts at the first tick, held to the end.
+
+    The part of a symbol that is not listed then stays cash: when it will be listed, and at what price, nobody knows at
+    the first tick.
+    """
+    free = replace(terms, daily_loss_halt_pct=None, drawdown_halt_pct=None, max_volume_pct=None)
     world = set_marks(open_world(initial_usd, from_at // DAY_MS), marks)
     receipts: list[Receipt] = []
     share = initial_usd / (ONE + terms.taker) / len(tape.symbols)
     for symbol in tape.symbols:
+        if symbol in unlisted:
+            continue
         world = _buy(world, free, tape, symbol, share, from_at, receipts)
     first = 0
     equity: list[Decimal] = []

@@ -6,6 +6,7 @@ midnight, so the digest does not depend on how the work was batched. Records are
 lead to, in one transaction: a crash loses at most what was not committed, and a resumed run ends in the same digest.
 """
 
+import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ from pitboss.core.state import LastDecision, State
 from pitboss.core.trace import Value
 from pitboss.sim.outcome import Ledger
 from pitboss.sim.past import RunPast
-from pitboss.sim.speculate import Speculation, Speculator
+from pitboss.sim.speculate import MOST_TURNS, Speculation, Speculator
 from pitboss.sim.watch import Watch
 from pitboss.tick import Happened, Ports, Ticked, ruined, tick
 from pitboss.venues.perp.portfolio import summary
@@ -128,6 +129,7 @@ class _Pen:
         self.world: World = state.world
         self.records: list[Record] = []
         self.stable = (0, state)
+        self.due = False
         self.tick_at: list[Instant] = script.tick_at.tolist()
         self.bar_of: list[int] = np.searchsorted(script.tape.open_at, script.tick_at, side="left").tolist()
         self.index = 0 if state.tick_at is None else bisect_right(self.tick_at, state.tick_at)
@@ -147,15 +149,17 @@ class _Pen:
         if self.watch.stop():
             raise RunCancelled
 
-    async def add(self, record: Record, state: State, at_once: bool = False) -> None:
-        """Keep a record and the state that follows it."""
+    async def add(self, record: Record, state: State, at_once: bool = False, later: bool = False) -> None:
+        """Keep a record and the state that follows it. With `later`, a commit is left to the next wait."""
         self.records.append(record)
         self.state, self.world = state, state.world
         self.stable = len(self.records), state
         if not len(self.records) % PROGRESS_RECORDS:
             self.watch.progress(self.done())
         if at_once or len(self.records) >= self.script.commit_records:
-            await self.commit()
+            self.due = True
+            if not later:
+                await self.commit()
 
     def prepare(self, record: Record, state: State) -> None:
         """Keep a record whose state only makes sense together with the next record: the two are committed together."""
@@ -164,12 +168,19 @@ class _Pen:
 
     async def commit(self) -> None:
         """One transaction with all that belongs together so far."""
+        self.due = False
         count, state = self.stable
         if count:
             records, self.records = self.records[:count], self.records[count:]
             self.stable = 0, state
             await self.journal.commit(records, state, self.done())
             self.watch.progress(self.done())
+
+    async def commit_meanwhile(self) -> None:
+        """Commit once the questions of the next tick are on their way."""
+        for _ in range(MOST_TURNS):
+            await asyncio.sleep(0)
+        await self.commit()
 
     def done(self) -> float:
         """Share of the ticks that are behind us."""
@@ -225,26 +236,32 @@ async def _one_tick(
     at = pen.tick_at[pen.index]
     before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
     if ahead is not None:
-        ahead.before(pen.index, before)
+        await ahead.before(pen.index, before, receipts)
     past = script.past
     if past is not None:
         past.happened(receipts)
     tracer = script.ports.tracer
-    with tracer.span("pitboss.tick") as span:
-        done = await tick(before, at, Happened(receipts, equity), script.ports)
-        if tracer.on:
-            tracer.count("pitboss.ticks")
-            span.set(_told(at, done))
-    if ahead is not None:
-        ahead.after(pen.index, before, done)
+    saving = asyncio.create_task(pen.commit_meanwhile()) if pen.due else None
+    try:
+        with tracer.span("pitboss.tick") as span:
+            done = await tick(before, at, Happened(receipts, equity), script.ports)
+            if tracer.on:
+                tracer.count("pitboss.ticks")
+                span.set(_told(at, done))
+        if ahead is not None:
+            ahead.after(pen.index, before, done)
+    finally:
+        if saving is not None:
+            await saving
     if past is not None:
         past.take(done.record, done.receipts[len(receipts) :], done.decision.flags)
     cost_usd, errors = done.decision.cost_usd, done.state.model_errors
     pen.index += 1
     pen.ledger.take("tick", done.covered, done.receipts, cost_usd, done.decision.saved_usd)
-    # What is asked ahead is kept by the cache before it is used, so the ticks of a window may share a transaction.
-    at_once = cost_usd != ZERO and (ahead is None or not ahead.expects(pen.index))
-    await pen.add(done.record, done.state, at_once)
+    # Where a run asks ahead every answer is kept by the cache before it is used: the ticks of a window share a transaction,
+    # and it is made while the next window is awaited.
+    at_once = cost_usd != ZERO and (ahead is None or ahead.begins(pen.index))
+    await pen.add(done.record, done.state, at_once, later=ahead is not None)
     if errors >= script.most_errors:
         raise TransientError(f"the model failed {errors} times in a row; last: {done.decision.text}")
 

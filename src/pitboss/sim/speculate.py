@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from pitboss.agent.decider import Judge
 from pitboss.agent.loop import ToolLoop
 from pitboss.agent.observation import Observation
 from pitboss.core.errors import TransientError
@@ -23,15 +22,16 @@ from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Model, ModelReply, ModelRequest
+from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.engine.guard import guard
-from pitboss.sim.window import Holds, best_window
-from pitboss.tick import Happened, Ports, Ticked, tick
+from pitboss.sim.scout import Scout
+from pitboss.sim.window import MAX_WINDOW, Holds, best_window
+from pitboss.tick import Ports, Ticked
 from pitboss.venues.perp.tape import Tape
-from pitboss.venues.perp.world import advance
 
-SCAN = 256
-"""Ticks a window may look ahead in search of one at which the model will be asked."""
+MOST_TURNS = 4
+"""Turns of the loop until a question that was just asked is on its way."""
 
 REST = 16
 """Ticks without speculation after a question of it has failed: a provider in trouble needs no more questions."""
@@ -77,27 +77,15 @@ class Speculation:
     tally: Tally = field(default_factory=Tally)
 
 
-class _Hold:
-    """The decider of a clone: notes what it would have asked, and holds."""
-
-    name = "hold"
-
-    def __init__(self) -> None:
-        self.asked: Observation | None = None
-
-    async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        del judge
-        self.asked = observation
-        return Decision()
-
-
 @dataclass(slots=True, eq=False)
 class _Ask:
     """A question asked ahead. Once dropped it sends nothing more; what was sent is the cache's to wait for."""
 
     started: bool = False
+    sent: bool = False
     dropped: bool = False
     short: bool = False
+    holds: bool = False
     calls: int = 0
     paid_usd: Decimal = ZERO
     decision: Decision | None = None
@@ -134,6 +122,7 @@ class _Gate:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         ask = self.ask
+        ask.sent = True
         if ask.dropped:
             raise TransientError("nobody waits for this answer any more")
         if ask.paid_usd and ask.paid_usd * (ask.calls + 1) > self.tally.most_usd * ask.calls:
@@ -153,27 +142,29 @@ class Speculator:
         self, plan: Speculation, ports: Ports, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]
     ) -> None:
         self.tally = plan.tally
-        self._plan, self._ports, self._tape = plan, ports, tape
-        self._tick_at, self._bar_of = tick_at, bar_of
-        self._hold = _Hold()
-        self._clone = replace(ports, decider=self._hold, build_prompts=False, keep_prompts=False)
+        self._plan, self._ports, self._ticks = plan, ports, len(tick_at)
+        self._scout = Scout(ports, tape, tick_at, bar_of)
         self._sure = not (ports.wakes and ports.skill.schedule.wake_when)
         self._holds = Holds()
         self._asks: dict[int, _Ask] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._filling: asyncio.Task[None] | None = None
+        self._preparing: asyncio.Task[None] | None = None
         self._waits: asyncio.Handle | None = None
-        self._here, self._foreseen = -1, False
+        self._here, self._head, self._foreseen = -1, -1, False
         self._rest, self._ended = 0, plan.window == 0
 
-    def before(self, index: int, state: State) -> None:
-        """The replay is about to do this tick from this state."""
+    async def before(self, index: int, state: State, receipts: Sequence[Receipt] = ()) -> None:
+        """The replay is about to do this tick from this state, after these receipts."""
         self._here = index
         if self._rest:
             self._rest -= 1
-        elif not self._ended and self._filling is None and not any(place > index for place in self._asks):
+            return
+        self._go_on()
+        await self._turn()
+        if not self._ended and self._filling is None and not any(place > index for place in self._asks):
             # Comes to pass only if the tick has to wait: an answer from the cache is there in the same turn of the loop.
-            self._waits = asyncio.get_running_loop().call_soon(self._launch, index, state)
+            self._waits = asyncio.get_running_loop().call_soon(self._launch, index, state, receipts)
 
     def after(self, index: int, before: State, done: Ticked) -> None:
         """The tick is done: what was asked for it is settled, and what follows from a wrong guess is dropped."""
@@ -181,7 +172,9 @@ class Speculator:
             self._waits.cancel()
             self._waits = None
         state, decision = done.state, done.decision
-        kept = state.world is before.world or state.world == before.world
+        # A refusal is remembered: every prompt of the hour to come tells of it.
+        noted = self._ports.recall is not None and state.last is not None and state.last.outcome == "refused"
+        kept = not noted and (state.world is before.world or state.world == before.world)
         asked = not ("asleep" in decision.flags or "ruined" in decision.flags)
         if asked:
             self._holds.see(kept)
@@ -204,9 +197,9 @@ class Speculator:
         last = state.last
         self._foreseen = kept and not (asked and last is not None and (last.outcome != "noop" or last.flag != ""))
 
-    def expects(self, index: int) -> bool:
-        """Whether a tick has been asked ahead."""
-        return index in self._asks
+    def begins(self, index: int) -> bool:
+        """Whether a window begins with this tick: it was not asked ahead, or as the first after a window of holds."""
+        return index == self._head or index not in self._asks
 
     async def close(self) -> None:
         """Stop everything and wait until it has stopped."""
@@ -221,25 +214,75 @@ class Speculator:
 
     # The window --------------------------------------------------------------------------------------------------
 
-    def _launch(self, index: int, state: State) -> None:
+    def _launch(self, index: int, state: State, receipts: Sequence[Receipt]) -> None:
         """The tick is still waiting: fill the window behind it."""
         self._waits = None
         size = self._size(index)
         if size > 0:
-            self._filling = self._start(self._fill(index, state, size))
+            self._head = index
+            self._filling = self._start(self._fill(index, state, receipts, size))
 
-    def _size(self, index: int) -> int:
-        """The window now. Even if all of it came to nothing, waste must end within the cap."""
+    async def _fill(self, index: int, state: State, receipts: Sequence[Receipt], size: int) -> None:
+        """Ask at each tick of the window what the replay would ask there."""
+        scout = self._scout
+        if self._foreseen and scout.ready and scout.ready[0].place == index:
+            scout.ready.popleft()  # it has been here
+        else:
+            await scout.begin(index, state, receipts)
+        while size and (scout.ready or await scout.step()):
+            size -= self._ask_next()
+            await asyncio.sleep(0)  # the replay goes first
+        self._preparing = self._start(self._prepare())
+
+    async def _prepare(self) -> None:
+        """While everybody waits: work out what will be asked next if all of the window holds."""
+        scout, decider = self._scout, self._ports.decider
+        await asyncio.sleep(0)
+        while len(scout.ready) <= MAX_WINDOW and await scout.step():
+            if scout.ready and isinstance(decider, ToolLoop):
+                decider.prompt(scout.ready[-1].observation)  # its context keeps it
+            await asyncio.sleep(0)
+
+    def _go_on(self) -> None:
+        """All of the window is known to hold: the next one need not wait until the replay has come to its end."""
+        ready, asks = self._scout.ready, self._asks
+        if not (asks and ready and self._foreseen and self._here > self._head) or self._ended or self._rest:
+            return
+        if self._filling is not None or not all(ask.holds for ask in asks.values()):
+            return
+        size = self._size(ready[0].place, len(asks))
+        if size <= 0 or len(ready) <= size:
+            return  # the replay will ask for itself in a moment
+        self._head = ready[0].place
+        for _ in range(1 + size):
+            self._ask_next()
+        if self._preparing is None:
+            self._preparing = self._start(self._prepare())
+
+    async def _turn(self) -> None:
+        """Let answers that have come be heard, and what follows from them be asked, before the replay works on."""
+        if self._asks:
+            await asyncio.sleep(0)
+        for _ in range(MOST_TURNS):
+            if all(ask.sent for ask in self._asks.values()):
+                return
+            await asyncio.sleep(0)
+
+    def _size(self, index: int, held: int = 0) -> int:
+        """The window behind a tick, after `held` more that are known to hold.
+
+        Even if all of it came to nothing, waste must end within the cap.
+        """
         plan, tally, ahead = self._plan, self.tally, 1
         if self._sure:  # the model is asked at every tick that comes, so what the next ones cost can be counted on
-            ahead = len(self._tick_at) - index
+            ahead = self._ticks - index
         doomed = index in self._asks and not self._foreseen  # for this very tick, and most likely with another prompt
-        room = plan.max_waste_pct / 100 * (tally.useful + ahead) - tally.wasted - doomed
+        room = plan.max_waste_pct / 100 * (tally.useful + held + ahead) - tally.wasted - doomed
         if (
             tally.most_usd
         ):  # in money: every guess as dear as the dearest decision so far, every tick as cheap as can be
-            room = min(room, self._room_usd(ahead) / float(tally.most_usd) - doomed)
-        size = best_window(self._holds.rates(), room, ahead) if plan.window is None else plan.window
+            room = min(room, self._room_usd(held + ahead) / float(tally.most_usd) - doomed)
+        size = best_window(self._holds.rates(held), room, ahead) if plan.window is None else plan.window
         return min(size, int(room + 1e-9))
 
     def _room_usd(self, ahead: int) -> float:
@@ -248,27 +291,16 @@ class Speculator:
         useful = float(tally.useful_usd + ahead * tally.least_usd)
         return self._plan.max_waste_pct / 100 * useful - float(tally.wasted_usd)
 
-    async def _fill(self, index: int, state: State, size: int) -> None:
-        """Live on from a tick as if every answer were a hold, and ask at each tick what the replay would ask."""
-        ports, tape = self._clone, self._tape
-        done = await tick(state, self._tick_at[index], Happened(), ports)
-        for place in range(index + 1, min(index + SCAN, len(self._tick_at))):
-            at, bar = self._tick_at[place], self._bar_of[place - 1]
-            world = advance(done.state.world, ports.terms, tape, bar, self._bar_of[place]).world
-            before = replace(done.state, world=world)
-            self._hold.asked = None
-            done = await tick(before, at, Happened(), ports)
-            observation = self._hold.asked
-            if observation is not None and place > self._here:
-                self._ask(place, before, observation)
-                size -= 1
-                if not size:
-                    return
-            await asyncio.sleep(0)  # the replay goes first
-
-    def _ask(self, place: int, state: State, observation: Observation) -> None:
-        ask = self._asks[place] = _Ask()
-        ask.task = self._start(self._decide(ask, state, observation))
+    def _ask_next(self) -> bool:
+        """Ask the next of those that were worked out, unless the replay has been there."""
+        if not self._scout.ready:
+            return False
+        guess = self._scout.ready.popleft()
+        if guess.place <= self._here:
+            return False
+        ask = self._asks[guess.place] = _Ask()
+        ask.task = self._start(self._decide(ask, guess.state, guess.observation))
+        return True
 
     async def _decide(self, ask: _Ask, state: State, observation: Observation) -> None:
         """Ask as the replay would. Whatever goes wrong, the replay will meet it itself or not at all."""
@@ -278,11 +310,17 @@ class Speculator:
         if isinstance(decider, ToolLoop):
             decider = replace(decider, model=_Gate(decider.model, ask, self.tally))
         ask.decision = await decider.decide(
-            observation, lambda intent: guard(ports.limits, ports.terms, state, intent, at).verdict
+            observation, lambda intent: guard(observation.limits, ports.terms, state, intent, at).verdict
         )
         self.tally.paid(ask.paid_usd if ask.short else ask.decision.cost_usd)
         if ask.failed and not ask.dropped:
             self._rest = REST
+        verdicts = [
+            guard(observation.limits, ports.terms, state, intent, at).verdict for intent in ask.decision.intents
+        ]
+        ask.holds = not ask.decision.flags and all(verdict.outcome == "noop" for verdict in verdicts)
+        if ask.holds:
+            self._go_on()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
@@ -294,6 +332,8 @@ class Speculator:
         self._tasks.discard(task)
         if task is self._filling:
             self._filling = None
+        if task is self._preparing:
+            self._preparing = None
         error = None if task.cancelled() else task.exception()
         if isinstance(error, TransientError):
             self._rest = REST
@@ -304,9 +344,11 @@ class Speculator:
 
     def _drop(self) -> None:
         """The account is not what the rest of the window assumed: what was not sent yet never will be."""
-        if self._filling is not None:
-            self._filling.cancel()
-            self._filling = None
+        for task in (self._filling, self._preparing):
+            if task is not None:
+                task.cancel()
+        self._filling = self._preparing = None
+        self._scout.forget()
         for ask in self._asks.values():
             self._settle(ask, used=False)
         self._asks.clear()

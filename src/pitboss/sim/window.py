@@ -62,14 +62,14 @@ class Holds:
                 weights[age] /= self._now
         self._ticks, self._ordered, self._now = self._ticks / self._now, self._ordered / self._now, 1.0
 
-    def rates(self) -> Iterator[float]:
-        """The chance of a hold at the next tick, at the one after it if that held, and so on."""
+    def rates(self, held: int = 0) -> Iterator[float]:
+        """The chance of a hold at the next tick after `held` more, at the one after it if that held, and so on."""
         seen, least = self._seen, KNOWN_ORDERS * self._now
         known = {age: n / seen[age] for age, n in self._orders.items() if n >= least and n >= KNOWN_SHARE * seen[age]}
         orders = self._prior * PRIOR_ORDERS + (self._ordered - sum(self._orders[age] for age in known)) / self._now
         ticks = (self._ticks - sum(seen[age] for age in known)) / self._now
         share = orders / (self._prior * (PRIOR_HOLDS + PRIOR_ORDERS) + ticks)
-        for age in count(self._age):
+        for age in count(self._age + held):
             yield 1 - known.get(min(age, FARTHEST), share)
 
 

@@ -17,10 +17,14 @@ from pitboss.sim.replay import Script, first_state, replay, ticks_between
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.perp.assets import SHIPPED, Asset
+from pitboss.venues.perp.book import Books, Level, write_levels
 from pitboss.venues.perp.tape import Tape, make_tape
 
 Row = tuple[int, float, float, float, float]
 """Open time, open, high, low, close."""
+Traded = tuple[int, float, float, float, float, float]
+"""The same with a volume, where it is not 1."""
+Rows = Sequence[Row] | Sequence[Traded]
 
 Series = Mapping[str, Sequence[tuple[int, float]]]
 
@@ -39,15 +43,16 @@ def plain_skill(symbols: Sequence[str] = ("BTC",), every: str = "5m", **more: An
     }
 
 
-def make_bars(symbol: str, interval: str, rows: Sequence[Row]) -> Bars:
-    """Columns from rows; the volume is 1 everywhere."""
+def make_bars(symbol: str, interval: str, rows: Rows) -> Bars:
+    """Columns from rows; the volume is 1 where a row has none."""
     times = np.array([row[0] for row in rows], dtype=np.int64)
-    opened, high, low, close = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 4).T.copy()
-    return Bars(symbol, interval, interval_ms(interval), times, opened, high, low, close, np.ones(len(rows)))
+    opened, high, low, close = np.array([row[1:5] for row in rows], dtype=np.float64).reshape(-1, 4).T.copy()
+    volume = np.array([row[5] if len(row) > 5 else 1.0 for row in rows], dtype=np.float64)
+    return Bars(symbol, interval, interval_ms(interval), times, opened, high, low, close, volume)
 
 
 def make_market(
-    bars: Mapping[str, Sequence[Row]], interval: str = "5m", funding: Series | None = None, marks: Series | None = None
+    bars: Mapping[str, Rows], interval: str = "5m", funding: Series | None = None, marks: Series | None = None
 ) -> Market:
     """A market of one interval."""
     given: tuple[tuple[PointKind, Series], ...] = (("funding", funding or {}), ("mark", marks or {}))
@@ -65,11 +70,12 @@ def make_market(
 
 
 def make_tape_of(
-    bars: Mapping[str, Sequence[Row]],
+    bars: Mapping[str, Rows],
     interval: str = "5m",
     funding: Series | None = None,
     marks: Series | None = None,
     from_at: Instant | None = None,
+    books: Mapping[str, Books] | None = None,
 ) -> Tape:
     """The tape of a small market: all its bars, or those that open at or after `from_at`."""
     market = make_market(bars, interval, funding, marks)
@@ -80,7 +86,7 @@ def make_tape_of(
         kind: {s: series for (k, s), series in market.points.items() if k == kind} for kind in ("funding", "mark")
     }
     start = min(opens) if from_at is None else from_at
-    return make_tape(columns, start, max(ends), points["funding"], points["mark"])
+    return make_tape(columns, start, max(ends), points["funding"], points["mark"], books)
 
 
 def interval_name(length_ms: int) -> str:
@@ -95,13 +101,24 @@ def build(
     decider: Decider | None = None,
     assets: Mapping[str, Asset] = SHIPPED,
     commit_records: int = 50,
+    books: Mapping[str, Books] | None = None,
 ) -> Script:
     """A replay over a market made by hand. Without a decider the request's own model or decisions decide."""
     skill = read_skill(request.skill)
     ticks = ticks_between(request.from_at, request.to_at, interval_ms(skill.schedule.every))
     chosen = {symbol: assets[symbol] for symbol in skill.context.symbols}
     return make_script(
-        request, skill, market, base, chosen, decider or make_decider(request, skill, ticks), commit_records
+        request, skill, market, base, chosen, decider or make_decider(request, skill, ticks), commit_records, books
+    )
+
+
+def make_books(symbol: str, rows: Sequence[tuple[int, Sequence[Level], Sequence[Level]]]) -> Books:
+    """Order books from rows of instant, bids and asks."""
+    return Books(
+        symbol,
+        np.array([row[0] for row in rows], dtype=np.int64),
+        [write_levels(row[1]) for row in rows],
+        [write_levels(row[2]) for row in rows],
     )
 
 

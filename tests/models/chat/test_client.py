@@ -334,9 +334,7 @@ def test_a_key_that_is_sent_back_is_taken_out_of_errors(play: Play) -> None:
 @pytest.mark.parametrize("sent", [fake.streamed, fake.garbage])
 def test_a_stream_nobody_asked_for_is_read_all_the_same(sent: Callable[[str], Play]) -> None:
     """Whatever its sender calls it."""
-    reply, _ = ask(
-        [sent('data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')]
-    )
+    reply, _ = ask([sent('data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')])
     assert reply.text == "hi"
 
 

@@ -105,7 +105,7 @@ def test_a_reply_nested_deeper_than_anyone_reads_is_no_crash(kind: Kind) -> None
         ({"id": "t1", "name": "look", "input": None}, "look", "{}"),
         ({"id": "t1", "name": "look", "input": '{"a": 1}'}, "look", '{"a": 1}'),
         ({"id": "t1", "name": "look", "input": [1]}, "look", "[1]"),
-        ({"id": "t1", "name": "look", "input": {"a": 2**70}}, "look", '{"a":1.1805916207174113e+21}'),
+        ({"id": "t1", "name": "look", "input": {"a": 2**70}}, "look", '{"a":1180591620717411300000}'),
         ({"id": "t1", "input": {}}, "unknown", "{}"),
         ({"id": 5, "name": None}, "unknown", "{}"),
     ],

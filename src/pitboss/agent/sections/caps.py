@@ -129,6 +129,8 @@ def _fit(
 ) -> str:
     """The sizes of an open that every rule would let through at this moment."""
     world, limits = observation.world, observation.limits
+    if symbol in limits.unlisted:
+        return "none (R2_SCOPE: not listed at this time)"
     if symbol not in words.opens:
         return "none (R2_SCOPE: not an allowed symbol)"
     if _number(room["R7_ORDER_RATE"]) < 1:

@@ -2,7 +2,7 @@
 
 from pitboss.agent.observation import Observation
 from pitboss.agent.sections import Memo, fenced
-from pitboss.core.market import Event
+from pitboss.core.market import Event, Unconfirmed
 from pitboss.prompt.render import age, amount, time
 
 PLACE = 40
@@ -27,4 +27,5 @@ def _line(event: Event, at: int, symbols: tuple[str, ...]) -> str:
     # Symbols of an event are outside text like its title: only names that the skill itself uses are repeated.
     about = " ".join(symbol for symbol in symbols if symbol in event.symbols) or "market"
     when = f"in {age(event.scheduled_at - at)} ({time(event.scheduled_at)} UTC)"
-    return f"- {when}, {about}, importance {amount(event.importance)}: {fenced(f'{event.kind}: {event.title}')}"
+    doubt = f", UNCONFIRMED (confidence {amount(event.confidence)})" if isinstance(event, Unconfirmed) else ""
+    return f"- {when}, {about}, importance {amount(event.importance)}{doubt}: {fenced(f'{event.kind}: {event.title}')}"

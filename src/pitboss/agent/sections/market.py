@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pitboss.agent import regime
 from pitboss.agent.observation import Observation
 from pitboss.agent.sections import HIGHER_BARS, Memo
+from pitboss.core.instant import iso
 from pitboss.core.market import Bars
 from pitboss.prompt.render import bar_header, bar_rows
 
@@ -68,12 +69,16 @@ def render(observation: Observation, memo: Memo) -> str:
             view.series(symbol, interval) if view.has_bars(symbol, interval) else None
             for interval in (memo.interval, *memo.higher)
         ]
+        if not view.listed(symbol):  # no data of it, neither from before nor from after
+            blocks.append(f"### {symbol}\n{'no longer listed' if view.ended(symbol) else 'not listed yet'}")
+            continue
         known = kept.get(symbol) or kept.setdefault(symbol, _Symbol())
         # Column sets compare by identity, so another market can never be taken for this one.
         if series != known.series:
             known.text = _block(symbol, series, memo, known.rows)
             known.series = series
-        blocks.append(known.text)
+        ends_at = view.ends_at(symbol)
+        blocks.append(known.text if ends_at is None else f"{known.text}\nthe venue stops listing it at {iso(ends_at)}")
     return "\n".join(blocks)
 
 

@@ -17,7 +17,8 @@ from pitboss.data.fetch import Fetcher, Query, Reply, address, host_of
 from pitboss.data.series import counted, series
 from pitboss.data.source import Brought, Known, Single, Source, Task, Wanted
 from pitboss.data.sources.rss import clean
-from pitboss.data.table import Table, events_of
+from pitboss.data.table import Table
+from pitboss.data.told import events_of
 
 MOST_BYTES = 4 * 2**20
 MOST_EVENTS = 20_000

@@ -1,6 +1,6 @@
 """The top of the page: title, labels that must not be missed, and the tiles with the numbers people look for first."""
 
-from pitboss.sim.report import figures
+from pitboss.sim.report import cutoff, figures
 from pitboss.sim.report.funnel import Funnel
 from pitboss.sim.report.markup import Html, join, tag
 from pitboss.sim.report.source import Plain, Report, mapping, number, pair
@@ -17,6 +17,8 @@ def title(report: Report) -> Html:
         ("Starting equity", figures.usd(report.initial_usd)),
         ("Run", report.run_id),
     ]
+    if cutoff.line(report):
+        facts.insert(2, ("Training cutoff", cutoff.line(report)))
     return tag(
         "header",
         tag(
@@ -47,6 +49,13 @@ def labels(report: Report) -> Html:
             _label(
                 "Not a language model",
                 f"Decisions were made by {report.model}, a fixed program. They show the machinery, not the skill of a language model.",
+            )
+        )
+    if report.document.get("blind"):
+        found.append(
+            _label(
+                "Blind run",
+                "The model saw other names, dates and prices. Everything here is shown as it was; who was who is said under the assumptions.",
             )
         )
     if not report.finished:

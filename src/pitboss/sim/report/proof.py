@@ -1,7 +1,9 @@
 """The foot of the page: what was assumed, the skill as it ran, and how anyone can check the result."""
 
+from pitboss.sim.report import cutoff
 from pitboss.sim.report.markup import Html, join, tag
 from pitboss.sim.report.source import Report
+from pitboss.sim.report.table import LEFT, table
 
 
 def assumption_section(report: Report) -> Html:
@@ -18,13 +20,25 @@ def assumption_section(report: Report) -> Html:
             "A language model may have read about this period while it was trained. A good result before its training "
             "cutoff can be memory, not judgement, and its answers may differ when it is asked again."
         )
+    if cutoff.sentence(report):
+        limits.append(cutoff.sentence(report))
     return join(
         [
             tag("ul", *given, class_="plain") if given else Html(),
+            realism_table(report),
             tag("h3", "How far these numbers carry"),
             tag("ul", *[tag("li", sentence) for sentence in limits], class_="plain"),
         ]
     )
+
+
+def realism_table(report: Report) -> Html:
+    """Each setting of how orders meet the market, and whether it was off, as it always is, or asked for."""
+    if not report.realism:
+        return Html()
+    columns = [("What", LEFT), ("In this run", LEFT), ("Setting", LEFT)]
+    rows = [[str(row.get(name) or "") for name in ("about", "value", "state")] for row in report.realism]
+    return table("How real the fills are", columns, rows)
 
 
 def skill_section(report: Report) -> Html:

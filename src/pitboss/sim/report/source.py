@@ -36,6 +36,8 @@ class Report:
     trades: Sequence[Plain] = ()
     """Round trips: symbol, side, opened_at, closed_at, pnl_usd, fees_usd, funding_usd, exit_reason."""
     assumptions: Sequence[str] = ()
+    realism: Sequence[Plain] = ()
+    """What makes fills real: about, value, state (off, default, conservative, as asked)."""
     synthetic: bool = False
     standin: bool = False
     """The decisions came from a program, not from a language model."""

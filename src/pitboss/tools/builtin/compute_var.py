@@ -20,7 +20,7 @@ from pitboss.tools.reading.risk import (
     joint,
     parametric,
 )
-from pitboss.tools.reading.symbol import SYMBOL, one_of_yours
+from pitboss.tools.reading.symbol import SYMBOL, listed
 
 MOST_BARS = 2_000
 
@@ -92,7 +92,7 @@ def _added(observation: Observation, arguments: Mapping[str, Any]) -> dict[str, 
         return {}
     if len(given) < len(_ADDED):
         raise ToolFailed(f"a position to add needs symbol, side and size_usd; only {', '.join(given)} given")
-    symbol = one_of_yours(observation, arguments["symbol"])
+    symbol = listed(observation, arguments["symbol"])
     return {symbol: float(arguments["size_usd"]) * (1 if arguments["side"] == "long" else -1)}
 
 

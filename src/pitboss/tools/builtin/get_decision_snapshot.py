@@ -41,6 +41,7 @@ def tell(at: Instant, body: Mapping[str, Any]) -> str:
     lines.append(f"positions before: {_positions(before)}; after: {_positions(after)}")
     if body["flags"]:
         lines.append(f"flags: {', '.join(body['flags'])}")
+    lines += _lessons(body.get("reflection"))
     lines += _steps(body["steps"])
     if body["text"] and not body["steps"]:
         lines.append(f"said {render.fence(body['text'], WORDS)}")
@@ -59,6 +60,15 @@ def _near(context: ToolContext, at: Instant) -> str:
 def _positions(summary: Mapping[str, Any]) -> str:
     held = summary["positions"]
     return ", ".join(f"{symbol} {number(one['size'])}" for symbol, one in sorted(held.items())) or "none"
+
+
+def _lessons(reflection: Mapping[str, Any] | None) -> list[str]:
+    """What came of asking for lessons before the decision, where that was done."""
+    if reflection is None:
+        return []
+    if reflection["flags"]:
+        return [f"lessons were asked for and the old ones kept: {render.fence(reflection['text'], WORDS)}"]
+    return ["lessons were written first:", *_steps(reflection["steps"])]
 
 
 def _steps(steps: list[dict[str, Any]]) -> list[str]:

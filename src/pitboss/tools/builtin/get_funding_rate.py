@@ -12,7 +12,7 @@ from pitboss.core.instant import HOUR_MS, iso
 from pitboss.prompt import render
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.reading.points import HOURS, Known, known, moment, table, why_none
-from pitboss.tools.reading.symbol import SYMBOL, one_of_yours
+from pitboss.tools.reading.symbol import SYMBOL, listed
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -28,7 +28,7 @@ _EXAMPLE_USD = 1_000
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """The last rate in words and numbers, then a table if history was asked for."""
     observation = context.observation
-    symbol = one_of_yours(observation, arguments["symbol"])
+    symbol = listed(observation, arguments["symbol"])
     rates = known(observation.view, "funding", symbol)
     if rates is None:
         return f"{symbol}: the funding series {why_none(observation.view, 'funding', symbol)}; no rate is known"

@@ -8,7 +8,7 @@ from pitboss.core.instant import HOUR_MS, iso
 from pitboss.prompt import render
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.reading.points import HOURS, Known, known, moment, table, why_none
-from pitboss.tools.reading.symbol import SYMBOL, one_of_yours
+from pitboss.tools.reading.symbol import SYMBOL, listed
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -26,7 +26,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     observation, asked = context.observation, arguments.get("hours", 0)
     if "symbol" not in arguments:
         return "\n".join(_line(observation, symbol) for symbol in observation.skill.context.sorted_symbols)
-    symbol = one_of_yours(observation, arguments["symbol"])
+    symbol = listed(observation, arguments["symbol"])
     lines = [_line(observation, symbol)]
     interest = known(observation.view, "open_interest", symbol)
     if asked and interest is not None:

@@ -32,9 +32,16 @@ def one_of_yours(observation: Observation, symbol: str) -> str:
     return symbol
 
 
+def listed(observation: Observation, symbol: str) -> str:
+    """The symbol, if the skill trades it and the venue lists it at this time: of others there is no market to look at."""
+    if not observation.view.listed(one_of_yours(observation, symbol)):
+        raise ToolFailed(f"{symbol} is not listed at this time")
+    return symbol
+
+
 def closed_bars(observation: Observation, symbol: str, interval: str, lookback: int) -> Bars:
     """The newest closed bars of one of your symbols, oldest first; it may be that none has closed yet."""
-    one_of_yours(observation, symbol)
+    listed(observation, symbol)
     view = observation.view
     if not view.has_bars(symbol, interval):
         known = [name for name in INTERVALS if view.has_bars(symbol, name)]

@@ -2,7 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.money import HUNDRED, ZERO, exact
@@ -29,10 +31,22 @@ class Caps:
     max_data_age_ms: int = 1_800_000
     symbols: tuple[str, ...] = ()
     allowed_symbols: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    """Symbols of the skill that the venue does not list at the tick at hand."""
+
+    def without(self, unlisted: tuple[str, ...]) -> "Caps":
+        """The caps of a tick at which the venue does not list these symbols."""
+        return self if unlisted == self.unlisted else _without(self, unlisted)
 
     def opens_allowed(self, symbol: str) -> bool:
         """Whether opens in a symbol are in scope at all."""
         return symbol in self.symbols and (not self.allowed_symbols or symbol in self.allowed_symbols)
+
+
+@lru_cache(maxsize=64)
+def _without(caps: Caps, unlisted: tuple[str, ...]) -> Caps:
+    # one and the same value for all ticks between two changes: texts that depend on it are kept by identity
+    return replace(caps, unlisted=unlisted)
 
 
 def exposure(world: World, symbol: str) -> Decimal:

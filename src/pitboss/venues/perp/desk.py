@@ -9,17 +9,21 @@ from dataclasses import replace
 from decimal import Decimal
 
 from pitboss.core.instant import DAY_MS, Instant
-from pitboss.core.money import HUNDRED, ZERO
+from pitboss.core.money import HUNDRED, ZERO, decimal, round_down
 from pitboss.core.receipt import Receipt, ReceiptKind
+from pitboss.venues.perp.book import Books, Facts, walk
 from pitboss.venues.perp.state import Halt, Order, Position, Terms, World, in_order
 
 Prices = Mapping[str, Decimal]
+NO_FACTS: Facts = {}
+NO_BOOKS: Mapping[str, Books] = {}
 
 
 class Desk:
     """The working copy of a world."""
 
     __slots__ = (
+        "books",
         "cash",
         "day",
         "day_reference",
@@ -34,6 +38,7 @@ class Desk:
         "peak",
         "positions",
         "receipts",
+        "room",
         "terms",
         "world",
     )
@@ -55,6 +60,8 @@ class Desk:
         self.next_order = world.next_order
         self.deficit = world.deficit
         self.receipts: list[Receipt] = []
+        self.books = NO_BOOKS
+        self.room: dict[str, Decimal] | None = None
 
     def freeze(self) -> World:
         """The world as it is now. Cash without trailing zeros: they would grow with every fill and slow every sum."""
@@ -142,10 +149,25 @@ class Desk:
             return False
         return True
 
-    def fill_open(self, order: Order, at: Instant, price: Decimal, taker: bool, slippage_usd: Decimal) -> None:
-        """Add an open to its position and set the stop and take-profit that it names."""
-        self.drop(order)
-        signed = order.side * order.size
+    def fill_open(
+        self,
+        order: Order,
+        at: Instant,
+        size: Decimal,
+        price: Decimal,
+        taker: bool,
+        slippage_usd: Decimal,
+        facts: Facts = NO_FACTS,
+    ) -> None:
+        """Add an open to its position and set the stop and take-profit that it names.
+
+        Where less than its size fills, the rest of a limit works on as a maker; the rest of a market order is cancelled.
+        """
+        if size == order.size or order.limit is None:
+            self.drop(order)
+        else:
+            self.orders[self.orders.index(order)] = replace(order, size=order.size - size, rested=True)
+        signed = order.side * size
         held = self.positions.get(order.symbol)
         if held is None:
             self.positions[order.symbol] = Position(
@@ -159,7 +181,13 @@ class Desk:
                 stop=held.stop if order.stop is None else order.stop,
                 take_profit=held.take_profit if order.take_profit is None else order.take_profit,
             )
-        self.book(order.symbol, order.id, at, order.side, order.size, price, taker, slippage_usd, ZERO, order.kind)
+        self.book(order.symbol, order.id, at, order.side, size, price, taker, slippage_usd, ZERO, order.kind, facts)
+        if size < order.size and order.limit is None:
+            self.leave(order, at, order.size - size)
+
+    def leave(self, order: Order, at: Instant, left: Decimal) -> None:
+        """Say that the rest of a market order, which is off the book already, found no volume."""
+        self.note("cancelled", at, order.symbol, order.id, reason="volume", left=left)
 
     def fill_exit(
         self,
@@ -172,6 +200,7 @@ class Desk:
         slippage_usd: Decimal,
         penalty_usd: Decimal,
         reason: str,
+        facts: Facts = NO_FACTS,
     ) -> None:
         """Take `size` off a position: its share of the cost is realised into cash."""
         held = self.positions[symbol]
@@ -183,7 +212,7 @@ class Desk:
             share = held.cost * size / abs(held.size)
             self.positions[symbol] = replace(held, size=held.size + side * size, cost=held.cost - share)
         self.cash += -side * size * price - share - penalty_usd
-        self.book(symbol, order_id, at, side, size, price, taker, slippage_usd, penalty_usd, reason)
+        self.book(symbol, order_id, at, side, size, price, taker, slippage_usd, penalty_usd, reason, facts)
 
     def book(
         self,
@@ -197,10 +226,13 @@ class Desk:
         slippage_usd: Decimal,
         penalty_usd: Decimal,
         reason: str,
+        facts: Facts,
     ) -> None:
-        """Pay the fee and leave the receipt of a fill."""
+        """Pay the fee and leave the receipt of a fill; it takes its size from what the bar's volume has room for."""
         fee = self.rate(taker) * size * price
         self.cash -= fee
+        if self.room is not None:
+            self.room[symbol] -= size
         self.note(
             "filled",
             at,
@@ -214,15 +246,43 @@ class Desk:
             penalty_usd=penalty_usd,
             liquidity="taker" if taker else "maker",
             reason="market" if reason in ("close", "reduce") else reason,
+            **facts,
         )
 
     def rate(self, taker: bool) -> Decimal:
         """Fee as a fraction of notional."""
         return self.terms.taker if taker else self.terms.maker
 
-    def slipped(self, price: Decimal, size: Decimal, side: int) -> Decimal:
-        """The price a taker of `size` gets: worse by k basis points a million of notional, k × notional / 1e10."""
-        return price * (1 + (side * self.terms.slippage_bps_per_million * (size * price)).scaleb(-10))
+    def slipped(self, symbol: str, at: Instant, price: Decimal, size: Decimal, side: int) -> tuple[Decimal, Facts]:
+        """The price a taker of `size` gets: worse by k basis points a million of notional, k × notional / 1e10.
+
+        Where books were asked for, the newest one tells instead, if there is one; the receipt then says which it was.
+        """
+        slope, age = self.terms.slippage_bps_per_million, self.terms.book_max_age_ms
+        facts = NO_FACTS
+        if age is not None:
+            books = self.books.get(symbol)
+            book = None if books is None else books.newest(at, age)
+            if book is not None:
+                taken = walk(book, price, size, side, slope)
+                source = "beyond_book" if taken.beyond else "book"
+                return taken.price, {"slippage": source, "book_age_ms": at - book.at}
+            facts = {"slippage": "linear"}
+        return price * (1 + (side * slope * (size * price)).scaleb(-10)), facts
+
+    # Volume -----------------------------------------------------------------------------------------------------
+
+    def make_room(self, volumes: Mapping[str, float]) -> None:
+        """Say how much traded in this bar: fills of a symbol may together take no more than a share of it."""
+        share = (self.terms.max_volume_pct or ZERO) / HUNDRED
+        self.room = {
+            symbol: round_down(decimal(volume) * share, self.terms.assets[symbol].lot)
+            for symbol, volume in volumes.items()
+        }
+
+    def fillable(self, symbol: str, size: Decimal) -> Decimal:
+        """How much of a size the bar still has room for: all of it unless a share of the volume is the bound."""
+        return size if self.room is None else min(size, self.room.get(symbol, ZERO))
 
     # Halts ------------------------------------------------------------------------------------------------------
 

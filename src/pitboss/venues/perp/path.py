@@ -4,7 +4,7 @@ Stops and liquidation happen in order of λ; after each event the rest is looked
 only finds the next event; `world.py` books it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Literal
 
@@ -42,18 +42,30 @@ def next_event(
     base: Decimal,
     terms: Terms,
     lam: Decimal,
+    spent: Collection[str] = (),
 ) -> PathEvent | None:
-    """The first stop or liquidation at or after λ; on a tie stops first, then code-point order."""
+    """The first stop or liquidation at or after λ; on a tie stops first, then code-point order.
+
+    The stops of `spent` symbols have had their part of this bar. A stop that only goes on with what an earlier bar had no
+    volume for comes last: an account that is due for liquidation by then is liquidated.
+    """
     best: PathEvent | None = None
+    going: PathEvent | None = None
     for symbol in sorted(positions):
         held, leg = positions[symbol], legs[symbol]
-        if held.stop is None or not leg.moves:
+        if held.stop is None or not leg.moves or symbol in spent:
+            continue
+        if held.stopping:
+            going = going or PathEvent(lam, "stop", symbol, leg.start)
             continue
         event = _stop(symbol, held, leg, held.stop)
         if event is not None and (best is None or event.lam < best.lam):
             best = event
     if best is not None and best.lam < lam:
         best = PathEvent(lam, "stop", best.symbol, best.price)
+    if going is not None and (best is None or best.lam > lam):
+        due = _liquidation(positions, legs, base, terms, lam, lam) is not None
+        return PathEvent(lam, "liquidation") if due else going
     until = ONE if best is None else best.lam
     breach = _liquidation(positions, legs, base, terms, lam, until)
     if breach is not None and (best is None or breach < best.lam):

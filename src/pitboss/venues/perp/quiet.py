@@ -26,6 +26,8 @@ def quiet_until(world: World, terms: Terms, tape: Tape, start: int, stop: int) -
     stop = min(stop, tape.day_stop[start])
     if "daily_loss" in world.halts or (tape.open_at.item(start) + tape.interval_ms) // DAY_MS != world.day:
         return start  # the halt may end, or the day has turned in a hole: the exact step sorts it out
+    if terms.max_volume_pct is not None and any(held.stopping for held in world.positions.values()):
+        return start  # a stop goes on at the next open, wherever that is
     for order in world.orders:
         stop = _order_quiet(order, tape, start, stop)
     if not world.positions or stop <= start or _surely_quiet(world, terms, tape, start, stop):

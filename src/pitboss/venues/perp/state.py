@@ -28,6 +28,10 @@ class Terms:
     penalty_bps: Decimal = Decimal(50)
     daily_loss_halt_pct: Decimal | None = None
     drawdown_halt_pct: Decimal | None = None
+    book_max_age_ms: int | None = None
+    """How old an order book may be that prices a taker's fill; None = the linear model prices all of them."""
+    max_volume_pct: Decimal | None = None
+    """The share of a bar's volume that the fills of one symbol may take together; None = any size fills."""
 
     @property
     def maker(self) -> Decimal:
@@ -51,6 +55,8 @@ class Position:
     stop: Decimal | None = None
     take_profit: Decimal | None = None
     thesis: str = ""
+    stopping: bool = False
+    """Its stop was touched and the bar's volume was too small for all of it: the rest goes on at the next open."""
 
     @property
     def side(self) -> int:

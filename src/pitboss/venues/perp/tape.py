@@ -4,7 +4,7 @@ The tape holds the future. It belongs to the broker's side of the house; agents,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
@@ -13,6 +13,7 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.market import Bars, Floats, Ints, Points
 from pitboss.core.noun import noun
 from pitboss.core.scaled import Whole, whole
+from pitboss.venues.perp.book import Books
 
 
 @noun
@@ -55,6 +56,9 @@ class Tape:
     """Bars that do not follow the one before them without a hole in time."""
     whole: Mapping[str, Whole]
     """`filled` as whole numbers, where all of a symbol's closes fit."""
+    volume: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
+    books: Mapping[str, Books] = field(default_factory=dict[str, Books])
+    """Recorded order books, where the run was asked to use them."""
 
     def __len__(self) -> int:
         return len(self.open_at)
@@ -82,6 +86,7 @@ def make_tape(
     to_at: Instant,
     funding: Mapping[str, Points],
     prices: Mapping[str, Points],
+    books: Mapping[str, Books] | None = None,
 ) -> Tape:
     """Align the symbols' base bars that open in `[from_at, to_at)`.
 
@@ -98,7 +103,7 @@ def make_tape(
         if not np.array_equal(open_at, cuts[symbol].open_at):
             open_at = np.union1d(open_at, cuts[symbol].open_at)
 
-    columns: dict[str, dict[str, Floats]] = {name: {} for name in ("open", "high", "low", "close")}
+    columns: dict[str, dict[str, Floats]] = {name: {} for name in ("open", "high", "low", "close", "volume")}
     filled: dict[str, Floats] = {}
     lowest: dict[str, Floats] = {}
     highest: dict[str, Floats] = {}
@@ -143,6 +148,8 @@ def make_tape(
         _day_stops(open_at, interval_ms),
         (np.flatnonzero(np.diff(open_at) != interval_ms) + 1).tolist(),
         {symbol: column for symbol in symbols if (column := whole(filled[symbol])) is not None},
+        columns["volume"],
+        books or {},
     )
 
 

@@ -4,6 +4,8 @@ Everything is read from fills and funding, in the order in which they happened, 
 of exactly zero, and the result is the cash that went out and came back, so that trades and open positions together
 account for every cent of a run. It knows no marks, no margin and no agent; what could not be paid after a liquidation
 (`deficit_usd`) is the venue's loss and belongs to no trade.
+
+`Fold` is the one definition of a trade: metrics fold a whole run at once, an agent's memory folds what is new at a tick.
 """
 
 from collections.abc import Iterable
@@ -15,6 +17,7 @@ from pitboss.core.instant import Instant, iso
 from pitboss.core.money import ZERO, exact
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
+from pitboss.core.state import Trip
 
 Side = Literal["long", "short"]
 
@@ -80,25 +83,57 @@ def round_trips(receipts: Iterable[Receipt]) -> list[Trade]:
 @exact
 def book(receipts: Iterable[Receipt]) -> Book:
     """Finished and unfinished trades. A stream that cannot have come from one account raises `InvariantError`."""
-    going: dict[str, _Trip] = {}
-    closed: list[Trade] = []
+    fold = Fold()
     for receipt in receipts:
+        fold.take(receipt)
+    return Book(tuple(closed for _, closed in fold.closed), tuple(_open(trip) for trip in fold.going()))
+
+
+class Fold:
+    """Trades from receipts as they come. It can begin with trips that are under way and be frozen into such again.
+
+    `closed` holds every trade that it has seen the end of, with the trip that it was.
+    """
+
+    __slots__ = ("_going", "closed")
+
+    def __init__(self, going: Iterable[Trip] = ()) -> None:
+        self._going = {trip.symbol: _Trip(trip) for trip in going}
+        self.closed: list[tuple[Trip, Trade]] = []
+
+    def take(self, receipt: Receipt) -> None:
+        """One receipt. Under the decimal context of `core.money` only."""
         if receipt.kind == "filled":
-            trip = going.get(receipt.symbol)
+            trip = self._going.get(receipt.symbol)
             if trip is None:
-                trip = going[receipt.symbol] = _Trip(receipt)
+                trip = self._going[receipt.symbol] = _Trip(Trip(receipt.symbol, str(receipt.facts["side"]), receipt.at))
             trip.fill(receipt)
             if not trip.left:
-                closed.append(trip.closed(receipt))
-                del going[receipt.symbol]
+                self.closed.append((trip.freeze(), trip.closed(receipt)))
+                del self._going[receipt.symbol]
         elif receipt.kind == "funded":
             paid = amount(receipt.facts["amount_usd"])
-            trip = going.get(receipt.symbol)
+            trip = self._going.get(receipt.symbol)
             if trip is not None:
                 trip.funding += paid
             elif paid:
                 raise InvariantError(f"funding of {receipt.symbol} at {iso(receipt.at)} without a position")
-    return Book(tuple(closed), tuple(going[symbol].open() for symbol in sorted(going)))
+
+    def holds(self, symbol: str) -> bool:
+        """Whether a trip of this symbol is under way."""
+        return symbol in self._going
+
+    def forget(self, symbol: str) -> None:
+        """Give up a trip that cannot be made sense of."""
+        self._going.pop(symbol, None)
+
+    def note(self, symbol: str, regime: str, thesis: str) -> None:
+        """Write on a trip that has just begun what it shall carry along."""
+        self._going[symbol].regime, self._going[symbol].thesis = regime, thesis
+
+    def going(self) -> tuple[Trip, ...]:
+        """The trips under way, by symbol."""
+        return tuple(self._going[symbol].freeze() for symbol in sorted(self._going))
 
 
 def amount(value: Decimal | str | int) -> Decimal:
@@ -110,8 +145,29 @@ def amount(value: Decimal | str | int) -> Decimal:
     raise InvariantError(f"{value!r} is not an exact amount")
 
 
+def side_of(trip: Trip) -> Side:
+    """The side of a round trip."""
+    return "long" if trip.way == "buy" else "short"
+
+
+def _open(trip: Trip) -> OpenTrade:
+    return OpenTrade(
+        symbol=trip.symbol,
+        side=side_of(trip),
+        opened_at=trip.opened_at,
+        size=trip.left if trip.way == "buy" else -trip.left,
+        entry_price=trip.grown_notional / trip.grown,
+        max_size=trip.max_size,
+        flow_usd=trip.flow,
+        fees_usd=trip.fees,
+        funding_usd=trip.funding,
+        penalties_usd=trip.penalties,
+        fills=trip.fills,
+    )
+
+
 class _Trip:
-    """One symbol's trade while it is being added up."""
+    """One symbol's trade while it is being added up: a `Trip` that can change."""
 
     __slots__ = (
         "fees",
@@ -124,24 +180,41 @@ class _Trip:
         "max_size",
         "opened_at",
         "penalties",
+        "regime",
         "shrunk",
         "shrunk_notional",
         "symbol",
+        "thesis",
         "way",
     )
 
-    def __init__(self, first: Receipt) -> None:
-        self.symbol = first.symbol
-        self.opened_at = first.at
-        self.way = first.facts["side"]
-        self.left = self.flow = self.max_size = ZERO
-        self.grown = self.grown_notional = self.shrunk = self.shrunk_notional = ZERO
-        self.fees = self.funding = self.penalties = ZERO
-        self.fills = 0
+    def __init__(self, trip: Trip) -> None:
+        self.symbol, self.way, self.opened_at = trip.symbol, trip.way, trip.opened_at
+        self.left, self.flow, self.max_size = trip.left, trip.flow, trip.max_size
+        self.grown, self.grown_notional = trip.grown, trip.grown_notional
+        self.shrunk, self.shrunk_notional = trip.shrunk, trip.shrunk_notional
+        self.fees, self.funding, self.penalties = trip.fees, trip.funding, trip.penalties
+        self.fills, self.regime, self.thesis = trip.fills, trip.regime, trip.thesis
 
-    @property
-    def side(self) -> Side:
-        return "long" if self.way == "buy" else "short"
+    def freeze(self) -> Trip:
+        return Trip(
+            symbol=self.symbol,
+            way=self.way,
+            opened_at=self.opened_at,
+            left=self.left,
+            max_size=self.max_size,
+            grown=self.grown,
+            grown_notional=self.grown_notional,
+            shrunk=self.shrunk,
+            shrunk_notional=self.shrunk_notional,
+            flow=self.flow,
+            fees=self.fees,
+            funding=self.funding,
+            penalties=self.penalties,
+            fills=self.fills,
+            regime=self.regime,
+            thesis=self.thesis,
+        )
 
     def fill(self, receipt: Receipt) -> None:
         facts = receipt.facts
@@ -172,7 +245,7 @@ class _Trip:
     def closed(self, last: Receipt) -> Trade:
         return Trade(
             symbol=self.symbol,
-            side=self.side,
+            side="long" if self.way == "buy" else "short",
             opened_at=self.opened_at,
             closed_at=last.at,
             entry_price=self.grown_notional / self.grown,
@@ -185,19 +258,4 @@ class _Trip:
             penalties_usd=self.penalties,
             fills=self.fills,
             exit_reason=str(last.facts["reason"]),
-        )
-
-    def open(self) -> OpenTrade:
-        return OpenTrade(
-            symbol=self.symbol,
-            side=self.side,
-            opened_at=self.opened_at,
-            size=self.left if self.way == "buy" else -self.left,
-            entry_price=self.grown_notional / self.grown,
-            max_size=self.max_size,
-            flow_usd=self.flow,
-            fees_usd=self.fees,
-            funding_usd=self.funding,
-            penalties_usd=self.penalties,
-            fills=self.fills,
         )

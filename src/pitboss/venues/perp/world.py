@@ -6,6 +6,7 @@ safety margin; it may stop too early, never too late, so both ways give the same
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from pitboss.core.curve import Curve, Piece, join
@@ -13,7 +14,7 @@ from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.money import ZERO, decimal, exact, text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.venues.perp.desk import Desk
+from pitboss.venues.perp.desk import NO_FACTS, Desk
 from pitboss.venues.perp.path import Leg, next_event
 from pitboss.venues.perp.quiet import out_of_reach, quiet_until
 from pitboss.venues.perp.state import Halt, Order, OrderKind, Terms, World
@@ -231,6 +232,10 @@ def _step(world: World, terms: Terms, tape: Tape, index: int) -> tuple[World, Se
     for row in tape.funding.get(index, ()):
         if row.symbol in desk.positions:
             _pay_funding(desk, row, desk.price(row.symbol, opens))
+    if terms.book_max_age_ms is not None:
+        desk.books = tape.books
+    if terms.max_volume_pct is not None:
+        desk.make_room({symbol: tape.volume[symbol].item(index) for symbol in opens})
     if desk.orders:
         _fill_market(desk, at, opens)
         _fill_marketable_limits(desk, at, opens)
@@ -270,18 +275,28 @@ def _fill_market(desk: Desk, at: Instant, opens: dict[str, Decimal]) -> None:
             continue
         price = opens[order.symbol]
         if order.kind == "market":
-            fill = desk.slipped(price, order.size, order.side)
+            size = desk.fillable(order.symbol, order.size)
+            if not size:
+                desk.drop(order)
+                desk.leave(order, at, order.size)
+                continue
+            fill, facts = desk.slipped(order.symbol, at, price, size, order.side)
             if desk.may_open(order, at, price, fill, True, opens):
-                desk.fill_open(order, at, fill, True, order.size * abs(fill - price))
+                desk.fill_open(order, at, size, fill, True, size * abs(fill - price), facts)
             continue
         held = desk.positions.get(order.symbol)
         if held is None or held.side == order.side:
             desk.cancel(order, at, "no_position")
             continue
-        size = abs(held.size) if order.kind == "close" else min(order.size, abs(held.size))
-        fill = desk.slipped(price, size, order.side)
+        wanted = abs(held.size) if order.kind == "close" else min(order.size, abs(held.size))
+        size = desk.fillable(order.symbol, wanted)
         desk.drop(order)
-        desk.fill_exit(order.symbol, order.id, at, size, fill, True, size * abs(fill - price), ZERO, order.kind)
+        if size:
+            fill, facts = desk.slipped(order.symbol, at, price, size, order.side)
+            slippage = size * abs(fill - price)
+            desk.fill_exit(order.symbol, order.id, at, size, fill, True, slippage, ZERO, order.kind, facts)
+        if size < wanted:
+            desk.leave(order, at, wanted - size)
 
 
 def _fill_marketable_limits(desk: Desk, at: Instant, opens: dict[str, Decimal]) -> None:
@@ -289,10 +304,16 @@ def _fill_marketable_limits(desk: Desk, at: Instant, opens: dict[str, Decimal]) 
         if order.limit is None or order.active_from > at or order.symbol not in opens:
             continue
         price = opens[order.symbol]
-        if order.side * (order.limit - price) >= 0:
-            taker = not order.rested
-            if desk.may_open(order, at, price, price, taker, opens):
-                desk.fill_open(order, at, price, taker, ZERO)
+        size = desk.fillable(order.symbol, order.size)
+        if size and order.side * (order.limit - price) >= 0:
+            taker, fill, slippage, facts = not order.rested, price, ZERO, NO_FACTS
+            if taker and desk.terms.book_max_age_ms is not None:
+                walked, told = desk.slipped(order.symbol, at, price, size, order.side)
+                if "book_age_ms" in told:  # it pays for what it walks over, but never beyond its own price
+                    fill, facts = min(walked, order.limit) if order.side > 0 else max(walked, order.limit), told
+                    slippage = size * abs(fill - price)
+            if desk.may_open(order, at, price, fill, taker, opens):
+                desk.fill_open(order, at, size, fill, taker, slippage, facts)
         elif not order.rested:
             desk.rest(order)
 
@@ -306,8 +327,9 @@ def _walk_adverse(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[s
         else:
             legs[symbol] = Leg(desk.marks[symbol], desk.marks[symbol], False)
     lam = ZERO
+    spent: tuple[str, ...] = ()
     while desk.positions:
-        event = next_event(desk.positions, legs, desk.base(), desk.terms, lam)
+        event = next_event(desk.positions, legs, desk.base(), desk.terms, lam, spent)
         if event is None:
             return
         lam = event.lam
@@ -315,24 +337,36 @@ def _walk_adverse(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[s
             _liquidate(desk, legs, lam, at)
             return
         held = desk.positions[event.symbol]
-        size = abs(held.size)
-        fill = desk.slipped(event.price, size, -held.side)
-        slippage = size * abs(fill - event.price)
-        desk.fill_exit(event.symbol, "", at, size, fill, True, slippage, ZERO, "stop")
+        size = desk.fillable(event.symbol, abs(held.size))
+        if size < abs(held.size):
+            spent = (*spent, event.symbol)
+            desk.positions[event.symbol] = replace(held, stopping=True)
+        if size:
+            fill, facts = desk.slipped(event.symbol, at, event.price, size, -held.side)
+            slippage = size * abs(fill - event.price)
+            desk.fill_exit(event.symbol, "", at, size, fill, True, slippage, ZERO, "stop", facts)
 
 
 def _liquidate(desk: Desk, legs: dict[str, Leg], lam: Decimal, at: Instant) -> None:
-    """Close everything at the path prices, take the penalty, cancel what works, forgive what cash cannot pay."""
+    """Close everything at the path prices, take the penalty, cancel what works, forgive what cash cannot pay.
+
+    What the bar's volume has no room for stays, and with it the debt: the next bar looks again whether it must go.
+    """
     penalty_rate = desk.terms.penalty_bps / 10_000
-    for symbol in sorted(desk.positions):
-        size, price = abs(desk.positions[symbol].size), legs[symbol].at(lam)
-        desk.fill_exit(symbol, "", at, size, price, True, ZERO, penalty_rate * size * price, "liquidation")
+    sizes = {symbol: desk.fillable(symbol, abs(desk.positions[symbol].size)) for symbol in sorted(desk.positions)}
+    if not any(sizes.values()):
+        return
+    for symbol, size in sizes.items():
+        if size:
+            price = legs[symbol].at(lam)
+            desk.fill_exit(symbol, "", at, size, price, True, ZERO, penalty_rate * size * price, "liquidation")
     for order in list(desk.orders):
         desk.cancel(order, at, "liquidation")
-    deficit = max(ZERO, -desk.cash)
+    deficit = ZERO if desk.positions else max(ZERO, -desk.cash)
     desk.cash += deficit
     desk.deficit += deficit
-    desk.note("liquidated", at, "", "", path=lam, deficit_usd=deficit)
+    left: dict[str, int] = {"left": len(desk.positions)} if desk.positions else {}
+    desk.note("liquidated", at, "", "", path=lam, deficit_usd=deficit, **left)
 
 
 def _take_profits(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
@@ -348,7 +382,9 @@ def _take_profits(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[s
             price = goal
         else:
             continue
-        desk.fill_exit(symbol, "", at, abs(held.size), price, False, ZERO, ZERO, "take_profit")
+        size = desk.fillable(symbol, abs(held.size))
+        if size:
+            desk.fill_exit(symbol, "", at, size, price, False, ZERO, ZERO, "take_profit")
 
 
 def _fill_resting_limits(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
@@ -356,7 +392,8 @@ def _fill_resting_limits(desk: Desk, tape: Tape, index: int, at: Instant, opens:
         if order.limit is None or order.active_from > at or order.symbol not in opens:
             continue
         extreme = decimal(float((tape.low if order.side > 0 else tape.high)[order.symbol][index]))
-        if order.side * (order.limit - extreme) > 0 and desk.may_open(
-            order, at, order.limit, order.limit, False, opens
-        ):
-            desk.fill_open(order, at, order.limit, False, ZERO)
+        size = desk.fillable(order.symbol, order.size)
+        if not size or order.side * (order.limit - extreme) <= 0:
+            continue
+        if desk.may_open(order, at, order.limit, order.limit, False, opens):
+            desk.fill_open(order, at, size, order.limit, False, ZERO)

@@ -33,6 +33,8 @@ def check(case: Case) -> Finding:
         return Finding(f"{symbol} is not on allowed_symbols ({', '.join(case.caps.allowed_symbols)})")
     if symbol not in case.terms.assets:
         return Finding(f"the venue does not list {symbol}")
+    if symbol in case.caps.unlisted:
+        return Finding(f"the venue does not list {symbol} at this time")
     if held is not None and held.size.is_finite() and held.side != proposal.side:
         return Finding(f"{symbol} is held the other way: close first")
     for order in world.orders:

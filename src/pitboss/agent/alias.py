@@ -1,0 +1,163 @@
+"""Who plays whom in a blind run: the name and the factors of every symbol, and by how many weeks dates are moved.
+
+All of it is thrown by a seed and follows from nothing else but the symbols and the price levels known at the start, the
+same on every machine. What is done with it is `agent.disguise`.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
+from math import log2
+from typing import Any
+
+from pitboss.core.noun import noun
+
+FEWEST_WEEKS, MOST_WEEKS = 1_250, 2_600
+"""Between 24 and 50 years on: no model has read about that time, and no year of the range is left."""
+
+SEASON_DAYS = 60
+"""So far is a date at least moved within its year, so that the season does not tell it."""
+
+LETTERS = "KMNPQRTUVWXYZFGHJ"
+"""Of names: none with which a well-known coin begins, and no article, which would make two headlines look like one."""
+
+LEAST_POWER = 6
+"""A price is moved by a factor of 64 at least: no bar of a run can look like another one's true price."""
+
+LOWEST, HIGHEST = -1.0, 12.0
+"""Where prices are put when their level is known, as powers of two: large enough for sizes, small enough for digits."""
+
+APART = 2.0
+"""Powers of two between where a price is put and where any price of the run truly is: no number is one of another symbol."""
+
+FEWEST = 3
+"""Places to choose from; where there are fewer, prices may go further."""
+
+TURNOVER = (3, 10)
+"""Powers of two by which volume in money is moved, at least and at most."""
+
+
+@noun
+class Alias:
+    """One symbol in disguise. Prices are times 2^price_power, volumes times 2^volume_power."""
+
+    symbol: str
+    name: str
+    price_power: int
+    volume_power: int
+
+    @property
+    def price(self) -> Decimal:
+        """By how much prices are multiplied."""
+        return power(self.price_power)
+
+    @property
+    def size(self) -> Decimal:
+        """By how much sizes are multiplied."""
+        return power(-self.price_power)
+
+    @property
+    def volume(self) -> Decimal:
+        """By how much volumes and open interest are multiplied."""
+        return power(self.volume_power)
+
+
+def throw(symbols: Sequence[str], seed: int, levels: Mapping[str, float]) -> tuple[tuple[Alias, ...], int]:
+    """The aliases of the symbols by their names, and the weeks."""
+    ordered = sorted(set(symbols))
+    dice = _Dice(f"{seed}\n{chr(10).join(ordered)}")
+    stem = next(
+        stem
+        for stem in ("ASSET-", "MARKET-", "THING-", "ITEM-")
+        if not any(one.upper().startswith(stem) for one in ordered)
+    )
+    names = dice.shuffled([stem + _letters(place) for place in range(len(ordered))])
+    aliases: list[Alias] = []
+    for symbol, name in zip(ordered, names, strict=True):
+        price_power = dice.one(_price_powers(symbol, levels))
+        turnovers = [way * much for way in (-1, 1) for much in range(TURNOVER[0], TURNOVER[1] + 1)]
+        powers = [turnover - price_power for turnover in turnovers if abs(turnover - price_power) >= TURNOVER[0]]
+        near = [power for power in powers if abs(power) <= TURNOVER[1]]
+        aliases.append(Alias(symbol, name, price_power, dice.one(near or powers)))
+    weeks = [weeks for weeks in range(FEWEST_WEEKS, MOST_WEEKS) if _other_season(weeks)]
+    return tuple(sorted(aliases, key=lambda alias: alias.name)), dice.one(weeks)
+
+
+def power(exponent: int) -> Decimal:
+    """2^exponent, exactly."""
+    return Decimal(2**exponent) if exponent >= 0 else Decimal(5**-exponent).scaleb(exponent)
+
+
+def scale(value: Any, exponent: int) -> Any:
+    """A number times 2^exponent without the loss of a digit; what is no number stays as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return value
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not number.is_finite():
+        return value
+    factor = power(exponent)
+    digits = len(number.as_tuple().digits) + len(factor.as_tuple().digits)
+    wide = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emax=MAX_EMAX, Emin=MIN_EMIN)
+    return _short(wide.multiply(number, factor))
+
+
+def _short(number: Decimal) -> Decimal:
+    """Without the zeros that scaling leaves at its end: as it was written before it was scaled there and back."""
+    sign, digits, exponent = number.as_tuple()
+    if not isinstance(exponent, int) or exponent >= 0 or digits[-1]:
+        return number
+    kept = len(digits)
+    while kept > 1 and not digits[kept - 1] and exponent < 0:
+        kept, exponent = kept - 1, exponent + 1
+    return Decimal((sign, digits[:kept], exponent))
+
+
+def _price_powers(symbol: str, levels: Mapping[str, float]) -> Sequence[int]:
+    """The powers of two that hide a symbol's price level."""
+    far = [power for power in range(-40, 41) if abs(power) >= LEAST_POWER]
+    places = {each: log2(level) for each, level in levels.items() if 0 < level < float("inf")}
+    if symbol not in places:
+        return [power for power in far if abs(power) <= LEAST_POWER + FEWEST]
+    for wider in range(40):
+        low, high = LOWEST - places[symbol] - wider, HIGHEST - places[symbol] + wider
+        fitting = [
+            power
+            for power in far
+            if low <= power <= high and all(abs(places[symbol] + power - each) >= APART for each in places.values())
+        ]
+        if len(fitting) >= FEWEST:
+            return fitting
+    return far
+
+
+def _other_season(weeks: int) -> bool:
+    within = (weeks * 7) % 365.2425
+    return SEASON_DAYS <= within <= 365.2425 - SEASON_DAYS
+
+
+def _letters(place: int) -> str:
+    told, more = LETTERS[place % len(LETTERS)], place // len(LETTERS)
+    return told if not more else _letters(more - 1) + told
+
+
+class _Dice:
+    """Throws that follow from a text and nothing else, on every machine."""
+
+    def __init__(self, seed: str) -> None:
+        self._throws = self._stream(seed.encode())
+
+    @staticmethod
+    def _stream(seed: bytes) -> Iterator[int]:
+        place = 0
+        while True:
+            yield int.from_bytes(hashlib.sha256(b"disguise %d " % place + seed).digest()[:8], "big")
+            place += 1
+
+    def one(self, options: Sequence[Any]) -> Any:
+        return options[next(self._throws) % len(options)]
+
+    def shuffled(self, values: Sequence[Any]) -> list[Any]:
+        left, told = list(values), []
+        while left:
+            told.append(left.pop(next(self._throws) % len(left)))
+        return told

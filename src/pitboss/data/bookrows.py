@@ -1,0 +1,241 @@
+"""Strangers' files of order books → rows of the lake, one for each snapshot, or one clear refusal naming the row.
+
+Three forms are read: the exchange's `l2Book` replies (`levels`, also inside the `data` of a websocket message), `bids` and
+`asks` as lists of pairs, and one row for each level (`at, side, price, size`, with `level` or without). Whole books only: a
+stream of changes is refused, because a book put together from changes that may be missing is a guess.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
+from math import isfinite
+from typing import Any
+
+import orjson
+import polars as pl
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, iso
+from pitboss.core.money import text
+from pitboss.data.moment import moments
+from pitboss.data.series import counted, series
+from pitboss.data.table import TIMES, Table
+
+KIND = "l2"
+_TIMES = ("at", *TIMES, "E")
+_WRAPPERS = ("raw", "data")
+_SIDES = {"bid": 1, "bids": 1, "buy": 1, "b": 1, "ask": -1, "asks": -1, "sell": -1, "a": -1, "s": -1, "1": 1, "-1": -1}
+_PRICE, _SIZE = ("px", "price", "p"), ("sz", "size", "qty", "quantity", "amount", "q")
+_SLICE = 2_000
+_Side = list[tuple[str, str]]
+
+
+class _Bad(Exception):
+    """Why a row cannot be taken."""
+
+
+def unwrapped(frame: pl.DataFrame) -> pl.DataFrame:
+    """The replies themselves, where a recorder has put each into a message of its own."""
+    for name in _WRAPPERS:
+        inner = frame.schema.get(name)
+        if isinstance(inner, pl.Struct) and {field.name for field in inner.fields} & {"levels", "bids", *_WRAPPERS}:
+            return unwrapped(frame.select(pl.col(name).struct.unnest()))
+    return frame
+
+
+def framed(content: Any) -> Any:
+    """A file that holds one reply and nothing else, as a table of one row; anything else as it is."""
+    inner = content
+    while isinstance(inner, dict) and "levels" not in inner:
+        inner = next((inner[name] for name in _WRAPPERS if name in inner), None)
+    return pl.DataFrame([inner], strict=False) if isinstance(inner, dict) else content
+
+
+def looks_like(table: Table) -> bool:
+    """Whether the columns can only be those of order books. Rows with a side and a price alone could be trades."""
+    if "levels" in table.frame.columns or (table.find("bids") and table.find("asks")):
+        return True
+    return bool(table.find("side") and table.find("level") and table.find(*_PRICE) and table.find(*_SIZE))
+
+
+def books_of(table: Table) -> pl.DataFrame:
+    """The snapshots of one symbol, in order of time. One-sided books are left out: they price nothing."""
+    rows: dict[Instant, tuple[str, str]] = {}
+    last, repeated, lame = None, 0, 0
+    for number, at, bids, asks in _snapshots(table):
+        try:
+            if last is not None and at < last:
+                raise _Bad("earlier than the book before (unordered)")
+            last = at
+            if not bids or not asks:
+                lame += 1
+                continue
+            told = (_written(bids, 1), _written(asks, -1))
+            if float(bids[0][0]) >= float(asks[0][0]):
+                raise _Bad(f"the best bid {bids[0][0]} is not below the best ask {asks[0][0]} (crossed book)")
+            if rows.get(at, told) != told:
+                raise _Bad("another book of the same time says something else")
+            repeated += at in rows
+            rows[at] = told
+        except _Bad as bad:
+            raise _refusal(table, number, at, str(bad)) from None
+    if lame:
+        table.notes.append(f"{counted(lame, 'book')} with an empty side left out")
+    if repeated:
+        table.notes.append(f"{counted(repeated, 'repeated book')} counted once")
+    if not rows:
+        raise UserError(
+            f"{table.where}: no book has both bids and asks", "a book needs at least one level on each side"
+        )
+    columns = [
+        pl.Series("at", list(rows), dtype=pl.Int64).cast(pl.Datetime("ms")).dt.replace_time_zone("UTC"),
+        pl.Series("bids", [bids for bids, _ in rows.values()], dtype=pl.String),
+        pl.Series("asks", [asks for _, asks in rows.values()], dtype=pl.String),
+    ]
+    return pl.DataFrame(columns, schema=dict(series(KIND).columns))
+
+
+# Forms of files -------------------------------------------------------------------------------------------------------
+
+
+def _snapshots(table: Table) -> Iterator[tuple[int, Instant, _Side, _Side]]:
+    """Row number, instant, bids and asks as they stand in the file."""
+    if "levels" in table.frame.columns:
+        return _nested(table, "levels")
+    bids, asks = table.find("bids"), table.find("asks")
+    return _nested(table, bids, asks) if bids and asks else _flat(table)
+
+
+def _nested(table: Table, *names: str) -> Iterator[tuple[int, Instant, _Side, _Side]]:
+    times = _times(table)
+    for first in range(0, table.frame.height, _SLICE):
+        part = table.frame.slice(first, _SLICE).select(names)
+        for place, row in enumerate(part.iter_rows(), first):
+            at = times[place]
+            try:
+                sides = [_unpacked(value) for value in row]
+                both = sides if len(names) == 2 else sides[0]
+                if not isinstance(both, list) or len(both) != 2:
+                    raise _Bad("the levels are not two lists, bids and asks")
+                bids, asks = (_levels(side) for side in both)
+            except _Bad as bad:
+                raise _refusal(table, place, at, str(bad)) from None
+            yield place, at, bids, asks
+
+
+def _unpacked(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        raise _Bad("the levels are not valid JSON") from None
+
+
+def _levels(side: Any) -> _Side:
+    if side is None:
+        return []
+    if not isinstance(side, list):
+        raise _Bad("a side of the book is not a list of levels")
+    return [_level(level) for level in side]
+
+
+def _level(level: Any) -> tuple[str, str]:
+    if isinstance(level, dict):
+        price = next((level[name] for name in _PRICE if level.get(name) is not None), None)
+        size = next((level[name] for name in _SIZE if level.get(name) is not None), None)
+    elif isinstance(level, list) and len(level) >= 2:
+        price, size = level[0], level[1]
+    else:
+        raise _Bad("a level has no price and size")
+    return _number(price, "price"), _number(size, "size")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    place: int
+    at: Instant
+    side: int
+    level: float
+    price: str
+    size: str
+
+
+def _flat(table: Table) -> Iterator[tuple[int, Instant, _Side, _Side]]:
+    for at, group in groupby(_rows(table), key=lambda row: row.at):
+        rows = list(group)
+        sides: list[_Side] = []
+        for side in (1, -1):
+            # rows of one book may stand in any order: their level orders them, else their price
+            mine = sorted((row for row in rows if row.side == side), key=lambda row: row.level)
+            sides.append([(row.price, row.size) for row in mine])
+        yield rows[0].place, at, sides[0], sides[1]
+
+
+def _rows(table: Table) -> Iterator[_Row]:
+    times = _times(table)
+    level = table.find("level", "depth")
+    names = [table.need("the side", "side"), table.need("the price", *_PRICE), table.need("the size", *_SIZE)]
+    for place, (side, price, size, *more) in enumerate(
+        table.frame.select([*names, *([level] if level else [])]).iter_rows()
+    ):
+        try:
+            way = _SIDES.get(str(side).strip().lower())
+            if way is None:
+                raise _Bad(f"side {side!r} is neither bid nor ask")
+            priced, sized = _number(price, "price"), _number(size, "size")
+            order = float(_number(more[0], "level")) if more else -way * float(priced)
+        except _Bad as bad:
+            raise _refusal(table, place, times[place], str(bad)) from None
+        yield _Row(place, times[place], way, order, priced, sized)
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+def _times(table: Table) -> list[Instant]:
+    column = table.frame[table.need("time", *_TIMES)]
+    found = moments(column)
+    if found.null_count():
+        place = int(found.is_null().arg_max() or 0)
+        raise _refusal(table, place, None, f"{column[place]!r} is not a time")
+    return found.to_list()
+
+
+def _number(value: Any, what: str) -> str:
+    """The canonical text of a number, or why it is none. Texts keep every digit that they have."""
+    if isinstance(value, str) and value.isascii() and value.replace(".", "", 1).isdigit():
+        whole, dot, rest = value.partition(".")
+        rest = rest.rstrip("0")
+        whole = whole.lstrip("0") or "0"
+        return f"{whole}.{rest}" if dot and rest else whole
+    try:
+        found = Decimal(repr(value)) if isinstance(value, float) else Decimal(str(value).strip())
+    except ArithmeticError:
+        raise _Bad(f"{what} is {'missing' if value is None else repr(value)}") from None
+    if value is None or isinstance(value, bool) or not found.is_finite():
+        raise _Bad(f"{what} is {'missing' if value is None else value}, not a finite number")
+    return text(found)
+
+
+def _written(levels: _Side, side: int) -> str:
+    """One side of a book as it is stored, if it is sound: prices and sizes above zero, ever further from the middle."""
+    before: float | None = None
+    name = "bid" if side > 0 else "ask"
+    for price, size in levels:
+        value, amount = float(price), float(size)
+        if not value > 0 or not isfinite(value):
+            raise _Bad(f"the {name} price {price} is not a price")
+        if not amount > 0 or not isfinite(amount):
+            raise _Bad(f"the size at {price} is {size}: a whole book has only sizes above zero")
+        if before is not None and side * (before - value) <= 0:
+            raise _Bad(f"the {name} {price} is out of order (bids fall, asks rise)")
+        before = value
+    return " ".join([f"{price}:{size}" for price, size in levels])
+
+
+def _refusal(table: Table, place: int, at: Instant | None, why: str) -> UserError:
+    number = 1 + (place if table.places is None else int(table.places[place]))
+    when = "" if at is None else f" ({iso(at)})"
+    return UserError(f"{table.where}: row {number}{when}: {why}", "correct the file and import it again")

@@ -1,0 +1,94 @@
+"""The scout: lives on from a tick as if every answer were a hold, and meets the questions that would be asked then.
+
+It decides nothing and asks nobody; what becomes of the questions is `sim.speculate`.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pitboss.agent.decider import Judge
+from pitboss.agent.observation import Observation
+from pitboss.core.instant import Instant
+from pitboss.core.intent import Decision
+from pitboss.core.receipt import Receipt
+from pitboss.core.state import State
+from pitboss.tick import Happened, Ports, tick
+from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.world import advance
+
+SCAN = 256
+"""Ticks a window may look ahead in search of one at which the model will be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A tick at which the model will be asked if nothing but holds comes before it."""
+
+    place: int
+    state: State
+    observation: Observation
+
+
+class Scout:
+    """Lives on from a tick as if every answer were a hold, tick by tick, only as far as it is told."""
+
+    def __init__(self, ports: Ports, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]) -> None:
+        self._hold = _Hold()
+        self._reflector = ports.reflector
+        self._ports = replace(ports, decider=self._hold, reflector=None, build_prompts=False, keep_prompts=False)
+        self._tape, self._tick_at, self._bar_of = tape, tick_at, bar_of
+        self._place, self._end = 0, 0
+        self._state: State | None = None
+        self.ready: deque[Guess] = deque()
+        """What it has met and nobody has asked yet."""
+
+    async def begin(self, index: int, state: State, receipts: Sequence[Receipt]) -> None:
+        """Stand behind this tick."""
+        done = await tick(state, self._tick_at[index], Happened(receipts), self._ports)
+        self._place, self._end = index, min(index + SCAN, len(self._tick_at))
+        self._state = None if self._reflects(done.state) else done.state
+        self.ready.clear()
+
+    def forget(self) -> None:
+        """What was assumed is not so."""
+        self._state = None
+        self.ready.clear()
+
+    async def step(self) -> bool:
+        """One tick on; False where there is none, or none within reach at which the model would be asked."""
+        place = self._place + 1
+        if self._state is None or place >= self._end:
+            return False
+        stretch = advance(
+            self._state.world, self._ports.terms, self._tape, self._bar_of[place - 1], self._bar_of[place]
+        )
+        before = replace(self._state, world=stretch.world)
+        self._hold.asked = None
+        done = await tick(before, self._tick_at[place], Happened(stretch.receipts), self._ports)
+        if self._reflects(done.state):
+            self._state = None
+            return False
+        if self._hold.asked is not None:
+            self.ready.append(Guess(place, before, self._hold.asked))
+            self._end = min(place + SCAN, len(self._tick_at))
+        self._place, self._state = place, done.state
+        return True
+
+    def _reflects(self, state: State) -> bool:
+        """Whether the tick that led here would have begun with lessons: nobody knows what they say, or what follows."""
+        return self._reflector is not None and self._reflector.due(state.memory)
+
+
+class _Hold:
+    """The decider of a clone: notes what it would have asked, and holds."""
+
+    name = "hold"
+
+    def __init__(self) -> None:
+        self.asked: Observation | None = None
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        del judge
+        self.asked = observation
+        return Decision()

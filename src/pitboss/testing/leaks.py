@@ -1,0 +1,155 @@
+"""`Scanner`: finds what a blind run must not say to a model: true names, true dates, true prices.
+
+It knows the market as it was and reads text as a model would get it. It shares no table and no code with what hides
+these things (`agent.neutral`, `agent.disguise`), so that a hole there is not a hole here too.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core.asof import Market
+from pitboss.core.instant import DAY_MS, Instant
+from pitboss.prompt import render
+
+CALLED: Mapping[str, tuple[str, ...]] = {
+    "BTC": ("bitcoin", "xbt", "satoshi"), "ETH": ("ethereum", "vitalik"), "SOL": ("solana",), "XRP": ("xrpl",),
+    "DOGE": ("dogecoin",), "HYPE": ("hyperliquid",), "LINK": ("chainlink",), "AVAX": ("avax",), "LTC": ("litecoin",),
+    "ADA": ("cardano",), "ARB": ("arbitrum",), "BNB": ("binance",),
+}  # fmt: skip
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w%]|\.\d)")
+_AMOUNTS = re.compile(
+    r"^obv .*$|open interest [\d.]+ coins(?: \(about [\d.]+ USD at the mark\))?|values, from [\d.]+ to [\d.]+, mean [\d.]+"
+    r"|^\d\d-\d\d \d\d:\d\d [\d.]+$",
+    re.MULTILINE,
+)
+"""Volumes and open interest, alone, summed up or in money: any whole number, and none of them a price."""
+
+_ROW = re.compile(r"^(\d\d-\d\d \d\d:\d\d)((?: -?[\d.]+){4}) -?[\d.]+$")
+"""A row of a table of bars; its volume, the last column, is any whole number and no price."""
+_CENTS = r"[-+]?\d+\.\d\d(?!\d)"
+_MONEY = re.compile(
+    "|".join(
+        (
+            rf"{_CENTS}(?= USD)",
+            rf'(?<=_usd":"){_CENTS}',
+            rf"(?:\bsize_usd|(?<=\d) to|of equity[^=\n]*=|=|left|[,;] ASSET-\w+|left ASSET-\w+|leaves|order is|free margin|equity|the cap is)"
+            rf" {_CENTS}(?: to {_CENTS})?",
+            r"limit [-\d.]+, (?:yours|used) [-\d.]+(?:, left [-\d.]+)? usd",
+            r'\{[^{}]*"unit":"usd"[^{}]*\}',
+            rf"(?<= min ){_CENTS}|{_CENTS}(?= is free)|(?<=d ){_CENTS}(?= [\d.]+% [\d.]+%)",
+        )
+    )
+)
+"""Where amounts of money stand, which stay as they are: among thousands of prices one looks like a price by chance."""
+
+_TELLING_DIGITS = 4
+"""A number of fewer significant digits is a size, a percentage or a count as often as it is a price."""
+
+
+class Scanner:
+    """What a market looks like where it must not show."""
+
+    def __init__(self, market: Market, symbols: Iterable[str], prices: Iterable[Decimal | float] = ()) -> None:
+        self._prices: set[str] = set()
+        first, last = 2**62, 0
+        symbols = tuple(symbols)
+        self._names = re.compile("|".join(_patterns(symbols)), re.IGNORECASE)
+        wanted = set(symbols)
+        for symbol, interval in list(market.bars):
+            if symbol not in wanted:
+                continue
+            bars = market.bars[symbol, interval]
+            if len(bars):
+                first = min(first, int(bars.open_at[0]))
+                last = max(last, int(bars.open_at[-1]) + bars.interval_ms)
+            for column in (bars.open, bars.high, bars.low, bars.close):
+                self.add(column.tolist())
+        self.add(prices)
+        self.first_at, self.last_at = first, last
+        self._days = frozenset(_days(first, last))
+        self._years = re.compile("|".join(rf"(?<![\d.]){year}(?![\d.]|\s*USD)" for year in _years(first, last)))
+
+    def add(self, prices: Iterable[Decimal | float]) -> None:
+        """More prices that must not show: entries, marks, stops."""
+        for price in prices:
+            exact = format(Decimal(repr(price)) if isinstance(price, float) else price, "f")
+            bare = exact.rstrip("0").rstrip(".") if "." in exact else exact
+            self._prices.update(filter(_tells, (bare, render.price(price))))
+
+    def find(self, text: str) -> list[str]:
+        """Everything in a text that gives the market away; empty for a text that is clean."""
+        found = [f"name {hit[0]!r} in {_near(text, hit)!r}" for hit in self._names.finditer(text)]
+        rest: list[str] = []
+        for line in text.splitlines():
+            row = _ROW.match(line.strip())
+            if row is None:
+                rest.append(line)
+                continue
+            found += [f"price {each} in {line!r}" for each in row[2].split() if each in self._prices]
+        words = _AMOUNTS.sub("", _MONEY.sub("0", "\n".join(rest)))
+        found += [f"day {day} in the text" for day in self._days if day in text]
+        found += [f"year {hit[0]} in {_near(words, hit)!r}" for hit in self._years.finditer(words)]
+        for hit in _NUMBER.finditer(words):
+            if hit[0].lstrip("-") in self._prices:
+                found.append(f"price {hit[0]} in {_near(words, hit)!r}")
+            elif hit[0].isdecimal() and self._is_instant(int(hit[0])):
+                found.append(f"instant {hit[0]} in {_near(words, hit)!r}")
+        return found
+
+    def _is_instant(self, number: int) -> bool:
+        return self.first_at <= number <= self.last_at or self.first_at <= number * 1000 <= self.last_at
+
+    def request(self, request: Any) -> list[str]:
+        """Everything in a request, whatever its shape: all texts in it, keys too."""
+        return [leak for text in texts(request) for leak in self.find(text)]
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every text of a JSON value. Numbers are read as text too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield str(key)
+            yield from texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from texts(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
+
+
+def _patterns(symbols: Iterable[str]) -> Iterator[str]:
+    for symbol in symbols:
+        # As a word of its own or with what it is priced in; `btc` is in no English word and is looked for within words.
+        if re.search("[aeiouy]", symbol, re.IGNORECASE):
+            yield rf"(?<![a-z0-9]){re.escape(symbol)}(?:usd[tc]?|perp)?(?![a-z0-9])"
+        else:
+            yield re.escape(symbol)
+        yield from map(re.escape, CALLED.get(symbol, ()))
+
+
+def _tells(number: str) -> bool:
+    return len(number.replace(".", "").strip("0-")) >= _TELLING_DIGITS
+
+
+def _days(first: Instant, last: Instant) -> Iterator[str]:
+    for day in range(first // DAY_MS, last // DAY_MS + 1):
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=day)
+        yield moment.strftime("%Y-%m-%d")
+        yield moment.strftime("%B %-d, %Y")
+
+
+def _years(first: Instant, last: Instant) -> range:
+    return range(_year(first), _year(last) + 1)
+
+
+def _year(at: Instant) -> int:
+    return datetime.fromtimestamp(at / 1000, UTC).year
+
+
+def _near(text: str, hit: re.Match[str]) -> str:
+    return text[max(0, hit.start() - 40) : hit.end() + 40]

@@ -1,0 +1,167 @@
+"""Account, caps, memory and past in disguise: every field that is carried has been thought of."""
+
+from dataclasses import fields
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from blindly import FROM, LEVELS, SYMBOLS
+from hypothesis import given
+from hypothesis import strategies as st
+from scene import TERMS
+
+from pitboss.agent import guise, hindsight
+from pitboss.agent.disguise import make_disguise
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.instant import DAY_MS
+from pitboss.core.market import Bars, Event, Listing, NewsItem, Points
+from pitboss.core.past import Decided
+from pitboss.core.receipt import Receipt
+from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Reason, Refusal, Trip
+from pitboss.venues.perp.caps import Caps
+from pitboss.venues.perp.portfolio import portfolio
+from pitboss.venues.perp.state import Order, Position, World, open_world
+
+COVER = make_disguise(SYMBOLS, 3, LEVELS)
+BTC = COVER.by_symbol["BTC"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "known"),
+    [
+        (Market, "bars points news events listings"),
+        (Bars, "symbol interval interval_ms open_at open high low close volume"),
+        (Points, "symbol kind at value"),
+        (NewsItem, "published_at available_at source text sentiment symbols mood"),
+        (Event, "scheduled_at known_at kind title importance symbols"),
+        (Listing, "symbol listed_at delisted_at known_at"),
+        (World, "cash initial peak day day_reference last_equity positions orders leverage marks marked_at halts next_order deficit"),
+        (Position, "symbol size cost opened_at stop take_profit thesis stopping"),
+        (Order, "id kind symbol side size submitted_at active_from limit stop take_profit thesis rested"),
+        (LastDecision, "tick_at outcome flag proposal code detail"),
+        (ClosedTrade, "symbol side opened_at closed_at pnl_usd reason entry_price exit_price notional_usd mfe_pct mae_pct regime thesis"),
+        (
+            Trip,
+            "symbol way opened_at left max_size grown grown_notional shrunk shrunk_notional flow fees funding penalties fills"
+            " regime thesis",
+        ),
+        (Notes, "entry_timing sizing symbol_selection exit_timing regime_fit"),
+        (Refusal, "at code"),
+        (Reason, "order_id thesis"),
+        (Memory, "trades notes refusals going reasons part_filled day executed realised_usd losses closed learnt tried"),
+        (Decided, "at outcome code detail proposal text flags calls equity_usd cost_usd"),
+        (Receipt, "kind at symbol order_id facts"),
+    ],
+)  # fmt: skip
+def test_no_field_has_been_added_that_the_disguise_does_not_know(kind: type, known: str) -> None:
+    assert [field.name for field in fields(kind)] == known.split(), "teach agent/guise.py the new field, then this list"
+
+
+def test_an_account_in_disguise_is_worth_the_same_and_its_prices_are_scaled() -> None:
+    world = World(
+        **{name: getattr(open_world(Decimal(10_000), 20_000), name) for name in ("cash", "initial", "peak", "day", "day_reference", "last_equity")},
+        positions={
+            "BTC": Position("BTC", Decimal("0.5"), Decimal(31_000), FROM, Decimal(60_000), None, "Bitcoin breaks out"),
+            "ETH": Position("ETH", Decimal(-2), Decimal(-6_200), FROM, None, Decimal(2_900)),
+        },
+        orders=(Order("o7", "limit", "LINK", 1, Decimal("10.1"), FROM, FROM, Decimal("13.9"), Decimal(13), None, "on"),),
+        leverage={"BTC": 5, "ETH": 2},
+        marks={"BTC": Decimal(63_000), "ETH": Decimal("3100.5"), "LINK": Decimal("14.02")},
+        marked_at=dict.fromkeys(SYMBOLS, FROM),
+    )  # fmt: skip
+    terms = guise.terms_of(COVER, TERMS)
+    true, seen = portfolio(world, TERMS), portfolio(guise.world_of(COVER, world), terms)
+    assert (seen.equity_usd, seen.free_margin_usd) == (true.equity_usd, true.free_margin_usd)
+    mine = {held.symbol: held for held in seen.positions}
+    for held in true.positions:
+        alias = COVER.by_symbol[held.symbol]
+        other = mine[alias.name]
+        assert (other.side, other.notional_usd, other.unrealised_usd) == (
+            held.side,
+            held.notional_usd,
+            held.unrealised_usd,
+        )
+        assert other.entry == pytest.approx(held.entry * alias.price, rel=Decimal("1e-40"))
+        assert held.liquidation is not None
+        assert other.liquidation == pytest.approx(held.liquidation * alias.price, rel=Decimal("1e-40"))
+        assert other.size == held.size * alias.size
+    assert "itcoin" not in mine[BTC.name].thesis
+    assert seen.orders[0].limit == Decimal("13.9") * COVER.by_symbol["LINK"].price
+
+
+@given(st.decimals(min_value="0.001", max_value=200_000, places=4), st.booleans())
+def test_lots_and_price_steps_are_the_true_ones_scaled(price: Decimal, up: bool) -> None:
+    terms = guise.terms_of(COVER, TERMS)
+    for symbol, alias in COVER.by_symbol.items():
+        true, seen = TERMS.assets[symbol], terms.assets[alias.name]
+        assert seen.lot == true.lot * alias.size
+        assert seen.round_price(price * alias.price, up) == true.round_price(price, up) * alias.price
+
+
+def test_memory_in_disguise_keeps_results_and_loses_names_times_and_prices() -> None:
+    trade = ClosedTrade("BTC", "long", FROM, FROM + 5, Decimal(12), "stop", Decimal(63_000), Decimal(64_000), Decimal(900), 1.0, 2.0, "chop", "BTC up")  # fmt: skip
+    trip = Trip("ETH", "buy", FROM, Decimal(2), Decimal(2), Decimal(2), Decimal(6_200), thesis="ethereum")
+    memory = Memory(
+        (trade,),
+        Notes(sizing="Less Bitcoin"),
+        (Refusal(FROM, "R3"),),
+        (trip,),
+        (Reason("o1", "BTC"),),
+        day=FROM // DAY_MS,
+    )
+    seen = hindsight.memory_of(COVER, memory)
+    told = codec.dumps(seen).decode()
+    for true in ("BTC", "ETH", "itcoin", "thereum", "63000", "64000", str(FROM), str(FROM // DAY_MS)):
+        assert true not in told
+    assert seen.trades[0].pnl_usd == 12
+    assert seen.trades[0].entry_price == 63_000 * BTC.price
+    assert seen.day == (FROM + COVER.shift_ms) // DAY_MS
+
+
+class _Recorded:
+    def decided(self, before: int, count: int) -> list[Decided]:
+        assert before == FROM
+        proposal = '{"symbol":"BTC","stop_loss":64000,"reason":"Bitcoin"}'
+        detail = "stop_loss 64000 is not on the losing side of 63000"
+        return [Decided(FROM - 1, "refused", "R11_PRICE_BAND", detail, proposal, "BTC?")][:count]
+
+    def receipts(self, before: int, count: int) -> list[Receipt]:
+        assert before == FROM
+        return [
+            Receipt("filled", FROM - 1, "BTC", "o1", {"side": "buy", "size": "0.5", "price": "63000", "fee_usd": "1"})
+        ]
+
+    def snapshot(self, at: int, before: int) -> dict[str, Any] | None:
+        assert (at, before) == (FROM - 1, FROM)
+        margin = {"code": "R11_PRICE_BAND", "limit": "64000", "used": "63000", "left": None, "unit": "price"}
+        verdict = {"outcome": "refused", "code": "R2_SCOPE", "detail": "no position in BTC", "margins": [margin]}
+        kept = dict.fromkeys(("seq", "steps", "text", "flags", "finish_reason", "extra", "prompt_sha256", "digest"))
+        account = {"equity_usd": "1", "positions": {"BTC": {"mark": "63000"}}, "orders": []}
+        body = {"proposals": [{"symbol": "BTC"}], "verdicts": [verdict], "before": account, "after": account}
+        return (
+            kept | body | {"receipts": [{"kind": "filled", "at": FROM, "symbol": "BTC", "facts": {"price": "63000"}}]}
+        )
+
+    def commands(self, before: int, count: int) -> list[str]:
+        return ["close BTC at 63000"]
+
+
+def test_a_past_in_disguise_is_asked_and_answers_in_disguised_terms() -> None:
+    past, now = COVER.past(_Recorded()), FROM + COVER.shift_ms
+    told = codec.dumps(
+        [past.decided(now, 5), past.receipts(now, 5), past.snapshot(now - 1, now), past.commands(now, 1)]
+    ).decode()
+    for true in ("BTC", "itcoin", "63000", "64000", str(FROM), str(FROM - 1)):
+        assert true not in told
+    assert past.decided(now, 5)[0].at == now - 1
+    assert past.receipts(now, 5)[0].facts["fee_usd"] == "1"
+
+
+def test_a_list_of_allowed_symbols_that_names_nothing_of_the_run_still_allows_nothing() -> None:
+    for allowed, expected in (((), ()), (("DOGE",), ("OTHER",)), (("DOGE", "BTC"), (BTC.name,))):
+        caps = Caps(symbols=SYMBOLS, allowed_symbols=allowed)
+        assert guise.caps_of(COVER, caps).allowed_symbols == expected
+        assert [guise.caps_of(COVER, caps).opens_allowed(COVER.name(symbol)) for symbol in SYMBOLS] == [
+            caps.opens_allowed(symbol) for symbol in SYMBOLS
+        ]

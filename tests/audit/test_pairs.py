@@ -1,0 +1,145 @@
+"""Open against blind: a difference that is there is found, one that is not is not claimed, and no days are mixed up."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pitboss.audit.memorised import Report, Wish
+from pitboss.audit.pairs import MAIN, Course, Stretch, compare, split
+from pitboss.audit.verdicts import conclusions, overall
+from pitboss.bootstrap.backtest import Request
+from pitboss.core.instant import DAY_MS
+from pitboss.models.cutoffs import Cutoff
+from pitboss.sim import statistics
+
+FIRST = 19_000
+
+
+def courses(returns: np.ndarray, trades: tuple[tuple[int, bool], ...] = ()) -> list[Course]:
+    day = FIRST + np.arange(returns.shape[1])
+    return [Course(f"run{place}", day, row, trades) for place, row in enumerate(returns)]
+
+
+def pair(seed: int, days: int, repeats: int, edge: float = 0.0) -> Stretch:
+    """Both sides live through the same market and have luck of their own; the open one has an edge each day."""
+    random = np.random.default_rng(seed)
+    market = random.normal(0, 0.02, days)
+    mine, theirs = (0.5 * market + random.normal(0, 0.005, (repeats, days)) for _ in range(2))
+    found = compare(courses(mine + edge), courses(theirs), seed)
+    assert found is not None
+    return found
+
+
+def test_the_figures_are_plain_means_of_the_runs_own() -> None:
+    random = np.random.default_rng(3)
+    mine, theirs = random.normal(0, 0.01, (2, 3, 40))
+    found = compare(courses(mine), courses(theirs))
+    assert found is not None
+    total = found.figures["total_return_pct"]
+    assert total.open.mean == pytest.approx(np.mean([np.prod(1 + row) - 1 for row in mine]) * 100)
+    sharpes = [statistics.sharpe(row.tolist()) or 0.0 for row in theirs]
+    assert found.figures["sharpe"].blind.mean == pytest.approx(np.mean(sharpes))
+    main = found.figures[MAIN]
+    assert main.difference.mean == pytest.approx((mine.mean() - theirs.mean()) * 1e4)
+    assert main.repeats.mean == pytest.approx(main.difference.mean)
+    assert (found.days, found.repeats) == (40, 3)
+
+
+def test_the_same_runs_twice_differ_by_nothing_with_certainty() -> None:
+    mine = np.random.default_rng(1).normal(0, 0.01, (3, 30))
+    found = compare(courses(mine), courses(mine.copy()))
+    assert found is not None
+    assert found.identical
+    assert found.figures[MAIN].difference.interval == (0.0, 0.0)
+    assert found.found == 0
+
+
+def test_an_edge_is_found_and_its_opposite_too() -> None:
+    assert pair(5, 60, 3, edge=0.01).found == 1
+    assert pair(5, 60, 3, edge=-0.01).found == -1
+    assert pair(5, 60, 3).found == 0
+
+
+def false_alarms(trials: int, days: int, repeats: int) -> int:
+    return sum(pair(seed, days, repeats).found != 0 for seed in range(trials))
+
+
+def test_luck_is_seldom_taken_for_an_edge() -> None:
+    assert false_alarms(40, 30, 3) <= 6  # at 5 % each, more than 6 of 40 come once in a hundred times
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(("days", "repeats"), [(20, 3), (60, 2), (60, 5), (180, 3)])
+def test_luck_is_taken_for_an_edge_in_at_most_one_of_twenty(days: int, repeats: int) -> None:
+    assert false_alarms(400, days, repeats) <= 400 * 0.05 + 3 * np.sqrt(400 * 0.05 * 0.95)
+
+
+@pytest.mark.proof
+def test_the_interval_over_days_holds_the_truth_as_often_as_it_says() -> None:
+    """One repeat, days that are independent: the interval covers the days alone."""
+    held = 0
+    for seed in range(400):
+        main = pair(seed, 60, 1, edge=0.001).figures[MAIN].difference
+        assert main.interval is not None
+        held += main.interval[0] <= 10 <= main.interval[1]
+    assert held / 400 >= 0.91
+
+
+def test_one_pair_alone_and_few_days_cannot_tell() -> None:
+    alone = pair(2, 60, 1, edge=0.05)
+    assert alone.figures[MAIN].difference.side == 1
+    assert alone.figures[MAIN].repeats.interval is None
+    assert alone.found == 0
+    short = pair(2, 10, 3, edge=0.05)
+    assert short.figures[MAIN].difference.interval is None
+    assert short.found == 0
+
+
+def test_no_pair_no_day_no_answer() -> None:
+    assert compare([], []) is None
+    empty = courses(np.zeros((2, 0)))
+    assert compare(empty, empty) is None
+    with pytest.raises(ValueError, match="same days"):
+        compare(courses(np.zeros((1, 3))), courses(np.zeros((1, 4))))
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 30), st.integers(-5, 40), st.integers(1, 3))
+def test_a_split_puts_every_day_and_every_trade_on_one_side(days: int, cut: int, repeats: int) -> None:
+    random = np.random.default_rng(days)
+    ends = tuple((int(FIRST + day) * DAY_MS + DAY_MS, bool(day % 2)) for day in range(days))
+    mine, theirs = (courses(random.normal(0, 0.01, (repeats, days)), ends) for _ in range(2))
+    found = split(mine, theirs, (FIRST + cut) * DAY_MS)
+    before, after = (0 if side is None else side.days for side in (found.before, found.after))
+    assert (before, after) == (min(max(cut, 0), days), days - min(max(cut, 0), days))
+    trades = [0 if side is None else side.open_wins.of for side in (found.before, found.after)]
+    assert trades == [before * repeats, after * repeats]
+    if found.before is not None and found.after is not None:
+        growth = [1 + (one.returns[:cut]).tolist()[0] for one in mine] if cut == 1 else None
+        if growth:
+            assert found.before.figures["total_return_pct"].open.mean == pytest.approx((np.mean(growth) - 1) * 100)
+
+
+def test_the_same_seed_gives_the_same_digits() -> None:
+    assert pair(4, 40, 2).figures == pair(4, 40, 2).figures
+
+
+def test_runs_that_never_had_a_position_show_nothing() -> None:
+    still = np.zeros((2, 30))
+    idle = compare(courses(still), courses(still.copy()))
+    assert idle is not None
+    assert idle.idle
+    report = Report(Wish(Request({}, 0, DAY_MS), windows=0, repeats=2), Cutoff("llm/fake"), whole=idle)
+    (said,) = [one for one in conclusions(report) if one.about == "pairs"]
+    assert (said.finding, overall(report)) == ("cannot_tell", "cannot_tell")
+    assert "no run ever had a position" in said.words
+    moved = still.copy()
+    moved[0, 3] = 0.01
+    traded = compare(courses(moved), courses(moved.copy()))
+    assert traded is not None
+    assert not traded.idle
+    (said,) = [one for one in conclusions(replace(report, whole=traded)) if one.about == "pairs"]
+    assert said.finding == "no_sign"

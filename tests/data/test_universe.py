@@ -1,0 +1,154 @@
+"""Runs over symbols that come late or go early: what they stand on, what is refused, what is told and when."""
+
+from pathlib import Path
+
+import pytest
+from lake_files import HOUR, MIN5, SHARED, START, bar_rows, write
+
+from pitboss.bootstrap.backtest import Request, assemble
+from pitboss.bootstrap.preview import preview
+from pitboss.bootstrap.settings import Settings
+from pitboss.core.errors import UserError
+from pitboss.core.instant import DAY_MS, INTERVALS, parse_instant
+from pitboss.core.market import Listing
+from pitboss.data.feed import base_interval, data_digest, load_market, with_listings
+from pitboss.data.importing import import_paths
+from pitboss.data.lake import Lake
+from pitboss.data.universe import words
+from pitboss.sim.replay import first_state
+from pitboss.testing.builders import plain_skill
+from pitboss.tick import observe
+
+TO = START + DAY_MS
+LATE = START + 6 * HOUR
+
+
+def put(lake: Lake, tmp_path: Path, symbol: str, start: int, end: int, interval: str = "5m") -> None:
+    step = INTERVALS[interval]
+    rows = bar_rows((end - start) // step, start, step)
+    import_paths(lake, [write(tmp_path / "in" / interval / f"{symbol}.parquet", rows)])
+
+
+def listings(lake: Lake, symbols: tuple[str, ...], max_gap: int = 12) -> dict[str, Listing]:
+    base = base_interval(lake, "hyperliquid", symbols, MIN5, START, TO, max_gap)
+    market = load_market(lake, "hyperliquid", symbols, [base], TO, from_at=START)
+    return dict(with_listings(market, lake, "hyperliquid", base, START, TO, max_gap).listings)
+
+
+def test_a_symbol_whose_bars_begin_inside_the_range_is_listed_from_its_first_close_on(
+    tmp_path: Path, lake: Lake
+) -> None:
+    put(lake, tmp_path, "BTC", START, TO)
+    put(lake, tmp_path, "SUI", LATE, TO)
+    found = listings(lake, ("BTC", "SUI"))
+    assert found == {"SUI": Listing("SUI", LATE + MIN5)}
+    assert words(found, START, TO) == [
+        "SUI is not offered before 2025-01-01T06:05:00Z: it was not listed, or has no bars from before."
+    ]
+
+
+def test_a_symbol_whose_bars_end_is_given_up_only_after_the_longest_hole_that_is_allowed(
+    tmp_path: Path, lake: Lake
+) -> None:
+    put(lake, tmp_path, "BTC", START, TO)
+    put(lake, tmp_path, "SUI", START, LATE)
+    assert listings(lake, ("BTC", "SUI")) == {"SUI": Listing("SUI", None, LATE + 12 * MIN5)}
+    assert listings(lake, ("BTC", "SUI"), 20) == {"SUI": Listing("SUI", None, LATE + 20 * MIN5)}
+    assert listings(lake, ("BTC", "SUI"), 1000) == {}  # then it is one of the holes that are allowed
+
+
+def test_a_hole_while_a_symbol_is_listed_is_refused_as_ever(tmp_path: Path, lake: Lake) -> None:
+    put(lake, tmp_path, "BTC", START, TO)
+    put(lake, tmp_path, "SUI", LATE, LATE + HOUR)
+    put(lake, tmp_path, "SUI", LATE + 4 * HOUR, TO)
+    with pytest.raises(UserError, match="SUI: 36 bars of 5m are missing from 2025-01-01T07:00:00Z"):
+        listings(lake, ("BTC", "SUI"))
+
+
+def test_bars_that_are_merely_not_here_are_not_taken_for_a_listing(tmp_path: Path, lake: Lake) -> None:
+    put(lake, tmp_path, "SUI", LATE, TO)
+    with pytest.raises(UserError, match="no bars that fit the schedule"):
+        listings(lake, ("SUI",))  # nobody else covers the range
+    put(lake, tmp_path, "BTC", START, TO)
+    put(lake, tmp_path, "SUI", START, TO, "1h")  # it traded all the time
+    with pytest.raises(UserError, match="no bars that fit the schedule"):
+        listings(lake, ("BTC", "SUI"))
+
+
+def test_a_symbol_without_one_bar_in_the_range_is_refused(tmp_path: Path, lake: Lake) -> None:
+    put(lake, tmp_path, "BTC", START, TO)
+    put(lake, tmp_path, "SUI", TO + HOUR, TO + DAY_MS)
+    with pytest.raises(UserError, match="no bars that fit the schedule"):
+        listings(lake, ("BTC", "SUI"))
+
+
+def test_an_imported_listing_explains_a_late_beginning_alone(tmp_path: Path, lake: Lake) -> None:
+    put(lake, tmp_path, "SUI", LATE, TO)
+    import_paths(lake, [write(tmp_path / "listings.csv", [{"symbol": "SUI", "listed_at": "2025-01-01T05:30:00Z"}])])
+    assert listings(lake, ("SUI",)) == {"SUI": Listing("SUI", LATE + MIN5)}
+
+
+def test_an_imported_listing_counts_although_there_are_bars_from_before(tmp_path: Path, lake: Lake) -> None:
+    put(lake, tmp_path, "SUI", START, TO)
+    row = {"symbol": "SUI", "listed_at": LATE, "delisted_at": TO - HOUR, "known_at": TO - 2 * HOUR}
+    import_paths(lake, [write(tmp_path / "listings.csv", [row])])
+    assert listings(lake, ("SUI",)) == {"SUI": Listing("SUI", LATE, TO - HOUR, TO - 2 * HOUR)}
+
+
+def test_a_listing_that_begins_before_the_range_and_does_not_end_in_it_changes_nothing(
+    tmp_path: Path, lake: Lake
+) -> None:
+    put(lake, tmp_path, "BTC", START, TO)
+    before = data_digest(load_market(lake, "hyperliquid", ["BTC"], ["5m"], TO), ["BTC"], ["5m"])
+    import_paths(lake, [write(tmp_path / "listings.csv", [{"symbol": "BTC", "listed_at": START - DAY_MS}])])
+    assert listings(lake, ("BTC",)) == {}
+    market = load_market(lake, "hyperliquid", ["BTC"], ["5m"], TO)
+    market = with_listings(market, lake, "hyperliquid", "5m", START, TO)
+    assert data_digest(market, ["BTC"], ["5m"]) == before
+
+
+def test_a_listing_that_counts_is_part_of_the_data_digest(tmp_path: Path, lake: Lake) -> None:
+    put(lake, tmp_path, "BTC", START, TO)
+    market = load_market(lake, "hyperliquid", ["BTC"], ["5m"], TO)
+    before = data_digest(market, ["BTC"], ["5m"])
+    import_paths(lake, [write(tmp_path / "listings.csv", [{"symbol": "BTC", "listed_at": LATE}])])
+    market = with_listings(market, lake, "hyperliquid", "5m", START, TO)
+    assert data_digest(market, ["BTC"], ["5m"]) != before
+
+
+def test_an_interval_that_spans_everything_is_preferred_to_a_finer_one_that_does_not(
+    tmp_path: Path, lake: Lake
+) -> None:
+    put(lake, tmp_path, "BTC", START, TO)
+    put(lake, tmp_path, "BTC", START, TO, "1h")
+    put(lake, tmp_path, "SUI", LATE, TO)
+    put(lake, tmp_path, "SUI", START, TO, "1h")
+    assert base_interval(lake, "hyperliquid", ["BTC", "SUI"], HOUR, START, TO) == "1h"
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the market data in ../shared/data")
+def test_a_real_listing_inside_the_range_runs(tmp_path: Path, lake: Lake) -> None:
+    folder = SHARED / "binance_2023_2024"
+    import_paths(lake, [folder / "5m" / f"{name}.parquet" for name in ("BTC", "SUI")], venue="binance")
+    request = Request(
+        plain_skill(("BTC", "SUI"), "1h"), parse_instant("2023-05-01"), parse_instant("2023-05-10"), model="policy/hold"
+    )
+    assembly = assemble(request, lake, Settings.model_construct())
+    assert assembly.script.base_interval == "5m"
+    assert dict(assembly.script.market.listings) == {"SUI": Listing("SUI", parse_instant("2023-05-03T16:05:00Z"))}
+
+
+@pytest.mark.parametrize("hours", [5, 6, 7, 8, 20])
+def test_a_preview_offers_a_symbol_whose_bars_have_ended_exactly_as_long_as_a_run_does(
+    hours: int, tmp_path: Path, lake: Lake
+) -> None:
+    put(lake, tmp_path, "BTC", START, TO)
+    put(lake, tmp_path, "SUI", START, LATE)
+    at = START + hours * HOUR
+    request = Request(plain_skill(["BTC", "SUI"], "1h"), START, TO, model="policy/hold", prompts=True)
+    script = assemble(request, lake, Settings()).script
+    run = script.ports.context.prompt(observe(first_state(script), at, script.ports)).user
+    shown = preview(request, lake, Settings(), at).user
+    gone = hours >= 7  # twelve bars of 5m after the last one
+    assert ("### SUI\nno longer listed" in run) is gone
+    assert ("### SUI\nno longer listed" in shown) is gone

@@ -1,0 +1,187 @@
+"""Files as Binance publishes them: one CSV in a zip, with or without a heading, with a checksum beside it or not."""
+
+import hashlib
+import io
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lake_files import HOUR, MIN5, START, bar_rows
+
+from pitboss.core.errors import UserError
+from pitboss.data import reading, zipped
+from pitboss.data.clue import Clue, clue_of
+from pitboss.data.importing import import_paths
+from pitboss.data.lake import Lake
+
+HEAD = (
+    "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore"
+)
+
+
+def klines(start: int = START, count: int = 12, head: bool = False, unit: int = 1) -> str:
+    lines = [
+        f"{row['date'] * unit},{row['open']},{row['high']},{row['low']},{row['close']},{row['volume']},0,0,0,0,0,0"
+        for row in bar_rows(count, start)
+    ]
+    return "\n".join([*([HEAD] if head else []), *lines]) + "\n"
+
+
+def funding(start: int = START, head: bool = True) -> str:
+    lines = [f"{start + place * 8 * HOUR + place},8,0.000{place}" for place in range(1, 4)]
+    return "\n".join([*(["calc_time,funding_interval_hours,last_funding_rate"] if head else []), *lines])
+
+
+def packed(path: Path, text: str | bytes, name: str = "", checksum: bool = True) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name or f"{path.stem}.csv", text)
+    if checksum:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        path.with_name(f"{path.name}.CHECKSUM").write_text(f"{digest}  {path.name}\n")
+    return path
+
+
+def published(root: Path) -> Path:
+    """A folder as it is when the public files are fetched as they lie there."""
+    um = root / "data" / "futures" / "um"
+    packed(um / "monthly" / "klines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2025-01.zip", klines(head=True))
+    packed(um / "daily" / "klines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2025-02-01.zip", klines(START + 31 * 24 * HOUR))
+    packed(um / "monthly" / "fundingRate" / "BTCUSDT" / "BTCUSDT-fundingRate-2025-01.zip", funding())
+    packed(um / "monthly" / "markPriceKlines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2025-01.zip", klines(head=True))
+    metrics = "create_time,symbol,sum_open_interest,sum_open_interest_value\n2025-01-01 00:05:00,BTCUSDT,123.5,9e9\n"
+    packed(um / "daily" / "metrics" / "BTCUSDT" / "BTCUSDT-metrics-2025-01-01.zip", metrics)
+    return root
+
+
+def test_a_folder_of_published_files_is_imported_in_one_command(tmp_path: Path, lake: Lake) -> None:
+    done = import_paths(lake, [published(tmp_path / "files")], venue="binance")
+    assert {(one.kind, one.symbol, one.interval) for one in done} == {
+        ("bars", "BTC", "5m"),
+        ("funding", "BTC", None),
+        ("mark", "BTC", None),
+        ("open_interest", "BTC", None),
+    }
+    bars, rates = lake.bars("binance", "BTC", "5m"), lake.points("funding", "binance", "BTC")
+    assert bars is not None
+    assert bars.open_at[:12].tolist() == [START + place * MIN5 for place in range(12)]
+    assert len(bars) == 24
+    assert rates is not None
+    assert rates.at.tolist() == [START + place * 8 * HOUR for place in range(1, 4)]  # on the hour, as downloads have it
+    assert sum(one.unchanged for one in import_paths(lake, [tmp_path / "files"], venue="binance")) == sum(
+        one.rows for one in done
+    )
+
+
+def test_files_without_a_heading_and_in_microseconds_mean_the_same(tmp_path: Path) -> None:
+    rows = []
+    for number, (head, unit) in enumerate(((True, 1), (False, 1), (True, 1000), (False, 1000))):
+        lake = Lake(tmp_path / f"lake{number}")
+        import_paths(lake, [packed(tmp_path / str(number) / "BTCUSDT-5m-2025-01.zip", klines(head=head, unit=unit))])
+        bars = lake.bars("hyperliquid", "BTC", "5m")
+        assert bars is not None
+        rows.append((bars.open_at.tolist(), bars.close.tolist()))
+    assert all(each == rows[0] for each in rows)
+
+
+def test_filed_elsewhere_the_import_says_whose_files_they_are(tmp_path: Path, lake: Lake) -> None:
+    (done,) = import_paths(lake, [packed(tmp_path / "BTCUSDT-5m-2025-01.zip", klines())])
+    assert "--venue binance keeps the two apart" in done.notes[-1]
+
+
+def test_a_zip_that_does_not_match_its_checksum_is_refused_and_nothing_is_stored(tmp_path: Path, lake: Lake) -> None:
+    good = packed(tmp_path / "BTCUSDT-5m-2025-01.zip", klines())
+    bad = packed(tmp_path / "ETHUSDT-5m-2025-01.zip", klines())
+    bad.with_name(f"{bad.name}.CHECKSUM").write_text("0" * 64 + "  x")
+    with pytest.raises(UserError, match=r"does not match its checksum in ETHUSDT-5m-2025-01.zip.CHECKSUM"):
+        import_paths(lake, [good, bad])
+    assert lake.list() == []
+
+
+@pytest.mark.parametrize("name", ["../../evil.csv", "/etc/passwd.csv", "C:\\x.csv", "a" * 300 + ".csv"])
+def test_a_strange_name_inside_is_never_a_path(tmp_path: Path, lake: Lake, name: str) -> None:
+    import_paths(lake, [packed(tmp_path / "in" / "BTCUSDT-5m-2025-01.zip", klines(), name)])
+    inside = {path.name for path in tmp_path.rglob("*")}
+    assert not {"evil.csv", "passwd.csv"} & inside
+
+
+def test_a_bomb_is_refused_before_and_while_it_unpacks(
+    tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zipped, "MOST_BYTES", 50_000)
+    bomb = packed(tmp_path / "BTCUSDT-5m-2025-01.zip", b"0" * 60_000, checksum=False)
+    with pytest.raises(UserError, match="the CSV inside is larger than"):
+        import_paths(lake, [bomb])
+    # one that lies about its size in every place where it stands
+    content = bomb.read_bytes().replace(struct.pack("<I", 60_000), struct.pack("<I", 40_000))
+    bomb.write_bytes(content)
+    with pytest.raises(UserError, match=r"not a whole zip file|larger than"):
+        import_paths(lake, [bomb])
+    monkeypatch.setattr(zipped, "MOST_BYTES", 50)
+    with pytest.raises(UserError, match="larger than 0 MB"):
+        import_paths(lake, [packed(tmp_path / "ETHUSDT-5m-2025-01.zip", klines(), checksum=False)])
+
+
+def test_a_gz_bomb_is_refused(tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gzip
+
+    monkeypatch.setattr(reading, "MOST_UNPACKED", 1_000)
+    path = tmp_path / "5m" / "BTC.csv.gz"
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(b"0" * 5_000))
+    with pytest.raises(UserError, match="unpacks to more than"):
+        import_paths(lake, [path])
+
+
+def test_a_zip_with_no_table_or_several_is_refused(tmp_path: Path, lake: Lake) -> None:
+    for number, names in enumerate(([], ["a.csv", "b.csv"], ["a.txt"], ["inner.zip"])):
+        path = tmp_path / f"{number}" / "BTCUSDT-5m-2025-01.zip"
+        path.parent.mkdir()
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, klines())
+        with pytest.raises(UserError, match="not a zip with one CSV inside"):
+            import_paths(lake, [path])
+
+
+@settings(max_examples=80)
+@given(st.data())
+def test_a_damaged_zip_is_one_clear_line(data: st.DataObject) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.csv", klines())
+    content = bytearray(buffer.getvalue())
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(content[: data.draw(st.integers(0, len(content)))])
+    try:
+        reading._read(Path("x.zip"), "zip", cut)
+    except UserError:
+        return
+    except reading.UNREADABLE:
+        return  # told as "cannot be read as zip" by the caller
+
+
+@pytest.mark.parametrize(
+    ("path", "clue"),
+    [
+        ("klines/BTCUSDT/5m/BTCUSDT-5m-2024-01.zip", Clue("bars", "BTC", "5m")),
+        ("x/1000PEPEUSDT-1h-2024-01-31.zip", Clue("bars", "1000PEPE", "1h")),
+        ("x/BTCUSDC-1h-2024-01-31.csv", Clue("bars", "BTCUSDC", "1h")),
+        ("x/BTCUSDT-fundingRate-2024-01.zip", Clue("funding", "BTC")),
+        ("markPriceKlines/BTCUSDT/8h/BTCUSDT-8h-2024-01.zip", Clue("mark", "BTC")),
+        ("indexPriceKlines/BTCUSDT/1h/BTCUSDT-1h-2024-01.zip", Clue("oracle", "BTC")),
+        ("klines/BTCUSDT/1mo/BTCUSDT-1mo-2024-01.zip", Clue("bars", "BTC")),
+    ],
+)
+def test_the_name_of_a_published_file_says_what_it_is(path: str, clue: Clue) -> None:
+    assert clue_of(Path("/data") / path) == clue
+
+
+def test_premium_index_klines_are_not_taken_for_prices(tmp_path: Path, lake: Lake) -> None:
+    path = packed(tmp_path / "premiumIndexKlines" / "BTCUSDT" / "5m" / "BTCUSDT-5m-2024-01.zip", klines())
+    with pytest.raises(UserError, match="premium index klines"):
+        import_paths(lake, [path])

@@ -1,0 +1,222 @@
+"""`pitboss audit memory` from the command line: planted memories are found, guessing is not, and nothing is paid twice."""
+
+import json
+import shutil
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from program import begin, end, here, tell, wait_for_records
+from serving import served
+
+from audit.planted import Reader, honest, memoriser, refusing
+from pitboss.cli.main import main
+from pitboss.data.demo import write_demo
+from pitboss.data.lake import Lake
+from pitboss.testing.provider import FakeProvider, Script
+
+SKILL = """\
+pitboss: 1
+name: recall
+venue: perp
+model: policy/hold
+schedule: {every: 1d}
+strategy: {mode: thesis, thesis: Trends go on., avoid: Ranges.}
+context: {symbols: [BTC, ETH, SOL], bars_interval: 1h, bars_lookback: 24, news_top_k: 0}
+"""
+RANGE = ("--from", "2025-03-01", "--to", "2025-03-25")
+DAYS = 24
+PRICES = ("--price-in", "1", "--price-out", "2")
+ASKED = ("--model", "llm/fake", *RANGE, *PRICES)
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("remembered")
+    write_demo(Lake(home / "lake"), 7, 60)
+    return home
+
+
+@pytest.fixture
+def home(tmp_path: Path, lake: Path) -> Path:
+    shutil.copytree(lake / "lake", tmp_path / "home" / "lake")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def skill(tmp_path: Path) -> Path:
+    path = tmp_path / "recall.yaml"
+    path.write_text(SKILL)
+    return path
+
+
+def environment(server: FakeProvider) -> dict[str, str]:
+    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
+
+
+@pytest.fixture
+def asking(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Ask in this process: a provider that plays a script, and the one document that comes back."""
+
+    def ask(script: Script, home: Path, skill: Path, *words: str) -> tuple[dict[str, Any], FakeProvider]:
+        with served(script) as server:
+            for name, value in environment(server).items():
+                monkeypatch.setenv(name, value)
+            told = here("audit", "memory", skill, *ASKED, *words, "--json", "--home", home)
+        return told.json, server
+
+    return ask
+
+
+def findings(found: dict[str, Any]) -> dict[str, str]:
+    return {one["about"]: one["finding"] for one in found["conclusions"]}
+
+
+def test_a_planted_memory_is_found_in_names_and_in_results_and_again_for_nothing(
+    asking: Any, home: Path, lake: Path, skill: Path
+) -> None:
+    page = home.parent / "memory.html"
+    words = ("--windows", "10", "--repeats", "3", "--cutoff", "2025-03-04", "--out", str(page))
+    found, server = asking(memoriser(Reader(lake)), home, skill, *words)
+    assert found["verdict"] == "sign"
+    assert findings(found)["naming"] == findings(found)["pairs"] == "sign"
+    period = found["naming"]["period"]
+    assert (period["hits"], period["of"], found["naming"]["asked"]) == (10, 10, 10)
+    assert period["chance"] == pytest.approx(1 / len(found["naming"]["periods"]))
+    pairs = found["pairs"]
+    assert (pairs["days"], pairs["repeats"], pairs["found"]) == (DAYS, 3, 1)
+    assert pairs["figures"]["total_return_pct"]["difference"]["interval"][0] > 0
+    assert found["cutoff"]["range"] == "across"
+    assert (found["split"]["before"]["days"], found["split"]["after"]["days"]) == (4, 20)
+    assert found["cost_usd"] == pytest.approx(server.calls * (1_000 * 1 + 50 * 2) / 1e6)
+    text = page.read_text()
+    assert "SIGNS OF MEMORY" in text
+    assert "<script" not in text
+
+    again, server = asking(memoriser(Reader(lake)), home, skill, *words)
+    assert (server.calls, again["cost_usd"], again["runs_made_before"], again["windows_asked_now"]) == (0, 0, 6, 0)
+    assert {**again, "cost_usd": 0, "runs_made_before": 0, "windows_asked_now": 0} == {
+        **found, "cost_usd": 0, "runs_made_before": 0, "windows_asked_now": 0
+    }  # fmt: skip
+
+    runs = here("runs", "list", "--json", "--home", home).json
+    assert sorted(run["run_id"] for run in runs) == sorted(run for pair in found["runs"] for run in pair.values())
+    assert sum(run.get("blind", False) for run in runs) == 3
+    assert here("runs", "verify", found["runs"][0]["blind"], "--home", home).code == 0
+
+
+def test_guessing_and_trading_by_dice_is_no_sign_of_memory(asking: Any, home: Path, skill: Path) -> None:
+    found, _ = asking(honest, home, skill, "--windows", "20", "--repeats", "2")
+    assert found["verdict"] == "no_sign"
+    assert "sign" not in findings(found).values()
+    assert found["cutoff"]["range"] == "unknown"
+    assert found["split"] is None
+
+
+def test_without_a_range_it_is_the_newest_month_of_the_data(home: Path, skill: Path) -> None:
+    with served(refusing) as server:
+        words = ("audit", "memory", skill, "--model", "llm/fake", *PRICES, "--windows", "3", "--repeats", "0", "--json")
+        found = tell(*words, "--home", home, **environment(server)).json
+    assert (found["from"], found["to"], found["ticks"]) == ("2025-03-02T00:00:00Z", "2025-04-01T00:00:00Z", 30)
+    rows = here("models", "cutoffs", "--json").json
+    assert {"models", "until", "kind", "source", "as_of"} == set(rows[0])
+
+
+def test_refusals_count_as_wrong_and_are_shown(
+    home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(refusing) as server:
+        for name, value in environment(server).items():
+            monkeypatch.setenv(name, value)
+        words = ("audit", "memory", skill, *ASKED, "--windows", "6", "--repeats", "0", "--home", home)
+        assert main([str(word) for word in words]) == 0
+    out = capsys.readouterr().out
+    assert "Answers that could not be used count as wrong: 6 not readable." in out
+    assert "no sign that it recognises the day" in out
+    assert "no split: the training cutoff is unknown" in out
+    assert "cost $0.0066" in out
+
+
+def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill: Path) -> None:
+    words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--json", "--home", home)
+    with served(honest, 0.05) as server:
+        process = begin(*words, **environment(server))
+        wait_for_records(process, home, 3)
+        process.send_signal(signal.SIGINT)
+        stopped = end(process)
+        assert stopped.code == 130, stopped.err
+        assert stopped.json["partial"] == "stopped"
+        assert stopped.json["naming"]["asked"] == 4, "the windows were done before"
+        assert "the same command goes on" in stopped.err
+        done = tell(*words, **environment(server)).json
+        times = Counter(orjson.dumps(question["messages"]) for question in server.questions)
+    assert (done["partial"], done["windows_asked_now"], len(done["runs"])) == ("", 0, 1)
+    assert sum(times.values()) - len(times) <= 8, "only what was under way was asked again"
+    runs = here("runs", "list", "--json", "--home", home).json
+    assert [run["status"] for run in runs] == ["complete", "complete"], "the stopped run is the one that went on"
+
+
+def test_a_budget_is_kept_over_windows_and_runs_together(home: Path, skill: Path) -> None:
+    words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--max-cost-usd", "0.05", "--json")
+    with served(honest) as server:
+        told = end(begin(*words, "--home", home, **environment(server)))
+    assert told.code == 1
+    assert "--max-cost-usd" in told.err
+    found = told.json
+    assert 0 < found["cost_usd"] <= 0.05
+    assert found["naming"]["asked"] == 4
+    assert found["pairs"] is None
+    assert findings(found)["pairs"] == "cannot_tell"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--model", "standin/analyst"), "was not trained on anything"),
+        (("--model", "policy/hold"), "was not trained on anything"),
+        (("--model", "llm/fake", "--windows", "-1"), "--windows: -1 is not from 0"),
+        (("--model", "llm/fake", "--windows", "0", "--repeats", "0"), "nothing is left to do"),
+        (("--model", "llm/fake", "--cutoff", "soon"), "is no day for a cutoff"),
+        (("--model", "llm/fake", "--out", "/nowhere/at/all.html"), "there is no folder"),
+        (("--model", "llm/fake"), "nobody knows the price"),
+    ],
+)
+def test_a_mistake_is_said_in_one_line_and_nothing_is_stored(
+    home: Path,
+    skill: Path,
+    words: tuple[str, ...],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in {"LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_API_KEY": "x", "LLM_MODEL": "fake"}.items():
+        monkeypatch.setenv(name, value)
+    assert main([str(word) for word in ("audit", "memory", skill, *RANGE, *words, "--home", home)]) == 2
+    assert said in capsys.readouterr().err
+    assert here("runs", "list", "--json", "--home", home).json == []
+
+
+def test_every_report_states_the_cutoff_and_on_which_side_of_it_the_range_lies(
+    home: Path, skill: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = ("--from", "2025-03-01", "--to", "2025-03-03")
+    with served(honest) as server:
+        for name, value in environment(server).items():
+            monkeypatch.setenv(name, value)
+        asked = here("backtest", skill, "--model", "llm/fake", *short, *PRICES, "--json", "--home", home).json
+    assert asked["cutoff"]["range"] == "unknown"
+    assert "unknown" in here("runs", "show", asked["run_id"], "--home", home).out
+    assert "Training cutoff" in Path(asked["report"]).read_text()
+    monkeypatch.setenv("PITBOSS_MODEL_CUTOFFS", "llm/fake=2025-06")
+    shown = here("runs", "show", asked["run_id"], "--json", "--home", home).json
+    assert (shown["cutoff"]["until"], shown["cutoff"]["range"]) == ("2025-06-30", "before")
+    report = home.parent / "again.html"
+    here("report", asked["run_id"], "--out", report, "--home", home)
+    assert "2025-06-30; the range lies before it" in report.read_text()
+    program = here("backtest", skill, *short, "--json", "--home", home).json
+    assert program["cutoff"]["range"] == "not_applicable"
+    assert "not applicable" in Path(program["report"]).read_text()
+    assert json.loads(json.dumps(program["cutoff"])) == program["cutoff"]
