@@ -159,8 +159,7 @@ def test_there_is_no_mode() -> None:
     """Simulation and live differ in the ports they pass; nothing below them asks which one it is."""
     found: list[str] = []
     for path in [
-        SOURCE / "tick.py",
-        *(one for name in ("agent", "engine", "venues", "core") for one in (SOURCE / name).rglob("*.py")),
+        *(one for name in ("tick", "agent", "engine", "venues", "core") for one in (SOURCE / name).rglob("*.py")),
     ]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             words = (
@@ -227,3 +226,11 @@ def test_no_tracked_file_names_a_place_on_one_machine() -> None:
     )
     found = [f"{name_of(path)}: {match[0]}" for path, text in texts() for match in re.finditer(words, text)]
     assert found == []
+
+
+def test_the_loop_knows_no_venue() -> None:
+    """What a venue brings to a tick is its ports, in a file of its own."""
+    for name in ("__init__.py", "record.py"):
+        tree = ast.parse((SOURCE / "tick" / name).read_text("utf-8"))
+        imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        assert not [module for module in imported if "venues" in module or "skill" in module]

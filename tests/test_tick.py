@@ -23,7 +23,8 @@ from pitboss.engine.guard import caps_of, guard
 from pitboss.sim.replay import read_state
 from pitboss.skill.schema import Skill
 from pitboss.testing.builders import make_market, plain_skill
-from pitboss.tick import Happened, Ports, ruined, tick
+from pitboss.tick import Happened, tick
+from pitboss.tick.perp import PerpPorts, ruined
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.case import Case, Finding
 from pitboss.venues.perp.rules import Rule
@@ -83,9 +84,9 @@ def account(cash: int = 10_000) -> World:
     return set_marks(open_world(Decimal(cash), NOW // DAY_MS), {"BTC": (Decimal(100_000), NOW)})
 
 
-def ports(mind: Mind, broker: Any = None, **skill: Any) -> Ports:
+def ports(mind: Mind, broker: Any = None, **skill: Any) -> PerpPorts:
     document = Skill.model_validate(plain_skill(**skill))
-    return Ports(
+    return PerpPorts(
         skill=document,
         limits=caps_of(document),
         terms=TERMS,
@@ -97,7 +98,7 @@ def ports(mind: Mind, broker: Any = None, **skill: Any) -> Ports:
     )
 
 
-def one_tick(state: State, given: Ports, happened: Happened = Happened()) -> tuple[State, dict[str, Any], Record]:  # noqa: B008
+def one_tick(state: State, given: PerpPorts, happened: Happened = Happened()) -> tuple[State, dict[str, Any], Record]:  # noqa: B008
     done = asyncio.run(tick(state, NOW, happened, given))
     return done.state, codec.loads(done.record.covered), done.record
 

@@ -28,7 +28,6 @@ from pitboss.data.phrases import KINDS, MOST_CONFIDENCE, MOST_DAYS, find
 from pitboss.data.quality import check
 from pitboss.sim.replay import first_state
 from pitboss.testing.builders import plain_skill
-from pitboss.tick import observe
 
 
 def at(text: str) -> int:
@@ -214,7 +213,7 @@ def shown(lake: Lake, place: int, extracted: bool) -> str | None:
         extracted_events=extracted,
     )  # fmt: skip
     script = assemble(request, lake, Settings.model_construct()).script
-    observation: Observation = observe(first_state(script), START + place * HOUR_MS, script.ports)
+    observation: Observation = script.ports.observe(first_state(script), START + place * HOUR_MS)
     return render(observation, Memo(observation.skill))
 
 

@@ -17,7 +17,6 @@ from pitboss.data.lake import Lake
 from pitboss.data.universe import words
 from pitboss.sim.replay import first_state
 from pitboss.testing.builders import plain_skill
-from pitboss.tick import observe
 
 TO = START + DAY_MS
 LATE = START + 6 * HOUR
@@ -147,8 +146,16 @@ def test_a_preview_offers_a_symbol_whose_bars_have_ended_exactly_as_long_as_a_ru
     at = START + hours * HOUR
     request = Request(plain_skill(["BTC", "SUI"], "1h"), START, TO, model="policy/hold", prompts=True)
     script = assemble(request, lake, Settings()).script
-    run = script.ports.context.prompt(observe(first_state(script), at, script.ports)).user
+    run = script.ports.context.prompt(script.ports.observe(first_state(script), at)).user
     shown = preview(request, lake, Settings(), at).user
     gone = hours >= 7  # twelve bars of 5m after the last one
     assert ("### SUI\nno longer listed" in run) is gone
     assert ("### SUI\nno longer listed" in shown) is gone
+
+
+def test_a_range_in_which_no_symbol_is_listed_is_refused(tmp_path: Path, lake: Lake) -> None:
+    put(lake, tmp_path, "SUI", START, TO)
+    rows = [{"symbol": "SUI", "delisted_at": "2024-12-01T00:00:00Z"}]
+    import_paths(lake, [write(tmp_path / "listings.csv", rows)])
+    with pytest.raises(UserError, match="SUI is not listed between 2025-01-01T00:00:00Z and 2025-01-02T00:00:00Z"):
+        assemble(Request(plain_skill(["SUI"], "1h"), START, TO, model="policy/hold"), lake, Settings())

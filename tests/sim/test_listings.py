@@ -21,7 +21,6 @@ from pitboss.core.market import Listing
 from pitboss.sim.metrics import Outcome
 from pitboss.sim.replay import Script, first_state
 from pitboss.testing.builders import Row, build, make_market, plain_skill, play
-from pitboss.tick import observe
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import lookup
 
@@ -115,7 +114,7 @@ def test_an_open_of_a_symbol_that_is_not_listed_is_out_of_scope_and_the_judge_sa
 def observed(made: Market, place: int) -> Observation:
     one = script(made)
     at = FROM + place * STEP
-    return observe(first_state(replace(one, tick_at=one.tick_at[one.tick_at == at])), at, one.ports)
+    return one.ports.observe(first_state(replace(one, tick_at=one.tick_at[one.tick_at == at])), at)
 
 
 def told(observation: Observation, made: Market) -> str:

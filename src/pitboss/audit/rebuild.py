@@ -27,7 +27,6 @@ from pitboss.core.ports import Tool
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.data.resample import resample
-from pitboss.engine.guard import guard
 from pitboss.sim.replay import Script, first_state
 from pitboss.skill.schema import MoveAtr, Skill
 from pitboss.tick import recollect, reflect
@@ -76,9 +75,8 @@ class Side:
 
     def judge(self, intent: Any) -> Any:
         """What the engine would say."""
-        ports = self.script.ports
-        limits = self.observation.limits
-        return guard(limits, ports.terms, self.state, intent, self.observation.at).verdict
+        observation = self.observation
+        return self.script.ports.guard(observation, self.state, intent, observation.at).verdict
 
     async def ask(self, tool: AnyTool, arguments: Mapping[str, Any]) -> Answer:
         """One call of a tool, built for this tick."""

@@ -26,12 +26,10 @@ from pitboss.core.instant import Instant, iso
 from pitboss.core.past import NO_PAST, Past
 from pitboss.core.state import State
 from pitboss.data.lake import Lake
-from pitboss.engine.guard import guard
 from pitboss.sim.replay import Script, first_state, read_state
 from pitboss.store.journal import StoredJournal
 from pitboss.store.recordings import StoredRecordings
 from pitboss.store.runs import Run
-from pitboss.tick import observe
 from pitboss.tools.define import Mode, ToolContext
 from pitboss.tools.registry import hydrate
 from pitboss.venues.perp.intents import TERMINAL
@@ -122,10 +120,10 @@ def of_skill(
 
 def _context(script: Script, market: Market, state: State, at: Instant, mode: Mode, before: Past) -> ToolContext:
     ports = replace(script.ports, view=market.view)
-    observation = observe(state, at, ports)
+    observation = ports.observe(state, at)
     return ToolContext(
         observation,
         mode,
-        lambda intent: guard(observation.limits, ports.terms, state, intent, at).verdict,
+        lambda intent: ports.guard(observation, state, intent, at).verdict,
         before,
     )

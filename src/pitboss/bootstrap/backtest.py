@@ -36,7 +36,7 @@ from pitboss.sim.past import RunPast
 from pitboss.sim.replay import Script, ticks_between
 from pitboss.skill.load import check_plain, summary
 from pitboss.skill.schema import Skill
-from pitboss.tick import Ports
+from pitboss.tick.perp import PerpPorts
 from pitboss.tools.define import ToolContext, ToolDefinition
 from pitboss.tools.registry import lookup, permit, registry
 from pitboss.venues.perp.assets import SHIPPED, Asset
@@ -172,7 +172,7 @@ def make_script(
     decider = blinded(decider, skill, disguise)
     terms = _terms(request, skill, assets)
     leaps = quick and not prompts
-    ports = Ports(
+    ports = PerpPorts(
         skill=skill,
         limits=caps_of(skill),
         terms=terms,

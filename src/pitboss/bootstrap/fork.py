@@ -35,7 +35,7 @@ from pitboss.skill.load import override
 from pitboss.store.adopt import adopt
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
-from pitboss.tick import Ports
+from pitboss.tick.perp import PerpPorts
 from pitboss.venues.perp.state import World
 
 STAND_IN = "standin/analyst"
@@ -109,7 +109,7 @@ async def past(
     return tape.kept, tape.state
 
 
-def _answered(ports: Ports, before: Sequence[Record], decider: Decider | None) -> Ports:
+def _answered(ports: PerpPorts, before: Sequence[Record], decider: Decider | None) -> PerpPorts:
     """The same ports with decisions, and the lessons between them, as they were recorded or as `decider` has them."""
     asked = decider.model if isinstance(decider, ToolLoop) else Replayed(before)
     reflector = ports.reflector and replace(ports.reflector, model=asked)

@@ -20,7 +20,6 @@ from pitboss.data.lake import Lake
 from pitboss.data.universe import listings_of
 from pitboss.sim.replay import Script, first_state
 from pitboss.skill.schema import Skill
-from pitboss.tick import observe
 from pitboss.tools.registry import permit
 from pitboss.venues.perp.intents import TERMINAL
 
@@ -54,7 +53,7 @@ def preview(
     skill, at, script = script_at(request, lake, settings, at)
     if outside is not None:
         script = replace(script, ports=replace(script.ports, notes=outside.notes))
-    built = script.ports.context.prompt(observe(first_state(script), at, script.ports))
+    built = script.ports.context.prompt(script.ports.observe(first_state(script), at))
     looks = [name for name in skill.tools.built_in if name != TERMINAL]
     offered = permit([*looks, TERMINAL] if skill.max_steps > 1 else [TERMINAL], "write")  # one step is the last step
     others = outside.specs if outside is not None and skill.max_steps > 1 else ()

@@ -60,6 +60,13 @@ class Settings(BaseSettings):
     binance_url: str = Field(default="", description="Where binance is downloaded from; empty: its public API.")
     binance_files_url: str = Field(default="", description="Where binance's files are; empty: the published ones.")
     cryptopanic_url: str = Field(default="", description="Where cryptopanic is asked; empty: the service itself.")
+    pyth_url: str = Field(default="", description="Where pyth's candles are downloaded from; empty: Pyth Benchmarks.")
+    hermes_url: str = Field(default="", description="Where Pyth prices of this moment are asked; empty: Pyth Hermes.")
+    predict_server_url: str = Field(
+        default="", description="Address of the predict protocol's indexer; it has no default."
+    )
+    predict_id: str = Field(default="", description="Id of the protocol's Predict object, as 0x and hex digits.")
+    predict_manager_id: str = Field(default="", description="Id of your PredictManager object, as 0x and hex digits.")
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
 
     @classmethod

@@ -44,9 +44,9 @@ def download(
 ) -> int:
     """Download market data, news or events into the lake.
 
-    Sources: hyperliquid, binance (candles and funding), rss, cryptopanic (news), calendar (events). Only what is missing
-    is asked for, page by page, inside the rate limits of the venue. After Ctrl-C, or a fall of the machine, the same
-    command goes on where it was.
+    Sources: hyperliquid, binance (candles and funding), pyth (candles of oracle prices), rss, cryptopanic (news),
+    calendar (events). Only what is missing is asked for, page by page, inside the rate limits of the venue. After
+    Ctrl-C, or a fall of the machine, the same command goes on where it was.
 
     For example:
 
@@ -56,7 +56,7 @@ def download(
     Parameters
     ----------
     source
-        hyperliquid, binance, rss, cryptopanic or calendar.
+        hyperliquid, binance, pyth, rss, cryptopanic or calendar.
     """
     from pitboss.bootstrap.downloading import bring
     from pitboss.bootstrap.listing import times

@@ -146,10 +146,17 @@ def with_listings(
     symbols = sorted({symbol for symbol, _ in market.bars})
     bars = {symbol: market.bars[symbol, base] for symbol in symbols}
     listings = listings_of(lake.listings(venue), bars, from_at, to_at, max_gap)
+    there = False
     for symbol, column in bars.items():
         begins, ends = span_of(listings.get(symbol), column.interval_ms, from_at, to_at)
         if begins < ends:
+            there = True
             check_gaps(column, begins, ends, max_gap)
+    if not there:
+        raise UserError(
+            f"{', '.join(symbols)} {'is' if len(symbols) == 1 else 'are'} not listed between {iso(from_at)} and {iso(to_at)}",
+            "choose another range; imported listings say when",
+        )
     return replace(market, listings=listings) if listings else market
 
 

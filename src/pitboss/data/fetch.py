@@ -78,22 +78,23 @@ class Reply:
 
 
 class Budget:
-    """Weights of the last minute. Whoever would pass the limit waits until enough of them are a minute old."""
+    """Weights of the last minute, or of another window. Whoever would pass the limit waits until enough are that old."""
 
-    def __init__(self, per_minute: int, elapsed: Callable[[], float], sleep: Sleep) -> None:
-        self.per_minute = per_minute
+    def __init__(self, most: int, elapsed: Callable[[], float], sleep: Sleep, window_s: float = MINUTE_S) -> None:
+        self.most = most
+        self.window_s = window_s
         self._elapsed = elapsed
         self._sleep = sleep
         self._spent: deque[list[float]] = deque()
 
     async def take(self, weight: int) -> list[float]:
         """Wait for room and take it. The entry may be corrected downwards once the true weight is known."""
-        weight = min(weight, self.per_minute)
+        weight = min(weight, self.most)
         while True:
             now = self._elapsed()
-            while self._spent and now - self._spent[0][0] >= MINUTE_S:
+            while self._spent and now - self._spent[0][0] >= self.window_s:
                 self._spent.popleft()
-            over = sum(entry[1] for entry in self._spent) + weight - self.per_minute
+            over = sum(entry[1] for entry in self._spent) + weight - self.most
             if over <= 0:
                 entry = [now, float(weight)]
                 self._spent.append(entry)
@@ -101,7 +102,7 @@ class Budget:
             for earlier in self._spent:
                 over -= earlier[1]
                 if over <= 0:
-                    await self._sleep(max(0.0, earlier[0] + MINUTE_S - now) + GRAIN_S)
+                    await self._sleep(max(0.0, earlier[0] + self.window_s - now) + GRAIN_S)
                     break
 
 
@@ -129,9 +130,9 @@ class Fetcher:
         self._attempts = attempts
         self._session: aiohttp.ClientSession | None = None
 
-    def budget(self, per_minute: int) -> Budget:
-        """A budget on the same clock."""
-        return Budget(per_minute, self._elapsed, self._sleep)
+    def budget(self, most: int, window_s: float = MINUTE_S) -> Budget:
+        """A budget on the same clock: so much in a minute, or in another window."""
+        return Budget(most, self._elapsed, self._sleep, window_s)
 
     async def ask(
         self,

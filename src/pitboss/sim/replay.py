@@ -31,7 +31,8 @@ from pitboss.sim.outcome import Ledger
 from pitboss.sim.past import RunPast
 from pitboss.sim.speculate import MOST_TURNS, Speculation, Speculator
 from pitboss.sim.watch import Watch
-from pitboss.tick import Happened, Ports, Ticked, ruined, tick
+from pitboss.tick import Happened, Ticked, tick
+from pitboss.tick.perp import PerpPorts, ruined
 from pitboss.venues.perp.portfolio import summary
 from pitboss.venues.perp.state import World, open_world
 from pitboss.venues.perp.tape import Tape
@@ -49,7 +50,7 @@ PROGRESS_RECORDS = 10
 class Script:
     """A range to replay: its ticks, its bars, its market, and the ports to tick with."""
 
-    ports: Ports
+    ports: PerpPorts
     market: Market
     base_interval: str
     tape: Tape

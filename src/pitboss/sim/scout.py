@@ -13,7 +13,8 @@ from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
-from pitboss.tick import Happened, Ports, tick
+from pitboss.tick import Happened, tick
+from pitboss.tick.perp import PerpPorts
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import advance
 
@@ -33,7 +34,7 @@ class Guess:
 class Scout:
     """Lives on from a tick as if every answer were a hold, tick by tick, only as far as it is told."""
 
-    def __init__(self, ports: Ports, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]) -> None:
+    def __init__(self, ports: PerpPorts, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]) -> None:
         self._hold = _Hold()
         self._reflector = ports.reflector
         self._ports = replace(ports, decider=self._hold, reflector=None, build_prompts=False, keep_prompts=False)

@@ -24,10 +24,10 @@ from pitboss.core.money import ZERO
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
-from pitboss.engine.guard import guard
 from pitboss.sim.scout import Scout
 from pitboss.sim.window import MAX_WINDOW, Holds, best_window
-from pitboss.tick import Ports, Ticked
+from pitboss.tick import Ticked
+from pitboss.tick.perp import PerpPorts
 from pitboss.venues.perp.tape import Tape
 
 MOST_TURNS = 4
@@ -139,7 +139,7 @@ class Speculator:
     """Runs beside one replay. It is told before and after every tick; `close` must be awaited however that ends."""
 
     def __init__(
-        self, plan: Speculation, ports: Ports, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]
+        self, plan: Speculation, ports: PerpPorts, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]
     ) -> None:
         self.tally = plan.tally
         self._plan, self._ports, self._ticks = plan, ports, len(tick_at)
@@ -217,6 +217,8 @@ class Speculator:
     def _launch(self, index: int, state: State, receipts: Sequence[Receipt]) -> None:
         """The tick is still waiting: fill the window behind it."""
         self._waits = None
+        if self._filling is not None or any(place > index for place in self._asks):
+            return  # in the meantime the answer to this tick has come, and the next window was asked after it
         size = self._size(index)
         if size > 0:
             self._head = index
@@ -310,14 +312,12 @@ class Speculator:
         if isinstance(decider, ToolLoop):
             decider = replace(decider, model=_Gate(decider.model, ask, self.tally))
         ask.decision = await decider.decide(
-            observation, lambda intent: guard(observation.limits, ports.terms, state, intent, at).verdict
+            observation, lambda intent: ports.guard(observation, state, intent, at).verdict
         )
         self.tally.paid(ask.paid_usd if ask.short else ask.decision.cost_usd)
         if ask.failed and not ask.dropped:
             self._rest = REST
-        verdicts = [
-            guard(observation.limits, ports.terms, state, intent, at).verdict for intent in ask.decision.intents
-        ]
+        verdicts = [ports.guard(observation, state, intent, at).verdict for intent in ask.decision.intents]
         ask.holds = not ask.decision.flags and all(verdict.outcome == "noop" for verdict in verdicts)
         if ask.holds:
             self._go_on()

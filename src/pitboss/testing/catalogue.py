@@ -19,13 +19,11 @@ from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import VENUE, write_demo
 from pitboss.data.lake import Lake
-from pitboss.engine.guard import guard
 from pitboss.sim.past import RunPast
 from pitboss.sim.replay import first_state, replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.testing.markdown import table
-from pitboss.tick import observe
 from pitboss.tools.define import Mode, ToolContext, ToolDefinition
 from pitboss.tools.registry import catalogue, lookup
 from pitboss.venues.perp.intents import TERMINAL
@@ -110,10 +108,11 @@ async def _played(assembly: Assembly) -> ToolContext:
     at, ports = script.to_at, assembly.script.ports
     state = await replay(script, journal, first_state(script), Watch())
     past = script.past or RunPast()
+    observation = ports.observe(state, at)
     return ToolContext(
-        observe(state, at, ports),
+        observation,
         "read",
-        lambda intent: guard(ports.limits, ports.terms, state, intent, at).verdict,
+        lambda intent: ports.guard(observation, state, intent, at).verdict,
         past,
     )
 

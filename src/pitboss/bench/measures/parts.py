@@ -19,7 +19,6 @@ from pitboss.engine.guard import guard
 from pitboss.sim.replay import first_state, replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
-from pitboss.tick import observe
 from pitboss.venues.perp.world import OrderRequest, advance, submit
 
 P99_LIMIT_US = 1_000.0
@@ -57,7 +56,7 @@ def measure(bench: Bench) -> Iterable[Row]:
     ticks = cycle(script.tick_at[: min(calls, len(script.tick_at))].tolist())
 
     def write() -> object:
-        return ports.context.user(observe(state, next(ticks), ports))
+        return ports.context.user(ports.observe(state, next(ticks)))
 
     taken = interleave(
         {
@@ -80,7 +79,7 @@ def measure(bench: Bench) -> Iterable[Row]:
 
 
 def _observation(loaded: Assembly, state: State):
-    return observe(state, int(loaded.script.tick_at[0]), loaded.script.ports)
+    return loaded.script.ports.observe(state, int(loaded.script.tick_at[0]))
 
 
 def _some_record(loaded: Assembly) -> Record:

@@ -1,0 +1,135 @@
+"""Pyth Hermes: the price of a feed as it is now, or as it was first published at or after a second.
+
+One feed, one price: no candles (those are `sources.pyth`), no stream, no proof. The parsed form of a reply is read; the
+signed one beside it is for chains. What the parsed form says is judged like any stranger's word.
+"""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import SECOND_MS, Instant, iso
+from pitboss.core.noun import noun
+from pitboss.data.fetch import Broken, Fetcher, Query, Refused, Reply, address
+
+URL = "https://hermes.pyth.network"
+REQUESTS, WINDOW_S = 30, 10.0
+"""What the service allows; whoever asks more often is shut out for a minute."""
+MOST_BYTES = 2**20
+AHEAD_MS = 10 * SECOND_MS
+"""Clocks differ a little. A price from further ahead would look fresh for as long as it likes."""
+MOST_EXPONENT = 18
+MOST_PRICE = Decimal(10) ** 12
+BILLION = 1_000_000_000
+FEEDS = {
+    "BTC": "e62df6c8b4a85fe1a67db44dc12de5db330f7ac66b72dc658afedf0f4a415b43",
+    "ETH": "ff61491a931112ddf1bd8147cd1b641375f79f5825126d665480874634fd0ace",
+}
+"""Feeds of USD prices by symbol. They are the same on every chain."""
+
+_ID = re.compile(r"[0-9a-f]{64}")
+_WHOLE = re.compile(r"-?[0-9]{1,20}")
+
+
+@noun
+class Price:
+    """A price with how sure the publishers are of it (one deviation), in USD."""
+
+    feed_id: str
+    price: Decimal
+    confidence: Decimal
+    published_at: Instant
+
+    @property
+    def units(self) -> int:
+        """The price in billionths, as the predict protocol counts; what is finer is dropped."""
+        return int(self.price * BILLION)
+
+
+def feed_of(symbol: str) -> str:
+    """The feed of a symbol, or a feed's own id."""
+    known = FEEDS.get(symbol.upper())
+    if known:
+        return known
+    found = symbol.lower().removeprefix("0x")
+    if not _ID.fullmatch(found):
+        raise UserError(f"no Pyth feed is known for {symbol!r}", f"{', '.join(FEEDS)}, or a feed id of 64 hex digits")
+    return found
+
+
+class Hermes:
+    """The service, asked through one fetcher."""
+
+    def __init__(self, fetcher: Fetcher, base_url: str = "") -> None:
+        self._base = address(base_url or URL)
+        self._fetcher = fetcher
+        self._budget = fetcher.budget(REQUESTS, WINDOW_S)
+
+    async def latest(self, symbol: str) -> Price:
+        """The newest price of a symbol or feed."""
+        feed_id = feed_of(symbol)
+        return await self._ask("latest", feed_id, lambda reply: parsed(reply.json(), feed_id, reply.asked_at))
+
+    async def at(self, symbol: str, at: Instant) -> Price:
+        """The first price published at or after an instant, by the second."""
+        feed_id, second = feed_of(symbol), -(-at // SECOND_MS)
+
+        def read(reply: Reply) -> Price:
+            found = parsed(reply.json(), feed_id, reply.asked_at)
+            if found.published_at < second * SECOND_MS:
+                raise Broken(f"asked for a price from {iso(second * SECOND_MS)} on, got an earlier one")
+            return found
+
+        try:
+            return await self._ask(str(second), feed_id, read)
+        except Refused as error:
+            if error.status != 404:
+                raise
+            raise UserError(
+                f"Pyth has no price of {symbol} at {iso(second * SECOND_MS)}", "the service keeps some months only"
+            ) from None
+
+    async def _ask(self, which: str, feed_id: str, read: Callable[[Reply], Price]) -> Price:
+        query = Query(
+            f"{self._base}/v2/updates/price/{which}",
+            {"ids[]": feed_id, "parsed": "true"},
+            most_bytes=MOST_BYTES,
+        )
+        return await self._fetcher.ask(query, read, self._budget)
+
+
+def parsed(value: Any, feed_id: str, now: Instant) -> Price:
+    """The price of one feed in the parsed part of a reply; `Broken` if there is none that could be one."""
+    listed = value.get("parsed") if isinstance(value, dict) else None
+    if not isinstance(listed, list):
+        raise Broken("the reply has no parsed prices")
+    ours = [one for one in listed if isinstance(one, dict) and _same(one.get("id"), feed_id)]
+    if len(ours) != 1 or not isinstance(ours[0].get("price"), dict):
+        raise Broken("the reply has not one price of the feed that was asked for")
+    told = ours[0]["price"]
+    exponent, second = told.get("expo"), told.get("publish_time")
+    if not _is_int(exponent) or abs(exponent) > MOST_EXPONENT:
+        raise Broken("the price has no usable exponent")
+    price, confidence = (_scaled(told.get(name), exponent, name) for name in ("price", "conf"))
+    if not 0 < price < MOST_PRICE or not 0 <= confidence < MOST_PRICE:
+        raise Broken("the price or its confidence cannot be one")
+    if not _is_int(second) or not 0 < second * SECOND_MS <= now + AHEAD_MS:
+        raise Broken("the price has no time, or one that is still to come")
+    return Price(feed_id, price, confidence, second * SECOND_MS)
+
+
+def _scaled(value: Any, exponent: int, name: str) -> Decimal:
+    # They come as text: a number of JSON would lose digits on its way through other programs.
+    if not isinstance(value, str) or not _WHOLE.fullmatch(value):
+        raise Broken(f"{name} is not a whole number written as text")
+    return Decimal(value).scaleb(exponent)
+
+
+def _same(value: Any, feed_id: str) -> bool:
+    return isinstance(value, str) and value.lower().removeprefix("0x") == feed_id
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

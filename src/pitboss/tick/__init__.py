@@ -1,0 +1,197 @@
+"""The one loop: observe → decide → guard → act → record. Simulation, paper and live call this same function.
+
+There is no mode here and no venue. What differs between a backtest and a live account, or between two venues, is the
+ports that are passed in: `tick/<venue>.py` has those of each. The shape of a record is `tick/record.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from pitboss.agent.context import Prompt
+from pitboss.agent.decider import Decider
+from pitboss.agent.reflect import Reflection, Reflector, learn
+from pitboss.core.curve import Curve
+from pitboss.core.instant import Instant
+from pitboss.core.intent import Decision
+from pitboss.core.money import ZERO
+from pitboss.core.noun import noun
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import FREE, Record, seal
+from pitboss.core.state import LastDecision, Memory, State
+from pitboss.core.trace import Tracer
+from pitboss.core.verdict import Verdict
+from pitboss.engine.execute import Broker, act
+from pitboss.engine.guard import Judgement
+from pitboss.tick.record import beside, beside_reflection, covered_of, reflected, with_its_cost
+
+
+class Teller(Protocol):
+    """Makes the prompt of an observation."""
+
+    def prompt(self, observation: Any) -> Prompt: ...
+
+
+class Ports(Protocol):
+    """Everything a tick needs that is not its state: who decides and acts, and the venue's part of the five verbs."""
+
+    @property
+    def decider(self) -> Decider: ...
+    @property
+    def broker(self) -> Broker: ...
+    @property
+    def context(self) -> Teller: ...
+    @property
+    def keep_prompts(self) -> bool: ...
+    @property
+    def build_prompts(self) -> bool: ...
+    @property
+    def tracer(self) -> Tracer: ...
+    @property
+    def reflector(self) -> Reflector | None:
+        """Who writes lessons from closed trades; None where no model is there to ask."""
+        ...
+
+    def observe(self, state: State, at: Instant) -> Any:
+        """What the agent may know now."""
+        ...
+
+    def unasked(self, state: State, observation: Any) -> str:
+        """Why nobody is asked at this tick, as the flag of its no-op; empty where somebody is."""
+        ...
+
+    def guard(self, observation: Any, state: State, intent: Any, at: Instant) -> Judgement:
+        """One intent against the rules, on the state at this moment."""
+        ...
+
+    def halt(self, world: Any, at: Instant) -> tuple[Any, Sequence[Receipt]]:
+        """The world after a rule broke: nothing more is opened."""
+        ...
+
+    def summary(self, world: Any) -> dict[str, Any]:
+        """The account as records keep it."""
+        ...
+
+    def summary_after(self, world: Any, found: Any, told: dict[str, Any]) -> dict[str, Any]:
+        """`summary(world)`, where `told` is that of the world the tick found."""
+        ...
+
+    def remember(
+        self, state: State, observation: Any, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]
+    ) -> Memory:
+        """The memory after these; the very same where nothing is to be remembered."""
+        ...
+
+    def noted(self, state: State, observation: Any) -> tuple[Mapping[str, float], int]:
+        """What the model has seen by now, for whoever waits for something new."""
+        ...
+
+
+@noun
+class Happened:
+    """What the world did since the previous tick: receipts and equity points, already part of the state's world."""
+
+    receipts: Sequence[Receipt] = ()
+    equity: Curve = ()
+
+
+@noun
+class Ticked:
+    """One tick done: the state after it, its record, and the decision. `covered` and `receipts` are the live values."""
+
+    state: State
+    record: Record
+    decision: Decision
+    covered: Mapping[str, Any]
+    receipts: Sequence[Receipt]
+
+
+async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> Ticked:
+    """One tick on a world that has been brought up to `at`."""
+    found, before = state.world, ports.summary(state.world)
+    state, observation = recollect(state, at, happened.receipts, ports)
+    flag = ports.unasked(state, observation)
+    asked, reflection = not flag, None
+    if asked:
+        state, observation, reflection = await reflect(state, observation, ports)
+        decision = await ports.decider.decide(
+            observation, lambda intent: ports.guard(observation, state, intent, at).verdict
+        )
+    else:
+        decision = Decision(flags=(flag,))
+    if state.seen:
+        state = replace(state, seen={})
+    verdicts: list[Verdict] = []
+    contents: list[bytes] = []
+    receipts: list[Receipt] = list(happened.receipts)
+    for intent in decision.intents:
+        judgement = ports.guard(observation, state, intent, at)
+        state, verdict, answers = await act(state, judgement, ports.broker, at)
+        if judgement.broken:
+            world, noticed = ports.halt(state.world, at)
+            state, answers = replace(state, world=world), (*answers, *noticed)
+        verdicts.append(verdict)
+        contents.append(judgement.content)
+        receipts.extend(answers)
+    memory = state.memory
+    if verdicts:
+        memory = ports.remember(state, observation, receipts[len(happened.receipts) :], verdicts)
+    prompt = decision.prompt
+    if prompt is None and asked and ports.build_prompts:
+        built = ports.context.prompt(observation)
+        prompt = (built.system, built.user)
+    after = ports.summary_after(state.world, found, before)
+    covered = covered_of(decision, prompt, contents, verdicts, receipts, happened.equity, before, after)
+    if reflection is not None:
+        covered["reflection"] = reflected(reflection)
+        decision = with_its_cost(decision, reflection)
+    free = prompt is None and not decision.steps and decision.cost_usd == ZERO
+    extra = FREE if free else beside(decision, prompt if ports.keep_prompts else None)
+    if reflection is not None and isinstance(extra, dict):
+        extra["reflection"] = beside_reflection(reflection, ports.keep_prompts)
+    record = seal(state.seq, "tick", at, state.prev_digest, covered, extra)
+    failed = "model_error" in decision.flags
+    asked_close, news_seen = ports.noted(state, observation) if asked else (state.asked_close, state.news_seen)
+    state = State(
+        world=state.world,
+        seq=state.seq + 1,
+        prev_digest=record.digest,
+        tick_at=at,
+        accepted_opens=state.accepted_opens,
+        seen=state.seen,
+        last=_last(at, decision, contents, verdicts),
+        memory=memory,
+        asked_close=asked_close,
+        news_seen=news_seen,
+        model_errors=state.model_errors + 1 if failed else 0,
+    )
+    return Ticked(state, record, decision, covered, receipts)
+
+
+def recollect(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports) -> tuple[State, Any]:
+    """What has happened since the tick before becomes part of the memory, and what the agent may know now is seen."""
+    observation = ports.observe(state, at)
+    memory = ports.remember(state, observation, receipts, ()) if receipts else state.memory
+    if memory is state.memory:
+        return state, observation
+    return replace(state, memory=memory), replace(observation, memory=memory)
+
+
+async def reflect(state: State, observation: Any, ports: Ports) -> tuple[State, Any, Reflection | None]:
+    """New lessons, where they are due."""
+    reflector = ports.reflector
+    if reflector is None or not reflector.due(state.memory):
+        return state, observation, None
+    reflection = await reflector.reflect(observation)
+    memory = learn(state.memory, reflection)
+    return replace(state, memory=memory), replace(observation, memory=memory), reflection
+
+
+def _last(at: Instant, decision: Decision, contents: Sequence[bytes], verdicts: Sequence[Verdict]) -> LastDecision:
+    """What the next prompt tells of this tick. Of a no-op nothing but its flag, so that holds can be foreseen."""
+    flag = decision.flags[0] if decision.flags else ""
+    if not verdicts or verdicts[0].outcome == "noop":
+        return LastDecision(at, "noop", flag)
+    proposal, verdict = contents[0].decode(), verdicts[0]
+    outcome = "accepted" if verdict.outcome in ("allowed", "reduced") else "refused"
+    return LastDecision(at, outcome, flag, proposal, verdict.code or "", verdict.detail)

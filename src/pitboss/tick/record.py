@@ -1,0 +1,115 @@
+"""The record of a tick: what any honest rerun must reproduce byte for byte, and beside it what two may differ in.
+
+Plain dictionaries in a fixed order of keys; sealing and chaining them is `core.snapshot`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pitboss.agent.reflect import Reflection
+from pitboss.core import codec
+from pitboss.core.curve import Curve
+from pitboss.core.intent import Decision, Step
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import prompt_sha256
+from pitboss.core.verdict import Verdict, brief
+
+
+def covered_of(
+    decision: Decision,
+    prompt: tuple[str, str] | None,
+    contents: Sequence[bytes],
+    verdicts: Sequence[Verdict],
+    receipts: Sequence[Receipt],
+    equity: Curve,
+    before: dict[str, Any],
+    after: dict[str, Any],
+) -> dict[str, Any]:
+    """What any honest rerun must reproduce byte for byte."""
+    return {
+        "prompt_sha256": None if prompt is None else prompt_sha256(prompt),
+        "steps": [_step(step) for step in decision.steps],
+        "text": decision.text,
+        "proposals": [codec.fragment(content) for content in contents],
+        "verdicts": [_verdict(verdict) for verdict in verdicts],
+        "receipts": receipts,
+        "equity": equity,
+        "before": before,
+        "after": after,
+        "flags": list(decision.flags),
+        "finish_reason": decision.finish_reason,
+    }
+
+
+def beside(decision: Decision, prompt: tuple[str, str] | None) -> dict[str, Any]:
+    """What two honest runs may differ in: texts that were not kept, timings, provider ids, cost."""
+    return {
+        "prompt": prompt,
+        "cost_usd": decision.cost_usd,
+        "saved_usd": decision.saved_usd,
+        "usage": decision.usage,
+        "steps": [_paid(step) for step in decision.steps],
+    }
+
+
+def _paid(step: Step) -> dict[str, Any]:
+    return {
+        "latency_ms": step.latency_ms,
+        "provider_id": step.provider_id,
+        "model": step.model,
+        "usage": step.usage,
+        "cost_usd": step.cost_usd,
+    }
+
+
+def reflected(reflection: Reflection) -> dict[str, Any]:
+    """A reflection as any honest rerun must reproduce it. Ticks without one have no such part."""
+    return {
+        "prompt_sha256": prompt_sha256(reflection.prompt),
+        "steps": [_step(step) for step in reflection.steps],
+        "text": reflection.why,
+        "flags": [reflection.flag] if reflection.flag else [],
+    }
+
+
+def with_its_cost(decision: Decision, reflection: Reflection) -> Decision:
+    """What was asked for and paid at this tick, the reflection's part included."""
+    usage, cost, saved = decision.usage, decision.cost_usd, decision.saved_usd
+    for step in reflection.steps:
+        usage += step.usage
+        cost = None if cost is None or step.cost_usd is None else cost + step.cost_usd
+        saved += step.saved_usd
+    return replace(decision, usage=usage, cost_usd=cost, saved_usd=saved)
+
+
+def beside_reflection(reflection: Reflection, keep_prompts: bool) -> dict[str, Any]:
+    """What two honest runs may differ in of a reflection."""
+    return {
+        "prompt": reflection.prompt if keep_prompts else None,
+        "steps": [_paid(step) for step in reflection.steps],
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as it is kept: every rule's distance; limit and use of each too where something was refused."""
+    allowed = verdict.outcome == "allowed"
+    return {
+        "outcome": verdict.outcome,
+        "code": verdict.code,
+        "detail": verdict.detail,
+        "order_id": verdict.order_id,
+        "duplicate": verdict.duplicate,
+        "margins": brief(verdict.margins) if allowed else verdict.margins,
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "text": step.text,
+        "finish_reason": step.finish_reason,
+        "calls": [
+            {"name": call.name, "arguments": call.arguments, "result": call.result, "failed": call.failed}
+            for call in step.calls
+        ],
+    }

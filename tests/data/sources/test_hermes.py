@@ -1,0 +1,177 @@
+"""Prices of Hermes: the recorded one, at a second, and every way in which a reply can lie."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lake_files import SHARED
+from playing import FreeTime, closing, serving
+from pythian import BTC, Pyth, hermes
+
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.instant import parse_instant
+from pitboss.data.fetch import Broken
+from pitboss.data.hermes import FEEDS, MOST_PRICE, Hermes, Price, feed_of, parsed
+
+NOW = parse_instant("2026-02-21T14:30:00Z")
+SECOND = NOW // 1000
+
+
+def ask(pyth: Pyth, question: Callable[[Hermes], Any], **more: Any) -> Price:
+    fetcher = FreeTime(NOW).fetcher(**more)
+    with serving(pyth.app()) as url:
+        return asyncio.run(closing(fetcher, question(Hermes(fetcher, url))))
+
+
+def latest(pyth: Pyth, **more: Any) -> Price:
+    return ask(pyth, lambda service: service.latest("BTC"), **more)
+
+
+def test_the_newest_price_is_scaled_by_its_exponent() -> None:
+    pyth = Pyth(said=hermes(second=SECOND))
+    found = latest(pyth)
+    assert found == Price(BTC, Decimal("68522.3"), Decimal("25.28354539"), NOW)
+    assert found.units == 68_522_300_000_000
+    assert pyth.asked == [{"path": "/v2/updates/price/latest", "ids[]": BTC, "parsed": "true"}]
+
+
+def test_recorded_updates_read_as_their_expected_values() -> None:
+    path = SHARED / "wire" / "pyth" / "hermes_updates.json"
+    if not path.exists():
+        pytest.skip("the recorded updates are not here")
+    recorded = json.loads(path.read_text())
+    told, feeds = recorded["expected"], recorded["feed_ids"]
+    for symbol in ("BTC", "ETH"):
+        feed_id = feeds[f"{symbol}/USD"]
+        assert feed_of(symbol) == feed_id
+        value = hermes(
+            str(told[f"HERMES_{symbol}_PRICE"]),
+            str(told[f"HERMES_{symbol}_CONF"]),
+            told[f"HERMES_{symbol}_EXPO"],
+            told[f"HERMES_{symbol}_PUBLISH_TIME"],
+        )
+        value["parsed"][0]["id"] = feed_id
+        found = parsed(value, feed_id, NOW)
+        assert found.price == Decimal(told[f"HERMES_{symbol}_PRICE"]) / 10**8
+        assert found.confidence == Decimal(told[f"HERMES_{symbol}_CONF"]) / 10**8
+        assert found.published_at == told[f"HERMES_{symbol}_PUBLISH_TIME"] * 1000
+
+
+def test_a_price_at_an_instant_is_the_first_of_the_next_whole_second() -> None:
+    pyth = Pyth(said=hermes(second=SECOND - 50))
+    found = ask(pyth, lambda service: service.at("BTC", NOW - 60_000 - 1))
+    assert found.published_at == NOW - 50_000
+    assert pyth.asked[0]["path"] == f"/v2/updates/price/{SECOND - 60}"
+
+
+def test_a_price_from_before_the_instant_is_no_answer() -> None:
+    with pytest.raises(TransientError, match="got an earlier one"):
+        ask(Pyth(said=hermes(second=SECOND - 61)), lambda service: service.at("BTC", NOW - 60_000))
+
+
+def test_busy_failing_and_cut_replies_are_tried_again() -> None:
+    faults = {1: "busy", 2: "down", 3: "cut", 4: "garbled"}
+    pyth = Pyth(said=hermes(second=SECOND), faults=faults.get)
+    assert latest(pyth).published_at == NOW
+    assert len(pyth.asked) == 5
+
+
+def test_a_server_that_never_answers_is_given_up() -> None:
+    with pytest.raises(TransientError, match="no whole answer"):
+        latest(Pyth(hang=True), timeout_s=0.05, attempts=2)
+
+
+@pytest.mark.parametrize("content", [b"<html></html>", b"", b"[", b"NaN"])
+def test_what_is_not_json_is_told(content: bytes) -> None:
+    with pytest.raises(TransientError, match="not whole JSON"):
+        latest(Pyth(content=content))
+
+
+def test_a_reply_without_end_is_not_read() -> None:
+    with pytest.raises(UserError, match="sent more than"):
+        latest(Pyth(content=b" " * (2 * 2**20)))
+
+
+def changed(**fields: Any) -> dict[str, Any]:
+    value = hermes(second=SECOND)
+    value["parsed"][0]["price"] |= fields
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "no parsed prices"),
+        ({"parsed": {}}, "no parsed prices"),
+        ({"parsed": []}, "not one price"),
+        ({"parsed": hermes()["parsed"] * 2}, "not one price"),
+        ({"parsed": [{"id": "ff" * 32, "price": {}}]}, "not one price"),
+        ({"parsed": [{"id": BTC, "price": 5}]}, "not one price"),
+        (changed(expo="-8"), "exponent"),
+        (changed(expo=-400), "exponent"),
+        (changed(expo=True), "exponent"),
+        (changed(price=6852230000000), "written as text"),
+        (changed(price="NaN"), "written as text"),
+        (changed(price="1e9"), "written as text"),
+        (changed(price="9" * 400), "written as text"),
+        (changed(price="9" * 20, expo=18), "cannot be one"),
+        (changed(price="0"), "cannot be one"),
+        (changed(price="-5"), "cannot be one"),
+        (changed(conf="-1"), "cannot be one"),
+        (changed(publish_time="1771684200"), "no time"),
+        (changed(publish_time=True), "no time"),
+        (changed(publish_time=0), "no time"),
+        (changed(publish_time=SECOND + 60), "still to come"),
+        (changed(publish_time=NOW), "still to come"),
+        (changed(publish_time=10**300), "still to come"),
+    ],
+)
+def test_a_price_that_cannot_be_is_broken(value: Any, said: str) -> None:
+    with pytest.raises(Broken, match=said):
+        parsed(value, BTC, NOW)
+
+
+def test_a_symbol_without_a_feed_is_told_with_those_that_have_one() -> None:
+    assert feed_of("btc") == FEEDS["BTC"]
+    assert feed_of(f"0x{BTC.upper()}") == BTC
+    for wrong in ("DOGE", "../x", "", "e62d"):
+        with pytest.raises(UserError) as caught:
+            feed_of(wrong)
+        assert "BTC" in caught.value.hint
+
+
+@given(st.integers(1, 10**19), st.integers(0, 10**19), st.integers(-18, 18), st.integers(1, SECOND))
+def test_a_price_is_exact_or_refused(price: int, conf: int, expo: int, second: int) -> None:
+    value = hermes(str(price), str(conf), expo, second)
+    try:
+        found = parsed(value, BTC, NOW)
+    except Broken:
+        assert max(price, conf) * Decimal(10) ** expo >= MOST_PRICE
+        return
+    assert found.price == price * Decimal(10) ** expo
+    assert found.confidence == conf * Decimal(10) ** expo
+    assert found.published_at == second * 1000
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.just(BTC),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["parsed", "id", "price", "conf", "expo", "publish_time"]), inner, max_size=5
+            )
+        ),
+        max_leaves=15,
+    )
+)
+def test_any_reply_is_a_price_or_broken(value: Any) -> None:
+    try:
+        assert parsed(value, BTC, NOW).price > 0
+    except Broken as error:
+        assert "\n" not in str(error)

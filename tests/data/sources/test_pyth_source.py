@@ -1,0 +1,232 @@
+"""Candles of Pyth: paged, resumed, inside the limit, and nothing that cannot be."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playing import FAULTS, FreeTime, closing, serving
+from pythian import MINUTE_S, Pyth, columns, minutes
+
+from pitboss.bootstrap.downloading import bring as bring_by_settings
+from pitboss.bootstrap.settings import Settings
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.instant import parse_instant
+from pitboss.data.download import Downloaded, Sight, download
+from pitboss.data.fetch import Broken
+from pitboss.data.lake import Lake
+from pitboss.data.source import Wanted
+from pitboss.data.sources import source
+from pitboss.data.sources.pyth import MOST_BARS, name_of, rows_of
+
+START = parse_instant("2026-02-21")
+MINUTE = 60_000
+BARS = 4_000  # three pages
+END = START + BARS * MINUTE
+
+
+def market(**more: Any) -> Pyth:
+    return Pyth(rows=minutes(BARS, START // 1000), **more)
+
+
+def bring(
+    lake: Lake, pyth: Pyth, time: FreeTime | None = None, timeout_s: float = 30.0, **more: Any
+) -> list[Downloaded]:
+    fetcher = (time or FreeTime(END + 10 * MINUTE)).fetcher(timeout_s=timeout_s)
+    with serving(pyth.app()) as url:
+        asked: dict[str, Any] = {"venue": "pyth", "symbols": ("BTC",), "intervals": ("1m",)}
+        asked |= {"from_at": START, "to_at": END, "base_url": url} | more
+        return asyncio.run(closing(fetcher, download(lake, source("pyth"), Wanted(**asked), fetcher)))
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(root.rglob("*")) if path.is_file() and path.name != ".lock")
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    lake = Lake(tmp_path_factory.mktemp("undisturbed"))
+    bring(lake, market())
+    return contents(lake.root)
+
+
+def test_minutes_of_several_pages_arrive_as_bars(lake: Lake) -> None:
+    pyth = market()
+    done = bring(lake, pyth)
+    bars = lake.bars("pyth", "BTC", "1m")
+    assert bars is not None
+    assert bars.open_at.tolist() == [START + index * MINUTE for index in range(BARS)]
+    assert bars.close.tolist() == [row[4] for row in minutes(BARS, 0)]
+    assert (done[0].added, done[0].holes) == (BARS, 0)
+    assert pyth.asked[0]["path"] == "/v1/shims/tradingview/history"
+    assert pyth.asked[0]["symbol"] == "Crypto.BTC/USD"
+    assert pyth.asked[0]["resolution"] == "1"
+    assert len(pyth.asked) <= -(-BARS // (MOST_BARS - 1))
+
+
+def test_the_same_command_goes_on_where_it_was(lake: Lake, undisturbed: dict[str, bytes]) -> None:
+    with pytest.raises(TransientError, match="stored, the same|answers 500|answers 50"):
+        bring(lake, market(faults=lambda number: "down" if number > 1 else None))
+    kept = lake.extent("pyth", "BTC", "1m")
+    assert kept == (START, START + (MOST_BARS - 1) * MINUTE)
+    rest = market()
+    bring(lake, rest)
+    assert min(int(query["from"]) for query in rest.asked) >= kept[1] // 1000
+    assert lake.extent("pyth", "BTC", "1m") == (START, END - MINUTE)
+    again = market()
+    assert bring(lake, again)[0].added == 0
+    assert again.asked == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_alone_leaves_the_same_bars(lake: Lake, undisturbed: dict[str, bytes], fault: str) -> None:
+    bring(lake, market(faults=lambda number: fault if number in (1, 2, 4) else None))
+    assert contents(lake.root) == undisturbed
+
+
+def test_a_server_that_gives_fewer_bars_at_once_is_paged_through(lake: Lake, undisturbed: dict[str, bytes]) -> None:
+    bring(lake, market(most=500))
+    assert contents(lake.root) == undisturbed
+
+
+def test_no_ten_seconds_hold_more_than_thirty_requests(lake: Lake) -> None:
+    time = FreeTime(END + 10 * MINUTE)
+    at: list[float] = []
+    pyth = market(most=50)
+    reply = pyth.reply
+
+    async def noted(request: Any) -> Any:
+        at.append(time.elapsed())
+        return await reply(request)
+
+    pyth.reply = noted
+    bring(lake, pyth, time)
+    assert len(at) > 60
+    assert all(later - earlier >= 10 for earlier, later in zip(at, at[30:], strict=False))
+    assert time.elapsed() < 60, "it need not wait for whole minutes"
+
+
+def test_a_bar_that_is_not_over_or_still_to_come_is_never_stored(lake: Lake) -> None:
+    now = START + 10 * MINUTE + 1
+    bring(lake, market(), FreeTime(now), to_at=now)
+    assert lake.extent("pyth", "BTC", "1m") == (START, START + 9 * MINUTE)
+
+
+def test_a_range_that_the_service_does_not_have_is_told_and_is_no_error(lake: Lake) -> None:
+    done = bring(lake, Pyth())
+    assert done[0].rows == 0
+    assert done[0].notes == ("the source has nothing in this range",)
+
+
+def test_what_the_service_calls_an_error_is_told_at_once_without_its_control_signs(lake: Lake) -> None:
+    pyth = Pyth(said={"s": "error", "errmsg": "no such\n\x1b[31m symbol " + "x" * 500})
+    with pytest.raises(UserError) as caught:
+        bring(lake, pyth)
+    assert len(pyth.asked) == 1
+    assert "no such [31m symbol" in caught.value.message
+    assert "\x1b" not in caught.value.message
+    assert len(caught.value.message) < 300
+
+
+ROW = (START // 1000, 100.0, 101.0, 99.0, 100.5)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ([], "neither ok nor no_data"),
+        ("ok", "neither ok nor no_data"),
+        ({"s": True}, "neither ok nor no_data"),
+        ({"s": "ok"}, "no column 't'"),
+        ({"s": "ok", "t": 5}, "no column 't'"),
+        ({**columns([ROW]), "o": []}, "no column 'o'"),
+        ({**columns([ROW]), "c": None}, "no column 'c'"),
+        ({**columns([ROW]), "t": ["1771632000"]}, "no time"),
+        ({**columns([ROW]), "t": [True]}, "no time"),
+        ({**columns([ROW]), "t": [START]}, "no time"),
+        ({**columns([ROW]), "t": [1e300]}, "no time"),
+        ({**columns([ROW]), "t": [-5]}, "no time"),
+        ({**columns([ROW]), "c": ["100.5"]}, "'c' that cannot be"),
+        ({**columns([ROW]), "c": [None]}, "'c' that cannot be"),
+        ({**columns([ROW]), "c": [False]}, "'c' that cannot be"),
+        ({**columns([ROW]), "h": [1e300]}, "'h' that cannot be"),
+        ({**columns([ROW]), "l": [-1.0]}, "not a price"),
+        ({**columns([ROW]), "h": [98.0]}, "below low"),
+        ({**columns([ROW]), "t": [START // 1000 + 1]}, "multiple of 1m"),
+        (columns([ROW, (ROW[0], 100.0, 101.0, 99.0, 100.75)]), "two rows of one time"),
+    ],
+)
+def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, said: str) -> None:
+    with pytest.raises(TransientError, match=r"tried 8 times") as caught:
+        bring(lake, Pyth(said=reply))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert lake.bars("pyth", "BTC", "1m") is None
+
+
+@pytest.mark.parametrize("content", [b"<html>busy</html>", b"", b'{"s":"ok","t":[NaN]}', b'{"s":"ok"', b"\xff\xfe"])
+def test_what_is_not_json_is_tried_again_and_told(lake: Lake, content: bytes) -> None:
+    with pytest.raises(TransientError, match="not whole JSON"):
+        bring(lake, Pyth(content=content))
+
+
+def test_a_reply_without_end_is_not_read(lake: Lake) -> None:
+    with pytest.raises(UserError, match="sent more than"):
+        bring(lake, Pyth(content=b" " * (5 * 2**20)))
+
+
+def test_a_server_that_never_answers_is_given_up(lake: Lake) -> None:
+    with pytest.raises(TransientError, match=r"no whole answer in 0\.05 s"):
+        bring(lake, Pyth(hang=True), timeout_s=0.05)
+
+
+@pytest.mark.parametrize("interval", ["3m", "8h"])
+def test_an_interval_that_the_service_lacks_is_refused_with_those_it_has(lake: Lake, interval: str) -> None:
+    with pytest.raises(UserError) as caught:
+        bring(lake, Pyth(), intervals=(interval,))
+    assert "1m" in caught.value.hint
+
+
+def test_another_address_comes_from_the_setting(lake: Lake, tmp_path: Path) -> None:
+    pyth = market()
+    with serving(pyth.app()) as url:
+        settings = Settings(home=tmp_path, pyth_url=url)
+        wanted = Wanted("", ("BTC",), ("1m",), (), START, START + 100 * MINUTE)
+        done = asyncio.run(bring_by_settings(lake, settings, "pyth", wanted, Sight()))
+    assert (done[0].venue, done[0].rows) == ("pyth", 100)
+
+
+def test_a_name_with_a_dot_is_asked_for_as_it_is() -> None:
+    assert name_of("ETH") == "Crypto.ETH/USD"
+    assert name_of("Equity.US.AAPL/USD") == "Equity.US.AAPL/USD"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["s", "t", "o", "h", "l", "c", "v", "x"]), inner, max_size=7)
+    ),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_any_reply_gives_bars_or_one_of_two_refusals(value: Any) -> None:
+    try:
+        rows = rows_of(value, "host", "Crypto.BTC/USD")
+    except (Broken, UserError) as error:
+        assert "\n" not in str(error)
+        return
+    assert all(isinstance(row["t"], int) and row["t"] > 0 for row in rows)
+    assert all(abs(row[name]) < 1e12 for row in rows for name in "ohlcv")
+
+
+@given(st.lists(st.integers(0, 500), max_size=40))
+def test_candles_come_back_as_they_were_sent(places: list[int]) -> None:
+    rows = [minutes(501, MINUTE_S)[place] for place in places]
+    found = rows_of(columns(rows), "host", "x")
+    assert [(row["t"] // 1000, row["o"], row["h"], row["l"], row["c"]) for row in found] == rows
