@@ -23,6 +23,8 @@ LANDING = ".landing.json"
 STAGING = ".staging-"
 LOCK = ".lock"
 MOST_SYNCS = 8
+FEW_SYNCS = 4
+"""So few are waited for one after the other: threads take longer to begin."""
 
 
 def land(root: Path, moves: Mapping[Path, Path]) -> None:
@@ -39,6 +41,10 @@ def land(root: Path, moves: Mapping[Path, Path]) -> None:
 
 def _sync(paths: Sequence[Path]) -> None:
     """Wait until all of them are on the disk: together, because one wait of a file system serves many files."""
+    if len(paths) <= FEW_SYNCS:
+        for path in paths:
+            _sync_one(path)
+        return
     with ThreadPoolExecutor(min(MOST_SYNCS, len(paths))) as pool:
         list(pool.map(_sync_one, paths))
 

@@ -52,7 +52,7 @@ def bring(
 
 
 def test_every_source_is_found_by_looking_into_the_folder() -> None:
-    assert names() == ["binance", "calendar", "cryptopanic", "hyperliquid", "rss"]
+    assert names() == ["binance", "calendar", "cryptopanic", "hyperliquid", "pyth", "rss"]
     assert all(source(name).name == name for name in names())
     with pytest.raises(UserError) as caught:
         source("hyperlquid")

@@ -68,7 +68,7 @@ def test_minutes_of_several_pages_arrive_as_bars(lake: Lake) -> None:
 
 
 def test_the_same_command_goes_on_where_it_was(lake: Lake, undisturbed: dict[str, bytes]) -> None:
-    with pytest.raises(TransientError, match="stored, the same|answers 500|answers 50"):
+    with pytest.raises(TransientError, match="answers 50"):
         bring(lake, market(faults=lambda number: "down" if number > 1 else None))
     kept = lake.extent("pyth", "BTC", "1m")
     assert kept == (START, START + (MOST_BARS - 1) * MINUTE)
@@ -204,22 +204,18 @@ def test_a_name_with_a_dot_is_asked_for_as_it_is() -> None:
     assert name_of("Equity.US.AAPL/USD") == "Equity.US.AAPL/USD"
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["s", "t", "o", "h", "l", "c", "v", "x"]), inner, max_size=7)
-    ),
-    max_leaves=20,
+ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
+CELLS = st.lists(ANYTHING, min_size=1, max_size=1) | st.lists(st.integers(1, 10**6), min_size=1, max_size=1) | ANYTHING
+REPLIES = st.fixed_dictionaries(
+    {"s": st.just("ok") | ANYTHING, **{name: CELLS for name in "tohlc"}}, optional={"v": CELLS, "errmsg": ANYTHING}
 )
 
 
-@given(JSON)
+@given(REPLIES | ANYTHING)
 def test_any_reply_gives_bars_or_one_of_two_refusals(value: Any) -> None:
     try:
         rows = rows_of(value, "host", "Crypto.BTC/USD")
-    except (Broken, UserError) as error:
-        assert "\n" not in str(error)
+    except (Broken, UserError):
         return
     assert all(isinstance(row["t"], int) and row["t"] > 0 for row in rows)
     assert all(abs(row[name]) < 1e12 for row in rows for name in "ohlcv")

@@ -18,12 +18,19 @@ GATE = Gate("at most", 5.0)
 _NUMBERS = count()
 
 
+_CALENDAR = "scheduled_at,kind,title\n" + "".join(
+    f"2025-{1 + place % 12:02d}-{1 + place // 12:02d}T18:00:00Z,fomc,Statement {place}\n" for place in range(32)
+)
+
+
 def measure(bench: Bench) -> Iterable[Row]:
     """Against polars reading the same files and writing them again, which is the least that has to happen."""
     table = frame(walk("SOL", Shape(bench.scale.year_days))).rename({"open_at": "time"})
     folder = bench.grounds.folder / "import"
     whole = _written(folder / "whole", [table])
     daily = _written(folder / "daily", list(table.iter_slices(BARS_A_DAY)))
+    small = folder / "calendar.csv"
+    small.write_text(_CALENDAR)
     again = Lake(folder / "again")
     import_paths(again, whole)
     sides: dict[str, Side] = {
@@ -32,6 +39,8 @@ def measure(bench: Bench) -> Iterable[Row]:
         "daily": _importing(bench, daily),
         "daily copy": _copying(folder, daily),
         "again": lambda: seconds(lambda: import_paths(again, whole)),
+        "small": _importing(bench, [small]),
+        "small copy": lambda: seconds(lambda: pl.read_csv(small).write_parquet(folder / "copy.part")),
     }
     taken = {name: value * 1e3 for name, value in interleave(sides, bench.repeats).items()}
     note = f"{table.height:,} bars, checked row by row"
@@ -39,6 +48,8 @@ def measure(bench: Bench) -> Iterable[Row]:
     yield Row("import of a year of 5m bars", taken["whole"], "ms", copied, taken["copy"], GATE, note)
     note = f"{len(daily)} files, one a day"
     yield Row("import of a year in daily files", taken["daily"], "ms", copied, taken["daily copy"], GATE, note)
+    note = "32 events in one small file"
+    yield Row("import of a calendar", taken["small"], "ms", copied, taken["small copy"], GATE, note)
     note = "nothing changes"
     yield Row("import of the same year again", taken["again"], "ms", copied, taken["copy"], GATE, note)
 

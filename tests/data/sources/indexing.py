@@ -1,0 +1,217 @@
+"""The predict protocol's indexer on loopback, over rows in memory, in the shapes that it documents."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+from playing import answer
+
+from pitboss.core.instant import parse_instant
+
+NOW = parse_instant("2026-04-20T12:00:00Z")
+PREDICT = f"0x{'c8' * 32}"
+MANAGER = f"0x{'ab' * 32}"
+HOUR = 3_600_000
+USD = 1_000_000_000
+
+
+def oracle_id(number: int) -> str:
+    """An oracle's id."""
+    return f"0x{number:064x}"
+
+
+def envelope(number: int, at: int = NOW) -> dict[str, Any]:
+    """What every event row carries."""
+    return {
+        "event_digest": f"digest{number}",
+        "digest": f"tx{number}",
+        "sender": f"0x{'1' * 64}",
+        "checkpoint": 1_000 + number,
+        "checkpoint_timestamp_ms": at,
+        "tx_index": 0,
+        "event_index": 0,
+        "package": f"0x{'f5' * 32}",
+    }
+
+
+def listed(number: int, expiry: int = NOW + HOUR, status: str = "active", **more: Any) -> dict[str, Any]:
+    """An oracle in the list."""
+    return {
+        "predict_id": PREDICT,
+        "oracle_id": oracle_id(number),
+        "oracle_cap_id": oracle_id(900 + number),
+        "underlying_asset": "BTC",
+        "expiry": expiry,
+        "min_strike": 50_000 * USD,
+        "tick_size": USD,
+        "status": status,
+        "activated_at": NOW - HOUR if status != "created" else None,
+        "settlement_price": 68_000 * USD if status == "settled" else None,
+        "settled_at": expiry + 1 if status == "settled" else None,
+        "created_checkpoint": number,
+        **more,
+    }
+
+
+def pushed(number: int, oracle: int = 1, at: int = NOW - 1_000, **more: Any) -> dict[str, Any]:
+    """A push of a price."""
+    row = {"oracle_id": oracle_id(oracle), "spot": 68_000 * USD + number, "forward": 68_010 * USD + number}
+    return {**envelope(number, at + 200), **row, "onchain_timestamp": at, **more}
+
+
+def shaped(number: int, oracle: int = 1, at: int = NOW - 5_000, **more: Any) -> dict[str, Any]:
+    """A push of a surface: magnitudes with flags beside them."""
+    surface = {"a": 171_736, "b": 7_449_196, "rho": 243_059_022, "rho_negative": True}
+    surface |= {"m": 1_133_202, "m_negative": False, "sigma": 15_731_214}
+    return {**envelope(number, at + 200), "oracle_id": oracle_id(oracle), **surface, "onchain_timestamp": at, **more}
+
+
+def minted(number: int, oracle: int = 1, at: int = NOW - 2_000, **more: Any) -> dict[str, Any]:
+    """A trade."""
+    row = {
+        "type": "mint",
+        "predict_id": PREDICT,
+        "manager_id": MANAGER,
+        "trader": f"0x{'2' * 64}",
+        "quote_asset": "0xe9::dusdc::DUSDC",
+        "oracle_id": oracle_id(oracle),
+        "expiry": NOW + HOUR,
+        "strike": 68_000 * USD,
+        "is_up": True,
+        "quantity": 2_000_000,
+        "cost": 1_100_000,
+        "ask_price": 550_000_000,
+    }
+    return {**envelope(number, at), **row, **more}
+
+
+def redeemed(number: int, **more: Any) -> dict[str, Any]:
+    """A trade back."""
+    row = minted(number)
+    for name in ("cost", "ask_price", "trader"):
+        del row[name]
+    back = {"type": "redeem", "payout": 900_000, "bid_price": 450_000_000, "is_settled": False, "is_up": False}
+    return {**row, **back, "owner": MANAGER, "executor": MANAGER, **more}
+
+
+def held(number: int = 1, **more: Any) -> dict[str, Any]:
+    """A line of a manager's positions."""
+    return {
+        "oracle_id": oracle_id(number),
+        "underlying_asset": "BTC",
+        "expiry": NOW + HOUR,
+        "strike": 68_000 * USD,
+        "is_up": True,
+        "minted_quantity": 2_000_000,
+        "redeemed_quantity": 0,
+        "open_quantity": 2_000_000,
+        "total_cost": 1_100_000,
+        "total_payout": 0,
+        "realized_pnl": -25,
+        "unrealized_pnl": None,
+        "open_cost_basis": 1_100_000,
+        "average_entry_price": 550_000_000,
+        "mark_price": 540_000_000,
+        "mark_value": 1_080_000,
+        "status": "active",
+        **more,
+    }
+
+
+def state(**more: Any) -> dict[str, Any]:
+    """The protocol's settings, none of them ever changed."""
+    fresh = {"pricing": None, "risk": None, "trading_paused": None}
+    return {"predict_id": PREDICT, **fresh, "quote_assets": ["0xe9::dusdc::DUSDC"], **more}
+
+
+def vault(**more: Any) -> dict[str, Any]:
+    """The vault's sums."""
+    return {
+        "predict_id": PREDICT,
+        "quote_assets": [],
+        "vault_balance": 1_015_751_903_194,
+        "vault_value": 1_014_987_638_938,
+        "total_mtm": 764_264_256,
+        "total_max_payout": 2_130_579_304,
+        "available_liquidity": 1_013_621_323_890,
+        "available_withdrawal": 1_013_621_323_890,
+        "plp_total_supply": 1_013_114_841_700,
+        "plp_share_price": 1.0018485537482182,
+        "utilization": 0.0007524123298187235,
+        "max_payout_utilization": 0.0020975390715985472,
+        "net_deposits": 1_013_136_152_701,
+        "total_supplied": 1_072_609_144_409,
+        "total_withdrawn": 59_472_991_708,
+        **more,
+    }
+
+
+def status(**more: Any) -> dict[str, Any]:
+    """The indexer about itself."""
+    return {
+        "status": "OK",
+        "latest_onchain_checkpoint": 123_456,
+        "current_time_ms": NOW,
+        "earliest_checkpoint": 1,
+        "max_lag_pipeline": "oracle_prices_updated",
+        "max_checkpoint_lag": 3,
+        "max_time_lag_seconds": 1,
+        "pipelines": [],
+        **more,
+    }
+
+
+@dataclass
+class Server:
+    """The indexer. `replies` are fixed answers by path; prices are a table that is paged as the real one is."""
+
+    replies: dict[str, Any] = field(default_factory=dict)
+    prices: list[dict[str, Any]] = field(default_factory=list)
+    most: int = 1_000
+    shuffled: bool = False
+    exclusive: bool = False
+    faults: Callable[[int], str | None] = lambda number: None
+    content: bytes | None = None
+    hang: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/{path:.*}", self.reply)
+        return app
+
+    async def reply(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(request.path_qs)
+        if self.hang:
+            await asyncio.sleep(30)  # whoever asked has given up long before
+        if self.content is not None:
+            return web.Response(body=self.content)
+        if request.path.endswith("/prices"):
+            value: Any = self.page(request.query)
+        elif request.path in self.replies:
+            value = self.replies[request.path]
+        else:
+            return web.Response(status=404, text="not found")
+        number = len(self.asked)
+        return await answer(request, value, self.faults(number), random.Random(number))
+
+    def page(self, query: Any) -> list[dict[str, Any]]:
+        start, end = int(query.get("start_time", 0)), int(query.get("end_time", 10**15)) - self.exclusive
+        fit = [row for row in self.prices if start <= row["checkpoint_timestamp_ms"] <= end]
+        fit.sort(key=lambda row: (-row["checkpoint_timestamp_ms"], -row["checkpoint"]))
+        fit = fit[: min(self.most, int(query.get("limit", 100)))]
+        return random.Random(len(self.asked)).sample(fit, len(fit)) if self.shuffled else fit
+
+
+def serving_markets(*rows: dict[str, Any], **states: Any) -> Server:
+    """A server with these oracles; each has a price and a surface unless another state is given by its number."""
+    replies: dict[str, Any] = {f"/predicts/{PREDICT}/oracles": list(rows)}
+    for row in rows:
+        number = int(row["oracle_id"], 16)
+        told = {"oracle": row, "latest_price": pushed(number, number), "latest_svi": shaped(number, number)}
+        told |= {"ask_bounds": None} | states.get(f"o{number}", {})
+        replies[f"/oracles/{row['oracle_id']}/state"] = told
+    return Server(replies)

@@ -1,0 +1,435 @@
+"""The indexer read: rows become the venue's nouns, nothing that cannot be passes, histories are whole."""
+
+import asyncio
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from indexing import (
+    HOUR,
+    MANAGER,
+    NOW,
+    PREDICT,
+    USD,
+    Server,
+    held,
+    listed,
+    minted,
+    oracle_id,
+    pushed,
+    redeemed,
+    serving_markets,
+    shaped,
+    state,
+    status,
+    vault,
+)
+from playing import FreeTime, closing, serving
+
+from pitboss.cli.main import main
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.instant import iso
+from pitboss.data.fetch import Broken
+from pitboss.data.predict import wire
+from pitboss.data.predict.fields import whole_id
+from pitboss.data.predict.indexer import Indexer, Unknown, checked_id
+from pitboss.venues.predict.state import Terms, binary
+from pitboss.venues.predict.state import status as status_of
+from pitboss.venues.predict.svi import Fair, Svi, price
+
+ONE = oracle_id(1)
+
+
+def ask(server: Server, question: Callable[[Indexer], Any], now: int = NOW, **more: Any) -> Any:
+    fetcher = FreeTime(now).fetcher(**more)
+    with serving(server.app()) as url:
+        return asyncio.run(closing(fetcher, question(Indexer(fetcher, url, PREDICT))))
+
+
+# Nouns ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_market_comes_with_price_surface_and_bounds_in_the_venues_units() -> None:
+    bounds = {"min_ask_price": 20_000_000, "max_ask_price": 980_000_000}
+    found = ask(serving_markets(listed(1), o1={"ask_bounds": bounds}), lambda indexer: indexer.oracle(ONE))
+    assert (found.id, found.underlying, found.expiry_at) == (ONE, "BTC", NOW + HOUR)
+    assert (found.spot, found.forward, found.priced_at) == (68_000 * USD + 1, 68_010 * USD + 1, NOW - 1_000)
+    assert found.svi == Svi(0.000171736, 0.007449196, -0.243059022, 0.001133202, 0.015731214)
+    assert found.ask_bounds == (20_000_000, 980_000_000)
+    assert status_of(found, NOW) == "active"
+    assert found.grid.holds(63_601 * USD)
+    assert not found.grid.holds(63_600 * USD + USD // 2)
+    assert isinstance(price("v1", found.forward / USD, 68_000.0, found.svi), Fair)
+
+
+def test_a_market_without_price_and_surface_yet_has_none() -> None:
+    server = serving_markets(listed(1), o1={"latest_price": None, "latest_svi": None})
+    found = ask(server, lambda indexer: indexer.oracle(ONE))
+    assert (found.spot, found.priced_at, found.svi, found.ask_bounds) == (0, None, None, None)
+
+
+def test_what_the_indexer_still_calls_active_is_not_after_its_expiry() -> None:
+    server = serving_markets(
+        listed(1, NOW - 1), listed(2, NOW), listed(3), listed(4, status="created"), listed(5, NOW - HOUR, "settled")
+    )
+    found = ask(server, lambda indexer: indexer.markets())
+    assert [oracle.id for oracle in found] == [oracle_id(3)]
+    assert [path for path in server.asked if "/state" in path] == [f"/oracles/{oracle_id(3)}/state"]
+
+
+def test_of_twins_the_one_that_is_still_priced_is_kept() -> None:
+    server = serving_markets(
+        listed(1),
+        listed(2),
+        listed(3, NOW + 2 * HOUR),
+        o1={"latest_price": pushed(1, 1, NOW - 40_000)},
+        o2={"latest_price": pushed(2, 2, NOW - 500)},
+    )
+    found = ask(server, lambda indexer: indexer.markets("BTC"))
+    assert [oracle.id for oracle in found] == [oracle_id(2), oracle_id(3)]
+
+
+def test_a_market_that_vanished_between_two_questions_is_left_out() -> None:
+    server = serving_markets(listed(1), listed(2, NOW + 2 * HOUR))
+    del server.replies[f"/oracles/{ONE}/state"]
+    assert [oracle.id for oracle in ask(server, lambda indexer: indexer.markets())] == [oracle_id(2)]
+
+
+def test_markets_of_another_underlying_are_not_asked_about() -> None:
+    server = serving_markets(listed(1), listed(2, underlying_asset="ETH"))
+    assert [oracle.id for oracle in ask(server, lambda indexer: indexer.markets("ETH"))] == [oracle_id(2)]
+
+
+def test_settings_that_were_never_changed_are_the_protocols_defaults() -> None:
+    server = Server({f"/predicts/{PREDICT}/state": state()})
+    found = ask(server, lambda indexer: indexer.protocol())
+    assert found.terms == Terms()
+    assert found.quote_assets == ("0xe9::dusdc::DUSDC",)
+
+
+def test_settings_that_were_changed_are_those_of_the_operator() -> None:
+    pricing = {"base_spread": 30_000_000, "min_spread": 1_000_000, "utilization_multiplier": 3_000_000_000}
+    pricing |= {"min_ask_price": 50_000_000, "max_ask_price": 950_000_000}
+    told = state(pricing=pricing, risk={"max_total_exposure_pct": 500_000_000}, trading_paused=True)
+    found = ask(Server({f"/predicts/{PREDICT}/state": told}), lambda indexer: indexer.protocol()).terms
+    assert (found.base_spread, found.min_spread, found.utilisation_multiplier) == (30_000_000, 1_000_000, 3 * USD)
+    assert (found.min_ask, found.max_ask, found.max_exposure) == (50_000_000, 950_000_000, 500_000_000)
+    assert found.paused
+
+
+def test_the_vault_is_the_venues() -> None:
+    found = ask(Server({f"/predicts/{PREDICT}/vault/summary": vault()}), lambda indexer: indexer.vault())
+    assert (found.vault.balance, found.vault.total_mtm) == (1_015_751_903_194, 764_264_256)
+    assert found.vault.total_max_payout == 2_130_579_304
+    assert found.value == found.vault.balance - found.vault.total_mtm
+
+
+def test_trades_are_contracts_newest_first() -> None:
+    server = Server({f"/trades/{ONE}": [redeemed(1), minted(2, at=NOW - 10), minted(2, at=NOW - 10)]})
+    first, second = ask(server, lambda indexer: indexer.fills(ONE))
+    assert (first.kind, first.contract, first.amount, first.price) == (
+        "mint",
+        binary(ONE, "YES", 68_000 * USD),
+        1_100_000,
+        550_000_000,
+    )
+    assert (second.kind, second.contract.side, second.amount, second.price) == ("redeem", "NO", 900_000, 450_000_000)
+
+
+def test_positions_are_contracts_with_what_is_open() -> None:
+    rows = [held(1, mark_price=None), held(1, is_up=False, status="lost")]
+    found = ask(Server({f"/managers/{MANAGER}/positions/summary": rows}), lambda indexer: indexer.positions(MANAGER))
+    assert [line.contract.side for line in found] == ["NO", "YES"]
+    assert (found[1].quantity, found[1].cost, found[1].realised, found[1].mark) == (2_000_000, 1_100_000, -25, None)
+
+
+def test_the_indexer_says_how_far_it_is_behind() -> None:
+    found = ask(
+        Server({"/status": status(status="UNHEALTHY", max_checkpoint_lag=500)}), lambda indexer: indexer.health()
+    )
+    assert (found.ok, found.lag_checkpoints, found.at) == (False, 500, NOW)
+
+
+def test_surfaces_come_oldest_first_and_once() -> None:
+    rows = [shaped(3, at=NOW - 10), shaped(1, at=NOW - 90), shaped(2, at=NOW - 50), shaped(3, at=NOW - 10)]
+    found = ask(Server({f"/oracles/{ONE}/svi": rows}), lambda indexer: indexer.surfaces(ONE, 10))
+    assert [update.at for update in found] == [NOW - 90, NOW - 50, NOW - 10]
+    assert found[0].svi.rho == -0.243059022
+
+
+# Histories ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+@settings(max_examples=12)
+@given(gaps=st.lists(st.sampled_from([0, 1, 1_000]), min_size=150, max_size=400))
+def test_a_history_of_many_pages_is_whole_and_in_order(shuffled: bool, exclusive: bool, gaps: list[int]) -> None:
+    at, rows = NOW - 10_000_000, []
+    for number, gap in enumerate(gaps * 8):
+        at += gap
+        rows.append(pushed(number, at=at))
+    server = Server(prices=rows, shuffled=shuffled, exclusive=exclusive)
+    found = ask(server, lambda indexer: indexer.price_history(ONE, 0, NOW + 1))
+    assert {update.digest for update in found} == {row["event_digest"] for row in rows}
+    assert [update.at for update in found] == sorted(row["onchain_timestamp"] for row in rows)
+
+
+def test_a_history_has_its_start_and_not_its_end() -> None:
+    server = Server(prices=[pushed(number, at=NOW - 10_000 + number * 1_000) for number in range(5)])
+    found = ask(server, lambda indexer: indexer.price_history(ONE, NOW - 8_800, NOW - 6_800))
+    assert [update.digest for update in found] == ["digest1", "digest2"]
+
+
+def test_a_server_that_never_goes_back_is_not_asked_for_ever() -> None:
+    server = Server(prices=[pushed(number, at=NOW - 1_000) for number in range(1_500)])
+    with pytest.raises(UserError, match="cannot be paged"):
+        ask(server, lambda indexer: indexer.price_history(ONE, 0, NOW))
+    assert len(server.asked) == 2
+
+
+def test_one_event_with_two_contents_is_not_believed() -> None:
+    rows = [pushed(number, at=NOW - 2_000 - number) for number in range(1_100)]
+    rows[1_050]["event_digest"] = "digest3"
+    with pytest.raises(TransientError, match="twice"):
+        ask(Server(prices=rows), lambda indexer: indexer.price_history(ONE, 0, NOW))
+
+
+# Faults ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["busy", "down", "cut", "garbled"])
+def test_each_fault_is_tried_again(fault: str) -> None:
+    server = serving_markets(listed(1), listed(2, NOW + 2 * HOUR))
+    server.faults = lambda number: fault if number in (1, 3) else None
+    assert len(ask(server, lambda indexer: indexer.markets())) == 2
+
+
+def test_a_server_that_stays_down_is_one_line() -> None:
+    with pytest.raises(TransientError, match="answers 50") as caught:
+        ask(Server({"/status": status()}, faults=lambda number: "down"), lambda indexer: indexer.health())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_never_answers_is_given_up() -> None:
+    with pytest.raises(TransientError, match="no whole answer"):
+        ask(Server(hang=True), lambda indexer: indexer.health(), timeout_s=0.05, attempts=2)
+
+
+def test_a_reply_without_end_is_not_read() -> None:
+    with pytest.raises(UserError, match="sent more than"):
+        ask(Server(content=b" " * (17 * 2**20)), lambda indexer: indexer.health())
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"", b"{", b"NaN"])
+def test_what_is_not_json_is_told(content: bytes) -> None:
+    with pytest.raises(TransientError, match="not whole JSON"):
+        ask(Server(content=content), lambda indexer: indexer.health())
+
+
+def test_an_id_that_the_server_does_not_know_is_told_with_what_to_check() -> None:
+    with pytest.raises(Unknown, match="knows nothing at /oracles/0x00000000…/state") as caught:
+        ask(Server(), lambda indexer: indexer.oracle("0x77"))
+    assert "predict_server_url" in caught.value.hint
+
+
+def test_more_rows_than_were_asked_for_are_not_taken() -> None:
+    rows = [shaped(number, at=NOW - number) for number in range(5)]
+    with pytest.raises(TransientError, match="at most 3 rows"):
+        ask(Server({f"/oracles/{ONE}/svi": rows}), lambda indexer: indexer.surfaces(ONE, 3))
+
+
+@pytest.mark.parametrize("wrong", ["", "0x", "c8", "0xzz", f"0x{'1' * 65}", "0x1/../2", "0x1?x=1"])
+def test_an_id_with_anything_else_in_it_never_reaches_an_address(wrong: str) -> None:
+    with pytest.raises(UserError, match="is not an id"):
+        checked_id(wrong, "predict_id")
+
+
+def test_without_an_address_the_setting_is_named() -> None:
+    with pytest.raises(UserError) as caught:
+        Indexer(FreeTime(NOW).fetcher(), "", PREDICT)
+    assert "PITBOSS_PREDICT_SERVER_URL" in caught.value.hint
+
+
+def test_an_id_has_one_form() -> None:
+    assert checked_id(" 0xAB ", "x") == whole_id("0xab") == f"0x{'0' * 62}ab"
+
+
+# Rows that cannot be --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (listed(1, status="open"), "status is none of"),
+        (listed(1, status="settled", settlement_price=None), "settled without a price"),
+        (listed(1, settlement_price=5), "has one without being settled"),
+        (listed(1, expiry="1"), "expiry is not a whole number"),
+        (listed(1, expiry=True), "expiry is not a whole number"),
+        (listed(1, expiry=1.5), "expiry is not a whole number"),
+        (listed(1, expiry=0), "expiry is not a time"),
+        (listed(1, expiry=10**18), "expiry is not a time"),
+        (listed(1, tick_size=3), "grid of strikes"),
+        (listed(1, min_strike=-1), "below zero"),
+        (listed(1, min_strike=2**70), "not a whole number"),
+        (listed(1, oracle_id="0x1/../"), "not an id"),
+        (listed(1, underlying_asset="\x1b[31m"), "short plain text"),
+        (listed(1, underlying_asset="B" * 500), "short plain text"),
+    ],
+)
+def test_an_oracle_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> None:
+    with pytest.raises(Broken, match=said):
+        wire.oracle_of_row(row)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (pushed(1, spot=0), "spot is zero"),
+        (pushed(1, forward=-1), "forward is below zero"),
+        (pushed(1, spot=6.8e13), "spot is not a whole number"),
+        (pushed(1, oracle=2), "another oracle"),
+        (pushed(1, at=NOW + 61_000), "still to come"),
+        (pushed(1, event_digest=None), "event_digest"),
+    ],
+)
+def test_a_price_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> None:
+    with pytest.raises(Broken, match=said):
+        wire.price_update(row, ONE, NOW)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (shaped(1, rho=USD + 1), "rho outside"),
+        (shaped(1, a=-1), "a is below zero"),
+        (shaped(1, rho=-5), "rho is below zero"),
+        (shaped(1, rho_negative="true"), "neither true nor false"),
+        (shaped(1, m_negative=None), "neither true nor false"),
+        (shaped(1, sigma="1"), "sigma is not a whole number"),
+    ],
+)
+def test_a_surface_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> None:
+    with pytest.raises(Broken, match=said):
+        wire.surface_update(row, ONE, NOW)
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        (lambda: wire.protocol_state(state(predict_id=ONE), PREDICT, Terms()), "got another"),
+        (lambda: wire.protocol_state(state(pricing={}), PREDICT, Terms()), "base_spread"),
+        (lambda: wire.protocol_state(state(pricing=[]), PREDICT, Terms()), "not an object"),
+        (lambda: wire.protocol_state(state(risk={"max_total_exposure_pct": 2 * USD}), PREDICT, Terms()), "the whole"),
+        (lambda: wire.protocol_state(state(trading_paused="no"), PREDICT, Terms()), "neither true nor false"),
+        (lambda: wire.protocol_state(state(quote_assets=["<b>"]), PREDICT, Terms()), "short plain text"),
+        (lambda: wire.vault_summary(vault(vault_balance=None), PREDICT), "vault_balance"),
+        (lambda: wire.vault_summary(vault(predict_id=ONE), PREDICT), "got another"),
+        (lambda: wire.fill(minted(1, type="burn"), ONE, NOW), "none of mint, redeem"),
+        (lambda: wire.fill(minted(1, ask_price=2 * USD), ONE, NOW), "more than the whole"),
+        (lambda: wire.fill(minted(1, cost="1"), ONE, NOW), "cost is not a whole number"),
+        (lambda: wire.standing(held(status="won")), "none of awaiting"),
+        (lambda: wire.standing(held(is_up=1)), "neither true nor false"),
+        (lambda: wire.health(status(status="FINE")), "none of OK"),
+        (lambda: wire.oracle_state({"oracle": listed(2)}, ONE, NOW), "got another"),
+        (
+            lambda: wire.oracle_state({"oracle": listed(1), "ask_bounds": {"min_ask_price": 9}}, ONE, NOW),
+            "max_ask_price",
+        ),
+    ],
+)
+def test_other_replies_that_cannot_be_are_broken(read: Callable[[], Any], said: str) -> None:
+    with pytest.raises(Broken, match=said):
+        read()
+
+
+ANYTHING = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.lists(st.integers(), max_size=2)
+)
+READERS: list[tuple[dict[str, Any], Callable[[Any], Any]]] = [
+    (listed(1), wire.oracle_of_row),
+    (pushed(1), lambda row: wire.price_update(row, ONE, NOW)),
+    (shaped(1), lambda row: wire.surface_update(row, ONE, NOW)),
+    (minted(1), lambda row: wire.fill(row, ONE, NOW)),
+    (held(), wire.standing),
+    (state(), lambda row: wire.protocol_state(row, PREDICT, Terms())),
+    (vault(), lambda row: wire.vault_summary(row, PREDICT)),
+    (status(), wire.health),
+    ({"oracle": listed(1), "latest_price": pushed(1)}, lambda row: wire.oracle_state(row, ONE, NOW)),
+]
+
+
+@given(st.sampled_from(READERS), st.data())
+def test_a_row_with_anything_in_any_field_is_a_noun_or_broken(
+    reader: tuple[dict[str, Any], Callable[[Any], Any]], data: st.DataObject
+) -> None:
+    row, read = reader
+    read(row)
+    spoiled = dict(row)
+    for name in data.draw(st.lists(st.sampled_from(sorted(row)), min_size=1, max_size=3)):
+        spoiled[name] = data.draw(ANYTHING)
+    try:
+        found = read(spoiled)
+    except Broken:
+        return
+    assert isinstance(found, type(read(row)))
+
+
+@given(
+    st.integers(0, 10**9),
+    st.integers(0, 10**9),
+    st.integers(0, USD),
+    st.booleans(),
+    st.integers(0, 10**9),
+    st.booleans(),
+    st.integers(0, 10**9),
+)
+def test_magnitudes_and_flags_become_signed_numbers(
+    a: int, b: int, rho: int, rho_negative: bool, m: int, m_negative: bool, sigma: int
+) -> None:
+    row = shaped(1, a=a, b=b, rho=rho, rho_negative=rho_negative, m=m, m_negative=m_negative, sigma=sigma)
+    found = wire.surface_update(row, ONE, NOW).svi
+    assert (found.a, found.b, found.sigma) == (a / USD, b / USD, sigma / USD)
+    assert found.rho == (-rho if rho_negative else rho) / USD
+    assert found.m == (-m if m_negative else m) / USD
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+
+def typed(*words: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(list(words))
+    return code, out.getvalue(), err.getvalue()
+
+
+def test_live_markets_are_those_of_the_server_in_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pitboss.bootstrap.machine import SystemClock
+
+    real = SystemClock().now()
+    expiry = real + HOUR
+    row = listed(1, expiry)
+    server = serving_markets(row, o1={"latest_price": pushed(1, 1, real - 500), "latest_svi": shaped(1, 1, real - 900)})
+    with serving(server.app()) as url:
+        monkeypatch.setenv("PITBOSS_PREDICT_SERVER_URL", url)
+        monkeypatch.setenv("PITBOSS_PREDICT_ID", PREDICT)
+        code, out, err = typed("predict", "markets", "--live", "--json", "--home", str(tmp_path))
+        plain = typed("predict", "markets", "--live", "--home", str(tmp_path))
+    assert (code, err) == (0, "")
+    (market,) = json.loads(out)["markets"]
+    assert (market["market_id"], market["expiry"], market["spot"]) == (ONE, iso(expiry), "68000.000000001")
+    assert 0 < market["price_age_s"] < 60
+    assert ONE in plain[1]
+
+
+def test_live_markets_without_settings_are_refused_with_their_names(tmp_path: Path) -> None:
+    code, out, err = typed("predict", "markets", "--live", "--home", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert "PITBOSS_PREDICT_ID" in err
