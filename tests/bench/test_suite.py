@@ -161,3 +161,10 @@ def test_measurements_are_given_what_was_asked_for(tmp_path: Path, monkeypatch: 
     assert said == ["look: looks"]
     assert (seen[0].scale, seen[0].repeats, seen[0].peers_folder) == (TINY, 3, tmp_path)
     assert not seen[0].grounds.folder.exists()
+
+
+def test_help_names_every_measurement() -> None:
+    from pitboss.cli.bench import bench
+
+    named = " ".join((bench.__doc__ or "").split()).split("Measurements: ")[1].split(". ")[0].split(", ")
+    assert sorted(named) == sorted(found())

@@ -172,7 +172,7 @@ def test_surfaces_come_oldest_first_and_once() -> None:
 @given(gaps=st.lists(st.sampled_from([0, 1, 1_000]), min_size=150, max_size=400))
 def test_a_history_of_many_pages_is_whole_and_in_order(shuffled: bool, exclusive: bool, gaps: list[int]) -> None:
     at, rows = NOW - 10_000_000, []
-    for number, gap in enumerate(gaps * 8):
+    for number, gap in enumerate([1, *gaps] * 8):
         at += gap
         rows.append(pushed(number, at=at))
     server = Server(prices=rows, shuffled=shuffled, exclusive=exclusive)

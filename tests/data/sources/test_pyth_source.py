@@ -207,7 +207,7 @@ def test_a_name_with_a_dot_is_asked_for_as_it_is() -> None:
 ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
 CELLS = st.lists(ANYTHING, min_size=1, max_size=1) | st.lists(st.integers(1, 10**6), min_size=1, max_size=1) | ANYTHING
 REPLIES = st.fixed_dictionaries(
-    {"s": st.just("ok") | ANYTHING, **{name: CELLS for name in "tohlc"}}, optional={"v": CELLS, "errmsg": ANYTHING}
+    {"s": st.just("ok") | ANYTHING, **dict.fromkeys("tohlc", CELLS)}, optional={"v": CELLS, "errmsg": ANYTHING}
 )
 
 

@@ -1,0 +1,186 @@
+"""Recorded predict data in files: prices, surfaces and rounds as columns, or one line about the row that is wrong."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lake_files import SHARED, bar_rows, write
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import parse_instant
+from pitboss.data.predict.recorded import agreement, read_prices, read_rounds, read_surfaces
+from pitboss.venues.predict.svi import FLOAT, Svi
+
+START = parse_instant("2026-02-21T14:30:00Z")
+MINUTE = 60_000
+ORACLE = f"0x{'7' * 64}"
+
+
+def pushed(number: int, **more: Any) -> dict[str, Any]:
+    at = START + number * 1_000
+    row = {"event_digest": f"d{number}", "checkpoint_timestamp_ms": at + 300, "oracle_id": ORACLE}
+    return {**row, "spot": 68_000 * FLOAT + number, "forward": 68_010 * FLOAT, "onchain_timestamp": at, **more}
+
+
+def shaped(number: int, **more: Any) -> dict[str, Any]:
+    row = {"oracle_id": ORACLE, "a": 171_736, "b": 7_449_196, "rho": 243_059_022, "rho_negative": True}
+    row |= {"m": 1_133_202, "m_negative": False, "sigma": 15_731_214}
+    return {**row, "onchain_timestamp": START + number * 10_000, **more}
+
+
+def round_(number: int, up_price: float | None, asset: str = "BTC", **more: Any) -> dict[str, Any]:
+    return {"asset": asset, "duration_s": 300, "start": START + number * 5 * MINUTE, "up_price": up_price, **more}
+
+
+def test_bars_are_the_price_of_their_open_at_that_instant(tmp_path: Path) -> None:
+    rows = bar_rows(10, START, MINUTE)
+    found = read_prices(write(tmp_path / "bars.parquet", rows))
+    assert found.at.tolist() == [START + index * MINUTE for index in range(10)]
+    assert found.spot.tolist() == [round(row["open"] * FLOAT) for row in rows]
+    assert found.forward.tolist() == found.spot.tolist()
+    assert len(found) == 10
+
+
+@pytest.mark.parametrize("name", ["pushes.jsonl", "pushes.csv", "pushes.csv.gz", "pushes.parquet", "pushes.json"])
+def test_rows_of_the_indexer_keep_their_units_to_the_last_digit_and_come_in_order(tmp_path: Path, name: str) -> None:
+    found = read_prices(write(tmp_path / name, [pushed(number) for number in (2, 1, 0, 1)]))
+    assert found.at.tolist() == [START, START + 1_000, START + 2_000]
+    assert found.spot.tolist() == [68_000 * FLOAT, 68_000 * FLOAT + 1, 68_000 * FLOAT + 2]
+    assert found.forward.tolist() == [68_010 * FLOAT] * 3
+
+
+def test_updates_of_a_chain_count_from_the_block_that_shows_them(tmp_path: Path) -> None:
+    second = START // 1000
+    rows = [{"updated_at_s": second, "block_timestamp_s": second + 2, "price_usd": 68161.3, "symbol": "BTC"}]
+    found = read_prices(write(tmp_path / "updates.csv", rows))
+    assert (found.at.tolist(), found.spot.tolist()) == ([START + 2_000], [68_161_300_000_000])
+
+
+@pytest.mark.parametrize("name", ["svi.jsonl", "svi.csv", "svi.parquet"])
+def test_surfaces_have_their_signs(tmp_path: Path, name: str) -> None:
+    found = read_surfaces(write(tmp_path / name, [shaped(1), shaped(0, m_negative=True), shaped(1)]))
+    assert found.at.tolist() == [START, START + 10_000]
+    assert found.market_id == (ORACLE, ORACLE)
+    assert found.svi(0) == Svi(0.000171736, 0.007449196, -0.243059022, -0.001133202, 0.015731214)
+    assert found.svi(1).m == 0.001133202
+
+
+def test_rounds_come_in_order_and_an_open_one_has_no_outcome(tmp_path: Path) -> None:
+    found = read_rounds(write(tmp_path / "rounds.parquet", [round_(1, 1.0), round_(0, 0.0), round_(2, None)]))
+    assert found.start_at.tolist() == [START, START + 5 * MINUTE, START + 10 * MINUTE]
+    assert found.up_price.tolist()[:2] == [0.0, 1.0]
+    assert np.isnan(found.up_price[2])
+
+
+def test_a_file_of_several_assets_needs_one_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "rounds.csv", [round_(0, 1.0), round_(0, 0.0, "ETH")])
+    with pytest.raises(UserError) as caught:
+        read_rounds(path)
+    assert caught.value.hint == "--asset, one of BTC, ETH"
+    assert read_rounds(path, "ETH").up_price.tolist() == [0.0]
+    with pytest.raises(UserError, match="no rows of 'SOL'"):
+        read_rounds(path, "SOL")
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([pushed(0), pushed(0, spot=5 * FLOAT)], r"row 2: another row of the same time"),
+        ([pushed(0), pushed(1, spot=0)], r"row 2 .* is not a price"),
+        ([pushed(0, spot=-5 * FLOAT)], r"row 1 .* is not a price"),
+        ([pushed(0, forward=None)], r"forward is missing"),
+        ([pushed(0, spot="many")], r"the price is 'many', not a number"),
+        ([pushed(0, onchain_timestamp="noon")], r"'noon' is not a time"),
+        ([{"onchain_timestamp": START}], r"no column for the price"),
+        ([{"spot": 5.0}], r"no column for time"),
+        ([{"time": START, "price": 1e30}], r"is not a price"),
+        ([{"time": START, "price": float("inf")}], r"not a number"),
+    ],
+)
+def test_a_price_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        read_prices(write(tmp_path / "prices.jsonl", rows))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (shaped(0, rho_negative="maybe"), "neither true nor false"),
+        (shaped(0, rho=2 * FLOAT), "outside"),
+        (shaped(0, a=-5), "below zero"),
+        (shaped(0, sigma=None), "sigma is missing"),
+        ({name: value for name, value in shaped(0).items() if name != "m_negative"}, "no column for m_negative"),
+    ],
+)
+def test_a_surface_that_cannot_be_names_its_row(tmp_path: Path, row: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        read_surfaces(write(tmp_path / "svi.jsonl", [row]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([round_(0, 1.5)], "not between 0 and 1"),
+        ([round_(0, 1.0, duration_s=-5)], "a round of"),
+        ([round_(0, 1.0, duration_s=0.5)], "a round of"),
+        ([round_(0, 1.0), round_(0, 0.0)], "row 2: another row of the same time"),
+        ([{"start": START, "up_price": 1.0}], "no column for duration_s"),
+    ],
+)
+def test_a_round_that_cannot_be_names_its_row(tmp_path: Path, rows: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        read_rounds(write(tmp_path / "rounds.jsonl", rows))
+
+
+def test_a_file_that_is_no_table_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text('{"a": 1}')
+    with pytest.raises(UserError, match="not a table of rows"):
+        read_rounds(path)
+    with pytest.raises(UserError, match="cannot be read|No such file"):
+        read_prices(tmp_path / "missing.parquet")
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 10_000), st.decimals("0.01", "900000", places=2)),
+        min_size=1,
+        unique_by=lambda it: it[0],
+    )
+)
+def test_prices_in_any_order_come_back_sorted_and_exact(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, Any]]
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    path = folder / "p.csv"
+    path.write_text("time,price\n" + "\n".join(f"{START + at},{price}" for at, price in rows) + "\n")
+    found = read_prices(path)
+    expected = sorted((START + at, int(price * FLOAT)) for at, price in rows)
+    assert list(zip(found.at.tolist(), found.spot.tolist(), strict=True)) == expected
+
+
+def test_the_real_rounds_settle_as_recorded_in_97_percent() -> None:
+    folder = SHARED / "predict"
+    if not folder.exists():
+        pytest.skip("the real rounds are not here")
+    rounds = read_rounds(folder / "updown_rounds_btc.parquet")
+    prices = read_prices(folder / "binance_spot_1m_btc.parquet")
+    found = agreement(rounds, prices)
+    assert len(rounds) == found.rounds + found.undecided + found.unpriced
+    assert found.rounds > 2_000
+    assert found.share >= 0.97
+    assert all(abs(miss.move_bps) < 5 for miss in found.misses)
+
+
+def test_the_real_updates_of_an_oracle_are_read() -> None:
+    path = SHARED / "predict" / "chainlink_updates_btc.csv.gz"
+    if not path.exists():
+        pytest.skip("the real updates are not here")
+    found = read_prices(path)
+    assert len(found) == 430
+    assert found.at[0] == 1_772_524_915_000
+    assert found.spot[0] == 68_161_300_000_000 or abs(int(found.spot[0]) - 68_161_300_000_000) < FLOAT // 100
+    assert (np.diff(found.at) > 0).all()
