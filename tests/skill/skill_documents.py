@@ -16,9 +16,27 @@ _SMALLEST: dict[str, Any] = {
 }
 
 
+_SMALLEST_PREDICT: dict[str, Any] = {
+    "pitboss": 1,
+    "name": "test",
+    "venue": "predict",
+    "model": "a/b",
+    "strategy": {"mandate": "momentum"},
+}
+
+
 def document(**changes: Any) -> dict[str, Any]:
     """A small valid document; a change is named by its path with `__` for the dots, None takes the key away."""
-    plain = deepcopy(_SMALLEST)
+    return _changed(_SMALLEST, changes)
+
+
+def predict_document(**changes: Any) -> dict[str, Any]:
+    """The same for the predict venue."""
+    return _changed(_SMALLEST_PREDICT, changes)
+
+
+def _changed(smallest: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    plain = deepcopy(smallest)
     for path, value in changes.items():
         *parts, last = path.split("__")
         place = plain

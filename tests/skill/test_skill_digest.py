@@ -2,6 +2,7 @@
 
 import json
 from copy import deepcopy
+from hashlib import sha256
 from io import StringIO
 from typing import Any
 
@@ -12,7 +13,7 @@ from ruamel.yaml import YAML
 from skill_documents import document
 
 from pitboss.skill.digest import normal, skill_digest
-from pitboss.skill.document import to_json, to_plain
+from pitboss.skill.document import examples, to_json, to_plain
 from pitboss.skill.load import check_plain, check_text
 
 
@@ -211,3 +212,16 @@ def test_the_digest_of_a_document_never_moves():
         "context": {"symbols": ["BTC"]},
     }
     assert skill_digest(made) == "3b57dbcde5db46c58ea39cb7d5332c232f6d1aab1b7d0ecd8411bb0a8d49da2d"
+
+
+def test_the_digests_of_documents_that_are_in_use_never_move():
+    """Those of the shipped examples and of a document that gives every field, as they were when each came out."""
+    stored = {
+        "breakout-hybrid.yaml": "bab8cfed1103e9949280f086fca08be8b124965c7e8a60f126e58cf65fd1f97c",
+        "range-rules.yaml": "f16c5fd6c9abd06e28e58181d2fd0e671356f3b544a7483bcc9cf122d1f6094e",
+        "trend-thesis.yaml": "91a61aa18279b315016420cebea211ed3dd1ef1b0836537784a7daab70174962",
+    }
+    assert {name: check_text(text).digest for name, text in examples().items()} == stored
+    assert digest(FULL) == "0e5a4d464e47115fd97421152f5399145bb56a7c76f88496738f1a181e9ba168"
+    every = "".join(digest(changed(path, value)) for path, value in OTHER.items())
+    assert sha256(every.encode()).hexdigest() == "3ee6b75ac8a789b692a70b75d474f698d7b7d8215ffb287426bb452637d1def5"

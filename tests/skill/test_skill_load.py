@@ -47,7 +47,7 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"schedule__every": "2h"}, "schedule.every", "must be one of 5m, 15m, 1h, 4h, 1d, not '2h'", "did you mean"),
     ({"schedule__every": "fortnight"}, "schedule.every", "must be one of 5m", "for example 5m"),
     ({"venue": "perps"}, "venue", "must be one of perp, predict, community", "did you mean perp?"),
-    ({"venue": "predict"}, "venue", "the predict venue is not available in this version", "use perp"),
+    ({"venue": "predict"}, "venue", "a predict skill, and only perp skills are taken here", "`pitboss skill check` checks it"),
     ({"venue": "community"}, "venue", "the community venue is not available in this version", "use perp"),
     # names
     ({"tools__built_in": ["get_portfolio", "fetch_bars"]}, "tools.built_in[1]", "unknown tool 'fetch_bars'", "did you mean fetch_recent_bars?"),

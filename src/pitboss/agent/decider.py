@@ -7,7 +7,6 @@ simulator then skips the ticks in between. The plan must agree with asking at ev
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from pitboss.agent.observation import Observation
 from pitboss.core.asof import Market
 from pitboss.core.intent import Decision
 from pitboss.core.market import Ints
@@ -19,12 +18,12 @@ Judge = Callable[[Any], Verdict]
 
 
 class Decider(Protocol):
-    """Answers one tick."""
+    """Answers one tick, from the observation of the venue it was made for."""
 
     @property
     def name(self) -> str: ...
 
-    async def decide(self, observation: Observation, judge: Judge) -> Decision: ...
+    async def decide(self, observation: Any, judge: Judge) -> Decision: ...
 
 
 class Plan(Protocol):

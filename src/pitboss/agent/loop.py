@@ -11,10 +11,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from pitboss.agent.context import Context, Prompt
+from pitboss.agent.context import Prompt
 from pitboss.agent.decider import Judge
-from pitboss.agent.observation import Observation
-from pitboss.agent.terminal import MAX_ARGUMENT_CHARS, Answer, ask, kept_arguments, read_answer, read_text
+from pitboss.agent.terminal import (
+    MAX_ARGUMENT_CHARS,
+    PERP,
+    Answer,
+    Shape,
+    ask,
+    kept_arguments,
+    read_answer,
+    read_text,
+)
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, TransientError
 from pitboss.core.intent import NO_USAGE, Decision, FinishReason, Step, ToolResult
@@ -23,7 +31,7 @@ from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, Tool, T
 from pitboss.core.verdict import Verdict
 from pitboss.prompt.render import size
 
-Hydrate = Callable[[Observation, Judge], Mapping[str, Tool]]
+Hydrate = Callable[[Any, Judge], Mapping[str, Tool]]
 """The skill's tools bound to one observation."""
 
 Form = Literal["open", "call", "schema"]
@@ -43,12 +51,13 @@ class ToolLoop:
 
     `forcing` is how the last step is forced: by the provider's forced choice, or by its schema for text answers. With
     `rescue`, a last step without a decision is followed by a question in schema form (if it was not one) and, should
-    that fail too, by one repair question that says what was wrong.
+    that fail too, by one repair question that says what was wrong. `context` makes the prompts of a venue's observations,
+    `shape` says what a decision looks like there.
     """
 
     name: str
     model: Model
-    context: Context
+    context: Any
     hydrate: Hydrate
     terminal: ToolSpec
     max_steps: int
@@ -56,12 +65,13 @@ class ToolLoop:
     settings: Mapping[str, Any] | None = None
     forcing: Literal["call", "schema"] = "call"
     rescue: bool = False
+    shape: Shape = PERP
 
-    def prompt(self, observation: Observation) -> Prompt:
+    def prompt(self, observation: Any) -> Prompt:
         """Exactly what the model is given at this tick."""
         return self.context.prompt(observation)
 
-    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+    async def decide(self, observation: Any, judge: Judge) -> Decision:
         """Ask until there is a decision or the steps are used up."""
         prompt, disguise = self.prompt(observation), self.context.disguise
         shown = self.context.shown(observation)
@@ -79,7 +89,7 @@ class ToolLoop:
                 reply = await self.model.complete(self._request(talk, form, offered))
             except TransientError as error:
                 return talk.decision("model_error", text=str(error), finish_reason="error")
-            answer = (read_text if form == "schema" else read_answer)(reply, self.terminal.name)
+            answer = (read_text if form == "schema" else read_answer)(reply, self.terminal.name, self.shape)
             results = [await _run(place, call, tools, answer, form) for place, call in enumerate(reply.calls)]
             talk.take(reply, results, answer)
             if answer.conflict:
@@ -149,7 +159,7 @@ class _Talk:
         self, reply: ModelReply, results: list[ToolResult], answer: Answer, verdict: Verdict | None, then: Form
     ) -> None:
         """Answer every call of a reply, so that the model knows what came of each, and say how to answer next."""
-        terminal = self.loop.terminal.name
+        terminal, shape = self.loop.terminal.name, self.loop.shape
         text = codec.printable(reply.text)
         if not (text.strip() or reply.calls or reply.state):
             text = NOTHING_SAID
@@ -159,9 +169,7 @@ class _Talk:
             if verdict is not None and call.name == terminal:
                 content = _refusal(verdict)
             if then == "schema" and place == len(reply.calls):
-                content = (
-                    f"{content}\n{ask(terminal)}"  # not a turn of its own: some providers take none after a tool's
-                )
+                content = f"{content}\n{ask(terminal, shape)}"  # not a turn of its own: some providers take none after a tool's
             self.messages.append(Message("tool", content, call_id=call.id, name=call.name))
         if verdict is not None:
             self.retries += 1
@@ -170,11 +178,11 @@ class _Talk:
 
     def _heard(self, answer: Answer, verdict: Verdict | None, then: Form) -> str:
         """What is said to a reply without calls."""
-        terminal = self.loop.terminal.name
+        asked = ask(self.loop.terminal.name, self.loop.shape)
         if verdict is not None:
-            return f"{_refusal(verdict)}\n{ask(terminal)}"
-        if then == "schema" and not answer.problem.endswith(ask(terminal)):
-            return f"{answer.why[:1].upper()}{answer.why[1:]}. {ask(terminal)}"
+            return f"{_refusal(verdict)}\n{asked}"
+        if then == "schema" and not answer.problem.endswith(asked):
+            return f"{answer.why[:1].upper()}{answer.why[1:]}. {asked}"
         return answer.problem
 
     def _true(self, proposal: Any) -> Any:

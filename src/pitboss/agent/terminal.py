@@ -7,6 +7,7 @@ answer was asked for as text, the text must hold one JSON object: two of them ar
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import field
 from decimal import Decimal
 from typing import Any
@@ -33,6 +34,17 @@ _SCANNER = json.JSONDecoder(parse_float=Decimal)
 
 
 @noun
+class Shape:
+    """What a decision looks like on a venue: how a raw value is read strictly, and the word for doing nothing."""
+
+    read: Callable[[Any], tuple[Any, list[str]]] = read
+    idle: str = "no_op"
+
+
+PERP = Shape()
+
+
+@noun
 class Answer:
     """What a reply decided. `told` maps the place of each terminal call to what the model hears about it.
 
@@ -47,7 +59,7 @@ class Answer:
     why: str = ""
 
 
-def read_answer(reply: ModelReply, terminal: str) -> Answer:
+def read_answer(reply: ModelReply, terminal: str, shape: Shape = PERP) -> Answer:
     """The decision among the calls of a reply. A malformed call beside a valid one is a conflict too."""
     told: dict[int, str] = {}
     malformed: set[int] = set()
@@ -56,7 +68,7 @@ def read_answer(reply: ModelReply, terminal: str) -> Answer:
     for place, call in enumerate(reply.calls):
         if call.name != terminal:
             continue
-        raw, problems = _read(call.arguments or "{}")
+        raw, problems = _read(call.arguments or "{}", shape)
         content = call.arguments.encode("utf-8", "replace")
         different.add(content if raw is None else codec.dumps(codec.number_fragments(raw)))
         if problems:
@@ -72,17 +84,17 @@ def read_answer(reply: ModelReply, terminal: str) -> Answer:
         return Answer(proposal, told=told)
     why = next(iter(told.values()), "") or _nothing(reply)
     lead = "You did not call a tool." if why == TEXT else f"{_capital(why)}."
-    problem = f"{lead} Call {terminal} to decide; no_op is a valid action."
+    problem = f"{lead} Call {terminal} to decide; {shape.idle} is a valid action."
     return Answer(None, False, problem, told, frozenset(malformed), why)
 
 
-def read_text(reply: ModelReply, terminal: str) -> Answer:
+def read_text(reply: ModelReply, terminal: str, shape: Shape = PERP) -> Answer:
     """The decision in a reply that was asked for as JSON text. A model that calls the tool anyway has decided too."""
     if any(call.name == terminal for call in reply.calls):
-        return read_answer(reply, terminal)
+        return read_answer(reply, terminal, shape)
     found = objects(reply.text)
     if found is not None and len(found) == 1:
-        raw, problems = _read(found[0])
+        raw, problems = _read(found[0], shape)
         if not problems:
             return Answer(raw)
         why = f"invalid proposal: {'; '.join(problems)}"
@@ -93,12 +105,14 @@ def read_text(reply: ModelReply, terminal: str) -> Answer:
     else:
         why = _nothing(reply)
         why = "the reply was text, not a JSON object" if why == TEXT else why
-    return Answer(problem=f"{_capital(why)}. {ask(terminal)}", why=why)
+    return Answer(problem=f"{_capital(why)}. {ask(terminal, shape)}", why=why)
 
 
-def ask(terminal: str) -> str:
+def ask(terminal: str, shape: Shape = PERP) -> str:
     """How an answer as text is asked for."""
-    return f"Answer with one JSON object, the arguments of {terminal}, and nothing else; no_op is a valid action."
+    return (
+        f"Answer with one JSON object, the arguments of {terminal}, and nothing else; {shape.idle} is a valid action."
+    )
 
 
 def objects(text: str) -> list[str] | None:
@@ -142,13 +156,13 @@ def _without_thoughts(text: str) -> str:
     return text
 
 
-def _read(arguments: str) -> tuple[Any, list[str]]:
+def _read(arguments: str, shape: Shape) -> tuple[Any, list[str]]:
     """The value and everything that is wrong with it; None where there is no value to speak of."""
     if len(arguments) > MAX_ARGUMENT_CHARS:
         return None, [LONG]
     try:
         raw = codec.loads_exact(arguments)
-        return raw, read(raw)[1]
+        return raw, shape.read(raw)[1]
     except (ValueError, RecursionError):
         return None, [NOT_JSON]
 

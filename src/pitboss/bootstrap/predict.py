@@ -10,6 +10,7 @@ from pitboss.core.errors import UserError
 from pitboss.data.fetch import Fetcher
 from pitboss.data.hermes import Hermes
 from pitboss.data.predict.indexer import Indexer
+from pitboss.data.predict.wire import Standing
 from pitboss.venues.predict.state import Oracle
 
 TIMEOUT_S, ATTEMPTS = 10.0, 4
@@ -50,3 +51,13 @@ async def live_markets(settings: Settings, underlying: str) -> tuple[Oracle, ...
     """The open markets of an underlying as the indexer tells them now."""
     async with open_fetcher() as fetcher:
         return await indexer(settings, fetcher).markets(underlying)
+
+
+async def live_positions(settings: Settings) -> tuple[Standing, ...]:
+    """What the manager of the settings holds and held, as the indexer tells it now."""
+    if not settings.predict_manager_id:
+        raise UserError(
+            "the id of your PredictManager is not known", "set PITBOSS_PREDICT_MANAGER_ID, or predict_manager_id"
+        )
+    async with open_fetcher() as fetcher:
+        return await indexer(settings, fetcher).positions(settings.predict_manager_id)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App
 
@@ -24,12 +24,19 @@ WORKSPACE = ".pitboss"
 SETTINGS_HEAD = "# Settings of this workspace. Each is also an environment variable, which wins over this file.\n"
 
 
-def init(folder: Path, /, *, place: Here) -> int:
+def init(
+    folder: Path,
+    /,
+    *,
+    venue: Annotated[Literal["perp", "predict"], given("--venue", "Whose example skills are written.")] = "perp",
+    place: Here,
+) -> int:
     """Make a folder with three commented example skills to start from. Overwrites nothing.
 
     For example:
 
         pitboss init my-skills
+        pitboss init my-bets --venue predict          # one skill of the predict venue
 
     Parameters
     ----------
@@ -45,7 +52,9 @@ def init(folder: Path, /, *, place: Here) -> int:
         for one in describe(Settings.model_construct())  # the defaults, whatever is set here
         if one["key"] != "home"
     ]
-    files = {Path(name): text for name, text in examples().items()} | {settings: "\n".join([SETTINGS_HEAD, *lines])}
+    files = {Path(name): text for name, text in examples(venue).items()} | {
+        settings: "\n".join([SETTINGS_HEAD, *lines])
+    }
     there = [str(folder / name) for name in files if (folder / name).exists()]
     if there:
         raise UserError(f"{', '.join(there)}: already there, and nothing is overwritten", "name another folder")
@@ -58,13 +67,14 @@ def init(folder: Path, /, *, place: Here) -> int:
     skills = [str(name) for name in files if name != settings]
     screen.put(f"wrote {', '.join(skills)} and {settings} to {folder}")
     screen.put("\nnext:")
-    for command in (
-        f"cd {folder}",
-        f"pitboss skill check {skills[-1]}",
+    then = (
         "pitboss data demo                    # a synthetic market to try things on",
         f"pitboss skill preview {skills[-1]}",
         f"pitboss backtest {skills[-1]} --from 2025-02-10 --to 2025-03-10",
-    ):
+    )
+    if venue == "predict":
+        then = ("pitboss predict markets              # those on the protocol's schedule",)
+    for command in (f"cd {folder}", f"pitboss skill check {skills[-1]}", *then):
         screen.put(f"  {command}")
     return 0
 
@@ -87,14 +97,17 @@ def check(file: Path, /, *, set_: Override = (), json: Json = False, place: Here
         A .yaml or .json file.
     """
     from pitboss.bootstrap.documents import check as check_document
-    from pitboss.skill.load import SkillCheck, SkillError, read_text
+    from pitboss.skill.load import PREDICT, SkillCheck, SkillError, check_predict, read_text, venue_of
 
     try:
         text = read_text(file)
     except UserError as error:
         found = SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
     else:
-        found = check_document(text, file.suffix, place.settings(), set_)
+        if venue_of(text, file.suffix) == PREDICT:
+            found = check_predict(text, file.suffix, file.parent, set_)
+        else:
+            found = check_document(text, file.suffix, place.settings(), set_)
     if json:
         screen.put_json(found.plain())
         return 0 if found.ok else 2
@@ -169,16 +182,21 @@ def preview(
 
 
 @app.command
-def schema() -> int:
+def schema(
+    *,
+    venue: Annotated[Literal["perp", "predict"], given("--venue", "Whose skills the schema is of.")] = "perp",
+) -> int:
     """Print the JSON Schema of a skill document, for editors and other programs.
 
     For example:
 
         pitboss skill schema > skill.schema.json
+        pitboss skill schema --venue predict > predict.schema.json
     """
     from pitboss.skill.document import json_schema_text
+    from pitboss.skill.predict import ROOTS
 
-    sys.stdout.write(json_schema_text())
+    sys.stdout.write(json_schema_text(ROOTS[venue]))
     return 0
 
 

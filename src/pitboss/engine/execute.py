@@ -1,4 +1,4 @@
-"""`act`: send what the guard has allowed, and only that. The broker's refusal becomes rule R13."""
+"""`act`: send what the guard has allowed, and only that. The broker's refusal becomes the venue's last rule (R13)."""
 
 from dataclasses import replace
 from typing import Any, Protocol
@@ -9,7 +9,6 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.core.verdict import Verdict
 from pitboss.engine.guard import Judgement
-from pitboss.venues.perp.world import OrderRequest
 
 
 @noun
@@ -25,7 +24,7 @@ class Placed:
 class Broker(Protocol):
     """The port through which orders leave. A refusal is a value."""
 
-    async def submit(self, world: Any, request: OrderRequest, at: Instant) -> Placed: ...
+    async def submit(self, world: Any, request: Any, at: Instant) -> Placed: ...
 
     async def cancel(self, world: Any, order_id: str, at: Instant) -> Placed: ...
 
@@ -45,7 +44,7 @@ async def act(
     receipts: tuple[Receipt, ...] = ()
     world, opens = state.world, state.accepted_opens
     if placed is not None and placed.refusal:
-        verdict = replace(verdict, outcome="refused", code="R13_VENUE", detail=placed.refusal)
+        verdict = replace(verdict, outcome="refused", code=judgement.venue_code, detail=placed.refusal)
     elif placed is not None:
         world, receipts = placed.world, placed.receipts
         verdict = Verdict(verdict.outcome, verdict.code, verdict.detail, verdict.margins, placed.order_id)

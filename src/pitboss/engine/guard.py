@@ -37,10 +37,13 @@ class Judgement:
     verdict: Verdict
     key: str
     content: bytes = b"null"
-    order: OrderRequest | None = None
+    order: Any = None
+    """As the venue's broker takes it; None where there is nothing to send."""
     cancel_id: str | None = None
     opens: bool = False
     broken: bool = False
+    venue_code: str = "R13_VENUE"
+    """The code of the broker's refusal."""
 
 
 def caps_of(skill: Skill) -> Caps:

@@ -7,13 +7,11 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pitboss.agent.decider import Judge
 from pitboss.agent.observation import Observation
 from pitboss.core.instant import Instant
-from pitboss.core.intent import Decision
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
-from pitboss.tick import Happened, tick
+from pitboss.tick import foresee
 from pitboss.tick.perp import PerpPorts
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import advance
@@ -35,20 +33,17 @@ class Scout:
     """Lives on from a tick as if every answer were a hold, tick by tick, only as far as it is told."""
 
     def __init__(self, ports: PerpPorts, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]) -> None:
-        self._hold = _Hold()
-        self._reflector = ports.reflector
-        self._ports = replace(ports, decider=self._hold, reflector=None, build_prompts=False, keep_prompts=False)
-        self._tape, self._tick_at, self._bar_of = tape, tick_at, bar_of
+        self._ports, self._tape, self._tick_at, self._bar_of = ports, tape, tick_at, bar_of
         self._place, self._end = 0, 0
         self._state: State | None = None
         self.ready: deque[Guess] = deque()
         """What it has met and nobody has asked yet."""
 
-    async def begin(self, index: int, state: State, receipts: Sequence[Receipt]) -> None:
+    def begin(self, index: int, state: State, receipts: Sequence[Receipt]) -> None:
         """Stand behind this tick."""
-        done = await tick(state, self._tick_at[index], Happened(receipts), self._ports)
+        after, _ = foresee(state, self._tick_at[index], receipts, self._ports)
         self._place, self._end = index, min(index + SCAN, len(self._tick_at))
-        self._state = None if self._reflects(done.state) else done.state
+        self._state = None if self._reflects(after) else after
         self.ready.clear()
 
     def forget(self) -> None:
@@ -56,7 +51,7 @@ class Scout:
         self._state = None
         self.ready.clear()
 
-    async def step(self) -> bool:
+    def step(self) -> bool:
         """One tick on; False where there is none, or none within reach at which the model would be asked."""
         place = self._place + 1
         if self._state is None or place >= self._end:
@@ -65,31 +60,17 @@ class Scout:
             self._state.world, self._ports.terms, self._tape, self._bar_of[place - 1], self._bar_of[place]
         )
         before = replace(self._state, world=stretch.world)
-        self._hold.asked = None
-        done = await tick(before, self._tick_at[place], Happened(stretch.receipts), self._ports)
-        if self._reflects(done.state):
+        after, observation = foresee(before, self._tick_at[place], stretch.receipts, self._ports)
+        if self._reflects(after):
             self._state = None
             return False
-        if self._hold.asked is not None:
-            self.ready.append(Guess(place, before, self._hold.asked))
+        if observation is not None:
+            self.ready.append(Guess(place, before, observation))
             self._end = min(place + SCAN, len(self._tick_at))
-        self._place, self._state = place, done.state
+        self._place, self._state = place, after
         return True
 
     def _reflects(self, state: State) -> bool:
         """Whether the tick that led here would have begun with lessons: nobody knows what they say, or what follows."""
-        return self._reflector is not None and self._reflector.due(state.memory)
-
-
-class _Hold:
-    """The decider of a clone: notes what it would have asked, and holds."""
-
-    name = "hold"
-
-    def __init__(self) -> None:
-        self.asked: Observation | None = None
-
-    async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        del judge
-        self.asked = observation
-        return Decision()
+        reflector = self._ports.reflector
+        return reflector is not None and reflector.due(state.memory)

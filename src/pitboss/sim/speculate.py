@@ -25,13 +25,16 @@ from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.scout import Scout
-from pitboss.sim.window import MAX_WINDOW, Holds, best_window
+from pitboss.sim.window import Holds, best_window
 from pitboss.tick import Ticked
 from pitboss.tick.perp import PerpPorts
 from pitboss.venues.perp.tape import Tape
 
 MOST_TURNS = 4
 """Turns of the loop until a question that was just asked is on its way."""
+
+SPARE = 3
+"""So many more than this window has are worked out for the next one, which may be a little wider."""
 
 REST = 16
 """Ticks without speculation after a question of it has failed: a provider in trouble needs no more questions."""
@@ -151,7 +154,7 @@ class Speculator:
         self._filling: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._waits: asyncio.Handle | None = None
-        self._here, self._head, self._foreseen = -1, -1, False
+        self._here, self._head, self._wide, self._foreseen = -1, -1, 0, False
         self._rest, self._ended = 0, plan.window == 0
 
     async def before(self, index: int, state: State, receipts: Sequence[Receipt] = ()) -> None:
@@ -219,7 +222,7 @@ class Speculator:
         self._waits = None
         if self._filling is not None or any(place > index for place in self._asks):
             return  # in the meantime the answer to this tick has come, and the next window was asked after it
-        size = self._size(index)
+        size = self._wide = self._size(index)
         if size > 0:
             self._head = index
             self._filling = self._start(self._fill(index, state, receipts, size))
@@ -230,8 +233,8 @@ class Speculator:
         if self._foreseen and scout.ready and scout.ready[0].place == index:
             scout.ready.popleft()  # it has been here
         else:
-            await scout.begin(index, state, receipts)
-        while size and (scout.ready or await scout.step()):
+            scout.begin(index, state, receipts)
+        while size and (scout.ready or scout.step()):
             size -= self._ask_next()
             await asyncio.sleep(0)  # the replay goes first
         self._preparing = self._start(self._prepare())
@@ -240,7 +243,7 @@ class Speculator:
         """While everybody waits: work out what will be asked next if all of the window holds."""
         scout, decider = self._scout, self._ports.decider
         await asyncio.sleep(0)
-        while len(scout.ready) <= MAX_WINDOW and await scout.step():
+        while len(scout.ready) < self._wide + SPARE and scout.step():
             if scout.ready and isinstance(decider, ToolLoop):
                 decider.prompt(scout.ready[-1].observation)  # its context keeps it
             await asyncio.sleep(0)
@@ -255,7 +258,7 @@ class Speculator:
         size = self._size(ready[0].place, len(asks))
         if size <= 0 or len(ready) <= size:
             return  # the replay will ask for itself in a moment
-        self._head = ready[0].place
+        self._head, self._wide = ready[0].place, size
         for _ in range(1 + size):
             self._ask_next()
         if self._preparing is None:

@@ -16,18 +16,20 @@ from pydantic_core import core_schema
 
 from pitboss.core import codec, money
 from pitboss.prompt.compose import REQUIRED
+from pitboss.skill.predict import AnySkill, PredictSkill
 from pitboss.skill.schema import NULLABLE, Part, Skill
 from pitboss.skill.spelling import dotted, fields
 
 SCHEMA_ID = "urn:pitboss:skill:1"
+PREDICT_SCHEMA_ID = "urn:pitboss:skill:predict:1"
 
 
-def to_plain(skill: Skill) -> dict[str, Any]:
+def to_plain(skill: AnySkill) -> dict[str, Any]:
     """The whole document, defaults written out, as `skill.load` reads it: exact numbers, nulls only where allowed."""
     return cast("dict[str, Any]", _listed(skill.model_dump(), ()))
 
 
-def to_json(skill: Skill) -> bytes:
+def to_json(skill: AnySkill) -> bytes:
     """The whole document as canonical JSON with numbers as numbers; reading it back gives an equal skill."""
     return codec.dumps(codec.number_fragments(to_plain(skill)))
 
@@ -55,10 +57,10 @@ class FieldNote:
     description: str
 
 
-def describe_fields() -> list[FieldNote]:
+def describe_fields(root: type[Part] = Skill) -> list[FieldNote]:
     """Every field of a skill in document order, for `docs/skill.md` and the editor."""
     notes: list[FieldNote] = []
-    for path, info in fields():
+    for path, info in fields(root):
         default = "required" if info.is_required() else _default_text(info.default, dotted(path))
         notes.append(
             FieldNote(dotted(path), _type_text(info.annotation, info.metadata), default, info.description or "")
@@ -74,7 +76,7 @@ def _default_text(value: Any, path: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
-        return "[]"
+        return f"[{', '.join(map(str, cast('tuple[Any, ...]', value)))}]"
     return money.text(value) if isinstance(value, Decimal) else str(value)
 
 
@@ -133,21 +135,31 @@ def _plain_numbers(value: Any) -> Any:
     return _number(value) if isinstance(value, Decimal) else value
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema(root: type[Skill] | type[PredictSkill] = Skill) -> dict[str, Any]:
     """JSON Schema (2020-12) of a skill document in snake_case, with a description on every field."""
-    schema = cast("dict[str, Any]", _bounds_named(Skill.model_json_schema(schema_generator=_Schema)))
+    schema = cast("dict[str, Any]", _bounds_named(root.model_json_schema(schema_generator=_Schema)))
     nullable = {path.rpartition(".")[2] for path in NULLABLE}
     for part in (schema, *schema["$defs"].values()):
         for name, prop in part.get("properties", {}).items():
             if "anyOf" in prop and name not in nullable:
                 _without_null(prop)
-    schema["$defs"]["Strategy"]["allOf"] = [
+    predict = root is PredictSkill
+    if predict:
+        schema["$defs"]["PredictStrategy"]["oneOf"] = [{"required": ["mandate"]}, {"required": ["text"]}]
+    else:
+        schema["$defs"]["Strategy"]["allOf"] = _needs_of_modes()
+    identity = PREDICT_SCHEMA_ID if predict else SCHEMA_ID
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": identity}
+    kind = "pitboss skill of the predict venue" if predict else "pitboss skill"
+    return {**head, **schema, "title": kind, "description": f"A {kind}. Keys may also be written in camelCase."}
+
+
+def _needs_of_modes() -> list[dict[str, Any]]:
+    given = [
         {"if": {"properties": {"mode": {"const": mode}}, "required": ["mode"]}, "then": {"required": list(needed)}}
         for mode, needed in REQUIRED.items()
-    ] + [{"if": {"not": {"required": ["mode"]}}, "then": {"required": list(REQUIRED["thesis"])}}]
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
-    about = "A pitboss skill. Keys may also be written in camelCase."
-    return {**head, **schema, "title": "pitboss skill", "description": about}
+    ]
+    return [*given, {"if": {"not": {"required": ["mode"]}}, "then": {"required": list(REQUIRED["thesis"])}}]
 
 
 def _bounds_named(value: Any) -> Any:
@@ -167,14 +179,15 @@ def _without_null(prop: dict[str, Any]) -> None:
     prop.update(arms[0] if len(arms) == 1 else {"anyOf": arms})
 
 
-def json_schema_text() -> str:
+def json_schema_text(root: type[Skill] | type[PredictSkill] = Skill) -> str:
     """The schema as indented JSON text, keys in order."""
-    return orjson.dumps(json_schema(), option=orjson.OPT_INDENT_2).decode() + "\n"
+    return orjson.dumps(json_schema(root), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def examples() -> dict[str, str]:
-    """The shipped example skills: file name → text."""
+def examples(venue: str = "perp") -> dict[str, str]:
+    """The shipped example skills of a venue: file name → text."""
     folder = resources.files("pitboss.skill") / "examples"
+    folder = folder if venue == "perp" else folder / venue
     texts = {
         entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")
     }

@@ -1,14 +1,16 @@
-"""Reading skills: a file or a text in, a checked `Skill` out, or every error at once with its place and a hint.
+"""Reading skills: a file or a text in, a checked skill out, or every error at once with its place and a hint.
 
 The only way in for documents. `check_text` never raises on a bad document, it reports; `load_skill` raises one
 `UserError` that names everything. Names of tools, symbols and MCP servers are checked against what the caller knows.
+Those functions take perp skills and refuse others in one line; `check_predict`, `check_predict_plain` and
+`load_predict` are the same for predict skills, and `venue_of` says which of the two a text is.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path as File
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast, get_args
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -16,8 +18,11 @@ from pydantic_core import ErrorDetails
 from pitboss.core.errors import UserError
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.explain import explain, show
+from pitboss.skill.mandate import take_in, told_of
+from pitboss.skill.names import PREDICT, Found, Names, not_yet, other_venue, unknown_names
 from pitboss.skill.parse import MAX_BYTES, Path, parse, parse_value
-from pitboss.skill.schema import VERSION, Skill
+from pitboss.skill.predict import ROOTS, PredictSkill
+from pitboss.skill.schema import VERSION, Part, Skill, Venue
 from pitboss.skill.spelling import (
     SUGGESTION,
     SkillError,
@@ -32,20 +37,23 @@ from pitboss.skill.spelling import (
 )
 from pitboss.skill.upgrade import upgrade
 
-ALWAYS_OFFERED = "propose_order"
-AVAILABLE_VENUES = ("perp",)
+VENUES: tuple[str, ...] = get_args(Venue)
 
-Found = tuple[Path, str, str]
+MANDATE_CHARS = 20_000
+_MANDATE_BYTES = 4 * MANDATE_CHARS + 3
+"""The same in UTF-8 at its longest, with a byte order mark."""
+
+S = TypeVar("S", Skill, PredictSkill)
 
 
 @dataclass(frozen=True, slots=True)
-class SkillCheck:
+class Checked(Generic[S]):
     """What a check found. `notes` are remarks on a document that may be fine."""
 
     ok: bool
     digest: str | None
     errors: tuple[SkillError, ...]
-    skill: Skill | None
+    skill: S | None
     notes: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
@@ -54,15 +62,16 @@ class SkillCheck:
         return {"ok": self.ok, "digest": self.digest, "errors": errors, "notes": list(self.notes)}
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The names that documents may use; None leaves that kind of name unchecked."""
+class SkillCheck(Checked[Skill]):
+    """What the check of a perp skill found."""
 
-    tools: Collection[str] | None = None
-    """As a mapping, with why an agent cannot have a tool; empty where it can."""
-    symbols: Collection[str] | None = None
-    servers: Collection[str] | None = None
-    """Ids of MCP servers; as a mapping, with the names of the tools that each of them may offer."""
+    __slots__ = ()
+
+
+class PredictCheck(Checked[PredictSkill]):
+    """What the check of a predict skill found."""
+
+    __slots__ = ()
 
 
 def read_text(path: str | File) -> str:
@@ -95,6 +104,38 @@ def _similar_file(file: File) -> str:
     except OSError:
         return "check the path"
     return did_you_mean(nearest(file.name, sorted(beside)), "`pitboss init DIR` writes examples to start from")
+
+
+def read_mandate(name: str, folder: File | None) -> str:
+    """The text of a mandate's file. Everything that can be wrong with it is a `UserError`.
+
+    The name may be a stranger's: it leads to a file in the document's folder or below, never out of it, not even by a
+    link.
+    """
+    if folder is None:
+        raise UserError(
+            "names a file, and this document has no folder to read it from", "write the mandate itself as text"
+        )
+    try:
+        home = folder.resolve()
+        file = (home / name).resolve()
+        if File(name).is_absolute() or ".." in File(name).parts or not file.is_relative_to(home):
+            raise UserError(f"{name[:80]!r} lies outside the folder of the document", "keep the file beside it")
+        if not file.exists():
+            raise UserError(f"{name[:80]!r}: no such file beside the document", "its path starts at the document")
+        if not file.is_file():
+            raise UserError(f"{name[:80]!r} is not a file", "name a text file")
+        with file.open("rb") as stream:
+            data = stream.read(_MANDATE_BYTES + 1)
+    except (OSError, ValueError, RuntimeError):  # unreadable, a name no file can have, links in a circle
+        raise UserError(f"{name[:80]!r} cannot be read", "check the path and its permissions") from None
+    try:
+        text = data[:_MANDATE_BYTES].decode("utf-8-sig", "strict" if len(data) <= _MANDATE_BYTES else "ignore")
+    except UnicodeDecodeError:
+        raise UserError(f"{name[:80]!r} is not UTF-8 text", "save the file as UTF-8") from None
+    if len(data) > _MANDATE_BYTES or len(text) > MANDATE_CHARS:
+        raise UserError(f"{name[:80]!r} is longer than {MANDATE_CHARS:,} characters", "shorten it")
+    return text
 
 
 def load_skill(
@@ -137,7 +178,7 @@ def check_text(
     try:
         parsed = parse(text, suffix)
     except UserError as error:
-        return _refused([SkillError("", error.message, error.hint)])
+        return SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
     return check_plain(parsed.value, Names(tool_names, symbols, server_ids), parsed.lines, overrides)
 
 
@@ -148,23 +189,84 @@ def check_plain(
     overrides: Sequence[str] = (),
 ) -> SkillCheck:
     """Check plain values, such as those of a request or of the store."""
-    problem = _version_problem(plain)
+    skill, errors, notes = _read(Skill, plain, lines or {}, overrides, names)
+    if skill is None:
+        return SkillCheck(False, None, errors, None, notes)
+    return SkillCheck(True, skill_digest(skill), (), skill, (*notes, *_remarks(skill)))
+
+
+def venue_of(text: str, suffix: str = ".yaml") -> str:
+    """What a text is to be checked as: `predict` if it says so, or nearly; else `perp`, as a document says by default."""
+    try:
+        plain = parse(text, suffix).value
+    except UserError:
+        return "perp"
+    venue = cast("dict[str, Any]", plain).get("venue") if isinstance(plain, dict) else None
+    return PREDICT if isinstance(venue, str) and nearest(venue, VENUES) == PREDICT else "perp"
+
+
+def load_predict(path: str | File, overrides: Sequence[str] = ()) -> PredictSkill:
+    """The predict skill in a file. Raises one `UserError` that names every problem."""
+    file = File(path)
+    check = check_predict(read_text(file), file.suffix, file.parent, overrides)
+    if check.skill is None:
+        raise summary(file.name, check.errors)
+    return check.skill
+
+
+def check_predict(
+    text: str, suffix: str = ".yaml", folder: File | None = None, overrides: Sequence[str] = ()
+) -> PredictCheck:
+    """Check the text of a predict skill. Its mandate may lie in a file in `folder`; None if the text has none."""
+    try:
+        parsed = parse(text, suffix)
+    except UserError as error:
+        return PredictCheck(False, None, (SkillError("", error.message, error.hint),), None)
+    return check_predict_plain(parsed.value, folder, parsed.lines, overrides)
+
+
+def check_predict_plain(
+    plain: Any,
+    folder: File | None = None,
+    lines: Mapping[Path, int] | None = None,
+    overrides: Sequence[str] = (),
+) -> PredictCheck:
+    """Check the plain values of a predict skill."""
+    skill, errors, notes = _read(PredictSkill, plain, lines or {}, overrides, Names(), folder)
+    if skill is None:
+        return PredictCheck(False, None, errors, None, notes)
+    return PredictCheck(True, skill_digest(skill), (), skill, (*notes, *_predict_remarks(skill)))
+
+
+def _read(
+    root: type[S],
+    plain: Any,
+    lines: Mapping[Path, int],
+    overrides: Sequence[str],
+    names: Names,
+    folder: File | None = None,
+) -> tuple[S | None, tuple[SkillError, ...], tuple[str, ...]]:
+    """The skill if nothing is wrong with it, else every error; and what an upgrade had to say."""
+    problem = _version_problem(plain) or other_venue(plain, root, overrides)
     if problem:
-        return _refused(_placed([problem], {}, lines or {}))
+        return None, tuple(_placed([problem], {}, lines)), ()
     upgraded, notes = upgrade(plain, plain.get("pitboss", 0))
-    spelled = canonical(upgraded)
-    document = _with_settings(spelled.value, overrides)
-    found = [*spelled.errors, *_unknown_names(document, names)]
+    spelled = canonical(upgraded, root)
+    document = _with_settings(spelled.value, overrides, root)
+    found = [*spelled.errors, *unknown_names(document, names), *not_yet(document)]
+    mandate, problems = take_in(document, lambda name: read_mandate(name, folder)) if root is PredictSkill else ("", [])
+    found += problems
     skill = None
     try:
-        skill = Skill.model_validate(document)
+        skill = root.model_validate(document)
     except ValidationError as error:
         told = {path for path, _, _ in found}
-        found += [item for item in map(explain, _first_causes(error)) if item[0] not in told]
+        causes = [told_of(explain(item, root), mandate) for item in _first_causes(error)]
+        found += [item for item in causes if item[0] not in told]
     if found or skill is None:
-        given = {_setting_path(setting.partition("=")[0].strip()) for setting in overrides}
-        return _refused(_placed(found, spelled.written, lines or {}, given), notes)
-    return SkillCheck(True, skill_digest(skill), (), skill, (*notes, *_remarks(skill)))
+        given = {_setting_path(setting.partition("=")[0].strip(), root) for setting in overrides}
+        return None, tuple(_placed(found, spelled.written, lines, given)), tuple(notes)
+    return skill, (), tuple(notes)
 
 
 def _first_causes(error: ValidationError) -> list[ErrorDetails]:
@@ -172,10 +274,6 @@ def _first_causes(error: ValidationError) -> list[ErrorDetails]:
     details = error.errors(include_url=False)
     inner = {item["loc"][:end] for item in details for end in range(len(item["loc"]))}
     return [item for item in details if item["type"] != "too_short" or item["loc"] not in inner]
-
-
-def _refused(errors: Iterable[SkillError], notes: Sequence[str] = ()) -> SkillCheck:
-    return SkillCheck(False, None, tuple(errors), None, tuple(notes))
 
 
 def _placed(
@@ -206,74 +304,6 @@ def _version_problem(plain: Any) -> Found | None:
     return None
 
 
-def _unknown_names(document: Any, names: Names) -> list[Found]:
-    tools = None if names.tools is None else {*names.tools, ALWAYS_OFFERED}
-    found = [
-        *_unknown(document, ("tools", "built_in"), "tool", tools),
-        *_unknown(document, ("context", "symbols"), "symbol", names.symbols),
-        *_unknown(document, ("risk", "allowed_symbols"), "symbol", names.symbols),
-        *_unknown(document, ("tools", "mcp_servers"), "MCP server", names.servers, "id"),
-        *_filtered(document, names.servers),
-        *_unfit(document, names.tools),
-    ]
-    venue = document.get("venue")
-    if venue in ("predict", "community"):
-        message = f"the {venue} venue is not available in this version"
-        found.append((("venue",), message, f"use {' or '.join(AVAILABLE_VENUES)}"))
-    return found
-
-
-def _unknown(
-    document: Any, path: tuple[str, str], noun: str, known: Collection[str] | None, key: str = ""
-) -> list[Found]:
-    section = document.get(path[0])
-    values = cast("dict[str, Any]", section).get(path[1]) if isinstance(section, dict) else None
-    if known is None or not isinstance(values, list):
-        return []
-    found: list[Found] = []
-    for index, value in enumerate(cast("list[Any]", values)):
-        word = cast("dict[str, Any]", value).get(key) if key and isinstance(value, dict) else value
-        if isinstance(word, str) and word not in known:
-            hint = did_you_mean(nearest(word, sorted(known)), f"known: {', '.join(sorted(known)[:30]) or 'none'}")
-            found.append(((*path, index, key) if key else (*path, index), f"unknown {noun} {show(word)}", hint))
-    return found
-
-
-def _unfit(document: Any, tools: Collection[str] | None) -> list[Found]:
-    """Tools that exist, but not for an agent that decides."""
-    section = document.get("tools")
-    listed = cast("dict[str, Any]", section).get("built_in") if isinstance(section, dict) else None
-    if not isinstance(tools, Mapping) or not isinstance(listed, list):
-        return []
-    why = cast("Mapping[str, str]", tools)
-    return [
-        (("tools", "built_in", place), f"{show(word)} {why[word]}", "leave it out")
-        for place, word in enumerate(cast("list[Any]", listed))
-        if isinstance(word, str) and why.get(word)
-    ]
-
-
-def _filtered(document: Any, servers: Collection[str] | None) -> list[Found]:
-    """Tools that a skill asks of a server which the catalogue does not allow there."""
-    section = document.get("tools")
-    listed = cast("dict[str, Any]", section).get("mcp_servers") if isinstance(section, dict) else None
-    if not isinstance(servers, Mapping) or not isinstance(listed, list):
-        return []
-    allowed = cast("Mapping[str, Collection[str]]", servers)
-    found: list[Found] = []
-    for index, server in enumerate(cast("list[Any]", listed)):
-        plain = cast("dict[str, Any]", server) if isinstance(server, dict) else {}
-        known, wanted = allowed.get(str(plain.get("id"))), plain.get("tool_filter")
-        if known is None or not isinstance(wanted, list):
-            continue
-        for place, word in enumerate(cast("list[Any]", wanted)):
-            if isinstance(word, str) and word not in known:
-                hint = did_you_mean(nearest(word, sorted(known)), f"allowed: {', '.join(sorted(known)) or 'none'}")
-                path = ("tools", "mcp_servers", index, "tool_filter", place)
-                found.append((path, f"{show(word)} is not a tool that {plain['id']} may offer", hint))
-    return found
-
-
 def _remarks(skill: Skill) -> list[str]:
     """Things that are allowed but hardly meant."""
     notes: list[str] = []
@@ -285,34 +315,45 @@ def _remarks(skill: Skill) -> list[str]:
     return notes
 
 
+def _predict_remarks(skill: PredictSkill) -> list[str]:
+    """The same for predict skills."""
+    risk, notes = skill.risk, list[str]()
+    caps = ("max_spend_per_tick", "max_spend_per_day", "max_total_spend", "max_exposure_per_expiry")
+    notes += [f"risk.{name} is 0: every mint will be refused" for name in caps if not getattr(risk, name)]
+    if risk.max_spend_per_tick > min(risk.max_spend_per_day, risk.max_total_spend, risk.max_exposure_per_expiry):
+        notes.append("risk.max_spend_per_tick is above another cap: a mint of that size will be refused")
+    return notes
+
+
 def override(plain: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
     """The document with `--set` values such as `risk.max_leverage=5` put in; the result is checked like any other."""
     problem = _version_problem(plain)
     if problem:
         raise summary("skill", _placed([problem], {}, {}))
-    return _with_settings(canonical(upgrade(plain, plain.get("pitboss", 0))[0]).value, settings)
+    root = ROOTS.get(str(plain.get("venue")), Skill)
+    return _with_settings(canonical(upgrade(plain, plain.get("pitboss", 0))[0], root).value, settings, root)
 
 
-def _with_settings(plain: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
+def _with_settings(plain: Mapping[str, Any], settings: Iterable[str], root: type[Part]) -> dict[str, Any]:
     document = deepcopy(dict(plain))
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals:
             raise UserError(f"--set {setting}: no value given", "write --set risk.max_leverage=5")
-        path = _setting_path(name.strip())
+        path = _setting_path(name.strip(), root)
         place = document
         for part in path[:-1]:
             if not isinstance(place.get(part), dict):
                 place[part] = {}
             place = cast("dict[str, Any]", place[part])
-        place[path[-1]] = _setting_value(path, value.strip())
+        place[path[-1]] = _setting_value(path, value.strip(), root)
     return document
 
 
-def _setting_path(name: str) -> tuple[str, ...]:
-    lists = {path for path, info in fields() if takes_list(info)}
-    known = {dotted(path): path for path, _ in fields() if path[0] != "pitboss" and path[:-1] not in lists}
-    path = known.get(name) or known.get(dotted(_spelled(name)))
+def _setting_path(name: str, root: type[Part]) -> tuple[str, ...]:
+    lists = {path for path, info in fields(root) if takes_list(info)}
+    known = {dotted(path): path for path, _ in fields(root) if path[0] != "pitboss" and path[:-1] not in lists}
+    path = known.get(name) or known.get(dotted(_spelled(name, root)))
     if path is None:
         last = {where.rpartition(".")[2]: where for where in known}
         found = nearest(name, known) or last.get(nearest(name, last) or "")
@@ -320,20 +361,20 @@ def _setting_path(name: str) -> tuple[str, ...]:
     return path
 
 
-def _spelled(name: str) -> Path:
+def _spelled(name: str, root: type[Part]) -> Path:
     """`risk.maxLeverage` → its canonical path."""
     probe: Any = 0
     for part in reversed(name.split(".")):
         probe = {part: probe}
-    value, path = canonical(probe).value, list[str]()
+    value, path = canonical(probe, root).value, list[str]()
     while isinstance(value, dict) and value:
         key, value = next(iter(cast("dict[str, Any]", value).items()))
         path.append(key)
     return tuple(path)
 
 
-def _setting_value(path: tuple[str, ...], text: str) -> Any:
-    info = field_at(path)
+def _setting_value(path: tuple[str, ...], text: str, root: type[Part]) -> Any:
+    info = field_at(path, root)
     if info is not None and takes_text(info):
         return text
     if info is not None and takes_list(info) and not text.startswith("["):

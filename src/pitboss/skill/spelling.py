@@ -1,7 +1,8 @@
 """Names in skill documents: both spellings of a key, and the nearest name to one that does not exist.
 
 Documents may spell keys in snake_case or camelCase. `canonical` brings them to snake_case and remembers how each was
-written, so that errors speak of the document as its author sees it. Values are not judged here, except null.
+written, so that errors speak of the document as its author sees it. Values are not judged here, except null. `root` is
+the kind of document that is meant, by its venue.
 """
 
 import difflib
@@ -40,10 +41,10 @@ class Canonical:
     errors: list[tuple[Path, str, str]] = field(default_factory=list[tuple[Path, str, str]])
 
 
-def canonical(plain: Any) -> Canonical:
+def canonical(plain: Any, root: type[Part] = Skill) -> Canonical:
     """The document with every known key in snake_case; keys given in both spellings and nulls are errors."""
     found = Canonical(None)
-    return Canonical(_walk(plain, Skill, (), found), found.written, found.errors)
+    return Canonical(_walk(plain, root, (), found), found.written, found.errors)
 
 
 def _walk(value: Any, part: type[Part] | None, path: Path, found: Canonical) -> Any:
@@ -122,20 +123,20 @@ def fields(part: type[Part] = Skill, path: tuple[str, ...] = ()) -> Iterator[tup
             yield from fields(inner, (*path, name))
 
 
-def field_at(path: Path) -> FieldInfo | None:
+def field_at(path: Path, root: type[Part] = Skill) -> FieldInfo | None:
     """The field that a canonical path leads to, list positions ignored."""
-    return _by_path().get(tuple(part for part in path if isinstance(part, str)))
+    return _by_path(root).get(tuple(part for part in path if isinstance(part, str)))
 
 
 @cache
-def _by_path() -> dict[tuple[str, ...], FieldInfo]:
-    return dict(fields())
+def _by_path(root: type[Part]) -> dict[tuple[str, ...], FieldInfo]:
+    return dict(fields(root))
 
 
-def keys_at(path: Path) -> list[str]:
+def keys_at(path: Path, root: type[Part] = Skill) -> list[str]:
     """The keys that exist inside the part at a path."""
-    info = field_at(path)
-    part = part_of(info) if info else Skill
+    info = field_at(path, root)
+    part = part_of(info) if info else root
     return list(part.model_fields) if part else []
 
 
@@ -148,13 +149,13 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     return folded[found[0]] if found else None
 
 
-def nearest_key(path: Path) -> str | None:
+def nearest_key(path: Path, root: type[Part] = Skill) -> str | None:
     """The key that an unknown one most likely stands for: beside it first, then anywhere in a skill."""
     word = str(path[-1])
-    beside = nearest(word, keys_at(path[:-1]))
+    beside = nearest(word, keys_at(path[:-1], root))
     if beside:
         return beside
-    elsewhere = {_fold(where[-1]): dotted(where) for where in reversed(list(_by_path()))}
+    elsewhere = {_fold(where[-1]): dotted(where) for where in reversed(list(_by_path(root)))}
     return elsewhere.get(_fold(word))
 
 

@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 from pitboss.bootstrap.settings import FILE, Settings, describe
 from pitboss.prompt.compose import REQUIRED
 from pitboss.skill.document import FieldNote, describe_fields, json_schema
+from pitboss.skill.predict import PredictSkill
+from pitboss.skill.schema import Skill
 from pitboss.testing.catalogue import tools_page
 from pitboss.testing.markdown import table
 from pitboss.venues.perp.rules import RULES
@@ -134,7 +136,24 @@ def skill_page() -> str:
             rows = [(f"`{mode}`", ", ".join(f"`{text}`" for text in needed)) for mode, needed in REQUIRED.items()]
             parts.append(table(("mode", "required"), rows))
         parts.append(_fields([note for note in notes if note.path.startswith(f"{name}.")]))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_predict_part()])
+
+
+def _predict_part() -> list[str]:
+    """The fields of predict documents, which are a kind of their own."""
+    notes = describe_fields(PredictSkill)
+    return [
+        "## Skills of the predict venue",
+        "A document that says `venue: predict` has these fields instead; what is said above about spelling, unknown keys "
+        "and `null` holds for it too. `pitboss init my-bets --venue predict` writes a commented "
+        "example, `pitboss skill check FILE` checks one, and `pitboss skill schema --venue predict` prints its JSON "
+        "Schema. Commands for perp skills refuse it; what there is for it is in [predict.md](predict.md).",
+        "The mandate may lie in a `.md` file beside the document, or in a folder below it. It is read with the "
+        "document, and from then on the skill holds its text: the digest is that of a document with the same words in "
+        "`strategy.text`, so a change of the file changes the digest and its name does not count. A path that leads "
+        "outside the document's folder is refused, and so is a file where a document comes without a folder, as over MCP.",
+        _fields(notes),
+    ]
 
 
 def _fields(notes: Iterable[FieldNote]) -> str:
@@ -229,7 +248,6 @@ def limits_page(program: Sequence[Sequence[Any]]) -> str:
         (what, f"{_grouped(value)} {unit}".strip(), beyond, f"`{module}`")
         for what, value, unit, beyond, module in program
     ]
-    bounded = [note for note in describe_fields() if re.search(r"\b(from|above|to) -?\d", note.type)]
     return "\n\n".join(
         [
             "# Limits",
@@ -239,9 +257,10 @@ def limits_page(program: Sequence[Sequence[Any]]) -> str:
             table(("what", "bound", "beyond it", "where"), rows),
             "## Of the skill's fields",
             "A value outside is refused when the skill is read.",
-            table(("field", "type", "default"), [(f"`{one.path}`", one.type, _default(one)) for one in bounded]),
-            "Texts and lists have a greatest length:",
-            table(("field", "at most"), [(f"`{path}`", most) for path, most in _lengths(json_schema(), "")]),
+            *_bounded(Skill),
+            "## Of a predict skill's fields",
+            "`schedule.every` is from 10s to 1h; a mandate's file is as long as a text at most.",
+            *_bounded(PredictSkill),
             "## That can be set",
             "See [settings.md](settings.md): `max_gap` (missing bars in a row that a run tolerates) and `commit_records` "
             "(free ticks that share a transaction). The first can also be given to one run as `--max-gap`.",
@@ -249,7 +268,18 @@ def limits_page(program: Sequence[Sequence[Any]]) -> str:
     )
 
 
-def _lengths(schema: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
+def _bounded(root: type[Skill] | type[PredictSkill]) -> list[str]:
+    """The bounds of a kind of document: those of numbers, and those of texts and lists."""
+    notes = [note for note in describe_fields(root) if re.search(r"\b(from|above|to) -?\d", note.type)]
+    schema = json_schema(root)
+    return [
+        table(("field", "type", "default"), [(f"`{one.path}`", one.type, _default(one)) for one in notes]),
+        "Texts and lists have a greatest length:",
+        table(("field", "at most"), [(f"`{path}`", most) for path, most in _lengths(schema, "", schema["$defs"])]),
+    ]
+
+
+def _lengths(schema: Mapping[str, Any], path: str, parts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Every field of the schema with a greatest length, in document order. An entry of a list is `field[]`."""
     found: list[tuple[str, str]] = []
     for name, part in _properties(schema).items():
@@ -259,7 +289,7 @@ def _lengths(schema: Mapping[str, Any], path: str) -> list[tuple[str, str]]:
                 if keyword in one:
                     found.append((place, f"{one[keyword]:,} {unit}"))
             if "$ref" in one:
-                found += _lengths(json_schema()["$defs"][one["$ref"].rpartition("/")[2]], place)
+                found += _lengths(parts[one["$ref"].rpartition("/")[2]], place, parts)
     return found
 
 

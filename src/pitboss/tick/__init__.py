@@ -60,6 +60,10 @@ class Ports(Protocol):
         """Why nobody is asked at this tick, as the flag of its no-op; empty where somebody is."""
         ...
 
+    def told(self, state: State, observation: Any) -> State:
+        """The state with what the decider was shown while it decided; the very same where that is not kept."""
+        ...
+
     def guard(self, observation: Any, state: State, intent: Any, at: Instant) -> Judgement:
         """One intent against the rules, on the state at this moment."""
         ...
@@ -117,6 +121,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
         decision = await ports.decider.decide(
             observation, lambda intent: ports.guard(observation, state, intent, at).verdict
         )
+        state = ports.told(state, observation)
     else:
         decision = Decision(flags=(flag,))
     if state.seen:
@@ -166,6 +171,28 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
         model_errors=state.model_errors + 1 if failed else 0,
     )
     return Ticked(state, record, decision, covered, receipts)
+
+
+def foresee(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports) -> tuple[State, Any | None]:
+    """What a tick would ask, and the state after it if the answer were a hold; None where nobody would be asked.
+
+    No record is made, so the place in the chain stands still: it is part of no prompt.
+    """
+    state, observation = recollect(state, at, receipts, ports)
+    flag = ports.unasked(state, observation)
+    asked_close, news_seen = (state.asked_close, state.news_seen) if flag else ports.noted(state, observation)
+    after = State(
+        world=state.world,
+        seq=state.seq,
+        prev_digest=state.prev_digest,
+        tick_at=at,
+        accepted_opens=state.accepted_opens,
+        last=LastDecision(at, "noop", flag),
+        memory=state.memory,
+        asked_close=asked_close,
+        news_seen=news_seen,
+    )
+    return after, None if flag else observation
 
 
 def recollect(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports) -> tuple[State, Any]:

@@ -73,6 +73,11 @@ class PerpPorts:
             return "asleep"
         return ""
 
+    def told(self, state: State, observation: Observation) -> State:
+        """Nothing: no rule of this venue asks what was shown."""
+        del observation
+        return state
+
     def guard(self, observation: Observation, state: State, intent: Any, at: Instant) -> Judgement:
         """One intent against R1 to R13."""
         return guard(observation.limits, self.terms, state, intent, at)

@@ -4,15 +4,20 @@ import asyncio
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from indexing import Server
 from lake_files import SHARED
 from playing import FreeTime, closing, serving
 from pythian import BTC, Pyth, hermes
 
+from pitboss.bootstrap.predict import hermes as service
+from pitboss.bootstrap.predict import open_fetcher
+from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
 from pitboss.data.fetch import Broken
@@ -72,6 +77,22 @@ def test_a_price_at_an_instant_is_the_first_of_the_next_whole_second() -> None:
 def test_a_price_from_before_the_instant_is_no_answer() -> None:
     with pytest.raises(TransientError, match="got an earlier one"):
         ask(Pyth(said=hermes(second=SECOND - 61)), lambda service: service.at("BTC", NOW - 60_000))
+
+
+def test_a_second_that_the_service_does_not_keep_is_told_with_its_time() -> None:
+    fetcher = FreeTime(NOW).fetcher()
+    with serving(Server().app()) as url, pytest.raises(UserError, match="no price of BTC at 2026-02-21T14:29:00Z"):
+        asyncio.run(closing(fetcher, Hermes(fetcher, url).at("BTC", NOW - 60_000)))
+
+
+def test_another_address_comes_from_the_setting(tmp_path: Path) -> None:
+    async def priced(settings: Settings) -> Price:
+        async with open_fetcher() as fetcher:
+            return await service(settings, fetcher).latest("BTC")
+
+    with serving(Pyth(said=hermes(second=SECOND)).app()) as url:
+        found = asyncio.run(priced(Settings(home=tmp_path, hermes_url=url)))
+    assert found.price == Decimal("68522.3")
 
 
 def test_busy_failing_and_cut_replies_are_tried_again() -> None:

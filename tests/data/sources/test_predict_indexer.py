@@ -32,6 +32,7 @@ from indexing import (
 )
 from playing import FreeTime, closing, serving
 
+from pitboss.bootstrap.settings import Settings
 from pitboss.cli.main import main
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import iso
@@ -179,6 +180,21 @@ def test_a_history_of_many_pages_is_whole_and_in_order(shuffled: bool, exclusive
     found = ask(server, lambda indexer: indexer.price_history(ONE, 0, NOW + 1))
     assert {update.digest for update in found} == {row["event_digest"] for row in rows}
     assert [update.at for update in found] == sorted(row["onchain_timestamp"] for row in rows)
+
+
+def test_the_newest_prices_come_oldest_first_and_no_more_than_asked_for() -> None:
+    server = Server(prices=[pushed(number, at=NOW - 10_000 + number) for number in range(50)], shuffled=True)
+    found = ask(server, lambda indexer: indexer.prices(ONE, 3))
+    assert [update.digest for update in found] == ["digest47", "digest48", "digest49"]
+    assert (found[0].spot, found[0].forward, found[0].at) == (68_000 * USD + 47, 68_010 * USD + 47, NOW - 10_000 + 47)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 10**9])
+def test_a_limit_that_makes_no_sense_is_not_asked_with(limit: int) -> None:
+    server = Server()
+    with pytest.raises(UserError, match="makes no sense"):
+        ask(server, lambda indexer: indexer.fills(ONE, limit))
+    assert server.asked == []
 
 
 def test_a_history_has_its_start_and_not_its_end() -> None:
@@ -427,6 +443,18 @@ def test_live_markets_are_those_of_the_server_in_the_settings(tmp_path: Path, mo
     assert (market["market_id"], market["expiry"], market["spot"]) == (ONE, iso(expiry), "68000.000000001")
     assert 0 < market["price_age_s"] < 60
     assert ONE in plain[1]
+
+
+def test_positions_are_those_of_the_manager_in_the_settings(tmp_path: Path) -> None:
+    from pitboss.bootstrap.predict import live_positions
+
+    server = Server({f"/managers/{MANAGER}/positions/summary": [held()]})
+    with serving(server.app()) as url:
+        known = Settings(home=tmp_path, predict_server_url=url, predict_id=PREDICT, predict_manager_id=MANAGER)
+        assert [line.quantity for line in asyncio.run(live_positions(known))] == [2_000_000]
+    with pytest.raises(UserError) as caught:
+        asyncio.run(live_positions(Settings(home=tmp_path, predict_server_url=url, predict_id=PREDICT)))
+    assert "PITBOSS_PREDICT_MANAGER_ID" in caught.value.hint
 
 
 def test_live_markets_without_settings_are_refused_with_their_names(tmp_path: Path) -> None:

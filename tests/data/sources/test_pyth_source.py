@@ -115,6 +115,21 @@ def test_a_bar_that_is_not_over_or_still_to_come_is_never_stored(lake: Lake) -> 
     assert lake.extent("pyth", "BTC", "1m") == (START, START + 9 * MINUTE)
 
 
+def test_bars_from_the_future_or_from_elsewhere_are_not_stored_whoever_sends_them(lake: Lake) -> None:
+    now = START + 10 * MINUTE
+    sent = columns([*minutes(5, START // 1000 - 600), *minutes(100, START // 1000)])
+    bring(lake, Pyth(said=sent), FreeTime(now), to_at=now)
+    assert lake.extent("pyth", "BTC", "1m") == (START, START + 9 * MINUTE)
+
+
+def test_a_clock_of_ours_that_is_ahead_does_not_make_an_open_bar_final(lake: Lake) -> None:
+    # The server dates its replies by the machine's clock; by that these bars are all still to come.
+    start = parse_instant("2099-01-01")
+    pyth = Pyth(rows=minutes(10, start // 1000))
+    done = bring(lake, pyth, FreeTime(start + 60 * MINUTE), from_at=start, to_at=start + 10 * MINUTE)
+    assert done[0].rows == 0
+
+
 def test_a_range_that_the_service_does_not_have_is_told_and_is_no_error(lake: Lake) -> None:
     done = bring(lake, Pyth())
     assert done[0].rows == 0

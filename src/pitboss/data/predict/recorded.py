@@ -154,7 +154,7 @@ def _prices(table: Table, check: Check, what: str, names: Sequence[str], pushed:
     usd = numbers / FLOAT if pushed else numbers
     check.refuse(~((usd > 0) & (usd < MOST_PRICE)) & np.isfinite(usd), _says(usd, "{} is not a price"))
     if pushed and table.frame[table.need(what, *names)].dtype.is_integer():
-        return table.frame[table.need(what, *names)].cast(pl.Int64)
+        return table.frame[table.need(what, *names)].cast(pl.Int64, strict=False)
     bounded = np.where(np.isfinite(usd) & (np.abs(usd) < MOST_PRICE), usd, 0.0)
     return pl.Series(np.rint(bounded * FLOAT).astype(np.int64))
 

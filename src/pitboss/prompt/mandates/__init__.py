@@ -1,0 +1,18 @@
+"""The shipped mandates of the predict venue, one Markdown file each. A new file is a new mandate."""
+
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def mandates() -> dict[str, str]:
+    """Every mandate's text by its name."""
+    found = [path for path in files(__name__).iterdir() if path.name.endswith(".md")]
+    return {
+        path.name.removesuffix(".md"): _text(path.read_text("utf-8")) for path in sorted(found, key=lambda p: p.name)
+    }
+
+
+def _text(written: str) -> str:
+    """Without the carriage returns that some checkouts add: the prompt's bytes must not depend on them."""
+    return written.replace("\r\n", "\n").strip()

@@ -1,0 +1,179 @@
+"""The skill of the predict venue: what an agent on binary markets is to do, what it sees and how far it may go.
+
+A second kind of document beside `schema.Skill`, told apart by `venue`. As there, every field has its bounds and its
+description here and nowhere else, and a default never changes without a new document version. A mandate that lies in a
+file is read by `skill.load`, which puts its text in the place of its name: a `PredictSkill` names no file.
+"""
+
+from decimal import Decimal
+from typing import Annotated, Literal, cast, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
+from pydantic_core import PydanticCustomError
+from pydantic_core.core_schema import ValidationInfo
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import HOUR_MS, SECOND_MS, parse_duration
+from pitboss.skill.schema import About, Line, ModelName, ModelSettings, Name, Number, Part, Prose, Skill, Whole, once
+
+Mandate = Literal["momentum", "contrarian", "calibrated"]
+Tier = Literal["15m", "1h", "1d", "1w"]
+Tool = Literal["list_btc_markets", "list_strikes", "recent_fills", "btc_candles", "get_my_positions", "quote"]
+
+MANDATES: tuple[Mandate, ...] = get_args(Mandate)
+"""The shipped ones; their texts belong to the agent."""
+TIERS: tuple[Tier, ...] = get_args(Tier)
+"""Finest first."""
+TOOLS: tuple[Tool, ...] = get_args(Tool)
+MANDATE_FILE = ".md"
+
+SHORTEST_MS = 10 * SECOND_MS
+LONGEST_MS = HOUR_MS
+
+
+def _period(value: object) -> object:
+    if not isinstance(value, str) or len(value) > 20:
+        raise PydanticCustomError("duration_type", "must be a length of time")
+    try:
+        length = parse_duration(value)
+    except UserError:
+        raise PydanticCustomError("duration_type", "must be a length of time") from None
+    if not SHORTEST_MS <= length <= LONGEST_MS:
+        raise PydanticCustomError("duration_range", "must be from 10s to 1h")
+    return value.strip()
+
+
+def _mandate(value: object) -> object:
+    if value not in MANDATES:
+        raise PydanticCustomError("mandate_name", "must be a mandate")
+    return value
+
+
+Period = Annotated[
+    str, BeforeValidator(_period), Field(json_schema_extra={"pattern": r"^\s*\d+(\.\d+)?(ms|s|m|h)\s*$"})
+]
+MandateName = Annotated[
+    Mandate,
+    BeforeValidator(_mandate),
+    WithJsonSchema({"anyOf": [{"enum": list(MANDATES)}, {"type": "string", "pattern": r"\.[mM][dD]$"}]}),
+]
+Amount = Annotated[Number, Field(ge=0, le=1_000_000_000)]
+
+
+class PredictSchedule(Part):
+    """When the agent is asked."""
+
+    every: Period = Field(default="60s", description="Time between ticks, for example 60s or 5m: from 10s to 1h.")
+
+    @property
+    def every_ms(self) -> int:
+        """The time between ticks in milliseconds."""
+        return parse_duration(self.every)
+
+
+class PredictStrategy(Part):
+    """What the agent is to do: a mandate by name, or in the author's own words."""
+
+    mandate: MandateName | None = Field(
+        default=None,
+        description="A shipped mandate (momentum, contrarian or calibrated), or the path of a .md file beside the "
+        "document, at most 20,000 characters long. The file's text counts, not its name: it is as if it stood in text.",
+    )
+    text: Prose | None = Field(
+        default=None,
+        validate_default=True,
+        description="The mandate in the author's own words. Either mandate or text is given, not both.",
+    )
+
+    @field_validator("text")
+    @classmethod
+    def _one_of_the_two(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if "mandate" not in info.data:
+            return value  # wrong in itself, and told so
+        mandate = cast("str | None", info.data["mandate"])
+        if value is None and mandate is None:
+            raise PydanticCustomError("no_mandate", "is missing: there is no mandate either")
+        if value is not None and mandate is not None:
+            raise PydanticCustomError("two_mandates", "is given together with mandate")
+        return value
+
+
+class PredictTools(Part):
+    """What the agent may look at. submit_decision is always offered."""
+
+    built_in: Annotated[tuple[Tool, ...], AfterValidator(once)] = Field(
+        default=TOOLS, description="Built-in tools that the agent may call; submit_decision is always offered."
+    )
+
+
+class PredictContext(Part):
+    """What the agent is shown at every tick."""
+
+    underlying: Name = Field(default="BTC", description="The asset whose markets the agent sees and may mint.")
+    tiers: Annotated[tuple[Tier, ...], Field(min_length=1), AfterValidator(once)] = Field(
+        default=TIERS, description="The markets that are shown, by the rhythm of their expiries; at least one."
+    )
+    candles_minutes: Annotated[Whole, Field(ge=1, le=1_440)] = Field(
+        default=60, description="How many minutes of one-minute candles are shown."
+    )
+
+    def sorted_tiers(self) -> tuple[Tier, ...]:
+        """The tiers finest first, in which everything that uses them goes."""
+        return tuple(sorted(self.tiers, key=TIERS.index))
+
+
+class PredictRisk(Part):
+    """Hard caps, enforced by the venue's rules whatever the model says. Amounts are in quote units (DUSDC)."""
+
+    max_spend_per_tick: Amount = Field(
+        default=Decimal(2), description="Most that one tick may spend, in DUSDC; a larger mint is reduced to it."
+    )
+    max_spend_per_day: Amount = Field(
+        default=Decimal(50), description="Most that one UTC day may spend on mints, in DUSDC."
+    )
+    max_total_spend: Amount = Field(default=Decimal(200), description="Most that the agent may ever spend, in DUSDC.")
+    max_exposure_per_expiry: Amount = Field(
+        default=Decimal(50), description="Most that open contracts of one expiry may have cost, in DUSDC."
+    )
+    max_slippage_bps: Annotated[Whole, Field(ge=0, le=10_000)] = Field(
+        default=200,
+        description="How far the executed ask may lie above the ask last shown to the model, in basis points.",
+    )
+    min_edge: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        default=None, description="Least confidence less ask at which a mint is accepted, 0 to 1. null: not tested."
+    )
+    min_seconds_to_expiry: Annotated[Number, Field(ge=0, le=604_800)] = Field(
+        default=Decimal(60), description="A market that expires sooner than this, in seconds, is not minted."
+    )
+    max_price_age_s: Annotated[Number, Field(gt=0, le=86_400)] = Field(
+        default=Decimal(30), description="Oldest price, in seconds, on which a mint is accepted."
+    )
+
+
+class PredictSkill(Part):
+    """A whole skill document of the predict venue."""
+
+    pitboss: Literal[1] = Field(default=1, description="Document version.")
+    name: Line = Field(description="Short name of the skill.")
+    description: About = Field(default="", description="What the skill does, for people; the model does not see it.")
+    venue: Literal["predict"] = Field(description="Where the agent acts; this word makes it a predict document.")
+    model: ModelName = Field(description="The model as provider/model, for example groq/llama-3.3-70b-versatile.")
+    model_settings: ModelSettings = Field(default=ModelSettings(), description="How the model is asked.")
+    max_steps: Annotated[Whole, Field(ge=1, le=8)] = Field(
+        default=8, description="Most model calls in one tick; the last must decide."
+    )
+    schedule: PredictSchedule = Field(default=PredictSchedule(), description="When the agent is asked.")
+    strategy: PredictStrategy = Field(
+        description="What the agent is to do: a mandate by name, or in the author's own words."
+    )
+    tools: PredictTools = Field(default=PredictTools(), description="What the agent may look at.")
+    context: PredictContext = Field(default=PredictContext(), description="What the agent is shown at every tick.")
+    risk: PredictRisk = Field(
+        default=PredictRisk(), description="Hard caps, enforced by the venue's rules. Amounts are in DUSDC."
+    )
+
+
+AnySkill = Skill | PredictSkill
+
+ROOTS: dict[str, type[Skill] | type[PredictSkill]] = {"perp": Skill, "predict": PredictSkill}
+"""What a document is read as, by its `venue`."""

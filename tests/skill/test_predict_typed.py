@@ -1,0 +1,81 @@
+"""Predict skills on the command line: what is there for them works, and everything else says so in one line."""
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from pitboss.cli.main import main
+from pitboss.skill.document import examples, json_schema_text
+from pitboss.skill.predict import PredictSkill
+
+
+def pitboss(*words: object) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(word) for word in words])
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def brain(tmp_path: Path) -> Path:
+    file = tmp_path / "btc-brain.yaml"
+    file.write_text(examples("predict")[file.name])
+    return file
+
+
+def test_a_predict_skill_is_checked_by_the_same_command(brain: Path):
+    code, out, err = pitboss("skill", "check", brain, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["ok"] is True
+    brain.write_text(brain.read_text().replace("min_edge", "min_egde"))
+    code, out, err = pitboss("skill", "check", brain)
+    assert (code, out) == (2, "")
+    assert "risk.min_egde: unknown key" in err
+    assert "did you mean min_edge?" in err
+
+
+def test_a_mandate_is_read_beside_the_file_that_is_checked(brain: Path):
+    (brain.parent / "mine.md").write_text("Words.")
+    code, out, _ = pitboss("skill", "check", brain, "--set", "strategy.mandate=mine.md", "--json")
+    assert (code, json.loads(out)["errors"]) == (0, [])
+    code, _, err = pitboss("skill", "check", brain, "--set", "strategy.mandate=../mine.md")
+    assert code == 2
+    assert "outside the folder" in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("backtest", "FILE", "--from", "2025-02-10", "--to", "2025-02-11"),
+        ("skill", "preview", "FILE"),
+        ("audit", "lookahead", "FILE", "--from", "2025-02-10", "--to", "2025-02-11"),
+        ("redteam", "FILE"),
+    ],
+    ids=lambda words: " ".join(word for word in words[:2] if word != "FILE"),
+)
+def test_a_command_for_perp_skills_refuses_a_predict_skill_in_one_line(
+    brain: Path, tmp_path: Path, words: tuple[str, ...]
+):
+    code, out, err = pitboss(*(brain if word == "FILE" else word for word in words), "--home", tmp_path / "home")
+    assert (code, out) == (2, "")
+    first, hint = err.splitlines()
+    assert first.endswith("venue: a predict skill, and only perp skills are taken here")
+    assert "pitboss skill check" in hint
+    assert "pitboss predict --help" in hint
+
+
+def test_the_schema_of_either_venue_is_printed():
+    assert pitboss("skill", "schema", "--venue", "predict") == (0, json_schema_text(PredictSkill), "")
+    assert pitboss("skill", "schema") == (0, json_schema_text(), "")
+
+
+def test_init_writes_the_skill_of_the_venue_that_is_asked_for(tmp_path: Path):
+    code, out, _ = pitboss("init", tmp_path / "bets", "--venue", "predict")
+    assert code == 0
+    assert [file.name for file in (tmp_path / "bets").glob("*.yaml")] == ["btc-brain.yaml"]
+    assert "pitboss skill check btc-brain.yaml" in out
+    assert "backtest" not in out
+    assert pitboss("skill", "check", tmp_path / "bets" / "btc-brain.yaml")[0] == 0

@@ -1,0 +1,144 @@
+"""Ticks of the predict venue over a generated price path, for the tests of everything above the pure world."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from pitboss.agent.decider import Decider, Judge
+from pitboss.agent.loop import ToolLoop
+from pitboss.agent.predict.context import PredictContext
+from pitboss.agent.predict.observation import PredictObservation
+from pitboss.agent.terminal import Shape
+from pitboss.brokers.predict_paper import PredictPaper
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.instant import MINUTE_MS, Instant
+from pitboss.core.intent import Decision
+from pitboss.core.market import Bars
+from pitboss.core.ports import ModelReply, ModelRequest, ToolSpec
+from pitboss.core.snapshot import Record
+from pitboss.core.state import State
+from pitboss.models.scripted import ScriptedModel
+from pitboss.tick import Happened, Ticked, tick
+from pitboss.tick.predict import PredictPorts
+from pitboss.tools.define import ToolContext
+from pitboss.tools.registry import hydrate, lookup
+from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.desk import Desk, bring
+from pitboss.venues.predict.intents import TERMINAL, read
+from pitboss.venues.predict.state import QUOTE, open_world
+from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.world import feed
+from venues.predict.scene import NOW
+
+TOOLS = ("list_btc_markets", "list_strikes", "recent_fills", "btc_candles", "get_my_positions", "quote")
+MANDATE = "Buy what is cheap."
+VOLATILITY = 0.5
+SOON = "BTC-2026-05-27T13:00:00Z"
+"""The hourly market an hour after the first tick."""
+
+
+@dataclass
+class Mind:
+    """Decides what it is told to, whatever it sees."""
+
+    answers: Callable[[PredictObservation], Sequence[Any]]
+    name: str = "mind"
+    seen: list[PredictObservation] = field(default_factory=list)
+
+    async def decide(self, observation: PredictObservation, judge: Judge) -> Decision:
+        self.seen.append(observation)
+        return Decision(tuple(self.answers(observation)), "thinking")
+
+
+def saying(*intents: Any) -> Mind:
+    """The same intents at every tick."""
+    return Mind(lambda observation: intents)
+
+
+def looping(model: ScriptedModel, context: PredictContext, max_steps: int = 8, **more: Any) -> ToolLoop:
+    """A model with every tool of the venue."""
+    terminal = lookup(TERMINAL, "predict")
+    return ToolLoop(
+        name=model.name,
+        model=model,
+        context=context,
+        hydrate=lambda observation, judge: hydrate(TOOLS, ToolContext(observation, "write", judge), venue="predict"),
+        terminal=ToolSpec(terminal.name, terminal.description, terminal.schema),
+        max_steps=max_steps,
+        shape=Shape(read, "hold"),
+        **more,
+    )
+
+
+def model_of(answer: Callable[[ModelRequest], ModelReply]) -> ScriptedModel:
+    return ScriptedModel(answer)
+
+
+def path(seed: int, minutes: int, start: int = 63_213) -> list[int]:
+    """A spot for every minute, in billionths."""
+    rng, spot, found = Random(seed), float(start), []
+    for _ in range(minutes):
+        found.append(round(spot * 100) * FLOAT // 100)
+        spot *= 1 + rng.gauss(0, 0.0007)
+    return found
+
+
+def candles(spots: Sequence[int], first_at: Instant = NOW) -> Market:
+    """One-minute bars that close at the spots, each at its tick."""
+    close = np.array(spots, np.float64) / FLOAT
+    open_at = first_at - MINUTE_MS + MINUTE_MS * np.arange(len(spots), dtype=np.int64)
+    flat = np.ones(len(spots))
+    return Market({("BTC", "1m"): Bars("BTC", "1m", MINUTE_MS, open_at, close, close + 5, close - 5, close, flat)})
+
+
+def ports(decider: Decider, caps: Caps | None = None, **more: Any) -> PredictPorts:
+    context = decider.context if isinstance(decider, ToolLoop) else PredictContext(MANDATE)
+    return PredictPorts(caps or Caps(), decider, more.pop("broker", PredictPaper()), context, **more)
+
+
+def fresh(cash: int = 100, vault: int = 1_000_000) -> State:
+    return State(Desk(open_world(vault * QUOTE, cash * QUOTE)))
+
+
+def updated(state: State, given: PredictPorts, spot: int, at: Instant, **more: Any) -> tuple[State, Happened]:
+    """The state after one update of the feed."""
+    tiers = more.pop("tiers", ("15m", "1h"))
+    step = feed(state.world.world, "BTC", spot, at, VOLATILITY, tiers=tiers)
+    desk, receipts = bring(state.world, step, given.caps, at, given.account_id)
+    return replace(state, world=desk), Happened(receipts)
+
+
+def step(state: State, given: PredictPorts, spot: int, at: Instant, **more: Any) -> Ticked:
+    """One update and one tick at the same instant."""
+    state, happened = updated(state, given, spot, at, **more)
+    return asyncio.run(tick(state, at, happened, given))
+
+
+def quiet(state: State, given: PredictPorts, at: Instant, happened: Happened = Happened()) -> Ticked:  # noqa: B008
+    """One tick without an update."""
+    return asyncio.run(tick(state, at, happened, given))
+
+
+def run(
+    state: State, given: PredictPorts, spots: Sequence[int], first: int = 0, until: int | None = None
+) -> tuple[State, list[Record]]:
+    """A tick a minute over a path."""
+    records: list[Record] = []
+    for place in range(first, len(spots) if until is None else until):
+        done = step(state, given, spots[place], NOW + place * MINUTE_MS)
+        state = done.state
+        records.append(done.record)
+    return state, records
+
+
+def body(done: Ticked) -> Mapping[str, Any]:
+    return codec.loads(done.record.covered)
+
+
+def verdicts(done: Ticked) -> list[tuple[str, str | None]]:
+    return [(one["outcome"], one["code"]) for one in body(done)["verdicts"]]

@@ -1,0 +1,237 @@
+"""Orders in time: a decision is carried out at the first update at or after it, judged again there, and never twice."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.instant import DAY_MS, HOUR_MS, day_of
+from pitboss.core.receipt import Receipt
+from pitboss.venues.predict.caps import Caps, Spent
+from pitboss.venues.predict.desk import (
+    MOST_DONE,
+    MOST_SHOWN,
+    MOST_WAITING,
+    VENUE,
+    Answer,
+    Desk,
+    Request,
+    bring,
+    reckoned,
+    submit,
+    summary,
+    told,
+)
+from pitboss.venues.predict.judge import judge
+from pitboss.venues.predict.state import ACCOUNT, QUOTE, Terms, World, money, open_world
+from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.trade import Step, preview
+from pitboss.venues.predict.world import push, push_price
+from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, opened, venue, yes
+
+CAPS = Caps()
+REDEEM = {"action": "redeem", "market_id": HOURLY, "side": "YES", "strike": 63_000, "reasoning": "enough"}
+
+
+def sent(desk: Desk, at: int, caps: Caps = CAPS, shown: int | None = None, **change: Any) -> Answer:
+    """A decision judged and submitted at an instant."""
+    intent = {**MINT, **change} if change.get("action") != "redeem" else {**REDEEM, **change}
+    found = judge(caps, desk.world, reckoned(desk, at), intent, at)
+    assert found.order is not None, found.verdict
+    return submit(desk, Request(found.order, at, Decimal("0.7"), shown, found.trade, desk.world), at)
+
+
+def priced(world: World, at: int, spot: int = SPOT, **more: Any) -> Step:
+    return push(world, "BTC", spot, at, **more)
+
+
+def kinds(receipts: tuple[Receipt, ...]) -> list[str]:
+    return [receipt.kind for receipt in receipts]
+
+
+def test_with_an_update_of_the_same_instant_an_order_is_carried_out_at_once() -> None:
+    answer = sent(Desk(venue()), NOW)
+    assert (kinds(answer.receipts), answer.order_id, answer.desk.waiting) == (["filled"], "t1", ())
+    assert QUOTE < answer.desk.spent.total == answer.desk.spent.tick <= 2 * QUOTE
+    assert answer.desk.spent.tick_at == NOW
+
+
+def test_without_one_it_waits_and_is_carried_out_at_the_next_update_and_its_price() -> None:
+    answer = sent(Desk(venue()), NOW + 1)
+    assert (kinds(answer.receipts), answer.order_id) == (["accepted"], "o1")
+    assert answer.desk.world.accounts[ACCOUNT].cash == 1_000 * QUOTE
+    step = priced(answer.desk.world, NOW + 4_000, SPOT - 10 * FLOAT)
+    desk, receipts = bring(answer.desk, step, CAPS, NOW + 4_000)
+    (receipt,) = receipts
+    assert (receipt.kind, receipt.at, receipt.facts["order"]) == ("filled", NOW + 4_000, "o1")
+    quote = preview(step.world, yes(), NOW + 4_000)
+    assert abs(int(Decimal(receipt.facts["price"]).scaleb(9)) - quote.ask) < 1_000  # type: ignore[union-attr]
+    assert (desk.waiting, desk.done[-1].order_id) == ((), "o1")
+    assert desk.spent.tick_at == NOW + 1
+    again, more = bring(desk, priced(desk.world, NOW + 5_000), CAPS, NOW + 5_000)
+    assert (more, again.spent) == ((), desk.spent)
+
+
+def test_an_update_of_another_market_is_not_the_one_it_waits_for() -> None:
+    desk = sent(Desk(venue(markets=2)), NOW + 1).desk
+    other = push_price(desk.world, LATER, SPOT, SPOT, NOW + 2_000)
+    desk, receipts = bring(desk, other, CAPS, NOW + 2_000)
+    assert (receipts, len(desk.waiting)) == ((), 1)
+    mine = push_price(desk.world, HOURLY, SPOT, SPOT, NOW + 3_000)
+    desk, receipts = bring(desk, mine, CAPS, NOW + 3_000)
+    assert (kinds(receipts), desk.waiting) == (["filled"], ())
+
+
+def test_an_update_that_comes_too_late_refuses_the_mint_by_b4() -> None:
+    for wait, kind in ((30_000, "filled"), (30_001, "rejected")):
+        desk = sent(Desk(venue()), NOW + 1).desk
+        at = NOW + 1 + wait
+        desk, receipts = bring(desk, priced(desk.world, at), CAPS, at)
+        assert kinds(receipts) == [kind]
+    assert receipts[0].facts["code"] == "B4_STALE"
+    assert (desk.done[-1].kind, desk.done[-1].code, desk.waiting) == ("refused", "B4_STALE", ())
+    assert (desk.spent.total, reckoned(desk, at).total) == (0, 0)
+
+
+def test_a_mint_does_not_wait_for_ever_for_a_market_that_fell_silent() -> None:
+    desk = sent(Desk(venue(markets=2)), NOW + 1).desk
+    silent = priced(desk.world, NOW + 40_000, silent=(HOURLY,))
+    desk, receipts = bring(desk, silent, CAPS, NOW + 40_000)
+    assert receipts[0].facts["code"] == "B4_STALE"
+    assert desk.waiting == ()
+
+
+def test_slippage_is_measured_at_execution_against_what_was_shown() -> None:
+    ask = preview(venue(), yes(), NOW)
+    desk = sent(Desk(venue()), NOW + 1, shown=ask.ask).desk  # type: ignore[union-attr]
+    desk, receipts = bring(desk, priced(desk.world, NOW + 2_000, SPOT + 60 * FLOAT), CAPS, NOW + 2_000)
+    assert receipts[0].facts["code"] == "B7_SLIPPAGE"
+    assert "shown to you" in desk.done[-1].detail
+
+
+def test_a_decision_without_a_market_keeps_the_market_it_meant() -> None:
+    desk = sent(Desk(venue()), NOW + 1, market_id=None).desk
+    two = venue(markets=2)  # by now another market is open, which would make it ambiguous
+    desk, receipts = bring(desk, priced(two, NOW + 2_000), CAPS, NOW + 2_000)
+    assert [(receipt.kind, receipt.symbol) for receipt in receipts] == [("filled", HOURLY)]
+
+
+def test_what_waits_counts_as_spent_at_its_tick_on_its_day_and_in_all() -> None:
+    desk = sent(Desk(venue()), NOW + 1, spend=Decimal("1.5")).desk
+    spent = reckoned(desk, NOW + 1)
+    assert (spent.tick_spend(NOW + 1), spent.today_at(NOW + 1), spent.total) == (1_500_000,) * 3
+    later = reckoned(desk, NOW + 2)
+    assert (later.tick_spend(NOW + 2), later.total) == (0, 1_500_000)
+    found = judge(CAPS, desk.world, spent, {**MINT, "side": "NO"}, NOW + 1)
+    assert found.verdict.code == "B9_SPEND_TICK"
+    assert found.order is not None
+    assert found.order.spend == 500_000
+    tight = Caps(max_total_spend=3 * QUOTE)
+    assert judge(tight, desk.world, later, MINT, NOW + 2).verdict.code == "B11_SPEND_TOTAL"
+
+
+def test_a_promise_is_not_outgrown_when_another_tick_has_spent_in_between() -> None:
+    desk = sent(Desk(venue(markets=2)), NOW + 1, spend=Decimal("0.5")).desk
+    desk, _ = bring(desk, push_price(desk.world, LATER, SPOT, SPOT, NOW + 5_000), CAPS, NOW + 5_000)
+    second = sent(desk, NOW + 5_000, market_id=LATER)
+    assert kinds(second.receipts) == ["filled"]
+    desk, receipts = bring(second.desk, priced(second.desk.world, NOW + 6_000), CAPS, NOW + 6_000)
+    assert Decimal(receipts[0].facts["cost"]) <= Decimal("0.5")
+    assert desk.spent.tick_at == NOW + 5_000  # the newer tick's spend is not forgotten for the older one's
+    assert desk.spent.tick > QUOTE
+
+
+def test_a_mint_that_waits_past_midnight_counts_for_the_day_it_is_made() -> None:
+    midnight = (day_of(NOW) + 1) * DAY_MS
+    world = opened(open_world(10**12, 1_000 * QUOTE), "night", midnight + HOUR_MS, midnight - 2_000)
+    desk = Desk(world, Spent(today=47 * QUOTE, day=day_of(NOW), total=47 * QUOTE))
+    desk = sent(desk, midnight - 1_000, market_id="night").desk
+    assert reckoned(desk, midnight - 1).today_at(midnight - 1) == 49 * QUOTE
+    desk, receipts = bring(desk, priced(desk.world, midnight + 1_000), CAPS, midnight + 1_000)
+    assert kinds(receipts) == ["filled"]
+    assert (desk.spent.day, desk.spent.today_at(midnight - 1)) == (day_of(midnight), 0)
+    assert QUOTE < desk.spent.today_at(midnight) <= 2 * QUOTE
+    assert desk.spent.total == 47 * QUOTE + desk.spent.today
+
+
+def test_a_redeem_waits_for_a_price_too_but_not_after_settlement() -> None:
+    desk = sent(Desk(venue()), NOW).desk
+    waiting = sent(desk, NOW + 1, action="redeem")
+    assert kinds(waiting.receipts) == ["accepted"]
+    after, receipts = bring(waiting.desk, priced(waiting.desk.world, NOW + 50_000), CAPS, NOW + 50_000)
+    assert kinds(receipts) == ["filled"]
+    assert after.world.accounts[ACCOUNT].positions == {}
+    settled, _ = bring(desk, push_price(desk.world, HOURLY, SPOT, SPOT, NOW + HOUR_MS), CAPS, NOW + HOUR_MS)
+    paid = sent(settled, NOW + HOUR_MS + 9_000, action="redeem")
+    assert kinds(paid.receipts) == ["settled"]
+    assert paid.desk.done[-1].kind == "payout"
+
+
+def test_a_redeem_of_what_is_gone_by_then_is_refused() -> None:
+    desk = sent(Desk(venue()), NOW).desk
+    twice = sent(sent(desk, NOW + 1, action="redeem").desk, NOW + 1, action="redeem", reasoning="again").desk
+    after, receipts = bring(twice, priced(twice.world, NOW + 2_000), CAPS, NOW + 2_000)
+    assert kinds(receipts) == ["filled", "rejected"]
+    assert receipts[1].facts["code"] == "B2_MARKET"
+    assert money(after.world) == money(desk.world)
+
+
+def test_what_the_venue_aborts_at_once_is_a_refusal_and_changes_nothing() -> None:
+    desk = Desk(venue())
+    found = judge(CAPS, desk.world, desk.spent, MINT, NOW)
+    assert found.order is not None
+    paused = replace(desk, world=replace(desk.world, terms=Terms(paused=True)))
+    answer = submit(paused, Request(found.order, NOW, trade=found.trade, judged=desk.world), NOW)
+    assert (answer.refusal, answer.desk) == ("trading is paused (predict:0)", paused)
+
+
+def test_what_the_venue_refuses_later_is_told_by_b15() -> None:
+    desk = sent(Desk(venue()), NOW + 1).desk
+    paused = replace(desk.world, terms=Terms(paused=True))
+    desk, receipts = bring(desk, priced(paused, NOW + 2_000), CAPS, NOW + 2_000)
+    assert receipts[0].facts["code"] == VENUE
+
+
+def test_only_so_many_orders_wait() -> None:
+    desk = Desk(venue(), next_order=1)
+    wide = Caps(max_spend_per_tick=1_000 * QUOTE)
+    for number in range(MOST_WAITING):
+        desk = sent(desk, NOW + 1, wide, spend=1, strike=63_000 + number).desk
+    assert sent(desk, NOW + 1, wide, spend=1).refusal == f"{MOST_WAITING} orders wait for a price already"
+
+
+def test_asks_are_remembered_while_their_market_is_there_and_bounded() -> None:
+    desk = told(Desk(venue()), {f"{HOURLY}|YES|{place}": place for place in range(5)})
+    assert len(desk.spent.shown) == 5
+    assert told(desk, {}) is desk
+    gone = told(replace(desk, world=replace(desk.world, oracles={})), {f"{LATER}|NO|1": 1})
+    assert gone.spent.shown == {f"{LATER}|NO|1": 1}
+    many = told(desk, {f"{HOURLY}|NO|{place}": place for place in range(MOST_SHOWN)})
+    assert len(many.spent.shown) == MOST_SHOWN
+    assert told(desk, {f"{HOURLY}|YES|0": 7}).spent.shown[f"{HOURLY}|YES|0"] == 7
+
+
+def test_only_the_latest_that_came_of_orders_is_kept() -> None:
+    desk, wide = Desk(venue()), Caps(max_spend_per_tick=1_000 * QUOTE, max_exposure_per_expiry=1_000 * QUOTE)
+    for number in range(MOST_DONE + 3):
+        desk = sent(desk, NOW, wide, spend=1, strike=63_000 + number).desk
+    assert len(desk.done) == MOST_DONE
+    assert desk.done[-1].strike == 63_000 + MOST_DONE + 2
+
+
+def test_a_desk_is_stored_and_read_back_exactly() -> None:
+    desk = sent(sent(Desk(venue(markets=2)), NOW, shown=5).desk, NOW + 1, shown=7, side="NO", spend=1).desk
+    desk = told(desk, {yes().key: 55})
+    back = codec.parse(Desk, codec.loads(codec.dumps(desk)))
+    assert back == desk
+    assert codec.dumps(back) == codec.dumps(desk)
+    assert (len(back.waiting), len(back.done), back.waiting[0].shown) == (1, 1, 7)
+
+
+def test_the_summary_is_exact_text() -> None:
+    desk = sent(Desk(venue()), NOW).desk
+    facts = summary(desk)
+    assert Decimal(facts["cash"]) + Decimal(facts["spent"]) == 1_000
+    assert facts["positions"][0]["strikes"] == ["63000"]
+    assert facts["waiting"] == []
+    assert summary(sent(Desk(venue()), NOW + 1).desk)["waiting"] == ["o1"]
