@@ -192,7 +192,18 @@ def test_a_module_says_what_it_is(path: Path) -> None:
     assert len(doc) > 20
 
 
-@pytest.mark.parametrize("folder", ["venues/perp/rules", "agent/sections", "tools/builtin", "models/policies"])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "venues/perp/rules",
+        "venues/predict/rules",
+        "agent/sections",
+        "agent/predict/sections",
+        "tools/builtin",
+        "tools/predict",
+        "models/policies",
+    ],
+)
 def test_every_plug_in_explains_itself(folder: str) -> None:
     """These docstrings become pages of the docs."""
     modules = [path for path in (SOURCE / folder).glob("*.py") if path.stem != "__init__"]
