@@ -14,6 +14,7 @@ from pitboss.brokers.paper import PaperBroker
 from pitboss.core import codec
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.core.intent import Decision
+from pitboss.core.rulebook import Finding, Rule
 from pitboss.core.snapshot import GENESIS, Record, check, prompt_sha256
 from pitboss.core.state import State
 from pitboss.core.verdict import unfold
@@ -26,8 +27,7 @@ from pitboss.testing.builders import make_market, plain_skill
 from pitboss.tick import Happened, tick
 from pitboss.tick.perp import PerpPorts, ruined
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.case import Case, Finding
-from pitboss.venues.perp.rules import Rule
+from pitboss.venues.perp.case import Case
 from pitboss.venues.perp.state import Order, Position, Terms, World, open_world
 from pitboss.venues.perp.world import OrderRequest, set_marks
 

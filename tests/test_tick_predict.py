@@ -11,6 +11,7 @@ import pytest
 from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS, day_of
 from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.core.rulebook import Rule
 from pitboss.core.snapshot import GENESIS, check
 from pitboss.engine.execute import Placed
 from pitboss.models.heuristics import heuristic
@@ -21,7 +22,6 @@ from pitboss.venues.predict import judge as judging
 from pitboss.venues.predict.caps import Caps, exposure
 from pitboss.venues.predict.desk import Desk, told
 from pitboss.venues.predict.ladder import ladder
-from pitboss.venues.predict.rules import Rule
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, money
 from pitboss.venues.predict.svi import FLOAT
 from venues.predict.scene import NOW

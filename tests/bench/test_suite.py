@@ -73,6 +73,7 @@ def test_the_promised_gates_are_there(rows: list[Row]) -> None:
         "guard verdict, 99th percentile": ("at most", 1.0),
         "import of a year of 5m bars": ("at most", 5.0),
         "import of a year in daily files": ("at most", 5.0),
+        "import of a calendar": ("at most", 5.0),
         "import of the same year again": ("at most", 5.0),
     }
 

@@ -43,13 +43,14 @@ from pitboss.brokers.paper import PaperBroker
 from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact
+from pitboss.core.rulebook import Finding
 from pitboss.core.state import State
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import act
 from pitboss.engine.guard import Judgement, guard
 from pitboss.sim.replay import read_state
 from pitboss.venues.perp.caps import Caps
-from pitboss.venues.perp.case import Finding, make_case
+from pitboss.venues.perp.case import make_case
 from pitboss.venues.perp.intents import read
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import World, equity, open_world

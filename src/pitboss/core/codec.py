@@ -17,12 +17,15 @@ from typing import Any, TypeVar
 
 import orjson
 
-from pitboss.core.money import text
+from pitboss.core.money import CONTEXT, ZERO, text
 
 T = TypeVar("T")
 _OPTIONS = orjson.OPT_SORT_KEYS
 LARGEST = Decimal(repr(sys.float_info.max))
 """Beyond this a JSON number is infinite to most of the world."""
+SMALLEST = Decimal("5e-324")
+"""Below this a JSON number is zero to most of the world."""
+
 SMALLEST_EXPONENT = -324
 DEEPEST = 64
 TOO_DEEP = "[nested too deep]"
@@ -110,6 +113,22 @@ def _number(value: Decimal) -> object:
     if value.adjusted() < SMALLEST_EXPONENT:
         return 0  # to every reader; a few characters could otherwise make a million digits
     return _fragment(text(value).encode())
+
+
+def json_number(value: Any) -> Decimal | None:
+    """A JSON number of an untrusted document, exactly as far as money goes; None for anything else or beyond every double."""
+    if isinstance(value, Decimal):
+        number = value
+    elif isinstance(value, float):
+        number = Decimal(repr(value))
+    elif isinstance(value, int) and not isinstance(value, bool):
+        number = Decimal(value)
+    else:
+        return None
+    # Compared, not computed with: a few characters can name a number that no context can hold.
+    if not number.is_finite() or number.copy_abs() > LARGEST:
+        return None
+    return ZERO if number.copy_abs() < SMALLEST else CONTEXT.plus(number)
 
 
 def printable(words: str) -> str:

@@ -13,8 +13,9 @@ from pitboss.core import codec
 from pitboss.core.instant import Instant, interval_ms
 from pitboss.core.money import HUNDRED, ONE, exact, round_down
 from pitboss.core.noun import noun
+from pitboss.core.rulebook import weigh
 from pitboss.core.state import State
-from pitboss.core.verdict import Margin, Verdict
+from pitboss.core.verdict import Verdict
 from pitboss.skill.schema import Skill
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.case import Case, make_case
@@ -88,24 +89,11 @@ def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> 
     except ArithmeticError as error:
         return Judgement(Verdict("refused", "R1_SHAPE", f"cannot be worked out: {error!r}"), key, content)
     opens = proposal is None or proposal.opens
-    code, detail, broken = None, "", False
-    margins: list[Margin] = []
-    for rule in RULES if opens else EVERY:
-        try:
-            finding = rule.check(case)
-        except Exception as error:  # noqa: BLE001 – a rule that breaks must refuse, never let through
-            code, detail, broken = code or rule.code, detail or f"the rule itself failed: {error!r}", True
-            continue
-        if isinstance(finding, Margin):
-            margins.append(finding)
-            continue
-        if finding.margin is not None:
-            margins.append(finding.margin)
-        if finding.refusal and code is None:
-            code, detail = rule.code, finding.refusal
-    if code is not None or proposal is None:
-        return Judgement(Verdict("refused", code or "R1_SHAPE", detail, tuple(margins)), key, content, broken=broken)
-    verdict = Verdict("allowed", margins=tuple(margins))
+    found = weigh(RULES if opens else EVERY, case)
+    if found.code is not None or proposal is None:
+        verdict = Verdict("refused", found.code or "R1_SHAPE", found.detail, found.margins)
+        return Judgement(verdict, key, content, broken=found.broken)
+    verdict = Verdict("allowed", margins=found.margins)
     if proposal.action == "cancel":
         return Judgement(verdict, key, content, cancel_id=proposal.order_id)
     return Judgement(verdict, key, content, _request(case, proposal, opens), None, opens)

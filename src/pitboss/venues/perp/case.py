@@ -10,23 +10,11 @@ from typing import Literal
 from pitboss.core.instant import Instant
 from pitboss.core.money import ZERO, round_down
 from pitboss.core.noun import noun
-from pitboss.core.verdict import Margin, Verdict
+from pitboss.core.verdict import Verdict
 from pitboss.venues.perp.assets import Asset
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.state import Terms, World, equity
-
-
-@noun
-class Finding:
-    """What one rule says: `refusal` is empty when it has no objection; `margin` is how far from its limit it is."""
-
-    refusal: str = ""
-    margin: Margin | None = None
-
-
-PASS = Finding()
-"""No objection, and no number to tell."""
 
 
 @noun

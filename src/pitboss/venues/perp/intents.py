@@ -6,8 +6,7 @@ Reading never raises: it gives a `Proposal` or the list of what is wrong with it
 from decimal import Decimal
 from typing import Any, cast
 
-from pitboss.core.codec import LARGEST, printable
-from pitboss.core.money import CONTEXT, ZERO
+from pitboss.core.codec import json_number, printable
 from pitboss.core.noun import noun
 
 ACTIONS = ("open_long", "open_short", "close", "reduce", "cancel", "no_op")
@@ -25,8 +24,6 @@ _NUMBER_KEYS, _TEXT_KEYS = frozenset(_NUMBERS), frozenset(_TEXTS)
 MOST_NAMED = 5
 """So many unknown keys are named; a proposal can hold thousands."""
 
-SMALLEST = Decimal("5e-324")
-"""Below this a JSON number is zero to most of the world."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -94,7 +91,7 @@ def read(raw: Any) -> tuple[Proposal | None, list[str]]:
             else:
                 wrong.append(f"{key} must be text")
         elif key in _NUMBER_KEYS:
-            number = _number(value)
+            number = json_number(value)
             if number is None:
                 wrong.append(f"{key} must be a finite JSON number")
             else:
@@ -125,21 +122,6 @@ def read(raw: Any) -> tuple[Proposal | None, list[str]]:
         number_of("confidence"),
     )
     return proposal, problems
-
-
-def _number(value: Any) -> Decimal | None:
-    if isinstance(value, Decimal):
-        number = value
-    elif isinstance(value, float):
-        number = Decimal(repr(value))
-    elif isinstance(value, int) and not isinstance(value, bool):
-        number = Decimal(value)
-    else:
-        return None
-    # Compared, not computed with: a few characters can name a number that no context can hold.
-    if not number.is_finite() or number.copy_abs() > LARGEST:
-        return None
-    return ZERO if number.copy_abs() < SMALLEST else CONTEXT.plus(number)
 
 
 def _missing(action: str, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:

@@ -10,7 +10,6 @@ from typing import Literal
 
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
-from pitboss.core.verdict import Margin
 from pitboss.venues.predict.aborts import OFF_GRID, Abort
 from pitboss.venues.predict.caps import Caps, Spent
 from pitboss.venues.predict.intents import Decision
@@ -28,19 +27,6 @@ from pitboss.venues.predict.state import (
 )
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import Trade, admit, quote_spend, weigh_redeem
-
-
-@noun
-class Finding:
-    """What one rule says: `refusal` is empty when it has no objection; `reduced` tells a cut that is no objection."""
-
-    refusal: str = ""
-    margin: Margin | None = None
-    reduced: str = ""
-
-
-PASS = Finding()
-"""No objection, and no number to tell."""
 
 Scope = Literal["every", "mints"]
 

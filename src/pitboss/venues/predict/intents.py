@@ -7,8 +7,7 @@ Reading never raises: it gives a `Decision` or the list of what is wrong with it
 from decimal import Decimal
 from typing import Any, Literal, cast
 
-from pitboss.core.codec import LARGEST, printable
-from pitboss.core.money import CONTEXT, ZERO
+from pitboss.core.codec import json_number, printable
 from pitboss.core.noun import noun
 from pitboss.venues.predict.state import SIDES, Side
 
@@ -28,8 +27,6 @@ _NUMBER_KEYS, _TEXT_KEYS = frozenset((*_NUMBERS, *ALIASES)), frozenset(_TEXTS)
 MOST_NAMED = 5
 """So many unknown keys are named; a decision can hold thousands."""
 
-SMALLEST = Decimal("5e-324")
-"""Below this a JSON number is zero to most of the world."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -77,7 +74,7 @@ def read(raw: Any) -> tuple[Decision | None, list[str]]:
             else:
                 wrong.append(f"{key} must be text")
         elif key in _NUMBER_KEYS:
-            number, name = _number(value), ALIASES.get(str(key), str(key))
+            number, name = json_number(value), ALIASES.get(str(key), str(key))
             if number is None:
                 wrong.append(f"{key} must be a finite JSON number")
             elif numbers.setdefault(name, number) != number:
@@ -101,21 +98,6 @@ def read(raw: Any) -> tuple[Decision | None, list[str]]:
         numbers.get("spend"),
         numbers.get("confidence"),
     ), problems
-
-
-def _number(value: Any) -> Decimal | None:
-    if isinstance(value, Decimal):
-        number = value
-    elif isinstance(value, float):
-        number = Decimal(repr(value))
-    elif isinstance(value, int) and not isinstance(value, bool):
-        number = Decimal(value)
-    else:
-        return None
-    # Compared, not computed with: a few characters can name a number that no context can hold.
-    if not number.is_finite() or number.copy_abs() > LARGEST:
-        return None
-    return ZERO if number.copy_abs() < SMALLEST else CONTEXT.plus(number)
 
 
 def _missing(action: Action, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:

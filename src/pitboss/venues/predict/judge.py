@@ -12,7 +12,8 @@ from pitboss.core import codec
 from pitboss.core.instant import Instant
 from pitboss.core.money import exact
 from pitboss.core.noun import noun
-from pitboss.core.verdict import Margin, Verdict
+from pitboss.core.rulebook import weigh
+from pitboss.core.verdict import Verdict
 from pitboss.venues.predict.caps import Caps, Spent
 from pitboss.venues.predict.case import Case, make_case
 from pitboss.venues.predict.intents import read
@@ -77,29 +78,14 @@ def judge(
         case = make_case(caps, world, account_id, spent, decision, problems, now, tick_at, stored is not None)
     except ArithmeticError as error:
         return Judgement(Verdict("refused", "B1_SHAPE", f"cannot be worked out: {error!r}"), key, content)
-    code, detail, cut, cut_detail, broken = None, "", None, "", False
-    margins: list[Margin] = []
-    for rule in EVERY if decision is not None and decision.action == "redeem" else RULES:
-        try:
-            finding = rule.check(case)
-        except Exception as error:  # noqa: BLE001 – a rule that breaks must refuse, never let through
-            code, detail, broken = code or rule.code, detail or f"the rule itself failed: {error!r}", True
-            continue
-        if isinstance(finding, Margin):
-            margins.append(finding)
-            continue
-        if finding.margin is not None:
-            margins.append(finding.margin)
-        if finding.refusal and code is None:
-            code, detail = rule.code, finding.refusal
-        if finding.reduced:
-            cut, cut_detail = rule.code, finding.reduced
-    order = None if code is not None else _order(case)
+    found = weigh(EVERY if decision is not None and decision.action == "redeem" else RULES, case)
+    order = None if found.code is not None else _order(case)
     if order is None:
-        verdict = Verdict("refused", code or "B15_VENUE", detail or "there is nothing to trade", tuple(margins))
-        return Judgement(verdict, key, content, broken=broken)
-    outcome = "allowed" if cut is None else "reduced"
-    return Judgement(Verdict(outcome, cut, cut_detail, tuple(margins)), key, content, order, trade=_admitted(case))
+        code, detail = found.code or "B15_VENUE", found.detail or "there is nothing to trade"
+        return Judgement(Verdict("refused", code, detail, found.margins), key, content, broken=found.broken)
+    outcome = "allowed" if found.cut is None else "reduced"
+    verdict = Verdict(outcome, found.cut, found.cut_detail, found.margins)
+    return Judgement(verdict, key, content, order, trade=_admitted(case))
 
 
 def _order(case: Case) -> Order | None:

@@ -4,7 +4,8 @@ Refuses anything that is not a valid proposal: an unknown key, a missing field f
 string, a boolean or not finite, a limit order without a price.
 """
 
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.core.rulebook import PASS, Finding
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R1_SHAPE"
 SCOPE: Scope = "every"

@@ -5,7 +5,8 @@ venue, and without an opposite position or working open (close first: nothing fl
 position, a cancel needs a working order.
 """
 
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.core.rulebook import PASS, Finding
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R2_SCOPE"
 SCOPE: Scope = "every"

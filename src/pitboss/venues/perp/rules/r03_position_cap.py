@@ -5,9 +5,10 @@ limit price) may not exceed `max_position_pct` percent of equity.
 """
 
 from pitboss.core.money import text
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import exposure
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R3_POSITION_CAP"
 SCOPE: Scope = "opens"

@@ -3,9 +3,10 @@
 The notional of every symbol, counted as for the position cap, may not exceed `max_total_exposure_pct` percent of equity.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import total_exposure
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R4_EXPOSURE_CAP"
 SCOPE: Scope = "opens"

@@ -7,8 +7,9 @@ own maximum.
 from decimal import Decimal
 
 from pitboss.core.money import ONE, text
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R5_LEVERAGE_CAP"
 SCOPE: Scope = "opens"

@@ -5,9 +5,10 @@ The size rounded down to the lot, at mark, must be at least `min_order_usd` and 
 """
 
 from pitboss.core.money import text
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import min_order
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R6_ORDER_SIZE"
 SCOPE: Scope = "opens"

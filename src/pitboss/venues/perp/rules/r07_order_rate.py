@@ -5,9 +5,10 @@ At most `max_orders_per_hour` opens may be accepted in any sliding hour.
 
 from decimal import Decimal
 
+from pitboss.core.rulebook import Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import recent_opens
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R7_ORDER_RATE"
 SCOPE: Scope = "opens"

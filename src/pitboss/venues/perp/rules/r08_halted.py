@@ -4,8 +4,9 @@ Halts: the day's loss or the drawdown reached its threshold, an operator's stop,
 equity is not positive or any number of the account is not finite.
 """
 
+from pitboss.core.rulebook import Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import Case, Finding, Scope
+from pitboss.venues.perp.case import Case, Scope
 from pitboss.venues.perp.state import day_reference_at, halts_at
 
 CODE = "R8_HALTED"

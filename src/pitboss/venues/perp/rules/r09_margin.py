@@ -4,8 +4,9 @@ Free margin now must cover notional divided by the leverage asked for, plus the 
 """
 
 from pitboss.core.money import ONE
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.venues.perp.case import Case, Scope
 from pitboss.venues.perp.state import margin_used
 
 CODE = "R9_MARGIN"

@@ -6,8 +6,9 @@ positive finite number.
 
 from decimal import Decimal
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R10_STALE_DATA"
 SCOPE: Scope = "opens"

@@ -8,8 +8,9 @@ order: of the lower of mark and limit for a long, the higher for a short).
 from decimal import Decimal
 
 from pitboss.core.money import HUNDRED, text
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R11_PRICE_BAND"
 SCOPE: Scope = "opens"

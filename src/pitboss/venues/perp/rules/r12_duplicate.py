@@ -4,7 +4,8 @@ An intent whose key (its tick and its content) has been judged before gets the s
 sent.
 """
 
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.core.rulebook import PASS, Finding
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R12_DUPLICATE"
 SCOPE: Scope = "every"

@@ -3,7 +3,8 @@
 Judged by the venue itself when the order is sent; its own reason is kept. The engine's other rules have passed by then.
 """
 
-from pitboss.venues.perp.case import PASS, Case, Finding, Scope
+from pitboss.core.rulebook import PASS, Finding
+from pitboss.venues.perp.case import Case, Scope
 
 CODE = "R13_VENUE"
 SCOPE: Scope = "every"

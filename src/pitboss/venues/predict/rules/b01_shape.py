@@ -4,7 +4,8 @@ Refuses anything that is not a valid decision: an unknown key, a missing field f
 a boolean or not finite, a spend that is not above zero, a confidence outside 0 and 1.
 """
 
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope
+from pitboss.core.rulebook import PASS, Finding
+from pitboss.venues.predict.case import Case, Scope
 
 CODE = "B1_SHAPE"
 SCOPE: Scope = "every"

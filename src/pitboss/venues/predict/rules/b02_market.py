@@ -4,7 +4,8 @@ A mint needs a market that is known, of the skill's underlying, activated, not e
 without `market_id` exactly one such market must be open. A redeem needs a position, in a market that is open or settled.
 """
 
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope
+from pitboss.core.rulebook import PASS, Finding
+from pitboss.venues.predict.case import Case, Scope
 from pitboss.venues.predict.state import fresher_twin, status
 
 CODE = "B2_MARKET"

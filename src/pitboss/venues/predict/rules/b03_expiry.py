@@ -3,9 +3,10 @@
 At least `min_seconds_to_expiry` must remain before the market expires.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import seconds
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope
+from pitboss.venues.predict.case import Case, Scope
 
 CODE = "B3_EXPIRY"
 SCOPE: Scope = "mints"

@@ -4,9 +4,10 @@ The market's newest price may not be older than `max_price_age_s` (and never old
 instant of execution may not be further from the decision than that.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import seconds
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope
+from pitboss.venues.predict.case import Case, Scope
 
 CODE = "B4_STALE"
 SCOPE: Scope = "mints"

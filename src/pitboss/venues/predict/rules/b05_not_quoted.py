@@ -4,8 +4,9 @@ The strike is quoted again, for the size that would be bought. Refuses a strike 
 price is 0 or 1, a surface that gives no price there, and a spend too small to buy anything.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.venues.predict.aborts import NO_QUANTITY, OFF_GRID, UNQUOTED, Abort
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope
+from pitboss.venues.predict.case import Case, Scope
 from pitboss.venues.predict.state import usd
 from pitboss.venues.predict.trade import Trade
 

@@ -3,8 +3,9 @@
 The executed ask must lie between the lowest and highest the venue admits, with the market's own tighter bounds.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope, cents
+from pitboss.venues.predict.case import Case, Scope, cents
 from pitboss.venues.predict.quote import ask_bounds
 from pitboss.venues.predict.state import usd
 

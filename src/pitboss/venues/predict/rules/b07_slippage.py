@@ -6,8 +6,9 @@ contract the model was never shown has nothing to be compared with.
 
 from decimal import Decimal
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope, cents
+from pitboss.venues.predict.case import Case, Scope, cents
 
 CODE = "B7_SLIPPAGE"
 SCOPE: Scope = "mints"

@@ -3,8 +3,9 @@
 With `min_edge` set, the confidence less the executed ask must be at least that; a mint without a confidence is refused.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope, cents
+from pitboss.venues.predict.case import Case, Scope, cents
 from pitboss.venues.predict.state import usd
 
 CODE = "B8_EDGE"

@@ -4,8 +4,9 @@ A spend above what `max_spend_per_tick` leaves at this tick is reduced to it, no
 is nothing to reduce to.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.venues.predict.caps import amount_margin
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope, dusdc
+from pitboss.venues.predict.case import Case, Scope, dusdc
 
 CODE = "B9_SPEND_TICK"
 SCOPE: Scope = "mints"

@@ -3,9 +3,10 @@
 What was spent on this UTC day and this spend together may not exceed `max_spend_per_day`.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import amount_margin
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope, dusdc
+from pitboss.venues.predict.case import Case, Scope, dusdc
 
 CODE = "B10_SPEND_DAY"
 SCOPE: Scope = "mints"

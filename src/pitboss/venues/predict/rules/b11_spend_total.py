@@ -3,9 +3,10 @@
 Everything ever spent and this spend together may not exceed `max_total_spend`; what was won back does not count.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import amount_margin
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope, dusdc
+from pitboss.venues.predict.case import Case, Scope, dusdc
 
 CODE = "B11_SPEND_TOTAL"
 SCOPE: Scope = "mints"

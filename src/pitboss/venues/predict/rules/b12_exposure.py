@@ -4,9 +4,10 @@ What the open contracts of the market's expiry were bought for, with this spend,
 `max_exposure_per_expiry`. Twins of one expiry count together.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import amount_margin, exposure
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope, dusdc
+from pitboss.venues.predict.case import Case, Scope, dusdc
 
 CODE = "B12_EXPOSURE"
 SCOPE: Scope = "mints"

@@ -3,9 +3,10 @@
 The spend may not exceed the account's cash.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import amount_margin
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope, dusdc
+from pitboss.venues.predict.case import Case, Scope, dusdc
 from pitboss.venues.predict.state import NO_ACCOUNT
 
 CODE = "B13_BALANCE"

@@ -4,7 +4,8 @@ An intent whose key (its tick and its content) has been judged before gets the s
 sent.
 """
 
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope
+from pitboss.core.rulebook import PASS, Finding
+from pitboss.venues.predict.case import Case, Scope
 
 CODE = "B14_DUPLICATE"
 SCOPE: Scope = "every"

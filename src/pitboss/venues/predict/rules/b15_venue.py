@@ -4,8 +4,9 @@ The paper venue is asked beforehand: paused trading, the vault's exposure cap, a
 venue answers when the transaction is sent, and its own reason is kept under this code.
 """
 
+from pitboss.core.rulebook import PASS, Finding
 from pitboss.venues.predict.aborts import Abort
-from pitboss.venues.predict.case import PASS, Case, Finding, Scope
+from pitboss.venues.predict.case import Case, Scope
 
 CODE = "B15_VENUE"
 SCOPE: Scope = "every"
