@@ -22,6 +22,7 @@ from pitboss.agent.terminal import (
     kept_arguments,
     read_answer,
     read_text,
+    step_of,
 )
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, TransientError
@@ -141,19 +142,7 @@ class _Talk:
     def take(self, reply: ModelReply, results: list[ToolResult], answer: Answer) -> None:
         """Keep a reply, what its calls gave, and why it is no decision."""
         self.why = answer.why
-        self.steps.append(
-            Step(
-                codec.printable(reply.text),
-                tuple(results),
-                reply.usage,
-                reply.finish_reason,
-                reply.latency_ms,
-                reply.provider_id,
-                reply.model,
-                reply.cost_usd,
-                reply.saved_usd,
-            )
-        )
+        self.steps.append(step_of(reply, results))
 
     def tell(
         self, reply: ModelReply, results: list[ToolResult], answer: Answer, verdict: Verdict | None, then: Form

@@ -17,7 +17,7 @@ from pitboss.agent.sections.lessons import SLOT_CHARS, SLOTS
 from pitboss.agent.sections.lessons import lines as note_lines
 from pitboss.agent.sections.trade_history import HEADING, newest
 from pitboss.agent.sections.trade_history import lines as trade_lines
-from pitboss.agent.terminal import LONG, MAX_ARGUMENT_CHARS, NOT_JSON, kept_arguments, objects
+from pitboss.agent.terminal import LONG, MAX_ARGUMENT_CHARS, NOT_JSON, kept_arguments, objects, step_of
 from pitboss.core import codec
 from pitboss.core.errors import TransientError
 from pitboss.core.intent import Step, ToolResult
@@ -191,14 +191,4 @@ def _step(reply: ModelReply, why: str) -> Step:
         )
         for call in reply.calls
     )
-    return Step(
-        codec.printable(reply.text),
-        results,
-        reply.usage,
-        reply.finish_reason,
-        reply.latency_ms,
-        reply.provider_id,
-        reply.model,
-        reply.cost_usd,
-        reply.saved_usd,
-    )
+    return step_of(reply, results)

@@ -7,12 +7,13 @@ answer was asked for as text, the text must hold one JSON object: two of them ar
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Any
 
 from pitboss.core import codec
+from pitboss.core.intent import Step, ToolResult
 from pitboss.core.noun import noun
 from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.venues.perp.intents import read
@@ -131,6 +132,21 @@ def objects(text: str) -> list[str] | None:
         found.setdefault(codec.dumps(codec.number_fragments(value)), text[start:end])
         start = text.find("{", end)
     return list(found.values())
+
+
+def step_of(reply: ModelReply, results: Sequence[ToolResult]) -> Step:
+    """A reply and what its calls gave, as records keep them."""
+    return Step(
+        codec.printable(reply.text),
+        tuple(results),
+        reply.usage,
+        reply.finish_reason,
+        reply.latency_ms,
+        reply.provider_id,
+        reply.model,
+        reply.cost_usd,
+        reply.saved_usd,
+    )
 
 
 def kept_arguments(call: ToolCall) -> Any:
