@@ -24,7 +24,7 @@ from pitboss.engine.guard import caps_of, guard
 from pitboss.sim.replay import read_state
 from pitboss.skill.schema import Skill
 from pitboss.testing.builders import make_market, plain_skill
-from pitboss.tick import Happened, tick
+from pitboss.tick import Happened, foresee, tick
 from pitboss.tick.perp import PerpPorts, ruined
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.case import Case
@@ -290,3 +290,18 @@ def test_half_a_surrogate_pair_in_a_reason_does_not_stop_the_run() -> None:
     after, body, _ = one_tick(State(account()), ports(Mind(({**OPEN, "reason": "\ud800"},))))
     assert [verdict["outcome"] for verdict in body["verdicts"]] == ["allowed"]
     assert read_state(codec.loads(codec.dumps(after))) == after
+
+
+@pytest.mark.parametrize("wake_when", [[], ["position_open"], [{"move_atr": 1}]])
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("cash", [0, 10_000])
+def test_what_is_foreseen_of_a_hold_is_what_the_tick_does(wake_when: list[Any], held: bool, cash: int) -> None:
+    """The scout's short way and the tick itself lead to the same state, but for the place in the chain."""
+    positions = {"BTC": Position("BTC", Decimal("0.01"), Decimal(1_000), NOW - HOUR_MS)} if held else {}
+    mind = Mind(())
+    given = ports(mind, schedule={"every": "5m", "wake_when": wake_when})
+    state = State(replace(account(cash), positions=positions), model_errors=2)
+    after, observation = foresee(state, NOW, (), given)
+    done = asyncio.run(tick(state, NOW, Happened(), given))
+    assert after == replace(done.state, seq=after.seq, prev_digest=after.prev_digest)
+    assert (observation is None) == bool(done.decision.flags)
