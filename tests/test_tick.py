@@ -21,7 +21,7 @@ from pitboss.core.verdict import unfold
 from pitboss.engine import guard as guarding
 from pitboss.engine.execute import Placed
 from pitboss.engine.guard import caps_of, guard
-from pitboss.sim.replay import read_state
+from pitboss.sim.perp import read_state
 from pitboss.skill.schema import Skill
 from pitboss.testing.builders import make_market, plain_skill
 from pitboss.tick import Happened, foresee, tick

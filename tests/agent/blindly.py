@@ -19,8 +19,10 @@ from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import ScriptedModel, calls, together
+from pitboss.sim.course import ticks_between
 from pitboss.sim.outcome import Ledger, read_ledger
-from pitboss.sim.replay import Script, first_state, replay, ticks_between
+from pitboss.sim.perp import Script, first_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, plain_skill
 from pitboss.testing.journal import MemoryJournal

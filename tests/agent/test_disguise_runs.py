@@ -17,7 +17,7 @@ from pitboss.core.instant import HOUR_MS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import calls
 from pitboss.sim.metrics import compute
-from pitboss.sim.replay import Script
+from pitboss.sim.perp import Script
 from pitboss.testing.leaks import Scanner, texts
 
 MARKET = market_of()

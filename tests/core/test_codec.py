@@ -15,7 +15,7 @@ from pitboss.core.money import CONTEXT, text
 from pitboss.core.snapshot import GENESIS
 from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Reason, Refusal, State, Trip
 from pitboss.core.verdict import Margin, Verdict
-from pitboss.sim.replay import read_state
+from pitboss.sim.perp import read_state
 from pitboss.venues.perp.state import Terms, World
 from pitboss.venues.perp.world import advance
 from venues.markets import drive, scenery

@@ -26,7 +26,7 @@ from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.phrases import KINDS, MOST_CONFIDENCE, MOST_DAYS, find
 from pitboss.data.quality import check
-from pitboss.sim.replay import first_state
+from pitboss.sim.perp import first_state
 from pitboss.testing.builders import plain_skill
 
 

@@ -15,7 +15,7 @@ from pitboss.data.feed import base_interval, data_digest, load_market, with_list
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.universe import words
-from pitboss.sim.replay import first_state
+from pitboss.sim.perp import first_state
 from pitboss.testing.builders import plain_skill
 
 TO = START + DAY_MS

@@ -48,7 +48,7 @@ from pitboss.core.state import State
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import act
 from pitboss.engine.guard import Judgement, guard
-from pitboss.sim.replay import read_state
+from pitboss.sim.perp import read_state
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.case import make_case
 from pitboss.venues.perp.intents import read

@@ -16,23 +16,33 @@ from pitboss.models.standin import Analyst
 
 def test_the_shipped_names_are_those_of_the_documents() -> None:
     assert list(catalog.entries()) == [
+        "policy/alternate",
         "policy/buy_and_hold",
         "policy/hold",
         "policy/mean_reversion",
         "policy/momentum",
+        "policy/no_only",
         "policy/random",
         "policy/sma_cross",
+        "policy/yes_only",
         "standin/analyst",
     ]
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.entries() if name.startswith("policy/")])
+@pytest.mark.parametrize("name", [one.name for one in catalog.entries().values() if one.venue == "perp"])
 def test_a_policy_is_found_by_name_and_bears_it(name: str) -> None:
     found = catalog.resolve(name, seed=4)
     assert found.name == name
     assert isinstance(found, Planned)
     assert catalog.describe(name).is_policy
     assert not catalog.describe(name).is_standin
+
+
+@pytest.mark.parametrize("name", [one.name for one in catalog.entries().values() if one.venue == "predict"])
+def test_a_policy_of_another_venue_is_known_and_refused(name: str) -> None:
+    assert catalog.describe(name).is_policy
+    with pytest.raises(UserError, match="another venue"):
+        catalog.resolve(name)
 
 
 def test_the_seed_reaches_the_policy_that_uses_it() -> None:
@@ -69,8 +79,8 @@ def test_a_provider_without_a_model_is_refused() -> None:
         ("policy/sma_cros", "did you mean policy/sma_cross?"),
         ("standin/analist", "did you mean standin/analyst?"),
         ("sma_cross", "did you mean policy/sma_cross?"),
-        ("nobody/knows", "one of policy/buy_and_hold, "),
-        ("", "one of policy/buy_and_hold, "),
+        ("nobody/knows", "one of policy/alternate, "),
+        ("", "one of policy/alternate, "),
     ],
 )
 def test_an_unknown_name_gets_the_nearest_one(name: str, hint: str) -> None:

@@ -14,7 +14,7 @@ from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolCal
 from pitboss.core.snapshot import Record
 from pitboss.models.replayed import Replayed
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together
-from pitboss.sim.replay import Script
+from pitboss.sim.perp import Script
 from pitboss.testing.builders import build, make_market, plain_skill, play
 
 STEP = 300_000

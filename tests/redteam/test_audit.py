@@ -16,7 +16,7 @@ from pitboss.core.snapshot import Record
 from pitboss.redteam.audit import RULES, audit
 from pitboss.redteam.facts import Facts
 from pitboss.redteam.slots import SLOTS
-from pitboss.sim.replay import first_state
+from pitboss.sim.perp import first_state
 
 Halves = list[tuple[dict[str, Any], dict[str, Any]]]
 SEEDS = (3, 4, 7, 8)

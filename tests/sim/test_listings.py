@@ -19,7 +19,7 @@ from pitboss.core.instant import DAY_MS, MINUTE_MS, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Listing
 from pitboss.sim.metrics import Outcome
-from pitboss.sim.replay import Script, first_state
+from pitboss.sim.perp import Script, first_state
 from pitboss.testing.builders import Row, build, make_market, plain_skill, play
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import lookup

@@ -20,8 +20,10 @@ from pitboss.core.ports import ModelRequest, ToolSpec
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record, seal
 from pitboss.models.scripted import Line, ScriptedModel, calls, together
+from pitboss.sim.course import ticks_between
 from pitboss.sim.past import DECISIONS, RECEIPTS, RunPast
-from pitboss.sim.replay import Script, first_state, read_state, replay, ticks_between
+from pitboss.sim.perp import Script, first_state, read_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, make_market, plain_skill, play
 from pitboss.testing.journal import MemoryJournal

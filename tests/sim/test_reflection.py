@@ -22,7 +22,8 @@ from pitboss.core.state import NO_MEMORY, State
 from pitboss.models.replayed import Replayed
 from pitboss.models.scripted import calls, says
 from pitboss.sim.outcome import read_ledger
-from pitboss.sim.replay import Script, first_state, read_state, replay
+from pitboss.sim.perp import Script, first_state, read_state
+from pitboss.sim.replay import replay
 from pitboss.sim.speculate import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, make_market, plain_skill

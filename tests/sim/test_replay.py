@@ -25,9 +25,11 @@ from pitboss.core.snapshot import GENESIS, Record, check
 from pitboss.core.state import State
 from pitboss.models.decisions import DecisionFile
 from pitboss.models.scripted import Line, ScriptedModel, calls, says, together
+from pitboss.sim.course import ticks_between
 from pitboss.sim.metrics import compute
 from pitboss.sim.outcome import Ledger, fills, read_ledger
-from pitboss.sim.replay import Script, first_state, read_state, replay, ticks_between
+from pitboss.sim.perp import Script, first_state, read_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, interval_name, make_market, plain_skill, play
 from pitboss.testing.journal import MemoryJournal

@@ -28,7 +28,8 @@ from pitboss.core.ports import Model, ModelReply, ModelRequest, ToolSpec
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import calls, says
-from pitboss.sim.replay import Script, first_state, replay
+from pitboss.sim.perp import Script, first_state
+from pitboss.sim.replay import replay
 from pitboss.sim.speculate import Speculation, Tally
 from pitboss.sim.watch import Watch
 from pitboss.sim.window import MAX_WINDOW, Holds, best_window

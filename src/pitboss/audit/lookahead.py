@@ -24,7 +24,7 @@ from pitboss.audit.trail import Moment, Trail, walk
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.sim.replay import Script
+from pitboss.sim.perp import Script
 
 DELETED, CORRUPTED = "deleted", "corrupted"
 MOST_FOUND = 20

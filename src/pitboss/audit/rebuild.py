@@ -27,7 +27,7 @@ from pitboss.core.ports import Tool
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.data.resample import resample
-from pitboss.sim.replay import Script, first_state
+from pitboss.sim.perp import Script, first_state
 from pitboss.skill.schema import MoveAtr, Skill
 from pitboss.tick import recollect, reflect
 from pitboss.tools.define import ToolContext, ToolDefinition

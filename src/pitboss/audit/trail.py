@@ -22,7 +22,7 @@ from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
-from pitboss.sim.replay import Script, first_state
+from pitboss.sim.perp import Script, first_state
 from pitboss.tick import Happened, tick
 from pitboss.venues.perp.world import advance
 

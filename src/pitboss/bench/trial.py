@@ -22,7 +22,8 @@ from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.data.lake import Lake
 from pitboss.models.scripted import ScriptedModel, calls
-from pitboss.sim.replay import first_state, replay
+from pitboss.sim.perp import first_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.journal import StoredJournal

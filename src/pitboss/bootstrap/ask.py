@@ -26,7 +26,7 @@ from pitboss.core.instant import Instant, iso
 from pitboss.core.past import NO_PAST, Past
 from pitboss.core.state import State
 from pitboss.data.lake import Lake
-from pitboss.sim.replay import Script, first_state, read_state
+from pitboss.sim.perp import Script, first_state, read_state
 from pitboss.store.journal import StoredJournal
 from pitboss.store.recordings import StoredRecordings
 from pitboss.store.runs import Run

@@ -32,8 +32,9 @@ from pitboss.data.lake import Lake
 from pitboss.engine.guard import caps_of
 from pitboss.models.catalog import resolve
 from pitboss.models.decisions import DecisionFile
+from pitboss.sim.course import ticks_between
 from pitboss.sim.past import RunPast
-from pitboss.sim.replay import Script, ticks_between
+from pitboss.sim.perp import Script
 from pitboss.skill.load import check_plain, summary
 from pitboss.skill.schema import Skill
 from pitboss.tick.perp import PerpPorts

@@ -28,7 +28,8 @@ from pitboss.core.market import Ints
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
-from pitboss.sim.replay import first_state, replay
+from pitboss.sim.perp import first_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.skill.load import override

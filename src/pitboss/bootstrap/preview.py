@@ -18,7 +18,7 @@ from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.data.feed import check_symbols
 from pitboss.data.lake import Lake
 from pitboss.data.universe import listings_of
-from pitboss.sim.replay import Script, first_state
+from pitboss.sim.perp import Script, first_state
 from pitboss.skill.schema import Skill
 from pitboss.tools.registry import permit
 from pitboss.venues.perp.intents import TERMINAL

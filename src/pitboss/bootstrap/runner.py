@@ -28,7 +28,8 @@ from pitboss.models import cutoffs
 from pitboss.sim import baseline
 from pitboss.sim.metrics import Outcome, compute, compute_together
 from pitboss.sim.outcome import Ledger, read_ledger
-from pitboss.sim.replay import Script, first_state, read_state, replay
+from pitboss.sim.perp import Script, first_state, read_state
+from pitboss.sim.replay import replay
 from pitboss.sim.speculate import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest

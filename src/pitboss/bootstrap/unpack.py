@@ -27,7 +27,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record
 from pitboss.sim.metrics import compute
 from pitboss.sim.outcome import Ledger
-from pitboss.sim.replay import read_state
+from pitboss.sim.perp import read_state
 from pitboss.skill.digest import skill_digest
 from pitboss.store.adopt import adopt
 from pitboss.store.answers import Answer, read_reply

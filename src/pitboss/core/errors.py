@@ -1,6 +1,7 @@
 """Every exception of pitboss, one per distinct reaction.
 
     UserError        the input is wrong; shown without a traceback, with a hint; exit 2
+      KeyMissing       nobody can be asked without a key; who can do without asking may go on
     TransientError   try again, then skip the tick
     BudgetExceeded   end cleanly, keep everything
     ToolFailed       told to the model
@@ -20,6 +21,10 @@ class UserError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+class KeyMissing(UserError):
+    """A provider needs a key and none is set."""
 
 
 class TransientError(Exception):

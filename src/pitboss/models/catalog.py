@@ -15,6 +15,7 @@ from typing import Literal
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.models import policies, standin
+from pitboss.models.heuristics import heuristics
 from pitboss.models.policy import Policy, PolicyDefinition
 from pitboss.models.providers import PROVIDERS
 
@@ -31,6 +32,8 @@ class Entry:
     name: str
     kind: Kind
     summary: str
+    venue: str = ""
+    """The only venue on which it works; empty if it does on every one."""
 
     @property
     def is_policy(self) -> bool:
@@ -84,6 +87,8 @@ def policy(name: str, seed: int = 0) -> Policy:
     """A policy by its bare name."""
     known = _policies()
     if name not in known:
+        if f"policy/{name}" in entries():
+            raise UserError(f"policy/{name} is a policy of another venue", f"one of {', '.join(known)}")
         raise _unknown("policy", name, known)
     return known[name].build(seed)
 
@@ -91,7 +96,8 @@ def policy(name: str, seed: int = 0) -> Policy:
 @cache
 def entries() -> Mapping[str, Entry]:
     """Every name that works now, sorted."""
-    found = [Entry(f"policy/{one.name}", "policy", one.summary) for one in _policies().values()]
+    found = [Entry(f"policy/{one.name}", "policy", one.summary, "perp") for one in _policies().values()]
+    found += [Entry(one.name, "policy", one.summary, "predict") for one in heuristics().values()]
     found.append(Entry(standin.NAME, "standin", standin.LABEL))
     return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.name)}
 

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pitboss.core.errors import UserError
+from pitboss.core.errors import KeyMissing, UserError
 from pitboss.core.noun import noun
 from pitboss.models.secret import Secret
 
@@ -253,7 +253,7 @@ def _key(provider: Provider, names: tuple[str, ...], values: Mapping[str, str]) 
             raise UserError(f"{name} holds characters that no key has", f"set it again: `pitboss secrets set {name}`")
         return Secret(value)
     if provider.needs_key:
-        raise UserError(
+        raise KeyMissing(
             f"{provider.name} needs a key", f"set {names[0]} in the environment, or `pitboss secrets set {names[0]}`"
         )
     return None

@@ -30,8 +30,10 @@ from pitboss.redteam.canary import Canary
 from pitboss.redteam.facts import Asset, Facts, closes_of, digest_of, limits_of
 from pitboss.redteam.market import Field, make_field
 from pitboss.redteam.slots import HARMLESS, Slot
+from pitboss.sim.course import ticks_between
 from pitboss.sim.past import RunPast
-from pitboss.sim.replay import Script, first_state, replay, ticks_between
+from pitboss.sim.perp import Script, first_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import to_plain

@@ -21,7 +21,7 @@ from pitboss.core.instant import interval_ms
 from pitboss.servers.pitboss_desk import Desk, overrides_of, suffix_of
 from pitboss.servers.pitboss_looking import tell_difference, tell_run
 from pitboss.servers.serving import Answer, Side, complaint
-from pitboss.sim.replay import ticks_between
+from pitboss.sim.course import ticks_between
 from pitboss.sim.watch import Watch
 from pitboss.skill.load import summary
 from pitboss.store.runs import Run

@@ -9,88 +9,30 @@ lead to, in one transaction: a crash loses at most what was not committed, and a
 import asyncio
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal, localcontext
+from dataclasses import replace
+from decimal import localcontext
+from typing import Any
 
-import numpy as np
-
-from pitboss.agent.decider import Planned
-from pitboss.core import codec
-from pitboss.core.asof import Market
-from pitboss.core.curve import Curve, Piece, join, split, with_last
+from pitboss.core.curve import Curve, Piece, join, split
 from pitboss.core.errors import RunCancelled, TransientError
-from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, iso
-from pitboss.core.market import Ints
-from pitboss.core.money import CONTEXT, ZERO, decimal
+from pitboss.core.instant import DAY_MS, Instant, iso
+from pitboss.core.money import CONTEXT, ZERO
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import FREE, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.core.trace import Value
+from pitboss.sim.course import Course, Leg
 from pitboss.sim.outcome import Ledger
-from pitboss.sim.past import RunPast
-from pitboss.sim.speculate import MOST_TURNS, Speculation, Speculator
+from pitboss.sim.speculate import MOST_TURNS, Speculator
 from pitboss.sim.watch import Watch
 from pitboss.tick import Happened, Ticked, tick
-from pitboss.tick.perp import PerpPorts, ruined
-from pitboss.venues.perp.portfolio import summary
-from pitboss.venues.perp.state import World, open_world
-from pitboss.venues.perp.tape import Tape
-from pitboss.venues.perp.world import Stretch, advance, close_all, set_marks
 
-COMMIT_RECORDS = 50
-"""Ticks that paid for nothing share a transaction: a commit costs as much as several ticks."""
-
-MAX_MODEL_ERRORS = 5
 PROGRESS_RECORDS = 10
 """How often whoever looks on is told how far we are."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Script:
-    """A range to replay: its ticks, its bars, its market, and the ports to tick with."""
-
-    ports: PerpPorts
-    market: Market
-    base_interval: str
-    tape: Tape
-    tick_at: Ints
-    to_at: Instant
-    initial_usd: Decimal
-    close_at_end: bool = False
-    planned: bool = False
-    commit_records: int = COMMIT_RECORDS
-    speculation: Speculation | None = None
-    most_errors: int = MAX_MODEL_ERRORS
-    past: RunPast | None = None
-
-
-def ticks_between(from_at: Instant, to_at: Instant, period_ms: int) -> Ints:
-    """The multiples of a period in `[from_at, to_at)`, aligned to the epoch."""
-    first = -(-from_at // period_ms) * period_ms
-    return np.arange(first, to_at, period_ms, dtype=np.int64)
-
-
-def first_state(script: Script) -> State:
-    """A fresh account at the first tick, marked at the last closes known then."""
-    at = int(script.tick_at[0])
-    world = open_world(script.initial_usd, at // DAY_MS)
-    view = script.market.view(at)
-    marks: dict[str, tuple[Decimal, Instant]] = {}
-    for symbol in script.tape.symbols:
-        bars = view.bars(symbol, script.base_interval, 1)
-        if len(bars):
-            marks[symbol] = decimal(float(bars.close[-1])), int(bars.open_at[-1]) + bars.interval_ms
-    return State(set_marks(world, marks))
-
-
-def read_state(plain: object) -> State:
-    """A stored state, with its world as the venue's own type."""
-    state = codec.parse(State, plain)
-    return replace(state, world=codec.parse(World, state.world))
-
-
-async def replay(script: Script, journal: Journal, state: State, watch: Watch, ledger: Ledger | None = None) -> State:
+async def replay(script: Course, journal: Journal, state: State, watch: Watch, ledger: Ledger | None = None) -> State:
     """Run (or go on with) a range to its end. Raises `RunCancelled` when asked to stop, with everything kept.
 
     `ledger` holds what came before and is filled with what comes, which spares reading it all back for the metrics.
@@ -99,7 +41,7 @@ async def replay(script: Script, journal: Journal, state: State, watch: Watch, l
         return await _replay(script, _Pen(script, journal, state, watch, ledger or Ledger()))
 
 
-async def _replay(script: Script, pen: "_Pen") -> State:
+async def _replay(script: Course, pen: "_Pen") -> State:
     if script.past is not None:
         script.past.begin(pen.journal.records, pen.state.seq)
     try:
@@ -116,34 +58,34 @@ async def _replay(script: Script, pen: "_Pen") -> State:
 
 
 class _Pen:
-    """Where the replay stands: the records that are not committed yet, the state after the last one, the next bar.
+    """Where the replay stands: the records that are not committed yet, the state after the last one, the next place.
 
-    Between two records only `world` and `bar` run ahead; `state` is what a commit stores.
+    Between two records only `world` and `place` run ahead; `state` is what a commit stores.
     """
 
-    def __init__(self, script: Script, journal: Journal, state: State, watch: Watch, ledger: Ledger) -> None:
+    def __init__(self, script: Course, journal: Journal, state: State, watch: Watch, ledger: Ledger) -> None:
         self.script = script
         self.journal = journal
         self.watch = watch
         self.ledger = ledger
         self.state = state
-        self.world: World = state.world
+        self.world: Any = state.world
         self.records: list[Record] = []
         self.stable = (0, state)
         self.due = False
         self.tick_at: list[Instant] = script.tick_at.tolist()
-        self.bar_of: list[int] = np.searchsorted(script.tape.open_at, script.tick_at, side="left").tolist()
+        self.places = script.places()
         self.index = 0 if state.tick_at is None else bisect_right(self.tick_at, state.tick_at)
-        self.bar = 0 if state.tick_at is None else self.bar_of[self.index - 1]
+        self.place = 0 if state.tick_at is None else self.places[self.index - 1]
 
-    def advance(self, stop: int, pause_before_change: bool = False) -> Stretch:
-        """What the world does until bar `stop`; nothing is kept until `keep`."""
-        return advance(self.world, self.script.ports.terms, self.script.tape, self.bar, stop, pause_before_change)
+    def advance(self, stop: int, pause_before_change: bool = False) -> Leg:
+        """What the world does until place `stop`; nothing is kept until `keep`."""
+        return self.script.advance(self.world, self.place, stop, pause_before_change)
 
-    def keep(self, stretch: Stretch) -> Stretch:
-        """Take a stretch as history."""
-        self.bar, self.world = stretch.index, stretch.world
-        return stretch
+    def keep(self, leg: Leg) -> Leg:
+        """Take a leg as history."""
+        self.place, self.world = leg.index, leg.world
+        return leg
 
     def check(self) -> None:
         """Stop between two ticks if somebody asked for it."""
@@ -188,21 +130,19 @@ class _Pen:
         return self.index / max(1, len(self.script.tick_at))
 
     async def close(self) -> None:
-        """The closing record: the bars after the last tick, and the open positions marked or closed."""
+        """The closing record: what comes after the last tick, up to the end."""
         if self.state.tick_at is not None and self.state.tick_at >= self.script.to_at:
             return  # a finished run that was resumed
         script = self.script
-        rest = self.keep(self.advance(len(script.tape)))
-        receipts, equity = rest.receipts, rest.equity
-        if script.close_at_end and len(script.tape):
-            stretch = close_all(self.world, script.ports.terms, script.to_at, script.tape.interval_ms)
-            self.world = stretch.world
-            receipts += stretch.receipts
-            if equity:  # the close happens at the last close, so its fee belongs into that point
-                equity = with_last(equity, stretch.world.last_equity)
-        covered = {"receipts": receipts, "equity": equity, "after": summary(self.world), "flags": []}
+        rest = self.keep(script.finish(self.world, self.place))
+        covered = {
+            "receipts": rest.receipts,
+            "equity": rest.equity,
+            "after": script.ports.summary(self.world),
+            "flags": [],
+        }
         record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, FREE)
-        self.ledger.take("close", covered, receipts, ZERO)
+        self.ledger.take("close", covered, rest.receipts, ZERO)
         await self.add(
             record,
             replace(
@@ -216,23 +156,23 @@ class _Pen:
         )
 
 
-async def _ask_at_every_tick(script: Script, pen: _Pen) -> None:
+async def _ask_at_every_tick(script: Course, pen: _Pen) -> None:
     """The plain way: every tick is asked and recorded. A speculator may ask ahead; nothing comes from it but speed."""
     plan, ahead = script.speculation, None
     if plan is not None and plan.window != 0:
-        ahead = Speculator(plan, script.ports, script.tape, pen.tick_at, pen.bar_of)
+        ahead = Speculator(plan, script)
     try:
         while pen.index < len(script.tick_at):
             pen.check()
-            stretch = pen.keep(pen.advance(pen.bar_of[pen.index]))
-            await _one_tick(script, pen, stretch.receipts, stretch.equity, ahead)
+            leg = pen.keep(pen.advance(pen.places[pen.index]))
+            await _one_tick(script, pen, leg.receipts, leg.equity, ahead)
     finally:
         if ahead is not None:
             await ahead.close()
 
 
 async def _one_tick(
-    script: Script, pen: _Pen, receipts: Sequence[Receipt], equity: Curve, ahead: Speculator | None = None
+    script: Course, pen: _Pen, receipts: Sequence[Receipt], equity: Curve, ahead: Speculator | None = None
 ) -> None:
     at = pen.tick_at[pen.index]
     before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
@@ -283,32 +223,28 @@ def _told(at: Instant, done: Ticked) -> dict[str, Value]:
     }
 
 
-async def _leap_through(script: Script, pen: _Pen) -> None:
+async def _leap_through(script: Course, pen: _Pen) -> None:
     """The quick way for deciders that foresee their holds: from one acting tick to the next."""
-    decider, ports = script.ports.decider, script.ports
-    assert isinstance(decider, Planned)
-    symbols = tuple(sorted(ports.skill.context.symbols))
-    plan = decider.plan(script.market, script.tick_at, symbols, ports.skill.context.bars_interval)
-    count, span = len(script.tick_at), _Span()
+    plan, count, span = script.plan(), len(script.tick_at), _Span()
     while pen.index < count:
         pen.check()
         here = pen.index
-        stretch = pen.advance(pen.bar_of[here])
-        over = ruined(stretch.world)
-        acts = count if over else plan.next_tick(here, stretch.world)
+        leg = pen.advance(pen.places[here])
+        over = script.over(leg.world)
+        acts = count if over else plan.next_tick(here, leg.world)
         if span.ticks and (acts <= here or pen.tick_at[here] // DAY_MS != span.day):
             await span.flush(pen)
-        pen.keep(stretch)
+        pen.keep(leg)
         if acts <= here:
-            await _one_tick(script, pen, stretch.receipts, stretch.equity)
+            await _one_tick(script, pen, leg.receipts, leg.equity)
             continue
-        span.add(pen, here, here, stretch.receipts, stretch.equity, over)
+        span.add(pen, here, here, leg.receipts, leg.equity, over)
         pen.index = here + 1
         await _leap(script, pen, span, here, acts, over)
     await span.flush(pen)
 
 
-async def _leap(script: Script, pen: _Pen, span: "_Span", here: int, acts: int, over: bool) -> None:
+async def _leap(script: Course, pen: _Pen, span: "_Span", here: int, acts: int, over: bool) -> None:
     """From the hold at `here` over the holds after it, and on to the acting tick itself if it comes the same day."""
     tomorrow = bisect_left(pen.tick_at, (span.day + 1) * DAY_MS)
     reaches = acts < tomorrow
@@ -316,11 +252,11 @@ async def _leap(script: Script, pen: _Pen, span: "_Span", here: int, acts: int, 
     goal = acts if reaches else last
     if goal == here:
         return
-    leap = pen.advance(pen.bar_of[goal], pause_before_change=True)
-    if leap.index < pen.bar_of[goal]:  # the book is about to change: stop at the tick before that bar
-        last = bisect_right(pen.bar_of, leap.index) - 1
-        if leap.index > pen.bar_of[last]:
-            leap = pen.advance(pen.bar_of[last])
+    leap = pen.advance(pen.places[goal], pause_before_change=True)
+    if leap.index < pen.places[goal]:  # the account is about to change: stop at the tick before that place
+        last = bisect_right(pen.places, leap.index) - 1
+        if leap.index > pen.places[last]:
+            leap = pen.advance(pen.places[last])
         reaches = False
     if not reaches:
         if last > here:
@@ -331,8 +267,8 @@ async def _leap(script: Script, pen: _Pen, span: "_Span", here: int, acts: int, 
     receipts, equity = leap.receipts, leap.equity
     if last > here:
         until = pen.tick_at[last]
-        early = receipts and tuple(receipt for receipt in receipts if receipt.at // HOUR_MS * HOUR_MS < until)
-        before, equity = split(equity, pen.bar_of[last] - pen.bar)
+        early = receipts and script.early(receipts, until)
+        before, equity = split(equity, pen.places[last] - pen.place)
         span.add(pen, here + 1, last, early, before, over)
         receipts = receipts[len(early) :]
     pen.keep(leap)

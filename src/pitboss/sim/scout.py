@@ -6,15 +6,12 @@ It decides nothing and asks nobody; what becomes of the questions is `sim.specul
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from pitboss.agent.observation import Observation
-from pitboss.core.instant import Instant
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
+from pitboss.sim.course import Course
 from pitboss.tick import foresee
-from pitboss.tick.perp import PerpPorts
-from pitboss.venues.perp.tape import Tape
-from pitboss.venues.perp.world import advance
 
 SCAN = 256
 """Ticks a window may look ahead in search of one at which the model will be asked."""
@@ -26,14 +23,16 @@ class Guess:
 
     place: int
     state: State
-    observation: Observation
+    observation: Any
 
 
 class Scout:
     """Lives on from a tick as if every answer were a hold, tick by tick, only as far as it is told."""
 
-    def __init__(self, ports: PerpPorts, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]) -> None:
-        self._ports, self._tape, self._tick_at, self._bar_of = ports, tape, tick_at, bar_of
+    def __init__(self, course: Course) -> None:
+        self._course, self._ports = course, course.ports
+        self._tick_at: list[int] = course.tick_at.tolist()
+        self._places = course.places()
         self._place, self._end = 0, 0
         self._state: State | None = None
         self.ready: deque[Guess] = deque()
@@ -56,11 +55,9 @@ class Scout:
         place = self._place + 1
         if self._state is None or place >= self._end:
             return False
-        stretch = advance(
-            self._state.world, self._ports.terms, self._tape, self._bar_of[place - 1], self._bar_of[place]
-        )
-        before = replace(self._state, world=stretch.world)
-        after, observation = foresee(before, self._tick_at[place], stretch.receipts, self._ports)
+        leg = self._course.advance(self._state.world, self._places[place - 1], self._places[place])
+        before = replace(self._state, world=leg.world)
+        after, observation = foresee(before, self._tick_at[place], leg.receipts, self._ports)
         if self._reflects(after):
             self._state = None
             return False

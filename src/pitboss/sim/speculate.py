@@ -11,24 +11,22 @@ without that everything would be paid twice.
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from pitboss.agent.loop import ToolLoop
-from pitboss.agent.observation import Observation
 from pitboss.core.errors import TransientError
-from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
+from pitboss.sim.course import Course
 from pitboss.sim.scout import Scout
+from pitboss.sim.tally import Speculation, Tally
 from pitboss.sim.window import Holds, best_window
 from pitboss.tick import Ticked
-from pitboss.tick.perp import PerpPorts
-from pitboss.venues.perp.tape import Tape
 
 MOST_TURNS = 4
 """Turns of the loop until a question that was just asked is on its way."""
@@ -38,46 +36,6 @@ SPARE = 3
 
 REST = 16
 """Ticks without speculation after a question of it has failed: a provider in trouble needs no more questions."""
-
-
-@dataclass(slots=True)
-class Tally:
-    """What came of it. A decision is counted once: used if the replay built the same prompt, else wasted or failed.
-
-    `useful` counts the decisions the run itself paid for, whoever asked first; waste is measured against those.
-    """
-
-    launched: int = 0
-    used: int = 0
-    wasted: int = 0
-    failed: int = 0
-    useful: int = 0
-    wasted_usd: Decimal = ZERO
-    useful_usd: Decimal = ZERO
-    least_usd: Decimal = ZERO
-    most_usd: Decimal = ZERO
-    most_call_usd: Decimal = ZERO
-
-    @property
-    def waste_pct(self) -> float:
-        """Waste in percent of useful spending: in money, or in decisions if that is worse or nothing was paid."""
-        paid = float(self.wasted_usd / self.useful_usd) if self.useful_usd else 0.0
-        return 100 * max(paid, self.wasted / self.useful if self.useful else 0.0)
-
-    def paid(self, usd: Decimal | None) -> None:
-        """Learn what a decision costs."""
-        if usd:
-            self.least_usd = min(self.least_usd or usd, usd)
-            self.most_usd = max(self.most_usd, usd)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Speculation:
-    """How far a replay may ask ahead. `window` None chooses; the cap holds for a given window as well."""
-
-    window: int | None = None
-    max_waste_pct: float = 35.0
-    tally: Tally = field(default_factory=Tally)
 
 
 @dataclass(slots=True, eq=False)
@@ -141,13 +99,11 @@ class _Gate:
 class Speculator:
     """Runs beside one replay. It is told before and after every tick; `close` must be awaited however that ends."""
 
-    def __init__(
-        self, plan: Speculation, ports: PerpPorts, tape: Tape, tick_at: Sequence[Instant], bar_of: Sequence[int]
-    ) -> None:
+    def __init__(self, plan: Speculation, course: Course) -> None:
         self.tally = plan.tally
-        self._plan, self._ports, self._ticks = plan, ports, len(tick_at)
-        self._scout = Scout(ports, tape, tick_at, bar_of)
-        self._sure = not (ports.wakes and ports.skill.schedule.wake_when)
+        self._plan, self._course, self._ports, self._ticks = plan, course, course.ports, len(course.tick_at)
+        self._scout = Scout(course)
+        self._sure = course.asks_always
         self._holds = Holds()
         self._asks: dict[int, _Ask] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -175,9 +131,7 @@ class Speculator:
             self._waits.cancel()
             self._waits = None
         state, decision = done.state, done.decision
-        # A refusal is remembered: every prompt of the hour to come tells of it.
-        noted = self._ports.recall is not None and state.last is not None and state.last.outcome == "refused"
-        kept = not noted and (state.world is before.world or state.world == before.world)
+        kept = self._course.unchanged(before, state)
         asked = not ("asleep" in decision.flags or "ruined" in decision.flags)
         if asked:
             self._holds.see(kept)
@@ -307,7 +261,7 @@ class Speculator:
         ask.task = self._start(self._decide(ask, guess.state, guess.observation))
         return True
 
-    async def _decide(self, ask: _Ask, state: State, observation: Observation) -> None:
+    async def _decide(self, ask: _Ask, state: State, observation: Any) -> None:
         """Ask as the replay would. Whatever goes wrong, the replay will meet it itself or not at all."""
         ports, at, decider = self._ports, observation.at, self._ports.decider
         ask.started = True

@@ -12,8 +12,10 @@ from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, PointKind, Points
 from pitboss.core.state import State
+from pitboss.sim.course import ticks_between
 from pitboss.sim.outcome import Ledger, read_ledger
-from pitboss.sim.replay import Script, first_state, replay, ticks_between
+from pitboss.sim.perp import Script, first_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.perp.assets import SHIPPED, Asset

@@ -20,7 +20,8 @@ from pitboss.core.instant import parse_instant
 from pitboss.data.demo import VENUE, write_demo
 from pitboss.data.lake import Lake
 from pitboss.sim.past import RunPast
-from pitboss.sim.replay import first_state, replay
+from pitboss.sim.perp import first_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.testing.markdown import table

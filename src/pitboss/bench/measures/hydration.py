@@ -20,7 +20,8 @@ from pitboss.bootstrap.servers import catalogue, reach
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Tool
-from pitboss.sim.replay import first_state, replay
+from pitboss.sim.perp import first_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.store.recordings import StoredRecordings
 from pitboss.tools.mcp.naming import name_of

@@ -16,7 +16,8 @@ from pitboss.core import codec
 from pitboss.core.snapshot import Record, seal
 from pitboss.core.state import State
 from pitboss.engine.guard import guard
-from pitboss.sim.replay import first_state, replay
+from pitboss.sim.perp import first_state
+from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.perp.world import OrderRequest, advance, submit
