@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pitboss.bootstrap import runner
+from pitboss.bootstrap import perp_kit
 from pitboss.bootstrap.backtest import Request
 from pitboss.bootstrap.runner import ledger_of, resume, start, verify
 from pitboss.bootstrap.settings import load_settings
@@ -121,7 +121,7 @@ def test_a_run_that_ended_between_its_last_record_and_its_metrics_is_completed(
         raise end
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "measure", die)
+        patch.setattr(perp_kit, "measure", die)
         with pytest.raises(end):
             asyncio.run(start(workspace, policy(), began=ids.append))
     assert workspace.runs.get(ids[0]).status == status

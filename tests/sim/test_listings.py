@@ -11,13 +11,13 @@ import pytest
 from pitboss.agent.decider import Judge
 from pitboss.agent.observation import Observation
 from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.runner import baseline_outcomes
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS, MINUTE_MS, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Listing
+from pitboss.sim import baseline
 from pitboss.sim.metrics import Outcome
 from pitboss.sim.perp import Script, first_state
 from pitboss.testing.builders import Row, build, make_market, plain_skill, play
@@ -161,7 +161,7 @@ def test_a_position_in_a_symbol_that_is_gone_is_still_told() -> None:
 
 
 def outcome(made: Market) -> Outcome:
-    return baseline_outcomes(script(made))["buy_and_hold"]
+    return baseline.outcomes(script(made))["buy_and_hold"]
 
 
 def test_buy_and_hold_leaves_the_part_of_a_symbol_that_is_not_listed_yet_in_cash() -> None:

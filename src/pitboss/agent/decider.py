@@ -11,7 +11,6 @@ from pitboss.core.asof import Market
 from pitboss.core.intent import Decision
 from pitboss.core.market import Ints
 from pitboss.core.verdict import Verdict
-from pitboss.venues.perp.state import World
 
 Judge = Callable[[Any], Verdict]
 """What would the engine say to this intent now? Changes nothing."""
@@ -29,7 +28,7 @@ class Decider(Protocol):
 class Plan(Protocol):
     """When a planned decider acts next."""
 
-    def next_tick(self, index: int, world: World) -> int:
+    def next_tick(self, index: int, world: Any) -> int:
         """First tick at or after `index` that is not a hold while the account stays as it is; the tick count if none."""
         ...
 

@@ -10,11 +10,13 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pitboss.agent.loop import ToolLoop
 from pitboss.bench.market import START_AT, VENUE, Shape, write_market
-from pitboss.bootstrap.backtest import Assembly, Request, assemble
+from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.kits import kit_of
+from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
@@ -22,12 +24,12 @@ from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.data.lake import Lake
 from pitboss.models.scripted import ScriptedModel, calls
-from pitboss.sim.perp import first_state
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.journal import StoredJournal
 
+P = TypeVar("P", bound=Prepared)
 EQUITY_USD = Decimal(1_000_000)
 """Large against the price of one unit, so that a peer which trades whole units only does the same work."""
 
@@ -158,7 +160,7 @@ def trader(symbol: str = "SOL") -> Stopwatch:
     return Stopwatch(ScriptedModel(answer))
 
 
-def with_model(assembly: Assembly, model: Model) -> Assembly:
+def with_model(assembly: P, model: Model) -> P:
     """The same backtest with another model in its tool loop."""
     ports = assembly.script.ports
     loop = ports.decider
@@ -168,7 +170,7 @@ def with_model(assembly: Assembly, model: Model) -> Assembly:
     return replace(assembly, script=replace(assembly.script, ports=changed))
 
 
-def journal(workspace: Workspace, assembly: Assembly) -> StoredJournal:
+def journal(workspace: Workspace, assembly: Prepared) -> StoredJournal:
     """The journal of a new run of this backtest."""
     made = assembly.skill
     saved = workspace.skills.save(made.name, skill_digest(made), codec.dumps(normal(made)))
@@ -178,7 +180,7 @@ def journal(workspace: Workspace, assembly: Assembly) -> StoredJournal:
 
 def replay_seconds(
     workspace: Workspace,
-    assembly: Assembly,
+    assembly: Prepared,
     ready: Callable[[StoredJournal], None] | None = None,
     clock: Callable[[], float] = perf_counter,
 ) -> float:
@@ -187,7 +189,7 @@ def replay_seconds(
 
     async def run() -> float:
         began = clock()
-        await replay(assembly.script, into, first_state(assembly.script), Watch())
+        await replay(assembly.script, into, kit_of(assembly.request.skill).first_state(assembly.script), Watch())
         return clock() - began
 
     taken = asyncio.run(run())
@@ -196,6 +198,6 @@ def replay_seconds(
     return taken
 
 
-def assembled(workspace: Workspace, request: Request) -> Assembly:
+def assembled(workspace: Workspace, request: Asked) -> Prepared:
     """A backtest over the workspace's lake, loaded and checked."""
-    return assemble(request, workspace.lake, workspace.settings)
+    return kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)

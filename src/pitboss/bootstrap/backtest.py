@@ -1,8 +1,4 @@
-"""Putting a backtest together: a request, the data it needs, the ports it ticks with.
-
-A `Request` is everything needed to start the same run again from nothing; it is stored with the run, so that resume
-and verify need no other input than the lake.
-"""
+"""Putting a perp backtest together: a request, the data it needs, the ports it ticks with."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +13,7 @@ from pitboss.agent.memory import recall_of
 from pitboss.agent.observation import Observation
 from pitboss.agent.reflect import Reflector
 from pitboss.bootstrap.blind import disguise_for
+from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.settings import Settings
 from pitboss.brokers.paper import PaperBroker
 from pitboss.core.asof import Market
@@ -52,17 +49,9 @@ LEAP_COMMITS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What was asked for. `decisions` is the text of a decisions file, when one replaces the model."""
+class Request(Asked):
+    """What was asked for on the perp venue."""
 
-    skill: Mapping[str, Any]
-    from_at: Instant
-    to_at: Instant
-    model: str = ""
-    decisions: str | None = None
-    data_venue: str = ""
-    equity_usd: Decimal = Decimal(10_000)
-    seed: int = 0
     taker_bps: Decimal = Decimal("4.5")
     maker_bps: Decimal = Decimal("1.5")
     slippage_bps_per_million: Decimal = Decimal(10)
@@ -79,37 +68,17 @@ class Request:
     max_volume_pct: Decimal | None = None
     """The share of a bar's volume that fills may take; None = any size fills."""
     close_at_end: bool = False
-    prompts: bool | None = None
-    max_gap: int = 12
-    max_cost_usd: Decimal | None = None
-    price_in: Decimal | None = None
-    price_out: Decimal | None = None
-    any_price: bool = False
-    speculate: str = "auto"
-    max_waste_pct: Decimal = Decimal(35)
-    repeat: int = 0
-    """Which repeat of the same question this run asks: a cached answer serves the same repeat only."""
-    blind: bool = False
-    """Whether the model sees names, dates and prices in disguise only."""
     disguise: Mapping[str, Any] | None = None
     """The disguise of a blind run as it is kept with it; None before it begins."""
 
-    @property
-    def source(self) -> str:
-        """Who decides, as it is shown: a model's name, or that a file did."""
-        return "decisions" if self.decisions is not None else self.model or str(self.skill.get("model", ""))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assembly:
-    """A backtest ready to run."""
+class Assembly(Prepared):
+    """A perp backtest ready to run."""
 
     request: Request
     skill: Skill
     script: Script
-    venue: str
-    data_digest: str
-    synthetic: bool
 
 
 def assemble(request: Request, lake: Lake, settings: Settings) -> Assembly:

@@ -13,18 +13,35 @@ from pitboss.bootstrap.servers import allowed_tools
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
+from pitboss.core.errors import UserError
 from pitboss.data.lake import Lake
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.skill.document import to_plain
-from pitboss.skill.load import Names, SkillCheck, check_plain, check_text, read_text, summary
-from pitboss.skill.schema import Skill
+from pitboss.skill.load import (
+    PREDICT,
+    Names,
+    PredictCheck,
+    SkillCheck,
+    check_plain,
+    check_predict,
+    check_text,
+    load_predict,
+    read_text,
+    summary,
+    venue_of,
+)
+from pitboss.skill.predict import AnySkill
 from pitboss.skill.spelling import field_at, takes_list, takes_text
 from pitboss.store.skills import StoredSkill
 from pitboss.venues.perp.assets import SHIPPED
 
 
-def check(text: str, suffix: str, settings: Settings, overrides: Sequence[str] = ()) -> SkillCheck:
-    """Everything that is wrong with a document, its symbols included."""
+def check(
+    text: str, suffix: str, settings: Settings, overrides: Sequence[str] = (), folder: Path | None = None
+) -> SkillCheck | PredictCheck:
+    """Everything that is wrong with a document of either venue, its symbols included; `folder` may hold its mandate."""
+    if venue_of(text, suffix) == PREDICT:
+        return check_predict(text, suffix, folder, overrides)
     return check_text(text, suffix, tool_names(), known_symbols(settings), allowed_tools(settings), overrides)
 
 
@@ -48,10 +65,22 @@ def read_document(
 ) -> dict[str, Any]:
     """A checked text as the whole plain document, overrides applied. Raises one `UserError` that names every problem."""
     servers = None if settings is None else allowed_tools(settings)
+    if venue_of(text, suffix) == PREDICT:
+        raise UserError(f"{name} is a skill of the predict venue", "commands for it are under `pitboss predict`")
     found = check_text(text, suffix, tool_names(), None, servers, overrides)
     if found.skill is None:
         raise summary(name, found.errors)
     return to_plain(found.skill)
+
+
+def read_predict(file: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """A checked skill file of the predict venue as the whole plain document, a mandate in a file read into it."""
+    text = read_text(file)
+    if venue_of(text, file.suffix) != PREDICT:
+        raise UserError(
+            f"{file.name} is a skill of the perp venue", "it says no `venue: predict`: use `pitboss backtest`"
+        )
+    return to_plain(load_predict(file, overrides))
 
 
 def _numbers(value: Any, path: tuple[str, ...] = ()) -> Any:
@@ -62,7 +91,7 @@ def _numbers(value: Any, path: tuple[str, ...] = ()) -> Any:
     return value if info is None or takes_text(info) or takes_list(info) else Decimal(value)
 
 
-def store(workspace: Workspace, skill: Skill) -> StoredSkill:
+def store(workspace: Workspace, skill: AnySkill) -> StoredSkill:
     """Keep a document under its name. A content that is already there keeps the version it has."""
     return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
 

@@ -123,8 +123,8 @@ def _flags(flags: list[str]) -> str:
 def refusal(row: Plain) -> dict[str, str]:
     """A refused order in plain words: what it asked and why, which rule refused it, the limit, how far beyond."""
     words = {"it asked": _asked(row)}
-    if row.get("reason"):
-        words["because"] = one_line(row["reason"])
+    if why := row.get("reason") or row.get("reasoning"):
+        words["because"] = one_line(why)
     words["refused by"] = f"{row['code']}: {rule(row['code']).meaning}"
     words["in numbers"] = _beyond(row) or row["detail"]
     return words
@@ -137,6 +137,8 @@ def one_line(text: object, most: int = 200) -> str:
 
 
 def _asked(row: Plain) -> str:
+    if row.get("action") in ("mint", "redeem"):
+        return _contract(row)
     parts = [
         f"{ACTIONS.get(str(row.get('action')), 'something malformed').lower()} {one_line(row.get('symbol') or '')}".strip()
     ]
@@ -146,6 +148,18 @@ def _asked(row: Plain) -> str:
         parts.append(f"at {figures.with_unit(leverage, 'x')}")
     if number(row.get("limit_price")) is not None:
         parts.append(f"with a limit of {figures.price(row['limit_price'])}")
+    return " ".join(parts)
+
+
+def _contract(row: Plain) -> str:
+    """A decision of the predict venue."""
+    parts = [f"{row['action']} {one_line(row.get('side') or 'a side')} at {figures.price(row.get('strike'))}"]
+    if row.get("market_id"):
+        parts.append(f"in {one_line(row['market_id'])}")
+    if (spend := number(row.get("spend"))) is not None:
+        parts.append(f"for {figures.with_unit(spend, 'DUSDC')}")
+    if (chance := number(row.get("confidence"))) is not None:
+        parts.append(f"with a confidence of {figures.share(chance)}")
     return " ".join(parts)
 
 

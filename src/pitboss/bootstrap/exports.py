@@ -8,38 +8,39 @@ again. Nothing here computes anything.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from pitboss.bootstrap.kits import kit_of
 from pitboss.core import codec
 from pitboss.core.curve import points
 from pitboss.core.instant import iso
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.core.verdict import unfold
-from pitboss.sim.outcome import fills as fill_rows
 from pitboss.store import history
+from pitboss.store.runs import Run
 
 Row = dict[str, Any]
 
 
-def lines(what: str, run_id: str, records: Iterable[Record]) -> Iterator[bytes]:
+def lines(what: str, run: Run, records: Iterable[Record]) -> Iterator[bytes]:
     """The lines of one export, without line ends. `what` is one of `KINDS`."""
-    for row in KINDS[what](run_id, records):
+    for row in KINDS[what](run, records):
         yield codec.dumps(row)
 
 
-def _fills(run_id: str, records: Iterable[Record]) -> Iterator[Row]:
-    del run_id
-    for row in fill_rows(Receipt(**receipt) for receipt in history.receipts(records)):
+def _fills(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    fills = kit_of(run.params["skill"]).fills
+    for row in fills(Receipt(**receipt) for receipt in history.receipts(records)):
         yield {**row, "at": iso(row["at"])}
 
 
-def _equity(run_id: str, records: Iterable[Record]) -> Iterator[Row]:
-    del run_id
+def _equity(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    del run
     for at, usd in history.equity(records):
         yield {"at": iso(at), "equity_usd": usd}
 
 
-def _receipts(run_id: str, records: Iterable[Record]) -> Iterator[Row]:
-    del run_id
+def _receipts(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    del run
     return map(_receipt, history.receipts(records))
 
 
@@ -47,8 +48,8 @@ def _receipt(receipt: Row) -> Row:
     return {**receipt, "at": iso(receipt["at"])}
 
 
-def _decisions(run_id: str, records: Iterable[Record]) -> Iterator[Row]:
-    del run_id
+def _decisions(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    del run
     for record in records:
         if record.kind != "tick":
             continue
@@ -58,14 +59,14 @@ def _decisions(run_id: str, records: Iterable[Record]) -> Iterator[Row]:
                 yield {"tick_at": iso(record.tick_at), "proposal": codec.number_fragments(proposal)}
 
 
-def _snapshots(run_id: str, records: Iterable[Record]) -> Iterator[Row]:
+def _snapshots(run: Run, records: Iterable[Record]) -> Iterator[Row]:
     for record in records:
         body = codec.loads_exact(record.covered)
         proposals = body.get("proposals") or [None]
         verdicts = [{**verdict, "margins": unfold(verdict["margins"])} for verdict in body.get("verdicts", ())]
         shown: Row = {
             **body,
-            "run_id": run_id,
+            "run_id": run.id,
             "tick_at": iso(record.tick_at),
             "receipts": [_receipt(receipt) for receipt in body["receipts"]],
             "equity": [{"at": iso(at), "equity_usd": usd} for at, usd in points(body["equity"])],
@@ -81,7 +82,7 @@ def _snapshots(run_id: str, records: Iterable[Record]) -> Iterator[Row]:
         yield {key: codec.number_fragments(value) for key, value in shown.items()}
 
 
-KINDS: dict[str, Callable[[str, Iterable[Record]], Iterator[Row]]] = {
+KINDS: dict[str, Callable[[Run, Iterable[Record]], Iterator[Row]]] = {
     "snapshots": _snapshots,
     "fills": _fills,
     "equity": _equity,

@@ -9,14 +9,15 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from pitboss.agent.decider import Decider, Judge, Plan
 from pitboss.agent.loop import ToolLoop
 from pitboss.agent.observation import Observation
 from pitboss.bootstrap import gateway, mcp
-from pitboss.bootstrap.backtest import Assembly, Request, assemble
+from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.machine import new_id
+from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.runner import journal_of, params_of, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
@@ -28,7 +29,6 @@ from pitboss.core.market import Ints
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
-from pitboss.sim.perp import first_state
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
@@ -36,22 +36,23 @@ from pitboss.skill.load import override
 from pitboss.store.adopt import adopt
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
-from pitboss.tick.perp import PerpPorts
 from pitboss.venues.perp.state import World
 
 STAND_IN = "standin/analyst"
 """Put in the place of any model where nothing will be asked: it needs no key and sees the same prompts."""
 
+R = TypeVar("R", bound=Asked)
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is different from the tick on. Fields of `Request` by name in `also`."""
+    """What is different from the tick on. Fields of the request by name in `also`."""
 
     model: str = ""
     settings: Sequence[str] = ()
     also: tuple[tuple[str, Any], ...] = ()
 
-    def apply(self, request: Request) -> Request:
+    def apply(self, request: R) -> R:
         """The request of the branch."""
         named = any(setting.partition("=")[0].strip() == "model" for setting in self.settings)
         return replace(
@@ -67,7 +68,8 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: Change) -> st
     """Make the branch, ready to be resumed, and give its id. Nothing is asked of any model here."""
     source = workspace.runs.get(run_id)
     request = change.apply(request_of(source))
-    assembly = assemble(replace(request, data_venue=source.params["data_venue"]), workspace.lake, workspace.settings)
+    request = replace(request, data_venue=source.params["data_venue"])
+    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
     gateway.check(workspace, assembly.request)
     before = _assembly_of(workspace, source)
     _check_same_course(before, assembly)
@@ -81,7 +83,7 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: Change) -> st
 
 
 async def past(
-    assembly: Assembly, records: Iterable[Record], tick_at: Instant, decider: Decider | None = None
+    assembly: Prepared, records: Iterable[Record], tick_at: Instant, decider: Decider | None = None
 ) -> tuple[list[Record], State]:
     """The records before a tick and the state that follows them, every digest compared on the way.
 
@@ -89,20 +91,10 @@ async def past(
     the recorded decisions are taken.
     """
     before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
-    script = assembly.script
-    ticks = script.tick_at[script.tick_at < tick_at]
-    state = first_state(script)
-    if not len(ticks):
+    state = kit_of(assembly.request.skill).first_state(assembly.script)
+    script = assembly.script.until(tick_at, _answered(assembly.script.ports, before, decider))
+    if not len(script.tick_at):
         return [], state
-    script = replace(
-        script,
-        ports=_answered(script.ports, before, decider),
-        tick_at=ticks,
-        to_at=tick_at,
-        close_at_end=False,
-        commit_records=1,
-        speculation=None,
-    )
     tape = _Tape(before, tick_at)
     await replay(script, tape, state, Watch())
     if tape.state is None or len(tape.kept) != len(before):
@@ -110,7 +102,7 @@ async def past(
     return tape.kept, tape.state
 
 
-def _answered(ports: PerpPorts, before: Sequence[Record], decider: Decider | None) -> PerpPorts:
+def _answered(ports: Any, before: Sequence[Record], decider: Decider | None) -> Any:
     """The same ports with decisions, and the lessons between them, as they were recorded or as `decider` has them."""
     asked = decider.model if isinstance(decider, ToolLoop) else Replayed(before)
     reflector = ports.reflector and replace(ports.reflector, model=asked)
@@ -207,9 +199,10 @@ def _step(plain: dict[str, Any]) -> Step:
     return Step(plain["text"], tuple(calls), finish_reason=plain["finish_reason"])
 
 
-def _assembly_of(workspace: Workspace, source: Run) -> Assembly:
+def _assembly_of(workspace: Workspace, source: Run) -> Prepared:
     """The first run ready to be replayed, without anybody to ask."""
-    assembly = assemble(unasked(request_of(source)), workspace.lake, workspace.settings)
+    request = unasked(request_of(source))
+    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
     if source.data_digest and source.data_digest != assembly.data_digest:
         raise UserError(
             "the data under this run has changed since it began; its past cannot be taken over",
@@ -218,28 +211,26 @@ def _assembly_of(workspace: Workspace, source: Run) -> Assembly:
     return assembly
 
 
-def unasked(request: Request) -> Request:
+def unasked(request: R) -> R:
     """The request with the stand-in in the place of a model: the same ticks, data and prompts."""
     program = request.decisions is not None or request.source.startswith("policy/")
     return request if program else replace(request, model=STAND_IN)
 
 
-def _check_same_course(before: Assembly, after: Assembly) -> None:
-    """A branch goes on with the same ticks over the same bars; everything else may change."""
-    one, other = before.script, after.script
-    for what, same in (
-        ("schedule.every", one.tick_at.tolist() == other.tick_at.tolist()),
-        ("context.symbols", one.tape.symbols == other.tape.symbols),
-        ("the base interval", one.base_interval == other.base_interval),
-    ):
-        if not same:
-            raise UserError(
-                f"a fork cannot change {what}: its past was lived with another",
-                "change the model, the strategy, the caps, the tools or the rest of the context",
-            )
+def _check_same_course(before: Prepared, after: Prepared) -> None:
+    """A branch goes on with the same ticks over the same prices; everything else may change."""
+    changed = "the venue" if type(before) is not type(after) else ""
+    if not changed and before.script.tick_at.tolist() != after.script.tick_at.tolist():
+        changed = "schedule.every"
+    changed = changed or kit_of(before.request.skill).changed_course(before.script, after.script)
+    if changed:
+        raise UserError(
+            f"a fork cannot change {changed}: its past was lived with another",
+            "change the model, the strategy, the caps, the tools or the rest of the context",
+        )
 
 
-def _tick(at: str, source: Run, assembly: Assembly, journal: StoredJournal) -> Instant:
+def _tick(at: str, source: Run, assembly: Prepared, journal: StoredJournal) -> Instant:
     """`--at` as a record's number or a time → the first tick to decide anew."""
     ticks = assembly.script.tick_at
     first, last = int(ticks[0]), int(ticks[-1])
@@ -265,12 +256,12 @@ def _reached(journal: StoredJournal) -> Instant | None:
     return None if stored is None else stored[1]["tick_at"]
 
 
-def _progress(assembly: Assembly, tick_at: Instant) -> float:
+def _progress(assembly: Prepared, tick_at: Instant) -> float:
     ticks = assembly.script.tick_at
     return int((ticks < tick_at).sum()) / len(ticks)
 
 
-def _queued(workspace: Workspace, source: Run, assembly: Assembly, also: dict[str, Any], progress: float) -> Run:
+def _queued(workspace: Workspace, source: Run, assembly: Prepared, also: dict[str, Any], progress: float) -> Run:
     """The row of the branch: queued, and claimed once, so that whoever resumes it looks for its past."""
     request, skill = assembly.request, assembly.skill
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))

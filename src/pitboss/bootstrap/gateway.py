@@ -11,12 +11,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap.backtest import Assembly, Request
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import SystemClock, environment, stopwatch
+from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
@@ -40,6 +40,8 @@ from pitboss.store.answers import Answers
 from pitboss.store.doubts import Doubts
 from pitboss.store.journal import StoredJournal
 
+P = TypeVar("P", bound=Prepared)
+
 
 @dataclass(slots=True)
 class Line:
@@ -52,7 +54,7 @@ class Line:
     budget: Budget | None = None
     speculation: Speculation | None = None
 
-    def bind(self, assembly: Assembly) -> Assembly:
+    def bind(self, assembly: P) -> P:
         """The same backtest with its loop asking this model."""
         ports = assembly.script.ports
         loop = ports.decider
@@ -81,17 +83,17 @@ class Line:
         return said
 
 
-def is_model(request: Request) -> bool:
+def is_model(request: Asked) -> bool:
     """Whether somebody outside this program decides, who has to be connected first."""
     return request.decisions is None and catalog.describe(request.source).is_model
 
 
-def may_cost(request: Request) -> bool:
+def may_cost(request: Asked) -> bool:
     """Whether answers may have to be paid for: all but programs, files of decisions, replays and models of this machine."""
     return is_model(request) and request.source.partition("/")[0] not in (catalog.LOCAL, catalog.REPLAY)
 
 
-def check(workspace: Workspace, request: Request) -> None:
+def check(workspace: Workspace, request: Asked) -> None:
     """Refuse what cannot work before anything is stored."""
     if not is_model(request):
         return
@@ -114,8 +116,8 @@ def route_of(workspace: Workspace, name: str) -> Route:
 
 @asynccontextmanager
 async def connected(
-    workspace: Workspace, assembly: Assembly, run_id: str, tracer: Tracer = SILENT
-) -> AsyncIterator[tuple[Assembly, Line | None]]:
+    workspace: Workspace, assembly: P, run_id: str, tracer: Tracer = SILENT
+) -> AsyncIterator[tuple[P, Line | None]]:
     """The backtest with its model connected, for the length of a block; programs need no line."""
     request = assembly.request
     if not is_model(request):
@@ -126,7 +128,7 @@ async def connected(
         yield line.bind(assembly), line
 
 
-async def _line(stack: AsyncExitStack, workspace: Workspace, assembly: Assembly, run_id: str, tracer: Tracer) -> Line:
+async def _line(stack: AsyncExitStack, workspace: Workspace, assembly: Prepared, run_id: str, tracer: Tracer) -> Line:
     from pitboss.models.chat import pool
 
     request, settings = assembly.request, workspace.settings
@@ -152,12 +154,12 @@ async def _line(stack: AsyncExitStack, workspace: Workspace, assembly: Assembly,
     return _stacked(stack, workspace, assembly, run_id, client, _known_price(request, found), lane, forcing, tracer)
 
 
-def _forcing(found: Route, assembly: Assembly) -> Literal["call", "schema"]:
+def _forcing(found: Route, assembly: Prepared) -> Literal["call", "schema"]:
     asked = assembly.skill.model_settings.request()
     return "call" if found.provider.native or found.provider.forces(asked) else "schema"
 
 
-def manner(workspace: Workspace, assembly: Assembly) -> dict[str, Any] | None:
+def manner(workspace: Workspace, assembly: Prepared) -> dict[str, Any] | None:
     """How a run's model is made to decide, kept with the run so that a replay asks in the same way."""
     request = assembly.request
     if not is_model(request):
@@ -172,7 +174,7 @@ def manner(workspace: Workspace, assembly: Assembly) -> dict[str, Any] | None:
 def _stacked(
     stack: AsyncExitStack,
     workspace: Workspace,
-    assembly: Assembly,
+    assembly: Prepared,
     run_id: str,
     client: Any,
     known: Price | None,
@@ -198,7 +200,7 @@ def _stacked(
     return Line(model, forcing, True, cached, budget, ahead)
 
 
-def _speculation(request: Request) -> Speculation | None:
+def _speculation(request: Asked) -> Speculation | None:
     if request.speculate == "0":
         return None
     window = None if request.speculate == "auto" else int(request.speculate)
@@ -247,7 +249,7 @@ def _local(workspace: Workspace, name: str) -> LocalModel:
     return LocalModel(known, LocalServer(weights, settings.local_threads), connect)
 
 
-def _known_price(request: Request, found: Route) -> Price | None:
+def _known_price(request: Asked, found: Route) -> Price | None:
     """What the model costs, or that the person goes on without knowing."""
     if request.price_in is not None and request.price_out is not None:
         return flat(request.price_in, request.price_out)

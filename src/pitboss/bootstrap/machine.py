@@ -3,6 +3,7 @@
 import os
 import secrets
 import time
+from collections.abc import Mapping
 
 from pitboss.core.instant import Instant
 
@@ -26,5 +27,18 @@ def stopwatch() -> float:
 
 
 def environment(name: str) -> str | None:
-    """One variable of the environment."""
-    return os.environ.get(name)
+    """One variable of the environment, or what was lent to this process under its name."""
+    return os.environ.get(name) or _LENT.get(name)
+
+
+_LENT: dict[str, str] = {}
+
+
+def lend(values: Mapping[str, str]) -> None:
+    """Take what somebody else has in his environment, for this process alone: nothing that it starts inherits it."""
+    _LENT.update(values)
+
+
+def lent() -> dict[str, str]:
+    """What this process was lent."""
+    return dict(_LENT)

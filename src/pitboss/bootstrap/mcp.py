@@ -15,6 +15,7 @@ from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import servers
 from pitboss.bootstrap.backtest import Assembly, Toolbox
 from pitboss.bootstrap.machine import environment
+from pitboss.bootstrap.request import Prepared
 from pitboss.bootstrap.servers import Variables
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
@@ -94,11 +95,13 @@ def wanted(workspace: Workspace, skill: Skill) -> list[Wanted]:
     return found
 
 
-def pin(workspace: Workspace, assembly: Assembly) -> dict[str, Any]:
+def pin(workspace: Workspace, assembly: Prepared) -> dict[str, Any]:
     """What a run can see of other programs, as a digest to be kept with it: approved texts, and recordings by its end.
 
     Empty for a run that sees nothing of them. Raises what `wanted` raises, so it also is the check before a start.
     """
+    if not isinstance(assembly, Assembly):
+        return {}  # skills of the other venues name no servers
     skill = assembly.skill
     tools = wanted(workspace, skill)
     reads = any(lookup(name).reach == "recorded" for name in skill.tools.built_in)
@@ -113,7 +116,7 @@ def pin(workspace: Workspace, assembly: Assembly) -> dict[str, Any]:
     return {PIN: codec.digest({"tools": offers, "recordings": seen})}
 
 
-def check_pin(workspace: Workspace, assembly: Assembly, params: Mapping[str, Any]) -> None:
+def check_pin(workspace: Workspace, assembly: Prepared, params: Mapping[str, Any]) -> None:
     """Refuse to go on with a run whose view of other programs has changed under it."""
     now = pin(workspace, assembly)
     if params.get(PIN) and params[PIN] != now.get(PIN):
@@ -124,10 +127,10 @@ def check_pin(workspace: Workspace, assembly: Assembly, params: Mapping[str, Any
 
 
 @asynccontextmanager
-async def joined(workspace: Workspace, assembly: Assembly) -> AsyncIterator[Assembly]:
+async def joined(workspace: Workspace, assembly: Prepared) -> AsyncIterator[Prepared]:
     """The backtest with the recordings and the servers that its skill names, for the length of a block."""
     loop = assembly.script.ports.decider
-    if not isinstance(loop, ToolLoop) or assembly.request.blind:
+    if not isinstance(assembly, Assembly) or not isinstance(loop, ToolLoop) or assembly.request.blind:
         yield assembly
         return
     async with offered(workspace, assembly.skill, simulated=True) as found:

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from pitboss import __version__
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import mcp
-from pitboss.bootstrap.backtest import assemble
 from pitboss.bootstrap.bundle import (
     ANSWERS,
     FORMAT,
@@ -26,6 +25,7 @@ from pitboss.bootstrap.bundle import (
     seal_of,
 )
 from pitboss.bootstrap.fork import past, unasked
+from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.runner import journal_of, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
@@ -154,7 +154,7 @@ async def _questions(workspace: Workspace, run: Run, model: str) -> list[dict[st
     if request.decisions is not None or request.source.startswith(("policy/", "standin/")):
         return []
     try:
-        assembly = assemble(unasked(request), workspace.lake, workspace.settings)
+        assembly = kit_of(request.skill).assemble(unasked(request), workspace.lake, workspace.settings)
     except UserError:
         return []
     records = list(journal_of(workspace, run).records())

@@ -124,5 +124,6 @@ def ports_of(
         tape=tape,
         candles_minutes=skill.context.candles_minutes,
         underlying=skill.context.underlying,
+        every_ms=skill.schedule.every_ms,
         **more,
     )

@@ -20,7 +20,8 @@ from pitboss import __version__
 from pitboss.bootstrap import blind, realism
 from pitboss.bootstrap.assumptions import assumptions
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
-from pitboss.bootstrap.runner import baseline_outcomes, document, journal_of, request_of
+from pitboss.bootstrap.kits import kit_of
+from pitboss.bootstrap.runner import document, journal_of, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.curve import points
@@ -31,9 +32,10 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.core.verdict import unfold
 from pitboss.data.demo import VENUE as DEMO_VENUE
+from pitboss.sim import baseline
 from pitboss.sim.metrics import Outcome
 from pitboss.sim.outcome import fills, read_ledger
-from pitboss.sim.report import Report, render
+from pitboss.sim.report import Report
 from pitboss.sim.report.decisions import MOST_ROWS
 from pitboss.skill.document import to_json
 from pitboss.skill.load import check_plain
@@ -51,7 +53,7 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
     """Write the page of a run, to its place in the workspace unless another is named, and remember where."""
     run = workspace.runs.get(run_id)
     path = (out or workspace.report_path(run.id)).absolute()
-    page = render(build_report(workspace, run))
+    page = kit_of(run.params["skill"]).page(workspace, run)
     part = path.with_name(f".{path.name}.part")
     try:
         if out is None:
@@ -72,7 +74,7 @@ def build_report(workspace: Workspace, run: Run) -> Report:
     request = request_of(run)
     scene = _scene(workspace, run, request)  # first, so that the market is out of memory before the records come in
     rows: list[dict[str, Any]] = []
-    ledger = read_ledger(_noticing(journal_of(workspace, run).records(), rows))
+    ledger = read_ledger(noticing(journal_of(workspace, run).records(), rows))
     synthetic = is_synthetic(workspace, run)
     return Report(
         document=document(run, workspace.settings.model_cutoffs),
@@ -115,7 +117,7 @@ def _scene(workspace: Workspace, run: Run, request: Request) -> _Scene:
     return _Scene(
         found=True,
         prices={symbol: _bars(assembly, symbol) for symbol in symbols},
-        baselines={name: _curve(outcome) for name, outcome in baseline_outcomes(script).items()},
+        baselines={name: _curve(outcome) for name, outcome in baseline.outcomes(script).items()},
         last_closes={symbol: decimal(float(column[-1])) for symbol, column in closes.items()},
     )
 
@@ -148,7 +150,7 @@ def skill_text(request: Request) -> str:
     return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
 
 
-def _noticing(records: Iterable[Record], rows: list[dict[str, Any]]) -> Iterator[Record]:
+def noticing(records: Iterable[Record], rows: list[dict[str, Any]]) -> Iterator[Record]:
     """Pass the records on, and gather a row for each decision on the way.
 
     A page shows the details of a couple of thousand decisions at most, so those that it cannot show are not kept: a

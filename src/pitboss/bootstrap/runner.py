@@ -12,30 +12,30 @@ from math import ceil
 from typing import Any
 
 from pitboss import __version__
-from pitboss.bootstrap import blind, gateway, mcp, realism
-from pitboss.bootstrap.backtest import Assembly, Request, assemble
+from pitboss.bootstrap import gateway, mcp
+from pitboss.bootstrap.kits import Kit, kit_of
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
+from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.telemetry import observed, telemetry
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
-from pitboss.core.instant import Instant, interval_ms, iso
+from pitboss.core.instant import iso
 from pitboss.core.money import ZERO
-from pitboss.core.trace import Tracer, Value
-from pitboss.data.universe import words
+from pitboss.core.trace import SILENT, Tracer, Value
 from pitboss.models import cutoffs
-from pitboss.sim import baseline
-from pitboss.sim.metrics import Outcome, compute, compute_together
-from pitboss.sim.outcome import Ledger, read_ledger
-from pitboss.sim.perp import Script, first_state, read_state
+from pitboss.sim.outcome import Ledger
 from pitboss.sim.replay import replay
 from pitboss.sim.speculate import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
+from pitboss.store.faults import Unreachable, patiently
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.queue import Job, Lease
 from pitboss.store.runs import Run
+from pitboss.store.skills import StoredSkill
 from pitboss.store.verify import verify_run
 
 NOTHING = Watch()
@@ -44,7 +44,7 @@ LOG = logging.getLogger("pitboss.runs")
 
 async def start(
     workspace: Workspace,
-    request: Request,
+    request: Asked,
     watch: Watch = NOTHING,
     began: Callable[[str], None] = lambda run_id: None,
 ) -> Run:
@@ -52,7 +52,7 @@ async def start(
 
     `began` is told the run's id before the first tick, so that whoever waits can name the run if it does not end.
     """
-    assembly = assemble(request, workspace.lake, workspace.settings)
+    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
     gateway.check(workspace, request)
     with telemetry(workspace.settings.telemetry) as tracer:  # a wrong setting is said before anything is stored
         run_id = _create(workspace, request, assembly)
@@ -60,32 +60,35 @@ async def start(
         return await _watched(workspace, run_id, assembly, watch, tracer)
 
 
-def _create(workspace: Workspace, request: Request, assembly: Assembly) -> str:
-    skill = assembly.skill
-    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | mcp.pin(workspace, assembly)
-    saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+def _create(workspace: Workspace, request: Asked, assembly: Prepared) -> str:
+    saved, params = _kept(workspace, assembly)
     return workspace.runs.create(saved.id, saved.version, request.source, params, assembly.data_digest)
 
 
-def params_of(assembly: Assembly) -> dict[str, Any]:
+def _kept(workspace: Workspace, assembly: Prepared) -> tuple[StoredSkill, dict[str, Any]]:
+    """What is stored with a run: its skill, and everything else that was asked for."""
+    skill = assembly.skill
+    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | mcp.pin(workspace, assembly)
+    return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill))), params
+
+
+def job_of(workspace: Workspace, request: Asked, **more: Any) -> Job:
+    """A request as a job for the queue, checked as it would be if it began here. `more` are fields of `Job`."""
+    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
+    gateway.check(workspace, request)
+    saved, params = _kept(workspace, assembly)
+    return Job(saved.id, saved.version, request.source, params, assembly.data_digest, **more)
+
+
+def params_of(assembly: Prepared) -> dict[str, Any]:
     """Everything that is needed to start a run again from nothing, as it is stored with it."""
-    request, disguise = assembly.request, assembly.script.ports.context.disguise
-    request = dataclasses.replace(request, disguise=None if disguise is None else disguise.plain())
+    skill = codec.number_fragments(dict(assembly.request.skill))  # as numbers: a skill refuses text in their place
     return {
-        **codec.plain(dataclasses.replace(request, skill={}, data_venue=assembly.venue)),
-        "skill": codec.number_fragments(dict(request.skill)),  # as numbers: a skill refuses text in their place
-        "base_interval": assembly.script.base_interval,
+        **kit_of(assembly.request.skill).params(assembly),
+        "skill": skill,
         "skill_digest": skill_digest(assembly.skill),
         "version": __version__,
-        **_universe(assembly),
     }
-
-
-def _universe(assembly: Assembly) -> dict[str, Any]:
-    """What a person should know about symbols that are not listed all the way, if there are any."""
-    request = assembly.request
-    said = words(assembly.script.market.listings, request.from_at, request.to_at)
-    return {"universe": said} if said else {}
 
 
 async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_cost_usd: Decimal | None = None) -> Run:
@@ -96,7 +99,14 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_
     request = request_of(run)
     if max_cost_usd is not None:
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
-    assembly = assemble(request, workspace.lake, workspace.settings)
+    assembly = _assembled(workspace, run, request)
+    with telemetry(workspace.settings.telemetry) as tracer:
+        return await _watched(workspace, run.id, assembly, watch, tracer)
+
+
+def _assembled(workspace: Workspace, run: Run, request: Any) -> Prepared:
+    """A stored run put together again, if everything under it is as it was."""
+    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
     if run.data_digest and run.data_digest != assembly.data_digest:
         raise UserError(
             "the data under this run has changed since it began; going on would mix two pasts",
@@ -104,16 +114,57 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_
         )
     mcp.check_pin(workspace, assembly, run.params)
     gateway.check(workspace, assembly.request)
-    with telemetry(workspace.settings.telemetry) as tracer:
-        return await _watched(workspace, run.id, assembly, watch, tracer)
+    return assembly
 
 
-def request_of(run: Run) -> Request:
-    """The request a run was started with."""
-    return codec.parse(Request, run.params)
+async def work(
+    workspace: Workspace, lease: Lease, watch: Watch = NOTHING, tracer: Tracer = SILENT, logged: bool = False
+) -> Run:
+    """Do a run that a worker has claimed, from its last committed record, and write how it ended under its lease.
+
+    Whatever is wrong with the run ends it in error and is no exception here. A stop (`RunCancelled`, a cancelled task) is
+    not written: whoever asked for it knows whether the run ends or goes back into the queue. `LeaseLost` and `Unreachable`
+    pass too; after the latter the same lease can be worked on again.
+    """
+    run, runs = lease.run, workspace.runs
+    go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch, logged=logged), run.wall_s)
+    LOG.info("run begins", extra={"fields": {"run_id": run.id, "model": run.model, "worker": lease.worker}})
+    with tracer.span("pitboss.run", {"pitboss.run_id": run.id, "gen_ai.request.model": run.model}) as span:
+        try:
+            assembly = _assembled(workspace, run, request_of(run))
+            if run.status == "loading":
+                runs.set_status(run.id, "running", lease.epoch)
+            await go.through(assembly, watch, tracer)
+        except (LeaseLost, Unreachable):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a run does, its worker goes on; the cause is kept with it
+            cause = REDACTOR.redact(_cause(error))
+            runs.fail(run.id, lease.epoch, cause, **go.figures(kit_or_none(run)))
+        ended = runs.get(run.id)
+        span.set({"pitboss.status": ended.status, "pitboss.ticks": ended.ticks})
+    LOG.info("run ended", extra={"fields": {"run_id": run.id, "status": ended.status, "ticks": ended.ticks}})
+    return ended
 
 
-async def _watched(workspace: Workspace, run_id: str, assembly: Assembly, watch: Watch, tracer: Tracer) -> Run:
+def give_up(workspace: Workspace, lease: Lease) -> None:
+    """Write that a run was cancelled, with what its records say it has come to."""
+    run = lease.run
+    go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s)
+    workspace.runs.set_status(run.id, "cancelled", lease.epoch, **go.figures(kit_or_none(run)))
+
+
+def kit_or_none(run: Run) -> Kit | None:
+    """The kit of a run whose parameters may be anything."""
+    skill = run.params.get("skill") if isinstance(run.params, Mapping) else None
+    return kit_of(skill) if isinstance(skill, Mapping) else None
+
+
+def request_of(run: Run) -> Any:
+    """The request a run was started with, as its venue has it."""
+    return kit_of(run.params["skill"]).request_of(run.params)
+
+
+async def _watched(workspace: Workspace, run_id: str, assembly: Prepared, watch: Watch, tracer: Tracer) -> Run:
     """The work, told to whoever observes and to the log."""
     model = assembly.request.source
     LOG.info("run begins", extra={"fields": {"run_id": run_id, "model": model}})
@@ -129,71 +180,97 @@ async def _watched(workspace: Workspace, run_id: str, assembly: Assembly, watch:
     return run
 
 
-async def _work(workspace: Workspace, run_id: str, assembly: Assembly, watch: Watch, tracer: Tracer) -> Run:
-    runs, began = workspace.runs, stopwatch()
+async def _work(workspace: Workspace, run_id: str, assembly: Prepared, watch: Watch, tracer: Tracer) -> Run:
+    runs, kit = workspace.runs, kit_of(assembly.request.skill)
     epoch = runs.claim(run_id, into="running")  # `assembly` is all there is to load
-    journal = StoredJournal(workspace.database, run_id, epoch, workspace.now)
-    spent_s = 0.0 if epoch == 1 else runs.get(run_id).wall_s
+    journal = StoredJournal(workspace.database, run_id, epoch)
+    go = _Go(workspace, journal, 0.0 if epoch == 1 else runs.get(run_id).wall_s)
+    try:
+        await go.through(assembly, watch, tracer)
+    except RunCancelled:
+        runs.set_status(run_id, "cancelled", epoch, **go.figures(kit))
+        raise
+    except (KeyboardInterrupt, asyncio.CancelledError):  # a second Ctrl-C: no time to count, but nobody is at work
+        runs.set_status(run_id, "cancelled", epoch, wall_s=go.wall_s())
+        raise
+    except LeaseLost:
+        raise  # the run belongs to another worker now: not a word about it from here
+    except Exception as error:
+        runs.fail(run_id, epoch, REDACTOR.redact(_cause(error)), **go.figures(kit))
+        raise
+    return runs.get(run_id)
 
-    def wall_s() -> float:
-        return spent_s + stopwatch() - began
 
-    def figures() -> dict[str, Any]:
+def _cause(error: Exception) -> str:
+    """What is kept with a run that ended in error."""
+    if isinstance(error, BudgetExceeded):
+        return f"budget: {error}"
+    if isinstance(error, TransientError | InvariantError | UserError):
+        return str(error)
+    return f"unexpected fault: {error!r}"
+
+
+class _Go:
+    """One go at a run under a lease: from its last record to its result, and what it has come to if it does not end."""
+
+    def __init__(self, workspace: Workspace, journal: StoredJournal, spent_s: float) -> None:
+        self._workspace = workspace
+        self._journal = journal
+        self._spent_s = spent_s
+        self._began = stopwatch()
+        self._line: gateway.Line | None = None
+
+    def wall_s(self) -> float:
+        """How long it has been worked on, all goes together."""
+        return self._spent_s + stopwatch() - self._began
+
+    def figures(self, kit: Kit | None) -> dict[str, Any]:
         """What a run that did not end has come to: what is stored counts, for a commit may be what failed."""
         try:
-            kept = read_ledger(journal.records())
+            kept = None if kit is None else kit.read_ledger(self._journal.records())
+        except Unreachable:
+            raise
         except (ReplayMismatch, UserError):
-            return {"wall_s": wall_s()}  # the rest stays what it was
-        return {"wall_s": wall_s(), "ticks": kept.ticks, **_money(kept, line)}
+            kept = None
+        if kept is None:
+            return {"wall_s": self.wall_s()}  # the rest stays what it was
+        return {"wall_s": self.wall_s(), "ticks": kept.ticks, **_money(kept, self._line)}
 
-    line: gateway.Line | None = None
-    try:
+    async def through(self, assembly: Prepared, watch: Watch, tracer: Tracer) -> None:
+        """The work itself, and its result."""
+        workspace, journal, kit = self._workspace, self._journal, kit_of(assembly.request.skill)
+        run_id, epoch = journal.run_id, journal.epoch
         stored = None if epoch == 1 else journal.latest_state()  # the first to claim it finds nothing
-        state = first_state(assembly.script) if stored is None else read_state(stored[1])
-        ledger = Ledger() if stored is None else read_ledger(journal.records())
+        state = kit.first_state(assembly.script) if stored is None else kit.read_state(stored[1])
+        ledger = kit.read_ledger(() if stored is None else journal.records())
         async with (
             mcp.joined(workspace, assembly) as whole,
             gateway.connected(workspace, observed(whole, tracer), run_id, tracer) as (ready, line),
         ):
-            for note in blind.notes(assembly.request.blind, assembly.skill):
-                watch.told(f"note: {note}")
-            for note in ready.script.ports.notes():
+            self._line = line
+            for note in (*kit.notes(assembly), *ready.script.ports.notes()):
                 watch.told(f"note: {note}")
             _remember_waste(ready.script.speculation, ledger, line)
             state = await replay(ready.script, journal, state, watch, ledger)
         if line is not None and line.news():
             watch.told(line.news())
         if journal.status != "computing_metrics":  # all of it was recorded before, so no commit has said so
-            runs.set_status(run_id, "computing_metrics", epoch)
-        metrics, baselines = measure(assembly, ledger)
-        runs.finish(
-            run_id,
-            epoch,
-            digest=state.prev_digest,
-            metrics=metrics,
-            baselines=baselines,
-            wall_s=wall_s(),
-            ticks=ledger.ticks,
-            **_money(ledger, line),
-        )
-    except RunCancelled:
-        runs.set_status(run_id, "cancelled", epoch, **figures())
-        raise
-    except (KeyboardInterrupt, asyncio.CancelledError):  # a second Ctrl-C: no time to count, but nobody is at work
-        runs.set_status(run_id, "cancelled", epoch, wall_s=wall_s())
-        raise
-    except LeaseLost:
-        raise  # the run belongs to another worker now: not a word about it from here
-    except BudgetExceeded as error:
-        runs.fail(run_id, epoch, REDACTOR.redact(f"budget: {error}"), **figures())
-        raise
-    except (TransientError, InvariantError, UserError) as error:
-        runs.fail(run_id, epoch, REDACTOR.redact(str(error)), **figures())
-        raise
-    except Exception as error:
-        runs.fail(run_id, epoch, REDACTOR.redact(f"unexpected fault: {error!r}"), **figures())
-        raise
-    return runs.get(run_id)
+            workspace.runs.set_status(run_id, "computing_metrics", epoch)
+        metrics, baselines = kit.measure(assembly, ledger)
+
+        def finish() -> None:
+            workspace.runs.finish(
+                run_id,
+                epoch,
+                digest=state.prev_digest,
+                metrics=metrics,
+                baselines=baselines,
+                wall_s=self.wall_s(),
+                ticks=ledger.ticks,
+                **_money(ledger, line),
+            )
+
+        await patiently(finish)  # a finish whose answer was lost must be told again, not made again
 
 
 UNKNOWN = Decimal("NaN")
@@ -219,34 +296,9 @@ def _money(ledger: Ledger, line: "gateway.Line | None") -> dict[str, Any]:
     return {"cost_usd": total, "saved_usd": ledger.saved_usd, "wasted_usd": total - used}
 
 
-def measure(assembly: Assembly, ledger: Ledger) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Metrics of a run and of its baselines."""
-    script, seed = assembly.script, assembly.request.seed
-    start, interval = int(script.tick_at[0]), script.tape.interval_ms
-    ran = ledger.outcome(start, script.to_at, interval, script.initial_usd)
-    baselines = baseline_outcomes(script)
-    metrics, *others = compute_together([ran, *baselines.values()], seed)
-    return metrics, dict(zip(baselines, others, strict=True))
-
-
-def baseline_outcomes(script: Script) -> dict[str, Outcome]:
-    """What cash and buy-and-hold would have given over the same bars."""
-    start, world = int(script.tick_at[0]), first_state(script).world
-    marks: dict[str, tuple[Decimal, Instant]] = {
-        symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()
-    }
-    unlisted = script.market.view(start).unlisted(script.tape.symbols)
-    return {
-        "buy_and_hold": baseline.buy_and_hold(
-            script.initial_usd, script.tape, script.ports.terms, marks, start, script.to_at, unlisted
-        ),
-        "cash": baseline.cash(script.initial_usd, script.tape, start, script.to_at),
-    }
-
-
 def ledger_of(workspace: Workspace, run: Run) -> Ledger:
     """What the stored records of a run say."""
-    return read_ledger(journal_of(workspace, run).records())
+    return kit_of(run.params["skill"]).read_ledger(journal_of(workspace, run).records())
 
 
 def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
@@ -277,7 +329,7 @@ def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "wall_s": run.wall_s,
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],
-        "realism": realism.settings(request_of(run)),
+        "realism": kit_of(params["skill"]).realism(request_of(run)),
         "cutoff": cutoffs.told(cutoff, params["from_at"], params["to_at"]),
         **({"blind": True} if params.get("blind") else {}),
     }
@@ -315,12 +367,7 @@ def verify(workspace: Workspace, run_id: str) -> list[str]:
         ledger = ledger_of(workspace, run)
     except ReplayMismatch as error:
         return [str(error)]
-    params = run.params
-    request = request_of(run)
-    period = interval_ms(params["skill"]["schedule"]["every"])
-    start = -(-request.from_at // period) * period
-    outcome = ledger.outcome(start, request.to_at, interval_ms(params["base_interval"]), request.equity_usd)
-    return _differences(run.metrics, codec.plain(compute(outcome, request.seed)))
+    return _differences(run.metrics, codec.plain(kit_of(run.params["skill"]).measure_again(run.params, ledger)))
 
 
 def _differences(stored: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:

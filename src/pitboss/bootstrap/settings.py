@@ -67,7 +67,49 @@ class Settings(BaseSettings):
     )
     predict_id: str = Field(default="", description="Id of the protocol's Predict object, as 0x and hex digits.")
     predict_manager_id: str = Field(default="", description="Id of your PredictManager object, as 0x and hex digits.")
+    predict_package_id: str = Field(default="", description="Id of the protocol's package, for writing to the chain.")
+    predict_quote_type: str = Field(
+        default="", description="Type of the coin that is paid with, as 0x…::dusdc::DUSDC, for writing to the chain."
+    )
+    sui_node_url: str = Field(default="", description="Address of a Sui node's GraphQL service; it has no default.")
+    sui_network: Literal["testnet", "devnet", "localnet", "mainnet"] = Field(
+        default="testnet", description="The network that node must belong to."
+    )
+    sui_allow_mainnet: bool = Field(default=False, description="Whether sui_network may be mainnet: real money.")
+    sui_gas_budget: int = Field(
+        default=50_000_000, ge=1_000_000, le=10_000_000_000, description="Most MIST that one transaction may burn."
+    )
+    live_poll_s: float = Field(
+        default=2.0, ge=0.2, le=10, description="How often a live run asks for the price of this moment, in seconds."
+    )
     commit_records: int = Field(default=50, ge=1, description="Free ticks that may share one transaction.")
+    executor: Literal["local", "ray", "none"] = Field(
+        default="local", description="Who starts workers for queued runs: this machine, a Ray cluster, or nobody."
+    )
+    max_workers: int = Field(
+        default=0, ge=0, le=4_096, description="Most workers that are started for queued runs; 0: one for each core."
+    )
+    worker_runs: int = Field(default=16, ge=1, le=1_024, description="Runs that one worker works on at once.")
+    worker_idle_s: float = Field(
+        default=20.0, ge=0, le=86_400, description="How long a worker that was started for the queue waits for more."
+    )
+    worker_drain_s: float = Field(
+        default=10.0, ge=0, le=3_600, description="How long a worker told to stop waits for answers on their way."
+    )
+    runs_per_user: int = Field(default=0, ge=0, description="Most runs of one user at once; 0: no limit.")
+    heartbeat_s: float = Field(default=5.0, gt=0, le=3_600, description="How often a worker says that it is alive.")
+    stale_s: float = Field(
+        default=20.0, gt=0, le=36_000, description="Silence of a worker after which its runs go to another."
+    )
+    scan_s: float = Field(default=2.0, gt=0, le=3_600, description="How often workers look for runs of lost ones.")
+    log_commits: bool = Field(
+        default=False, description="Whether workers tell every commit in the log of events, to check a history by it."
+    )
+    ray_address: str = Field(default="", description="Ray cluster to start workers on; empty: the one of this machine.")
+    ray_cpus: float = Field(default=1.0, gt=0, le=1_024, description="Cores that a worker on Ray asks for.")
+    ray_memory_mb: int = Field(
+        default=0, ge=0, description="Memory that a worker on Ray asks for; 0: none in particular."
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from pitboss import __version__
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.machine import environment, stopwatch
 from pitboss.bootstrap.redact import REDACTOR, Redactor
+from pitboss.bootstrap.request import Prepared
 from pitboss.core.errors import UserError
 from pitboss.core.trace import NO_ATTRIBUTES, SILENT, Attributes, Span, Tracer, Value
 from pitboss.tools.traced import traced
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.trace import Span as OtelSpan
 
-    from pitboss.bootstrap.backtest import Assembly
-
+P = TypeVar("P", bound=Prepared)
 CONSOLE = "console"
 PATIENCE_MS = 3_000
 """How long the end of a command may be held up by a collector that does not answer."""
@@ -98,7 +98,7 @@ def _headers(environment: Callable[[str], str | None]) -> Iterator[str]:
             yield from (header, value, plain, plain.rpartition(" ")[2])
 
 
-def observed(assembly: "Assembly", tracer: Tracer) -> "Assembly":
+def observed(assembly: P, tracer: Tracer) -> P:
     """A backtest that tells its ticks and its tools' calls; the very same where nobody listens."""
     if not tracer.on:
         return assembly

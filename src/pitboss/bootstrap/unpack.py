@@ -6,7 +6,7 @@ itself is said with every result (`unproven`).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,9 +15,8 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from pitboss.bootstrap import realism
-from pitboss.bootstrap.backtest import Request, read_skill
 from pitboss.bootstrap.bundle import SKILL, STATE, AnswerLine, Bundle, Row, light
+from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.runner import journal_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec, snapshot
@@ -25,9 +24,7 @@ from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import interval_ms
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record
-from pitboss.sim.metrics import compute
 from pitboss.sim.outcome import Ledger
-from pitboss.sim.perp import read_state
 from pitboss.skill.digest import skill_digest
 from pitboss.store.adopt import adopt
 from pitboss.store.answers import Answer, read_reply
@@ -103,7 +100,7 @@ def _unproven(bundle: Bundle) -> list[str]:
 class _Course:
     """What the records say, as far as it is needed later, within bounds."""
 
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: Ledger
     steps: dict[tuple[int, int], bytes] = field(default_factory=dict[tuple[int, int], bytes])
     points: int = 0
 
@@ -165,7 +162,7 @@ def _told(text: str, finish_reason: str, calls: Iterable[str]) -> bytes:
 
 def _chain(bundle: Bundle, checked: Checked) -> tuple[_Course | None, tuple[int, str]]:
     """The chain of digests from its beginning; what the records say, if all can be read, and where they end."""
-    course: _Course | None = _Course()
+    course: _Course | None = _Course(kit_of(_plain_skill(bundle.manifest.run)).read_ledger(()))
     expected, digest, kind = 0, GENESIS, ""
     for record in bundle.records():
         checked.records += 1
@@ -216,7 +213,7 @@ def _skill(bundle: Bundle) -> Iterator[str]:
     if params.get("skill_digest") != named.digest:
         yield "the run was made with another skill than the one inside"
     try:
-        skill = read_skill(params["skill"])
+        skill = kit_of(params["skill"]).read_skill(params["skill"])
         if (skill_digest(skill), skill.name) != (named.digest, named.name):
             yield "the skill in the run's parameters is not the one inside"
     except UserError as error:
@@ -228,10 +225,11 @@ def _skill(bundle: Bundle) -> Iterator[str]:
 def _request(run: Row) -> Iterator[str]:
     """What every command reads of a run's parameters."""
     try:
-        request = codec.parse(Request, run.params)
+        kit = kit_of(run.params["skill"])
+        request = kit.request_of(run.params)
         first, last = _whole(request.from_at, MOST_AT), _whole(request.to_at, MOST_AT)
         interval_ms(run.params["base_interval"])
-        realism.settings(request)
+        kit.realism(request)
         fits = first < last and isinstance(request.model, str) and isinstance(request.data_venue, str)
     except Exception:  # noqa: BLE001 – as above
         fits = False
@@ -245,7 +243,7 @@ def _state(bundle: Bundle, next_seq: int, digest: str) -> Iterator[str]:
         state = codec.loads(data) if light(data) else {}
         ends = (0, GENESIS) if state is None else (_whole(state["seq"], 1 << 62), state["prev_digest"])
         if state is not None:
-            read_state(state)
+            kit_of(_plain_skill(bundle.manifest.run)).read_state(state)
     except UserError:
         raise
     except Exception:  # noqa: BLE001 – as above
@@ -290,15 +288,23 @@ def _result(run: Row, ledger: Ledger | None, end: tuple[int, str]) -> Iterator[s
 
 
 def _metrics(run: Row, ledger: Ledger) -> dict[str, Any]:
-    params = run.params
-    from_at, to_at = _whole(params["from_at"], MOST_AT), _whole(params["to_at"], MOST_AT)
-    period, step = interval_ms(params["skill"]["schedule"]["every"]), interval_ms(params["base_interval"])
-    start = -(-from_at // period) * period
+    params, kit = run.params, kit_of(run.params["skill"])
+    for name in ("from_at", "to_at"):
+        _whole(params[name], MOST_AT)
+    _money(params["equity_usd"])
+    _whole(params["seed"], 1 << 62)
+    start, to_at, step = kit.span(params)
     if not 0 < to_at - start <= MOST_DAYS * DAY_MS:
         raise ValueError("range")
     if sum(piece[3] if len(piece) == 4 else len(piece[4]) for piece in ledger.equity) > (to_at - start) // step + 1:
         raise ValueError("more points than bars")
-    return compute(ledger.outcome(start, to_at, step, _money(params["equity_usd"])), _whole(params["seed"], 1 << 62))
+    return kit.measure_again(params, ledger)
+
+
+def _plain_skill(run: Row) -> Mapping[str, Any]:
+    """The skill in the parameters, if it is a document at all."""
+    skill = run.params.get("skill")
+    return skill if isinstance(skill, dict) else {}
 
 
 def _answers(bundle: Bundle, steps: dict[tuple[int, int], bytes] | None, checked: Checked) -> Iterator[str]:

@@ -13,7 +13,7 @@ from pitboss.cli.place import Here, Place
 from pitboss.core.errors import UserError
 
 if TYPE_CHECKING:
-    from pitboss.bootstrap.backtest import Request
+    from pitboss.bootstrap.request import Asked
 
 MOST_REPEATS = 1_000
 MOST_AHEAD = 256
@@ -115,25 +115,19 @@ def backtest(
     skill
         A .yaml or .json file.
     """
-    _check_money(max_cost_usd, price_in, price_out, max_waste_pct)
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 5")
-    if not 0 <= seed <= MOST_SEED:
-        raise UserError(f"--seed: {seed} is not from 0 to {MOST_SEED}", "any whole number in between")
-    if max_gap is not None and not 0 <= max_gap <= MOST_GAP:
-        raise UserError(f"--max-gap: {max_gap} is not from 0 to {MOST_GAP}", "a number of bars, such as 12")
-    if to <= from_:
-        raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
+    check_numbers(max_cost_usd, price_in, price_out, max_waste_pct, repeats, seed, max_gap, (from_, to))
     from pitboss.bootstrap.backtest import Request
     from pitboss.cli.skill import read_plain
+    from pitboss.core.instant import interval_ms
 
     plain = read_plain(skill, set_, place)
+    period = interval_ms(plain["schedule"]["every"])
     request = Request(
         skill=plain,
         from_at=from_,
         to_at=to,
         model=model,
-        decisions=None if decisions is None else read_decisions(decisions, plain, from_, to),
+        decisions=None if decisions is None else read_decisions(decisions, period, from_, to),
         data_venue=data_venue,
         equity_usd=equity,
         seed=seed,
@@ -154,29 +148,27 @@ def backtest(
         price_in=price_in,
         price_out=price_out,
         any_price=yes,
-        speculate=_window(speculate),
+        speculate=read_window(speculate),
         max_waste_pct=max_waste_pct,
         blind=blind,
     )
     return run_backtest(place, request, repeats, json)
 
 
-def read_decisions(file: Path, skill: dict[str, Any], from_at: int, to_at: int) -> str:
-    """The text of a decisions file, checked under its own name."""
-    from pitboss.core.instant import interval_ms
+def read_decisions(file: Path, period: int, from_at: int, to_at: int, *words: Any) -> str:
+    """The text of a decisions file, checked under its own name; `words` are those of another venue than perps."""
     from pitboss.models.decisions import DecisionFile
 
-    period = interval_ms(skill["schedule"]["every"])
     first = -(-from_at // period) * period
     try:
         data = file.read_bytes()  # once: a pipe has nothing left for a second time
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}", "give --decisions a JSON lines file") from None
-    DecisionFile.read(data, file.name, range(first, to_at, period))
+    DecisionFile.read(data, file.name, range(first, to_at, period), *words)
     return data.decode()
 
 
-def run_backtest(place: Place, request: "Request", repeats: int = 1, json: bool = False) -> int:
+def run_backtest(place: Place, request: "Asked", repeats: int = 1, json: bool = False) -> int:
     """Run a request, once or several times, and show what came of it."""
     from pitboss.bootstrap.runner import document
     from pitboss.cli.repeats import summary
@@ -206,9 +198,17 @@ def run_backtest(place: Place, request: "Request", repeats: int = 1, json: bool 
         return ended[-1].code
 
 
-def _check_money(
-    max_cost_usd: Decimal | None, price_in: Decimal | None, price_out: Decimal | None, max_waste_pct: Decimal
+def check_numbers(
+    max_cost_usd: Decimal | None,
+    price_in: Decimal | None,
+    price_out: Decimal | None,
+    max_waste_pct: Decimal,
+    repeats: int,
+    seed: int,
+    max_gap: int | None,
+    between: tuple[int, int],
 ) -> None:
+    """Refuse what no backtest can be asked for."""
     if max_cost_usd is not None and max_cost_usd < 0:
         raise UserError("--max-cost-usd: cannot be below zero", "for example --max-cost-usd 2")
     if (price_in is None) != (price_out is None):
@@ -217,6 +217,14 @@ def _check_money(
         raise UserError("--price-in, --price-out: a price cannot be below zero", "USD for a million tokens")
     if not 0 <= max_waste_pct <= MOST_WASTE_PCT:
         raise UserError(f"--max-waste-pct: not from 0 to {MOST_WASTE_PCT}", "for example --max-waste-pct 35")
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 5")
+    if not 0 <= seed <= MOST_SEED:
+        raise UserError(f"--seed: {seed} is not from 0 to {MOST_SEED}", "any whole number in between")
+    if max_gap is not None and not 0 <= max_gap <= MOST_GAP:
+        raise UserError(f"--max-gap: {max_gap} is not from 0 to {MOST_GAP}", "a number of bars, such as 12")
+    if between[1] <= between[0]:
+        raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
 
 
 def _fills(slippage: str, max_volume_pct: Decimal | None) -> str:
@@ -227,7 +235,8 @@ def _fills(slippage: str, max_volume_pct: Decimal | None) -> str:
     return slippage
 
 
-def _window(text: str) -> str:
+def read_window(text: str) -> str:
+    """How far to ask ahead."""
     if text != "auto" and not (text.isdecimal() and int(text) <= MOST_AHEAD):
         raise UserError(f"--speculate: {text!r} is not auto or a number from 0 to {MOST_AHEAD}", "0 asks nothing ahead")
     return text

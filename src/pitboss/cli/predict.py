@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import screen
+from pitboss.cli import predict_backtesting, predict_running, screen
 from pitboss.cli.options import Duration, Json, Moment, given
 from pitboss.cli.place import Here
 from pitboss.venues.predict.svi import Generation
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 LATEST = 4_102_444_800_000
 """The year 2100: behind it the calendar of the schedule would end."""
 
-app = App(name="predict", help="Binary prediction markets: prices, the markets there are, recorded rounds.")
+app = App(name="predict", help="Binary prediction markets: backtest a skill, run it on paper, prices, markets, recorded rounds.")
+predict_backtesting.register(app)
+predict_running.register(app)
 
 
 @app.command

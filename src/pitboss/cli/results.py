@@ -34,7 +34,8 @@ def show_run(workspace: Workspace, place: Place, run: Run) -> None:
     screen.put(cutoff_words(workspace, run))
     metrics = mapping(run.metrics)
     if metrics:
-        show_metrics(metrics, mapping(run.baselines), float(run.cost_usd))
+        show = show_forecasts if is_predict(run) else show_metrics
+        show(metrics, mapping(run.baselines), float(run.cost_usd))
         _show_warnings(metrics)
         for words in run.params.get("universe", ()):
             screen.put(f"note: {one_line(str(words), MOST_ERROR)}")
@@ -101,6 +102,25 @@ def show_metrics(metrics: Plain, baselines: Plain, cost_usd: float) -> None:
     ]
     screen.put()
     screen.put_table(("", "this run (95 % interval)", "buy and hold"), rows, right=(2,), folds=(1,))
+
+
+def is_predict(run: Run) -> bool:
+    """Whether the run's numbers are those of a forecaster."""
+    return mapping(run.params.get("skill")).get("venue") == "predict"
+
+
+def show_forecasts(metrics: Plain, baselines: Plain, cost_usd: float) -> None:
+    """The tables of a predict run: its forecasts beside the market's price, its trading beside the heuristics."""
+    from pitboss.bootstrap import predict_showing as showing
+
+    del cost_usd  # a row of the table
+    screen.put()
+    screen.put(showing.answer(metrics), "bold")
+    screen.put_table(showing.HEADINGS, showing.rows(metrics, baselines), right=showing.NUMBERS, folds=(1,))
+    screen.put()
+    screen.put_table(
+        showing.TRADING_HEADINGS, showing.trading_rows(metrics, baselines), right=showing.TRADING_NUMBERS
+    )
 
 
 def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Sequence[str | None]) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from pitboss.bootstrap.backtest import Request
 from pitboss.bootstrap.reporting import write_report
+from pitboss.bootstrap.request import Asked
 from pitboss.bootstrap.runner import resume, start
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.cli import screen
@@ -25,7 +25,7 @@ class Ended:
     code: int
 
 
-def begin(workspace: Workspace, place: Place, request: Request, label: str = "backtest") -> Ended:
+def begin(workspace: Workspace, place: Place, request: Asked, label: str = "backtest") -> Ended:
     """Run a backtest from its beginning."""
 
     async def work(watch: Watch, stop: Stop) -> Run:

@@ -206,7 +206,7 @@ def export(
 
             return export_file(workspace, run, bundle)
         found = workspace.runs.get(run)
-        for line in lines(what or "", found.id, journal_of(workspace, found).records()):
+        for line in lines(what or "", found, journal_of(workspace, found).records()):
             sys.stdout.write(line.decode() + "\n")
     return 0
 

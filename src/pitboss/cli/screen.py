@@ -33,6 +33,13 @@ def put_json(document: object) -> None:
     sys.stdout.write(data.decode() + "\n")
 
 
+def put_line(document: object) -> None:
+    """One JSON object on a line of its own, at once: for whoever reads along."""
+    data = orjson.dumps(document, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+    sys.stdout.write(REDACTOR.redact(data.decode()) + "\n")
+    sys.stdout.flush()
+
+
 def _plain(value: object) -> object:
     if isinstance(value, Decimal):
         return money.text(value)

@@ -97,17 +97,14 @@ def check(file: Path, /, *, set_: Override = (), json: Json = False, place: Here
         A .yaml or .json file.
     """
     from pitboss.bootstrap.documents import check as check_document
-    from pitboss.skill.load import PREDICT, SkillCheck, SkillError, check_predict, read_text, venue_of
+    from pitboss.skill.load import SkillCheck, SkillError, read_text
 
     try:
         text = read_text(file)
     except UserError as error:
         found = SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
     else:
-        if venue_of(text, file.suffix) == PREDICT:
-            found = check_predict(text, file.suffix, file.parent, set_)
-        else:
-            found = check_document(text, file.suffix, place.settings(), set_)
+        found = check_document(text, file.suffix, place.settings(), set_, file.parent)
     if json:
         screen.put_json(found.plain())
         return 0 if found.ok else 2

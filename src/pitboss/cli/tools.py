@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 app = App(name="tools", help="List the tools that a skill may give to its agent, and try them.")
 
 Mode = Literal["read", "write"]
+Venue = Annotated[Literal["perp", "predict"], given("--venue", "Whose tools.")]
 
 
 @app.command(name="list")
-def list_(*, json: Json = False) -> int:
+def list_(*, venue: Venue = "perp", json: Json = False) -> int:
     """List every built-in tool. Tools look; they never change anything.
 
     For example:
 
         pitboss tools list
+        pitboss tools list --venue predict
     """
-    found = _catalogue()
+    found = _catalogue(venue)
     if json:
         screen.put_json(found)
         return 0
@@ -38,7 +40,7 @@ def list_(*, json: Json = False) -> int:
 
 
 @app.command
-def show(name: str, /, *, json: Json = False) -> int:
+def show(name: str, /, *, venue: Venue = "perp", json: Json = False) -> int:
     """Show one tool with its arguments and an example call.
 
     For example:
@@ -52,8 +54,8 @@ def show(name: str, /, *, json: Json = False) -> int:
     """
     from pitboss.tools.registry import lookup
 
-    known = lookup(name).name
-    (tool,) = [one for one in _catalogue() if one["name"] == known]
+    known = lookup(name, venue).name
+    (tool,) = [one for one in _catalogue(venue) if one["name"] == known]
     if json:
         screen.put_json(tool)
         return 0
@@ -204,7 +206,7 @@ def _plain(arguments: dict[str, Any]) -> Any:
     return codec.plain(codec.number_fragments(arguments))
 
 
-def _catalogue() -> list[dict[str, Any]]:
+def _catalogue(venue: str = "perp") -> list[dict[str, Any]]:
     from pitboss.tools.registry import catalogue
 
-    return catalogue()
+    return catalogue(venue)

@@ -5,7 +5,7 @@ What stands in a field is a matter for the engine, which refuses it at its tick 
 """
 
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from pitboss.agent.decider import Judge
-from pitboss.agent.observation import Observation
+from pitboss.agent.terminal import PERP, Shape
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Ints
-from pitboss.venues.perp.intents import KEYS, read
-from pitboss.venues.perp.state import World
+from pitboss.venues.perp.intents import KEYS
 
 _LINE_KEYS = ("tick_at", "proposal")
 _EXAMPLE = '{"tick_at": "2025-06-01T12:00:00Z", "proposal": {"action": "close", "symbol": "BTC", "reason": "…"}}'
@@ -46,11 +45,13 @@ class DecisionFile:
         return cls.read(data, file.name, ticks)
 
     @classmethod
-    def read(cls, data: bytes, name: str, ticks: Container[Instant]) -> "DecisionFile":
-        """Read the bytes of a file; `name` is how mistakes call it."""
-        return cls(_read(data, name, ticks))
+    def read(
+        cls, data: bytes, name: str, ticks: Container[Instant], shape: Shape = PERP, keys: Sequence[str] = KEYS
+    ) -> "DecisionFile":
+        """Read the bytes of a file; `name` is how mistakes call it, `shape` and `keys` are those of the venue."""
+        return cls(_read(data, name, ticks, shape, keys))
 
-    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+    async def decide(self, observation: Any, judge: Judge) -> Decision:
         """What the file says at this tick."""
         del judge
         return Decision(self.proposals.get(observation.at, ()))
@@ -69,39 +70,41 @@ class DecisionPlan:
         self._at = at
         self._count = count
 
-    def next_tick(self, index: int, world: World) -> int:
+    def next_tick(self, index: int, world: Any) -> int:
         """The next tick in the file."""
         del world
         place = bisect_left(self._at, index)
         return self._at[place] if place < len(self._at) else self._count
 
 
-def _read(data: bytes, name: str, ticks: Container[Instant]) -> dict[Instant, tuple[Any, ...]]:
+def _read(
+    data: bytes, name: str, ticks: Container[Instant], shape: Shape, keys: Sequence[str]
+) -> dict[Instant, tuple[Any, ...]]:
     found: dict[Instant, tuple[Any, ...]] = {}
     # Split as bytes: an unescaped U+2028 in a reason is a character of JSON, not the end of a line.
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
             place = f"{name} line {number}"
-            at, proposal = _entry(line, place)
+            at, proposal = _entry(line, place, keys)
             if at not in ticks:
                 raise UserError(
                     f"{place}: {iso(at)} is not a tick of this run",
                     "tick_at must be a multiple of schedule.every inside [--from, --to)",
                 )
-            if not _holds(proposal):
+            if not _holds(proposal, shape):
                 found[at] = (*found.get(at, ()), proposal)
     return found
 
 
-def _holds(proposal: Any) -> bool:
-    """Whether a line asks for nothing: null, or a well-formed no_op. Its tick is a hold like one without a line."""
+def _holds(proposal: Any, shape: Shape) -> bool:
+    """Whether a line asks for nothing: null, or a well-formed no-op. Its tick is a hold like one without a line."""
     if proposal is None:
         return True
-    known, _ = read(proposal)
-    return known is not None and known.action == "no_op"
+    known, _ = shape.read(proposal)
+    return known is not None and known.action == shape.idle
 
 
-def _entry(line: bytes, place: str) -> tuple[Instant, Any]:
+def _entry(line: bytes, place: str, keys: Sequence[str]) -> tuple[Instant, Any]:
     try:
         entry = codec.loads_exact(line.decode())
     except UnicodeDecodeError:
@@ -116,7 +119,7 @@ def _entry(line: bytes, place: str) -> tuple[Instant, Any]:
             raise UserError(f"{place}: {key} is missing", f"one object a line: {_EXAMPLE}")
     proposal = entry["proposal"]
     if isinstance(proposal, dict):
-        _known(proposal, KEYS, place, "proposal.")
+        _known(proposal, keys, place, "proposal.")
     return _instant(entry["tick_at"], place), proposal
 
 

@@ -52,7 +52,7 @@ class Rungs:
         )
         if budget < LEAST:
             return None
-        for market in observation.markets():
+        for market in observation.markets(priced=False):
             room = caps.max_exposure_per_expiry - exposure(desk.world, observation.account_id, market.expiry_at)
             spend = min(budget, room)
             if spend < LEAST or market.expiry_at - at < caps.min_ms_to_expiry:

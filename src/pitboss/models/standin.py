@@ -15,7 +15,7 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.intent import Usage
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
-from pitboss.models import lesson, opinion, page
+from pitboss.models import bettor, lesson, opinion, page
 from pitboss.models.opinion import Opinion
 from pitboss.models.page import Chart, Page, Room, Row
 from pitboss.prompt import render
@@ -43,6 +43,8 @@ class Analyst:
         """Look, think, and either call one tool or decide."""
         if request.must_call == lesson.TOOL:
             text, tool, arguments = "Looking back.", lesson.TOOL, lesson.write(request.messages[0].text)
+        elif bettor.speaks(request):
+            text, tool, arguments = bettor.answer(request)
         else:
             text, tool, arguments = _answer(_Desk.of(request))
         body = codec.dumps(codec.number_fragments(arguments)).decode() if tool else ""

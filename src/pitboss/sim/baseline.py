@@ -17,6 +17,7 @@ from pitboss.core.market import Floats
 from pitboss.core.money import ONE, ZERO, decimal, exact, round_down
 from pitboss.core.receipt import Receipt
 from pitboss.sim.metrics import Outcome
+from pitboss.sim.perp import Script, first_state
 from pitboss.venues.perp.quiet import held_quiet
 from pitboss.venues.perp.state import Terms, World, open_world
 from pitboss.venues.perp.tape import Tape
@@ -107,3 +108,18 @@ def _buy(
     world, _, receipt = submit(world, request, at)
     receipts.append(receipt)
     return world
+
+
+def outcomes(script: Script) -> dict[str, Outcome]:
+    """What cash and buy-and-hold would have given over the same bars."""
+    start, world = int(script.tick_at[0]), first_state(script).world
+    marks: dict[str, tuple[Decimal, Instant]] = {
+        symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()
+    }
+    unlisted = script.market.view(start).unlisted(script.tape.symbols)
+    return {
+        "buy_and_hold": buy_and_hold(
+            script.initial_usd, script.tape, script.ports.terms, marks, start, script.to_at, unlisted
+        ),
+        "cash": cash(script.initial_usd, script.tape, start, script.to_at),
+    }

@@ -62,7 +62,7 @@ def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = No
     to; only then is there a `deflated_sharpe`.
     """
     course = _course(outcome)
-    metrics = _figures(outcome, course, _intervals([course.returns], seed)[0])
+    metrics = _figures(outcome, course, intervals([course.returns], seed)[0])
     if trials is not None:
         metrics["deflated_sharpe"] = statistics.deflated_sharpe(course.returns, trials)
     return metrics
@@ -72,8 +72,8 @@ def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = No
 def compute_together(outcomes: Sequence[Outcome], seed: int = 0) -> list[dict[str, Any]]:
     """`compute` of each, cheaper: a run and its baselines last the same days and share what the bootstrap draws."""
     courses = [_course(outcome) for outcome in outcomes]
-    intervals = _intervals([course.returns for course in courses], seed)
-    return list(map(_figures, outcomes, courses, intervals))
+    around = intervals([course.returns for course in courses], seed)
+    return list(map(_figures, outcomes, courses, around))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +99,7 @@ Intervals = tuple[Interval, Interval]
 """Around the total return and around the Sharpe."""
 
 
-def _figures(outcome: Outcome, course: _Course, intervals: Intervals) -> dict[str, Any]:
+def _figures(outcome: Outcome, course: _Course, around: Intervals) -> dict[str, Any]:
     initial, at, equity, returns = course.initial, course.at, course.equity, course.returns
     final = float(equity[-1]) if len(equity) else initial
     depth, duration_ms = drawdown(outcome.from_at, initial, at, equity)
@@ -107,7 +107,7 @@ def _figures(outcome: Outcome, course: _Course, intervals: Intervals) -> dict[st
     exposed = _exposed(trades, at) if outcome.exposed_bars is None else outcome.exposed_bars
     sums = _Sums(outcome.receipts)
     cost, asked = outcome.ai_cost_usd, outcome.decisions_asked
-    return_ci, sharpe_ci = intervals
+    return_ci, sharpe_ci = around
     return {
         "total_return_pct": _finite((final - initial) / initial * 100),
         "cagr": growth_rate(initial, final, outcome.to_at - outcome.from_at),
@@ -273,7 +273,8 @@ def _trade_figures(closed: Sequence[Trade]) -> dict[str, Any]:
     }
 
 
-def _intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
+def intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
+    """Around the total return in percent and around the Sharpe of each history of daily returns; None where it is too short."""
     found: list[Intervals] = []
     moving: dict[int, list[int]] = {}
     for place, returns in enumerate(histories):

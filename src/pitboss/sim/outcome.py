@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from pitboss.core import codec
 from pitboss.core.curve import Piece, columns
@@ -29,6 +29,8 @@ class Ledger:
     noops: Counter[str] = field(default_factory=Counter[str])
     cost_usd: Decimal | None = ZERO
     saved_usd: Decimal = ZERO
+    duplicate_code: ClassVar[str] = "R12_DUPLICATE"
+    """The venue's rule against saying the same twice."""
 
     def take(
         self,
@@ -66,7 +68,7 @@ class Ledger:
             held = False
             self.proposed += 1
             if verdict["duplicate"]:
-                self.rejections["R12_DUPLICATE"] += 1
+                self.rejections[self.duplicate_code] += 1
             elif outcome == "refused":
                 self.rejections[verdict["code"]] += 1
             else:
@@ -102,13 +104,18 @@ UNFLAGGED = "plain"
 def read_ledger(records: Iterable[Record]) -> Ledger:
     """Go through stored records once."""
     ledger = Ledger()
+    read_into(ledger, records)
+    return ledger
+
+
+def read_into(ledger: Ledger, records: Iterable[Record]) -> None:
+    """Put stored records into a ledger, in order."""
     for record in records:
         body = codec.loads(record.covered)
         receipts = [Receipt(**receipt) for receipt in body["receipts"]]
         extra = codec.loads(record.extra)
         cost, saved = extra["cost_usd"], Decimal(extra.get("saved_usd", "0"))
         ledger.take(record.kind, body, receipts, None if cost is None else Decimal(cost), saved)
-    return ledger
 
 
 def fills(receipts: Iterable[Receipt]) -> Iterator[dict[str, Any]]:

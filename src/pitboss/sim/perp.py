@@ -66,6 +66,13 @@ class Script:
         equity = with_last(rest.equity, closed.world.last_equity) if rest.equity else rest.equity
         return Stretch(closed.world, rest.receipts + closed.receipts, equity, rest.index)
 
+    def until(self, to_at: Instant, ports: PerpPorts) -> "Script":
+        """The same course up to a tick, lived with other ports; nothing is asked ahead there, or closed at its end."""
+        ticks = self.tick_at[self.tick_at < to_at]
+        return replace(
+            self, ports=ports, tick_at=ticks, to_at=to_at, close_at_end=False, commit_records=1, speculation=None
+        )
+
     def plan(self) -> Plan:
         """When the policy or the file of decisions acts."""
         decider, skill = self.ports.decider, self.ports.skill

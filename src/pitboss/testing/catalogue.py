@@ -6,21 +6,30 @@ code, same bytes. The other pages are `testing.pages`; this one is apart because
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
+from pitboss.bootstrap.predict_agent import read_predict_skill
+from pitboss.bootstrap.predict_backtest import PredictRequest, make_script
 from pitboss.bootstrap.settings import Settings
+from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
-from pitboss.core.instant import parse_instant
+from pitboss.core.instant import MINUTE_MS, parse_instant
+from pitboss.core.market import Bars, Floats
 from pitboss.data.demo import VENUE, write_demo
 from pitboss.data.lake import Lake
+from pitboss.models.heuristics import heuristic
+from pitboss.sim.course import ticks_between
 from pitboss.sim.past import RunPast
 from pitboss.sim.perp import first_state
+from pitboss.sim.predict.script import first_state as betting_start
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
@@ -28,6 +37,7 @@ from pitboss.testing.markdown import table
 from pitboss.tools.define import Mode, ToolContext, ToolDefinition
 from pitboss.tools.registry import catalogue, lookup
 from pitboss.venues.perp.intents import TERMINAL
+from pitboss.venues.predict.intents import TERMINAL as BETTING_TERMINAL
 
 FROM, AT = "2025-02-26", "2025-03-02"
 MOST_LINES, MOST_CHARS = 14, 1_600
@@ -67,6 +77,24 @@ def tools_page() -> str:
         f"The answers below are those at {AT} of a run on the market that `pitboss data demo` makes, which is "
         "synthetic. Long ones are cut here.",
     ]
+    parts += _described(tools, example_context)
+    betting = catalogue("predict")
+    shown = [(f"[`{tool['name']}`](#{tool['name']})", tool["category"], tool["description"]) for tool in betting]
+    parts += [
+        "# Tools of the predict venue",
+        "A predict skill lists those its agent may call under `tools.built_in`; all six unless it says otherwise. "
+        "`submit_decision` is the decision itself, always offered and never listed. Asks that a tool shows count as shown "
+        "to the model: the slippage rule compares with the last one. `pitboss tools list --venue predict` lists them.",
+        table(("tool", "category", "what it does"), shown),
+        *_described(betting, betting_context, "predict"),
+    ]
+    return "\n\n".join(parts)
+
+
+def _described(
+    tools: Iterable[Mapping[str, Any]], context: Callable[[], ToolContext], venue: str = "perp"
+) -> list[str]:
+    parts: list[str] = []
     for tool in tools:
         parts += [f"## {tool['name']}", tool["description"]]
         if tool["ui_hint"]:
@@ -74,15 +102,15 @@ def tools_page() -> str:
         parts.append(f"Category `{tool['category']}` · modes {_codes(tool['modes'])} · reach `{tool['reach']}`")
         parts.append(_arguments(tool["input_schema"]))
         parts.append(f"Example:\n\n```json\n{json.dumps(tool['example'], indent=2, ensure_ascii=False)}\n```")
-        if tool["name"] != TERMINAL:
-            parts.append(f"Answer:\n\n```text\n{_cut(answer(lookup(tool['name'])))}\n```")
-    return "\n\n".join(parts)
+        if tool["name"] not in (TERMINAL, BETTING_TERMINAL):
+            parts.append(f"Answer:\n\n```text\n{_cut(answer(lookup(tool['name'], venue), context()))}\n```")
+    return parts
 
 
-def answer(tool: ToolDefinition) -> str:
+def answer(tool: ToolDefinition, context: ToolContext | None = None) -> str:
     """What a tool answers to its own example."""
     mode: Mode = "read" if "read" in tool.modes else "write"
-    built = tool.build(replace(example_context(), mode=mode))
+    built = tool.build(replace(context or example_context(), mode=mode))
     try:
         return asyncio.run(_called(built, tool.example))
     except ToolFailed as error:
@@ -116,6 +144,30 @@ async def _played(assembly: Assembly) -> ToolContext:
         lambda intent: ports.guard(observation, state, intent, at).verdict,
         past,
     )
+
+
+BETS_AT = "2026-05-27T12:25:00Z"
+
+
+@cache
+def betting_context() -> ToolContext:
+    """A tick of a heuristic's run on a generated hour of prices."""
+    at = parse_instant(BETS_AT)
+    skill = read_predict_skill(
+        {"name": "example", "venue": "predict", "model": "policy/alternate", "strategy": {"mandate": "momentum"}}
+    )
+    place = np.arange(90, dtype=np.int64)
+    close = np.asarray(np.round(63_200 + 90 * np.sin(place / 9) + 25 * np.cos(place / 2), 2), np.float64)
+    open_at = at - (90 - place) * MINUTE_MS
+    opened: Floats = np.concatenate((close[:1], close[:-1]))
+    high, low = np.maximum(opened, close) + 4, np.minimum(opened, close) - 4
+    market = Market({("BTC", "1m"): Bars("BTC", "1m", MINUTE_MS, open_at, opened, high, low, close, np.ones(90))})
+    request = PredictRequest({}, at - 5 * MINUTE_MS, at)
+    ticks = ticks_between(request.from_at, at, MINUTE_MS)
+    script = make_script(request, skill, market, ticks, 50, None, heuristic("alternate"))
+    state = asyncio.run(replay(script, MemoryJournal(), betting_start(script), Watch()))
+    observation = script.ports.observe(state, at)
+    return ToolContext(observation, "write", lambda intent: script.ports.guard(observation, state, intent, at).verdict)  # pyright: ignore[reportArgumentType]  that venue's tools read it
 
 
 def _cut(text: str) -> str:

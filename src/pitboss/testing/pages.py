@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pitboss.bootstrap.settings import FILE, Settings, describe
+from pitboss.core.rulebook import Rule
 from pitboss.prompt.compose import REQUIRED
 from pitboss.skill.document import FieldNote, describe_fields, json_schema
 from pitboss.skill.predict import PredictSkill
@@ -28,6 +29,7 @@ from pitboss.skill.schema import Skill
 from pitboss.testing.catalogue import tools_page
 from pitboss.testing.markdown import table
 from pitboss.venues.perp.rules import RULES
+from pitboss.venues.predict.rules import RULES as PREDICT_RULES
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -73,27 +75,35 @@ def write(folder: Path, made: Mapping[str, str]) -> list[str]:
 
 # Rules ----------------------------------------------------------------------------------------------------------------
 
-_SCOPES = {"every": "every action", "opens": "`open_long` and `open_short`"}
+_SCOPES = {"every": "every action", "opens": "`open_long` and `open_short`", "mints": "`mint`"}
 
 
 def rules_page() -> str:
     """The book of rules, from the rules' own docstrings."""
-    rows = [(f"[`{rule.code}`](#{rule.code.lower()})", _title(rule.doc), _SCOPES[rule.scope]) for rule in RULES]
     parts = [
         "# Rules of the engine",
-        f"Every proposal meets these {len(RULES)} rules in this order. The first that refuses names the verdict, with "
+        "Every proposal meets the rules of its venue in this order. The first that refuses names the verdict, with "
         "its code and the numbers; the margin of every rule is recorded all the same, so that one can see how close the "
         "others were. Codes are stable: they are never renamed and never used for something else. A refusal changes "
         "nothing on the account.",
-        "`close`, `reduce` and `cancel` meet only the rules whose scope is every action, so no cap and no halt can trap "
-        "a position. `no_op` is not judged. How the rules fit into the rest is in [perp.md](perp.md).",
-        table(("code", "what it makes sure of", "judges"), rows),
+        f"The perp venue has {len(RULES)} rules. `close`, `reduce` and `cancel` meet only the rules whose scope is every "
+        "action, so no cap and no halt can trap a position. `no_op` is not judged. How the rules fit into the rest is in "
+        "[perp.md](perp.md).",
+        _book(RULES),
+        f"The predict venue has {len(PREDICT_RULES)}. `redeem` meets only the rules whose scope is every action, so no cap "
+        "can trap a position; `hold` is not judged. How they fit into the rest is in [predict.md](predict.md).",
+        _book(PREDICT_RULES),
     ]
-    for rule in RULES:
+    for rule in (*RULES, *PREDICT_RULES):
         lines = [f"## {rule.code}", _title(rule.doc), _rest(rule.doc)]
         lines.append(f"Judges {_SCOPES[rule.scope]}. Source: [`{_file(rule.check)}`](../{_file(rule.check)}).")
         parts += [line for line in lines if line]
     return "\n\n".join(parts)
+
+
+def _book(rules: Sequence[Rule]) -> str:
+    rows = [(f"[`{rule.code}`](#{rule.code.lower()})", _title(rule.doc), _SCOPES[rule.scope]) for rule in rules]
+    return table(("code", "what it makes sure of", "judges"), rows)
 
 
 def _title(doc: str) -> str:
@@ -230,7 +240,7 @@ BOUNDS = (
         "rounded; whole numbers are always fine",
     ),
     Bound("bars before a regime is named", "agent.regime", "BARS_NEEDED", "bars", "`unknown` with fewer"),
-    Bound("failures of the model in a row", "sim.replay", "MAX_MODEL_ERRORS", "ticks", "the run ends, resumable"),
+    Bound("failures of the model in a row", "sim.course", "MAX_MODEL_ERRORS", "ticks", "the run ends, resumable"),
     Bound("daily returns for a Sharpe", "sim.statistics", "MIN_RETURNS", "returns", "none with fewer"),
     Bound("daily returns for an interval", "sim.statistics", "MIN_BOOTSTRAP_RETURNS", "returns", "none with fewer"),
     Bound("draws of the bootstrap", "sim.statistics", "DRAWS", "draws", ""),

@@ -147,6 +147,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
         prompt = (built.system, built.user)
     after = ports.summary_after(state.world, found, before)
     covered = covered_of(decision, prompt, contents, verdicts, receipts, happened.equity, before, after)
+    covered["tick_at"] = at  # sealing writes the same: whoever reads the live values finds it too
     if reflection is not None:
         covered["reflection"] = reflected(reflection)
         decision = with_its_cost(decision, reflection)

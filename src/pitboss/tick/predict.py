@@ -14,7 +14,7 @@ from pitboss.agent.predict.observation import PredictObservation, Shown, Tape, n
 from pitboss.agent.reflect import Reflector
 from pitboss.core import codec
 from pitboss.core.asof import View
-from pitboss.core.instant import Instant
+from pitboss.core.instant import MINUTE_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import Memory, State
@@ -49,12 +49,14 @@ class PredictPorts:
     notes: Callable[[], tuple[str, ...]] = tuple
     """What the agent is told about its own means at this tick."""
     reflector: Reflector | None = None
+    every_ms: int = MINUTE_MS
+    """Time between ticks: it numbers them."""
 
     def observe(self, state: State, at: Instant) -> PredictObservation:
         """What the agent may know now."""
         return PredictObservation(
             at,
-            state.seq,
+            at // self.every_ms,
             state.world,
             self.caps,
             None if self.view is None else self.view(at),

@@ -78,7 +78,7 @@ def test_a_plain_mint_is_allowed_with_the_margins_of_every_amount() -> None:
     found = asked()
     allowed(found)
     codes = [one.code for one in found.verdict.margins]
-    assert codes == [CODES[place] for place in (2, 3, 5, 8, 9, 10, 11, 12)]
+    assert codes == [CODES[place] for place in (2, 3, 4, 5, 8, 9, 10, 11, 12)]
     assert margin(found.verdict, "B9_SPEND_TICK").left == 0
     assert margin(found.verdict, "B10_SPEND_DAY").left == 48
     assert found.order is not None

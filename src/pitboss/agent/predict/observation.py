@@ -44,7 +44,7 @@ class Shown:
 
 @noun
 class PredictObservation:
-    """One tick as the agent sees it. `ticks` counts those before it; `notes` are about the agent's own means."""
+    """One tick as the agent sees it. `ticks` is its number on the schedule; `notes` are about the agent's own means."""
 
     at: Instant
     ticks: int
@@ -60,9 +60,9 @@ class PredictObservation:
     memory: Memory
     shown: Shown
 
-    def markets(self) -> tuple[Oracle, ...]:
-        """The markets that are open now, by expiry, never a dead twin."""
-        return open_markets(self.desk.world, self.at, self.caps.underlying or self.underlying)
+    def markets(self, priced: bool = True) -> tuple[Oracle, ...]:
+        """The markets that are open now, by expiry, never a dead twin; without prices where only names are wanted."""
+        return open_markets(self.desk.world, self.at, self.caps.underlying or self.underlying, priced)
 
     def market(self, market_id: str) -> Oracle | None:
         """One market by its id, if it is of the agent's underlying."""

@@ -17,7 +17,8 @@ from pitboss.bench.measure import Bench, Measure
 from pitboss.bench.row import Gate, Row
 from pitboss.bench.timing import interleave
 from pitboss.bench.trial import Stopwatch, assembled, model_request, replay_seconds, with_model
-from pitboss.bootstrap.backtest import Assembly, reflector_of
+from pitboss.bootstrap.backtest import reflector_of
+from pitboss.bootstrap.request import Prepared
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS
 from pitboss.core.ports import ModelReply, ModelRequest
@@ -63,13 +64,13 @@ def measure(bench: Bench) -> Iterable[Row]:
     )
 
 
-def _side(workspace: Workspace, shape: Shape, ticks: int, context: dict[str, object]) -> Assembly:
+def _side(workspace: Workspace, shape: Shape, ticks: int, context: dict[str, object]) -> Prepared:
     request = model_request(shape, ticks, EVERY, STEP_MS)
     skill = {**request.skill, "context": {**request.skill["context"], **context}}
     return assembled(workspace, replace(request, skill=skill))
 
 
-def _seconds(workspace: Workspace, assembly: Assembly) -> float:
+def _seconds(workspace: Workspace, assembly: Prepared) -> float:
     """Seconds of one tick, those inside the model taken off."""
     model = Stopwatch(ScriptedModel(_Trader().answer))
     ready = with_model(assembly, model)

@@ -11,7 +11,7 @@ from pitboss.bench.measure import Bench, Measure
 from pitboss.bench.row import LIMIT, Gate, Row
 from pitboss.bench.timing import each_call, interleave, per_call, percentile
 from pitboss.bench.trial import assembled, model_request, trader, with_model
-from pitboss.bootstrap.backtest import Assembly
+from pitboss.bootstrap.request import Prepared
 from pitboss.core import codec
 from pitboss.core.snapshot import Record, seal
 from pitboss.core.state import State
@@ -79,11 +79,11 @@ def measure(bench: Bench) -> Iterable[Row]:
     yield Row("record sealed", taken["seal"] * 1e6, "µs", note=f"canonical JSON and SHA-256 of {size:,} bytes")
 
 
-def _observation(loaded: Assembly, state: State):
+def _observation(loaded: Prepared, state: State):
     return loaded.script.ports.observe(state, int(loaded.script.tick_at[0]))
 
 
-def _some_record(loaded: Assembly) -> Record:
+def _some_record(loaded: Prepared) -> Record:
     """A record as a run makes them."""
     script = with_model(loaded, trader()).script
     journal = MemoryJournal()

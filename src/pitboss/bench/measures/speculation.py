@@ -20,7 +20,6 @@ from pitboss.bench.market import Shape
 from pitboss.bench.measure import Bench, Measure
 from pitboss.bench.row import Gate, Row, skipped
 from pitboss.bench.trial import assembled, model_request, replay_seconds, with_model
-from pitboss.bootstrap.backtest import Assembly
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError
@@ -94,7 +93,7 @@ class Runs:
 
     def __init__(self, workspace: Workspace, shape: Shape, ticks: int) -> None:
         self._workspace = workspace
-        self._loaded: Assembly = assembled(workspace, model_request(shape, ticks))
+        self._loaded = assembled(workspace, model_request(shape, ticks))
         self._answers = Answers(workspace.database, workspace.now)
         self._made = 0
         self.digest = ""

@@ -107,7 +107,9 @@ def _filters(rows: Sequence[Plain]) -> Html:
     return tag(
         "form",
         _select("outcome", "Outcome", outcomes),
-        _select("symbol", "Symbol", [("", "All symbols"), *[(name, name) for name in symbols]]),
+        _select("symbol", "Symbol", [("", "All symbols"), *[(name, name) for name in symbols]])
+        if symbols
+        else tag("input", type="hidden", name="symbol", value=""),
         tag(
             "label",
             "Text ",

@@ -14,7 +14,14 @@ from pitboss.sim.report.source import Plain, Report, instant
 WIDTH, LEFT, RIGHT = 1120.0, 72.0, 128.0
 TOP, MAIN, GAP, LOWER, FOOT = 14.0, 292.0, 26.0, 92.0, 30.0
 COLUMNS = 560
-NAMES = {"agent": "This run", "buy_and_hold": "Buy and hold", "cash": "Cash"}
+NAMES = {
+    "agent": "This run",
+    "buy_and_hold": "Buy and hold",
+    "cash": "Cash",
+    "alternate": "Alternate",
+    "yes_only": "YES only",
+    "no_only": "NO only",
+}
 
 
 @dataclass(frozen=True, slots=True)

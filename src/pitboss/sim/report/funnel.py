@@ -108,7 +108,7 @@ def _quiet(items: list[Html]) -> Html | None:
 
 def _bar(name: str, value: int, most: int, note: str, style: str = "") -> Html:
     width = 100.0 * value / most if most else 0.0
-    label = tag("code", name) if name.startswith("R") and "_" in name else name
+    label = tag("code", name) if name[1:2].isdigit() else name
     fill = tag("span", style=f"width:{width:.2f}%", class_="fill") if value else None
     return tag(
         "div",

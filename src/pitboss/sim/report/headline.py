@@ -39,21 +39,21 @@ def labels(report: Report) -> Html:
     found: list[Html] = []
     if report.synthetic:
         found.append(
-            _label(
+            label(
                 "Synthetic market",
                 "The prices, funding and news are generated. No such market existed; no conclusion about a real one follows.",
             )
         )
     if report.standin:
         found.append(
-            _label(
+            label(
                 "Not a language model",
                 f"Decisions were made by {report.model}, a fixed program. They show the machinery, not the skill of a language model.",
             )
         )
     if report.document.get("blind"):
         found.append(
-            _label(
+            label(
                 "Blind run",
                 "The model saw other names, dates and prices. Everything here is shown as it was; who was who is said under the assumptions.",
             )
@@ -61,18 +61,19 @@ def labels(report: Report) -> Html:
     if not report.finished:
         status = str(report.document.get("status")).replace("_", " ")
         found.append(
-            _label(
+            label(
                 "Partial run",
                 f"The run ended as “{status}” before its period was over. Every number covers only the part that was done.",
             )
         )
     errors = report.document.get("errors")
     if isinstance(errors, list | tuple) and errors:
-        found.append(_label("Errors", "; ".join(_error(error) for error in errors[:5])))
+        found.append(label("Errors", "; ".join(_error(error) for error in errors[:5])))
     return tag("div", *found, class_="labels") if found else Html()
 
 
-def _label(name: str, meaning: str) -> Html:
+def label(name: str, meaning: str) -> Html:
+    """Something that must not be missed."""
     return tag("p", tag("strong", name), tag("span", meaning), class_="label", role="note")
 
 
@@ -89,51 +90,51 @@ def tiles(report: Report, funnel: Funnel) -> Html:
     own = metrics.get("total_return_pct")
     return tag(
         "div",
-        _tile(
+        tile(
             "Return",
             figures.percent(own, signed=True),
-            _interval(metrics.get("total_return_ci"), own, percent=True),
+            interval(metrics.get("total_return_ci"), own, percent=True),
             own,
             "lead",
         ),
-        _tile(
+        tile(
             "Buy and hold",
             figures.percent(holding.get("total_return_pct"), signed=True),
-            _note(_gap(own, holding.get("total_return_pct"))),
+            note(_gap(own, holding.get("total_return_pct"))),
             holding.get("total_return_pct"),
             "lead",
         ),
-        _tile("Max drawdown", figures.percent(_below(metrics.get("max_drawdown_pct"))), _note(_deep(metrics, holding))),
-        _tile(
-            "Sharpe", figures.plain(metrics.get("sharpe")), _interval(metrics.get("sharpe_ci"), metrics.get("sharpe"))
-        ),
-        _tile("Round trips", figures.count(trades or 0), _note(_wins(metrics.get("win_rate"), trades))),
-        _tile(
+        tile("Max drawdown", figures.percent(_below(metrics.get("max_drawdown_pct"))), note(_deep(metrics, holding))),
+        tile("Sharpe", figures.plain(metrics.get("sharpe")), interval(metrics.get("sharpe_ci"), metrics.get("sharpe"))),
+        tile("Round trips", figures.count(trades or 0), note(_wins(metrics.get("win_rate"), trades))),
+        tile(
             "Orders refused",
             figures.count(funnel.total_refused),
-            _note(f"of {figures.plural(funnel.proposals, 'proposal')}"),
+            note(f"of {figures.plural(funnel.proposals, 'proposal')}"),
         ),
-        _tile("Cost of the model", figures.usd(cost), _note(_each(cost, metrics))),
+        tile("Cost of the model", figures.usd(cost), note(_each(cost, metrics))),
         class_="tiles",
     )
 
 
-def _tile(name: str, value: str, below: Html, tone_of: object = None, style: str = "") -> Html:
+def tile(name: str, value: str, below: Html, tone_of: object = None, style: str = "") -> Html:
+    """One number with its name above and what it means beneath."""
     tone = figures.tone(tone_of) or ""
     return tag(
         "div", tag("h2", name), tag("p", value, class_=f"value {tone}".strip()), below, class_=f"tile {style}".strip()
     )
 
 
-def _note(words: str) -> Html:
+def note(words: str) -> Html:
+    """Small words beneath a number."""
     return tag("p", words, class_="below")
 
 
-def _interval(value: object, point: object, *, percent: bool = False) -> Html:
+def interval(value: object, point: object, *, percent: bool = False) -> Html:
     """The 95 % interval as a small picture with zero marked, and in words."""
     found = pair(value)
     if found is None:
-        return _note("no 95% interval")
+        return note("no 95% interval")
     show = (
         (lambda item: figures.percent(item, signed=True))
         if percent
@@ -161,7 +162,7 @@ def _interval(value: object, point: object, *, percent: bool = False) -> Html:
         aria_hidden="true",
     )
     zero = "includes zero" if low <= 0 <= high else "excludes zero"
-    return join([drawing, _note(f"95%: {show(low)} to {show(high)}, {zero}")])
+    return join([drawing, note(f"95%: {show(low)} to {show(high)}, {zero}")])
 
 
 def _below(value: object) -> float | None:

@@ -56,6 +56,40 @@ RULES: dict[str, Rule] = {
     "R13_VENUE": Rule("Venue", "The engine let it pass and the venue turned it down."),
 }
 
+PREDICT_RULES: dict[str, Rule] = {
+    "B1_SHAPE": Rule(
+        "Malformed",
+        "The decision was not valid: a field missing, unknown or of the wrong kind, or a number out of range.",
+    ),
+    "B2_MARKET": Rule(
+        "No such market",
+        "It named no market that was open, or none at all while several were; a redeem needs a position there.",
+    ),
+    "B3_EXPIRY": Rule("Too near expiry", "Too little time was left before the market expired."),
+    "B4_STALE": Rule("Stale price", "The newest price was too old, or the next one came too long after the decision."),
+    "B5_NOT_QUOTED": Rule(
+        "No quote",
+        "The strike was off the grid or had no price at the moment of execution, or the spend bought nothing.",
+    ),
+    "B6_ASK_BOUNDS": Rule(
+        "Ask out of bounds", "The ask was below or above what the venue admits, 1% to 99% by default."
+    ),
+    "B7_SLIPPAGE": Rule("Price ran away", "The executed ask was too far above the one last shown to the model."),
+    "B8_EDGE": Rule(
+        "Too little edge", "The model's own confidence less the ask was below the least the skill asks for."
+    ),
+    "B9_SPEND_TICK": Rule(
+        "Tick's budget", "More than one tick may spend: cut to what was left, and refused only where nothing was."
+    ),
+    "B10_SPEND_DAY": Rule("Day's budget", "The spend of this UTC day would have gone beyond its cap."),
+    "B11_SPEND_TOTAL": Rule("Whole budget", "Everything ever spent would have gone beyond its cap."),
+    "B12_EXPOSURE": Rule("Expiry's exposure", "The open contracts of one expiry would have cost more than is allowed."),
+    "B13_BALANCE": Rule("Balance", "The account could not pay for it."),
+    "B14_DUPLICATE": Rule("Duplicate", "The same decision had been judged at this tick; its first verdict stands."),
+    "B15_VENUE": Rule("Venue", "The engine let it pass and the venue turned it down."),
+}
+"""Those of the predict venue."""
+
 METRICS: dict[str, Metric] = {
     "total_return_pct": Metric(
         "Total return", "signed_percent", "Change of equity from the start to the end, after all trading costs."
@@ -123,4 +157,8 @@ NOT_ASKED = ("asleep", "ruined")
 
 def rule(code: str) -> Rule:
     """The rule of a code, also of one that this version does not know."""
-    return RULES.get(code) or Rule(code, "A rule that this version of the report does not know.")
+    return (
+        RULES.get(code)
+        or PREDICT_RULES.get(code)
+        or Rule(code, "A rule that this version of the report does not know.")
+    )

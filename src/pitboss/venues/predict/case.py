@@ -143,3 +143,11 @@ def dusdc(units: int) -> str:
 def cents(units: int) -> str:
     """A price for a sentence."""
     return f"{units / FLOAT:.4f}"
+
+
+def shown_strike(strike: Decimal | None) -> str:
+    """A strike for a sentence, however many digits or zeros it came with."""
+    if strike is None:
+        return ""
+    short = f"{strike.normalize():.12g}"
+    return short if "e" not in short.lower() or abs(strike.adjusted()) > 12 else f"{Decimal(short):f}"

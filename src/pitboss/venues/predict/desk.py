@@ -10,6 +10,7 @@ While an order waits its spend counts as spent, so no order of patience can pass
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Literal
 
 from pitboss.core.instant import Instant, day_of
@@ -19,7 +20,7 @@ from pitboss.core.receipt import Receipt
 from pitboss.venues.predict.caps import NOTHING_SPENT, Caps, Spent
 from pitboss.venues.predict.judge import Order, judge, perform
 from pitboss.venues.predict.portfolio import equity
-from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, World, contracts, oracle_of, usd
+from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, Position, World, contracts, oracle_of, usd
 from pitboss.venues.predict.trade import Facts, Step, Trade
 
 MOST_WAITING = 16
@@ -119,9 +120,15 @@ def told(desk: Desk, asks: Mapping[str, int]) -> Desk:
     if not asks:
         return desk
     known = desk.world.oracles
-    kept = {key: ask for key, ask in desk.spent.shown.items() if key.rsplit("|", 2)[0] in known}
+    kept = {key: ask for key, ask in desk.spent.shown.items() if _market_of(key) in known}
     shown = {**kept, **asks}
     return replace(desk, spent=replace(desk.spent, shown=shown if len(shown) <= MOST_SHOWN else dict(asks)))
+
+
+@lru_cache(maxsize=4_096)
+def _market_of(key: str) -> str:
+    """The market of an ask that was shown. The same few hundred are looked at every tick."""
+    return key.rsplit("|", 2)[0]
 
 
 def submit(desk: Desk, request: Request, at: Instant, account_id: str = ACCOUNT) -> Answer:
@@ -137,7 +144,10 @@ def submit(desk: Desk, request: Request, at: Instant, account_id: str = ACCOUNT)
     if len(desk.waiting) >= MOST_WAITING:
         return Answer(desk, refusal=f"{MOST_WAITING} orders wait for a price already")
     ticket = Ticket(f"o{desk.next_order}", order, request.tick_at, request.confidence, request.shown)
-    receipt = Receipt("accepted", at, order.contract.market_id, ticket.id, _facts(order))
+    facts = _facts(order)
+    if request.trade is not None:
+        facts["fair"] = usd(request.trade.quote.fair)
+    receipt = Receipt("accepted", at, order.contract.market_id, ticket.id, facts)
     after = replace(desk, waiting=(*desk.waiting, ticket), next_order=desk.next_order + 1)
     return Answer(after, (receipt,), ticket.id)
 
@@ -274,15 +284,18 @@ def summary(desk: Desk, account_id: str = ACCOUNT) -> dict[str, Any]:
         "cash": text(contracts(account.cash)),
         "equity": text(contracts(equity(desk.world, 0, account_id))),
         "spent": text(contracts(desk.spent.total)),
-        "positions": [
-            {
-                "market_id": held.contract.market_id,
-                "side": held.contract.side,
-                "strikes": [text(usd(strike)) for strike in held.contract.strikes],
-                "quantity": text(contracts(held.quantity)),
-                "cost": text(contracts(held.cost)),
-            }
-            for held in (positions[key] for key in sorted(positions))
-        ],
+        "positions": [dict(_plain(positions[key])) for key in sorted(positions)],
         "waiting": [ticket.id for ticket in desk.waiting],
+    }
+
+
+@lru_cache(maxsize=1_024)
+def _plain(held: Position) -> Mapping[str, Any]:
+    """A position as records keep it. Two of three are those of the tick before."""
+    return {
+        "market_id": held.contract.market_id,
+        "side": held.contract.side,
+        "strikes": [text(usd(strike)) for strike in held.contract.strikes],
+        "quantity": text(contracts(held.quantity)),
+        "cost": text(contracts(held.cost)),
     }

@@ -57,7 +57,7 @@ def standing(now: Instant, tiers: Iterable[str] = TIERS) -> tuple[Slot, ...]:
     return found if not found or found[0].expiry_at > now else tuple(slot for slot in found if slot.expiry_at > now)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4_096)
 def _standing(now: Instant, tiers: tuple[str, ...]) -> tuple[Slot, ...]:
     """What stands just before a boundary of the finest tier. Nothing changes between two of them, so it is kept."""
     found: dict[str, tuple[Instant, ...]] = {}
@@ -76,6 +76,16 @@ def _slots(found: dict[str, tuple[Instant, ...]]) -> tuple[Slot, ...]:
     return tuple(Slot(expiry_at, tuple(together[expiry_at])) for expiry_at in sorted(together))
 
 
+def expiring(tiers: Iterable[str], after: Instant, until: Instant) -> list[Instant]:
+    """Every expiry of these tiers in `(after, until]`, by time."""
+    found: set[Instant] = set()
+    for tier in tiers:
+        step, offset = _STEPS[tier]
+        found.update(range(offset - (offset - after - 1) // step * step, until + 1, step))
+    return sorted(found)
+
+
+@lru_cache(maxsize=4_096)
 def market_name(underlying: str, expiry_at: Instant) -> str:
     """The id of a paper market, which a person and a model can read."""
     return f"{underlying}-{iso(expiry_at)}"

@@ -210,7 +210,11 @@ class Contract:
     @property
     def key(self) -> str:
         """Its name in an account, and that of an ask that was shown."""
-        return "|".join((self.market_id, self.side, *map(str, self.strikes)))
+        if self.higher is None:
+            return f"{self.market_id}|YES|{self.lower}" if self.lower is not None else f"{self.market_id}|YES"
+        if self.lower is None:
+            return f"{self.market_id}|NO|{self.higher}"
+        return f"{self.market_id}|RANGE|{self.lower}|{self.higher}"
 
     def wins(self, settlement: int) -> bool:
         """Whether it pays: ties go to NO, and to the lower of two neighbouring ranges."""
@@ -276,6 +280,22 @@ def _fed(world: World, oracle: Oracle) -> Oracle:
     feed = world.feeds.get(oracle.underlying) if oracle.fed and oracle.settlement is None else None
     if feed is None or feed.at >= oracle.expiry_at:
         return oracle
+    # A tick asks for each market several times; both are frozen, so the same two always give the same.
+    kept = _FED.get(id(oracle))
+    if kept is not None and kept[0] is oracle and kept[1] is feed:
+        return kept[2]
+    found = _with_feed(oracle, feed)
+    if len(_FED) >= _MOST_FED:
+        _FED.clear()
+    _FED[id(oracle)] = oracle, feed, found
+    return found
+
+
+_FED: dict[int, tuple[Oracle, Feed, Oracle]] = {}
+_MOST_FED = 256
+
+
+def _with_feed(oracle: Oracle, feed: Feed) -> Oracle:
     svi, surfaced_at = oracle.svi, oracle.surfaced_at
     if feed.volatility is not None:
         svi, surfaced_at = synthetic(feed.volatility, oracle.expiry_at, feed.at), feed.at

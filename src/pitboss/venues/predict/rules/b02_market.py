@@ -5,7 +5,7 @@ without `market_id` exactly one such market must be open. A redeem needs a posit
 """
 
 from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.predict.case import Case, Scope
+from pitboss.venues.predict.case import Case, Scope, shown_strike
 from pitboss.venues.predict.state import fresher_twin, status
 
 CODE = "B2_MARKET"
@@ -22,7 +22,7 @@ def check(case: Case) -> Finding:
     phase = status(market, case.now)
     if decision.action == "redeem":
         if case.held is None:
-            return Finding(f"no {decision.side} position at strike {decision.strike:.12g} in {market.id}")
+            return Finding(f"no {decision.side} position at strike {shown_strike(decision.strike)} in {market.id}")
         return Finding(f"{market.id} has expired and waits for its settlement") if phase == "pending" else PASS
     if case.caps.underlying is not None and market.underlying != case.caps.underlying:
         return Finding(f"{market.id} is not a market of {case.caps.underlying}")

@@ -1,0 +1,137 @@
+"""The predict venue's side of a run: what is stored with it, how it is measured, what it is held against."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pitboss.bootstrap.predict_agent import read_predict_skill as read_skill
+from pitboss.bootstrap.predict_backtest import (
+    BASE,
+    PredictAssembly,
+    PredictRequest,
+    assemble,
+    surfaces_words,
+)
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.errors import InvariantError
+from pitboss.core.instant import Instant, interval_ms
+from pitboss.core.money import text
+from pitboss.core.snapshot import Record
+from pitboss.core.state import State
+from pitboss.models.heuristics import heuristics
+from pitboss.models.rungs import LEAST, Rungs
+from pitboss.sim.predict.baselines import baseline_metrics
+from pitboss.sim.predict.metrics import compute_predict
+from pitboss.sim.predict.outcome import PredictLedger
+from pitboss.sim.predict.outcome import predict_fills as fills
+from pitboss.sim.predict.outcome import read_predict_ledger as read_ledger
+from pitboss.sim.predict.script import PredictScript, first_state
+from pitboss.sim.replay import replay
+from pitboss.sim.watch import Watch
+from pitboss.store.runs import Run
+from pitboss.tick.predict import read_state
+
+__all__ = ["assemble", "fills", "first_state", "read_ledger", "read_skill", "read_state"]
+
+
+def request_of(params: Mapping[str, Any]) -> PredictRequest:
+    """The request a run was started with."""
+    return codec.parse(PredictRequest, params)
+
+
+def params(assembly: PredictAssembly) -> dict[str, Any]:
+    """The request as it is stored, and which surfaces the run had."""
+    request = dataclasses.replace(assembly.request, skill={}, data_venue=assembly.venue)
+    plain: dict[str, Any] = codec.plain(request)
+    return {**plain, "base_interval": BASE, "surfaces_are": surfaces_words(plain)}
+
+
+def notes(assembly: PredictAssembly) -> list[str]:
+    """What every number of the run rests on."""
+    return [f"surfaces are {surfaces_words(codec.plain(dataclasses.replace(assembly.request, skill={})))}"]
+
+
+def measure(assembly: PredictAssembly, ledger: PredictLedger) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Metrics of a run, scores of other forecasters on its calls, and the heuristics' trading over the same prices."""
+    script, request = assembly.script, assembly.request
+    ran = ledger.outcome(int(script.tick_at[0]), script.to_at, interval_ms(BASE), request.equity_usd)
+    own = {request.source.removeprefix("policy/"): ledger}  # a run of a heuristic is its own baseline
+    return compute_predict(ran, request.seed), baseline_metrics(ran, played(script, own), request.seed)
+
+
+def measure_again(params: Mapping[str, Any], ledger: PredictLedger) -> dict[str, Any]:
+    """The metrics from the records and the request."""
+    request = request_of(params)
+    return compute_predict(ledger.outcome(*span(params), request.equity_usd), request.seed)
+
+
+def span(params: Mapping[str, Any]) -> tuple[Instant, Instant, int]:
+    """The first tick, the end, and the time between two points of equity."""
+    period = read_skill(params["skill"]).schedule.every_ms
+    return -(-params["from_at"] // period) * period, params["to_at"], interval_ms(BASE)
+
+
+def changed_course(one: PredictScript, other: PredictScript) -> str:
+    """What two scripts over the same ticks do not share, if they are no one course; empty if they are."""
+    if one.ports.underlying != other.ports.underlying:
+        return "context.underlying"
+    return "" if one.tiers == other.tiers else "context.tiers"
+
+
+def realism(request: PredictRequest) -> dict[str, dict[str, str]]:
+    """What makes the fills of a run more or less real."""
+    surfaces = "as asked" if request.surfaces else "default"
+    return {
+        "surfaces": {"about": "Surfaces", "value": surfaces_words({"surfaces": request.surfaces}), "state": surfaces},
+        "fill_price": {
+            "about": "Price of a mint",
+            "value": "the ask after the trade, quoted again at the first price at or after the decision",
+            "state": "conservative",
+        },
+        "vault": {
+            "about": "The other side of every contract",
+            "value": f"a vault of {text(request.vault_usd)} that nobody else trades with",
+            "state": "default" if request.vault_usd == PredictRequest({}, 0, 0).vault_usd else "as asked",
+        },
+    }
+
+
+def page(workspace: Workspace, run: Run) -> str:
+    """The report."""
+    from pitboss.bootstrap.predict_reporting import page_of
+    from pitboss.bootstrap.runner import journal_of
+
+    return page_of(workspace, run, read_ledger(journal_of(workspace, run).records()), played)
+
+
+def played(script: PredictScript, known: Mapping[str, PredictLedger]) -> dict[str, PredictLedger]:
+    """Every heuristic over the same course, with the same caps and the same money; `known` need not be played again."""
+    return {name: known.get(name) or _play(script, policy) for name, policy in heuristics().items()}
+
+
+def _play(script: PredictScript, policy: Rungs) -> PredictLedger:
+    ports = dataclasses.replace(script.ports, decider=policy, build_prompts=False, keep_prompts=False)
+    course = dataclasses.replace(
+        script, ports=ports, planned=True, least_spend=LEAST, speculation=None, commit_records=5_000
+    )
+    ledger = PredictLedger(account_id=ports.account_id)
+    work = replay(course, _Nowhere(), first_state(course), Watch(), ledger)
+    try:  # a program waits for nothing, so its run goes through at once, whoever's loop this is
+        work.send(None)
+    except StopIteration:
+        return ledger
+    work.close()
+    raise InvariantError(f"{policy.name} waited for something")
+
+
+class _Nowhere:
+    """A journal that keeps nothing: only what the ledger noted is wanted."""
+
+    async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None:
+        """Let it go."""
+        del batch, state, progress
+
+    def records(self) -> Iterable[Record]:
+        """There are none."""
+        return ()

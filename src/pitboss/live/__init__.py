@@ -1,0 +1,1 @@
+"""The live driver: ticks by the clock instead of by a recorded past, over the same `tick()`. It knows no venue."""

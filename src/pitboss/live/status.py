@@ -1,0 +1,106 @@
+"""The status endpoint of a live run: `GET /status` and `GET /health`, JSON and nothing else.
+
+It reads and never changes anything. It listens on loopback unless told otherwise, answers there only to loopback's own
+names (so that a page of somebody else's cannot reach it by giving its own name our address), sends no header that lets
+another origin read it, and bounds what it sends. What is told is handed in as a document; secrets are taken out of it last.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from pitboss.core.errors import UserError
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+MOST_BYTES = 256 * 1024
+FEED = "actionFeed"
+"""The part of the document that is shortened where all of it would be too long: newest first."""
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+Tell = Callable[[], Mapping[str, Any]]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def content(document: Mapping[str, Any], redact: Callable[[str], str]) -> bytes:
+    """A document as it is sent: without secrets, and not longer than it may be."""
+    feed = list(document.get(FEED, ()))
+    while True:
+        shown = {**document, FEED: feed} if FEED in document else document
+        data = redact(orjson.dumps(shown, default=str, option=orjson.OPT_NON_STR_KEYS).decode()).encode()
+        if len(data) <= MOST_BYTES:
+            return data
+        if not feed:
+            return orjson.dumps({"error": "there is too much to tell"})
+        feed = feed[: len(feed) // 2]
+
+
+@asynccontextmanager
+async def serving(
+    tell: Tell, health: Tell, host: str, port: int, redact: Callable[[str], str] = str
+) -> AsyncIterator[str]:
+    """Serve both for the length of a block; gives the address."""
+    from aiohttp import web
+
+    def reply(document: Mapping[str, Any], status: int = 200, **more: str) -> web.Response:
+        return web.Response(
+            body=content(document, redact), status=status, content_type="application/json", headers={**HEADERS, **more}
+        )
+
+    paths = {"/status": tell, "/health": health}
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        if is_loopback(host) and not _ours(request.headers.get("Host", "")):
+            return reply({"error": "not under this name"}, 403)
+        found = paths.get(request.path)
+        if found is None:
+            return reply({"error": "there is /status and /health"}, 404)
+        if request.method not in ("GET", "HEAD"):
+            return reply({"error": "only GET"}, 405, Allow="GET, HEAD")
+        document = found()
+        return reply(document, 200 if document.get("ok", True) else 503)
+
+    server = web.ServerRunner(web.Server(answer, access_log=None, keepalive_timeout=15.0), shutdown_timeout=1.0)
+    await server.setup()
+    try:
+        site = web.TCPSite(server, host, port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise UserError(
+                f"the status endpoint cannot listen on {host}:{port} ({error.strerror or error})",
+                "choose another with --port; 0 takes any that is free",
+            ) from None
+        yield _address(server)
+    finally:
+        await server.cleanup()
+
+
+def _ours(name: str) -> bool:
+    try:
+        return urlsplit(f"//{name}").hostname in NAMES
+    except ValueError:
+        return False
+
+
+def _address(server: "web.ServerRunner") -> str:
+    host, port = server.addresses[0][:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

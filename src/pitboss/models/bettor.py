@@ -1,0 +1,80 @@
+"""How the stand-in decides on the predict venue: from the closes and asks in the prompt, by a fixed rule. NOT a model.
+
+It goes with the last half hour's move, or against it if its mandate is contrarian, says a confidence a little above or
+below the ask, and now and then oversteps (a spend above the cap, a strike far away) so that one can watch the engine cut
+and refuse. The same request gives the same reply. Its results say nothing about any idea's worth.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from math import sqrt
+from statistics import fmean
+from typing import Any
+
+from pitboss.core.ports import ModelRequest
+
+TERMINAL = "submit_decision"
+_CLOSES = re.compile(r"closes, oldest first[^:]*: ([\d. ]+)$", re.MULTILINE)
+_MARKET = re.compile(r"^(\S+) \| [^|]+ \| ([^|]+) \| [\d.]+ \| ([\d.]+): YES ([\d.]+), NO ([\d.]+)$", re.MULTILINE)
+_LEFT = re.compile(r"^B9_SPEND_TICK .*left ([\d.]+)$", re.MULTILINE)
+_BUDGETS = re.compile(r"^B1[013]_\w+ .*left ([\d.]+)$", re.MULTILINE)
+REACH, LEAST_SCORE = 30, 1.2
+ACTS_ONE_IN, LOOKS_ONE_IN, OVERSTEPS_ONE_IN = 4, 5, 6
+FAR_AWAY = 1.2
+Reply = tuple[str, str, Mapping[str, Any]]
+
+
+def speaks(request: ModelRequest) -> bool:
+    """Whether a request is one of the predict venue."""
+    return any(tool.name == TERMINAL for tool in request.tools)
+
+
+def answer(request: ModelRequest) -> Reply:
+    """What it says, the tool it calls and the arguments."""
+    page = next((message.text for message in request.messages if message.role == "user"), "")
+    told = {message.name for message in request.messages if message.role == "tool"}
+    dice = hashlib.sha256(page.encode("utf-8", "surrogatepass")).digest()
+    score = _score(page)
+    if "contrarian" in request.system.lower() or "against the move" in request.system.lower():
+        score = -score
+    markets = _MARKET.findall(page)
+    rooms = [float(found) for found in (*_LEFT.findall(page), *_BUDGETS.findall(page))]
+    if not markets or not rooms or min(rooms) < 0.01:
+        return _hold("no market quotes, or a budget is used up")
+    if abs(score) < LEAST_SCORE or dice[0] % ACTS_ONE_IN:
+        return _hold(f"the last half hour's move is {score:+.1f} of its usual size, which is not enough")
+    name, _, strike, yes, no = markets[dice[1] % min(3, len(markets))]
+    offered = {tool.name for tool in request.tools} if not request.must_call else set()
+    if "list_strikes" in offered - told and dice[2] % LOOKS_ONE_IN == 0:
+        return f"Looking at the strikes of {name} first.", "list_strikes", {"market_id": name}
+    side, ask = ("YES", float(yes)) if score > 0 else ("NO", float(no))
+    confidence = round(min(0.97, max(0.03, ask + 0.02 * min(3.0, abs(score)))), 2)
+    oversteps = dice[3] % OVERSTEPS_ONE_IN == 0
+    far = oversteps and dice[4] % 2 == 0
+    decision = {
+        "action": "mint",
+        "market_id": name,
+        "side": side,
+        "strike": round(float(strike) * FAR_AWAY) if far else float(strike),
+        "spend": round(rooms[0] * (4 if oversteps else 1), 2),
+        "confidence": confidence,
+        "reasoning": f"the last half hour moved {score:+.1f} of its usual size; {side} costs {ask:.4f} and I say {confidence}",
+    }
+    return f"Minting {side} in {name}.", TERMINAL, decision
+
+
+def _score(page: str) -> float:
+    """The move of the last closes in units of what chance alone would move."""
+    found = _CLOSES.search(page)
+    closes = [float(text) for text in found.group(1).split()][-REACH:] if found else []
+    if len(closes) < 5:
+        return 0.0
+    steps = [later / earlier - 1 for earlier, later in pairwise(closes)]
+    usual = sqrt(fmean(step * step for step in steps) * len(steps))
+    return (closes[-1] / closes[0] - 1) / usual if usual else 0.0
+
+
+def _hold(why: str) -> Reply:
+    return f"Holding: {why}.", TERMINAL, {"action": "hold", "reasoning": why}

@@ -1,0 +1,155 @@
+"""A live run in virtual time: a clock that only waiting moves, prices as they are told, and a journal in memory."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.curve import Curve
+from pitboss.core.errors import RunCancelled
+from pitboss.core.instant import MINUTE_MS, Instant
+from pitboss.core.snapshot import GENESIS, check
+from pitboss.core.state import State
+from pitboss.live.board import Board, Entry
+from pitboss.live.runner import Brought, Pace, Runner
+from pitboss.live.schedule import Schedule, schedule
+from pitboss.testing.journal import MemoryJournal
+from pitboss.tick.predict import PredictPorts
+from pitboss.venues.predict.desk import Desk, bring
+from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.world import feed
+from venues.predict.scene import NOW
+from venues.predict.stage import VOLATILITY, fresh, ports
+
+SPOT = 63_213 * FLOAT
+
+
+@dataclass
+class ManualClock:
+    """A clock that stands still until somebody waits, and may be set."""
+
+    at: Instant = NOW
+    jumps: dict[int, int] = field(default_factory=dict)
+    """What happens to it at the n-th wait, in milliseconds."""
+    waits: int = 0
+    looks_ms: int = 0
+    """How long it takes to look at it."""
+
+    def now(self) -> Instant:
+        self.at += self.looks_ms
+        return self.at
+
+    async def pause(self, wait_ms: int) -> None:
+        assert wait_ms > 0
+        self.at += wait_ms + self.jumps.get(self.waits, 0)
+        self.waits += 1
+
+
+@dataclass
+class TalkedSource:
+    """A source that has a price every two seconds, unless it is told otherwise."""
+
+    caps: Any
+    price: Callable[[Instant], int] = lambda at: SPOT
+    silent: Callable[[Instant], bool] = lambda at: False
+    hang: Callable[[Instant], Any] | None = None
+    step_ms: int = 2_000
+    words: str = ""
+    first: Instant = NOW - 10_000
+
+    async def bring(self, world: Desk, before: Instant) -> Brought:
+        if self.hang is not None:
+            await self.hang(before)
+        known = world.world.feeds.get("BTC")
+        at = self.first if known is None else known.at + self.step_ms
+        receipts: list[Any] = []
+        while at < before:
+            if not self.silent(at):
+                step = feed(world.world, "BTC", self.price(at), at, VOLATILITY, tiers=("15m", "1h"))
+                world, happened = bring(world, step, self.caps, at)
+                receipts += happened
+            at += self.step_ms
+        return Brought(world, tuple(receipts))
+
+    def unfit(self, world: Desk, at: Instant) -> str:
+        known = world.world.feeds.get("BTC")
+        return "no_feed" if known is None else "stale_prices" if at - known.at > 30_000 else ""
+
+    def pending(self, world: Desk) -> bool:
+        return bool(world.waiting)
+
+    def equity(self, world: Desk, at: Instant, period_ms: int) -> Curve:
+        return ((at, period_ms, "100", 1),)
+
+    def trouble(self) -> str:
+        return self.words
+
+
+@dataclass
+class Stand:
+    """Everything of one run, to be looked at afterwards."""
+
+    decider: Any
+    clock: ManualClock = field(default_factory=ManualClock)
+    journal: MemoryJournal = field(default_factory=MemoryJournal)
+    board: Board = field(default_factory=Board)
+    told: list[Entry] = field(default_factory=list)
+    source: TalkedSource | None = None
+    stop: Callable[[], bool] = lambda: False
+    slots: Schedule = field(default_factory=lambda: schedule(MINUTE_MS))
+    state: State | None = None
+
+    def runner(self, ticks: int | None = None, **more: Any) -> Runner:
+        given: PredictPorts = ports(self.decider, build_prompts=False)
+        self.source = self.source or TalkedSource(given.caps)
+        self.source.caps = given.caps
+        return Runner(
+            ports=given,
+            source=self.source,
+            journal=more.pop("journal", self.journal),
+            clock=self.clock,
+            pace=Pace(self.slots, more.pop("deadline_ms", 40), more.pop("feed_ms", 15), 2_000),
+            state=self.state or fresh(),
+            board=self.board,
+            pause=self.clock.pause,
+            stop=self.stop,
+            tell=self.told.append,
+            most_ticks=ticks,
+        )
+
+    def bodies(self, kind: str = "tick") -> list[dict[str, Any]]:
+        return [codec.loads(record.covered) for record in self.journal.records() if record.kind == kind]
+
+    def ticks(self) -> list[Instant]:
+        return [record.tick_at for record in self.journal.records() if record.kind == "tick"]
+
+    def missed(self) -> int:
+        return sum(body.get("missed", 0) for body in self.bodies("span"))
+
+    def checked(self) -> Sequence[Any]:
+        """The records, after their chain was gone through."""
+        prev, found = GENESIS, list(self.journal.records())
+        for seq, record in enumerate(found):
+            check(record, seq, prev)
+            prev = record.digest
+        return found
+
+
+class Killed(RunCancelled):
+    """The process is gone."""
+
+
+class MortalJournal(MemoryJournal):
+    """A journal whose process dies at a commit: before it is made, or right after."""
+
+    def __init__(self, earlier: MemoryJournal | None, dies_at: int, after: bool) -> None:
+        super().__init__(earlier)
+        self._dies_at = dies_at
+        self._after = after
+
+    async def commit(self, batch: Any, state: State, progress: float) -> None:
+        if self.commits == self._dies_at and not self._after:
+            raise Killed
+        await super().commit(batch, state, progress)
+        if self.commits > self._dies_at:
+            raise Killed

@@ -1,0 +1,364 @@
+"""The live driver: one tick a slot, nothing decided on old prices, nothing that hangs, and nothing told before it is kept."""
+
+import ast
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pitboss.live
+from live.stand import SPOT, Killed, ManualClock, MortalJournal, Stand, TalkedSource
+from pitboss.core.errors import BudgetExceeded, InvariantError, TransientError, UserError
+from pitboss.core.instant import HOUR_MS, MINUTE_MS
+from pitboss.core.intent import Decision
+from pitboss.core.state import State
+from pitboss.live.board import Board
+from pitboss.live.runner import Pace, pace
+from pitboss.live.schedule import schedule
+from pitboss.testing.journal import MemoryJournal
+from pitboss.tick.predict import read_state
+from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.svi import FLOAT
+from venues.predict.scene import NOW
+from venues.predict.stage import SOON, Mind, saying
+
+MINT: dict[str, Any] = {
+    "action": "mint",
+    "market_id": SOON,
+    "side": "YES",
+    "strike": 63_200,
+    "spend": 2,
+    "reasoning": "up",
+}
+
+
+class Hangs:
+    """A decider that never answers."""
+
+    name = "hangs"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def decide(self, observation: Any, judge: Any) -> Decision:
+        self.asked += 1
+        await asyncio.Event().wait()
+        raise AssertionError("nobody wakes it")
+
+
+class Raises(Hangs):
+    """A decider that cannot answer."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    async def decide(self, observation: Any, judge: Any) -> Decision:
+        self.asked += 1
+        raise self.error
+
+
+def run(stand: Stand, ticks: int, **more: Any) -> State:
+    return asyncio.run(stand.runner(ticks, **more).run())
+
+
+# Ticks ---------------------------------------------------------------------------------------------------------------
+
+
+def test_ticks_come_at_their_slots_and_the_chain_holds() -> None:
+    stand = Stand(saying(), clock=ManualClock(NOW + 17_000))
+    state = run(stand, 3)
+    assert stand.ticks() == [NOW + MINUTE_MS * place for place in (1, 2, 3)]
+    assert state.prev_digest == stand.checked()[-1].digest
+    kept = stand.journal.latest_state()
+    assert kept is not None
+    assert read_state(kept[1]) == state
+
+
+@given(st.integers(1, 400), st.integers(0, 999))
+@settings(max_examples=25, deadline=None)
+def test_a_tick_never_finds_a_price_from_its_slot_on(looks_ms: int, start_ms: int) -> None:
+    mind = saying(MINT)
+    clock = ManualClock(NOW + start_ms, looks_ms=looks_ms)
+    stand = Stand(mind, clock=clock, source=TalkedSource(Caps(), step_ms=500), slots=schedule(10_000))
+    run(stand, 3)
+    assert mind.seen
+    for seen in mind.seen:
+        assert seen.desk.world.feeds["BTC"].at < seen.at
+    stand.checked()
+
+
+def test_an_order_is_filled_between_ticks_and_that_is_kept_at_once() -> None:
+    mind = Mind(lambda observation: [MINT] if observation.at == NOW else [])
+    stand = Stand(mind)
+    run(stand, 2)
+    kinds = [(record.kind, record.tick_at) for record in stand.checked()]
+    assert kinds[0] == ("tick", NOW)
+    assert kinds[1][0] == "span"
+    assert NOW < kinds[1][1] <= NOW + 4_000
+    assert kinds[2] == ("tick", NOW + MINUTE_MS)
+    (filled,) = [one for one in stand.bodies("span")[0]["receipts"] if one["kind"] != "settled"]
+    assert (filled["kind"], filled["facts"]["action"]) == ("filled", "mint")
+    assert stand.board.events["filled", "mint"] == 1
+    assert stand.board.account["positions"][0]["strikes"] == ["63200"]
+
+
+def test_a_settlement_between_ticks_is_kept_before_anybody_is_asked_again() -> None:
+    mind = Mind(lambda observation: [MINT] if observation.at == NOW else [])
+    stand = Stand(mind, slots=schedule(HOUR_MS), source=TalkedSource(Caps(), lambda at: SPOT + 300 * FLOAT))
+    run(stand, 3)
+    assert stand.ticks() == [NOW, NOW + HOUR_MS, NOW + 2 * HOUR_MS]
+    paid = [
+        (body["until_at"], receipt["facts"]["payout"])
+        for body in stand.bodies("span")
+        for receipt in body["receipts"]
+        if "payout" in receipt["facts"]
+    ]
+    assert len(paid) == 1
+    assert NOW + HOUR_MS < paid[0][0] <= NOW + HOUR_MS + 4_000
+
+
+def test_the_last_order_of_a_run_that_ends_is_seen_through() -> None:
+    stand = Stand(saying(MINT))
+    state = run(stand, 1)
+    assert state.world.waiting == ()
+    assert stand.board.events["filled", "mint"] == 1
+
+
+# Time ----------------------------------------------------------------------------------------------------------------
+
+
+def test_slots_that_were_slept_through_are_one_record_and_no_ticks() -> None:
+    stand = Stand(saying(), clock=ManualClock(NOW + 1, {3: HOUR_MS}))
+    run(stand, 2)
+    first, second = stand.ticks()
+    assert (first, second) == (NOW + 61 * MINUTE_MS, NOW + 62 * MINUTE_MS)
+    assert stand.missed() == 60
+    assert [entry["slots"] for entry in stand.told if entry["kind"] == "missed"] == [stand.missed()]
+    assert stand.board.missed == stand.missed()
+
+
+def test_a_clock_that_goes_back_makes_no_slot_tick_twice_and_is_told() -> None:
+    brought: list[int] = []
+
+    async def note(before: int) -> None:
+        brought.append(before)
+
+    stand = Stand(saying(), clock=ManualClock(NOW, {2: -HOUR_MS}), source=TalkedSource(Caps(), hang=note))
+    run(stand, 4)
+    assert min(brought) >= NOW, "nor is the world asked what it was like before the last tick"
+    assert stand.ticks() == [NOW + MINUTE_MS * place for place in range(4)]
+    remarks = [entry["detail"] for entry in stand.told if entry["kind"] == "remark"]
+    assert [words for words in remarks if "the clock went back" in words] == remarks
+    assert len(remarks) == 1
+
+
+def test_a_tick_that_is_longer_than_its_period_is_not_allowed() -> None:
+    with pytest.raises(InvariantError, match="less time"):
+        Pace(schedule(MINUTE_MS), 50_000, 10_000, 2_000)
+    for period in (1_000, 10_000, MINUTE_MS, HOUR_MS):
+        made = pace(schedule(period), 2_000)
+        assert made.deadline_ms + made.feed_ms < period
+
+
+# What keeps somebody from answering -----------------------------------------------------------------------------------
+
+
+def test_a_model_that_hangs_ends_in_a_hold_with_a_flag() -> None:
+    hangs = Hangs()
+    stand = Stand(hangs)
+    run(stand, 2)
+    assert hangs.asked == 2
+    assert [body["flags"] for body in stand.bodies()] == [["deadline"], ["deadline"]]
+    assert (stand.board.errors, stand.board.skips) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "flag"),
+    [
+        (BudgetExceeded("$2 of $2 spent"), "budget"),
+        (TransientError("busy"), "model_error"),
+        (UserError("the key was withdrawn", "set another"), "model_error"),
+    ],
+)
+def test_whoever_cannot_answer_holds_with_a_flag_and_the_run_goes_on(error: Exception, flag: str) -> None:
+    stand = Stand(Raises(error))
+    state = run(stand, 2)
+    assert [(body["flags"], body["text"]) for body in stand.bodies()] == [([flag], str(error))] * 2
+    assert state.model_errors == (2 if flag == "model_error" else 0)
+
+
+def test_what_must_never_happen_stops_the_run_with_what_was_kept() -> None:
+    stand = Stand(Raises(InvariantError("look-ahead")))
+    with pytest.raises(InvariantError, match="look-ahead"):
+        run(stand, 2)
+    assert stand.told == []
+    assert list(stand.journal.records()) == []
+
+
+def test_on_old_prices_nobody_is_asked() -> None:
+    mind = saying(MINT)
+    stand = Stand(mind, source=TalkedSource(Caps(), silent=lambda at: at > NOW + 10_000))
+    run(stand, 3)
+    assert [body["flags"] for body in stand.bodies()] == [[], ["stale_prices"], ["stale_prices"]]
+    assert [seen.at for seen in mind.seen] == [NOW]
+
+
+def test_before_the_first_price_nobody_is_asked() -> None:
+    mind = saying(MINT)
+    stand = Stand(mind, source=TalkedSource(Caps(), first=NOW + 90_000))
+    run(stand, 3)
+    assert [body["flags"] for body in stand.bodies()] == [["no_feed"], ["no_feed"], []]
+    assert len(mind.seen) == 1
+
+
+def test_a_feed_that_hangs_ends_in_a_flag_and_is_told_once() -> None:
+    async def hang(before: int) -> None:
+        if before >= NOW:
+            await asyncio.Event().wait()
+
+    mind = saying(MINT)
+    stand = Stand(mind, source=TalkedSource(Caps(), hang=hang))
+    run(stand, 1)
+    assert [body["flags"] for body in stand.bodies()] == [["feed_timeout"]]
+    assert mind.seen == []
+    assert [entry["detail"] for entry in stand.told if entry["kind"] == "remark"] == [
+        "feed: the feed does not answer in time"
+    ]
+
+
+def test_trouble_with_the_feed_is_told_when_it_begins_and_when_it_is_over() -> None:
+    stand = Stand(saying())
+    stand.source = TalkedSource(Caps())
+
+    async def trouble(before: int) -> None:
+        assert stand.source is not None
+        stand.source.words = "hermes cannot be reached" if NOW + 70_000 < before < NOW + 100_000 else ""
+
+    stand.source.hang = trouble
+    run(stand, 3)
+    remarks = [entry["detail"] for entry in stand.told if entry["kind"] == "remark"]
+    assert remarks == ["feed: hermes cannot be reached", "feed: prices come again"]
+
+
+# What is kept ----------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_told_that_could_not_be_kept() -> None:
+    class Full(MemoryJournal):
+        async def commit(self, batch: Any, state: Any, progress: float) -> None:
+            raise OSError(28, "No space left on device")
+
+    stand = Stand(saying(MINT))
+    with pytest.raises(OSError, match="No space"):
+        run(stand, 1, journal=Full())
+    assert stand.told == []
+    assert stand.board.ticks == 0
+
+
+def test_a_stop_lets_the_tick_in_hand_finish() -> None:
+    asked: list[int] = []
+
+    async def slowly(observation: Any, judge: Any) -> Decision:
+        asked.append(observation.at)
+        await asyncio.sleep(0)
+        return Decision((MINT,), "thought about it")
+
+    mind = saying()
+    mind.decide = slowly  # type: ignore[method-assign]
+    stand = Stand(mind, stop=lambda: bool(asked))
+    run(stand, 5)
+    assert stand.ticks() == [NOW]
+    assert stand.bodies()[0]["verdicts"][0]["outcome"] == "allowed"
+
+
+@given(st.integers(0, 12), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, after: bool) -> None:
+    def mind() -> Mind:
+        return Mind(lambda observation: [MINT] if observation.ticks < 6 else [])
+
+    first = Stand(mind())
+    mortal = MortalJournal(None, dies_at, after)
+    first.journal = mortal
+    killed = False
+    try:
+        run(first, 8)
+    except Killed:
+        killed = True
+    kept = mortal.latest_state()
+    assert killed or first.board.ticks == 8
+    told = len([entry for entry in first.told if entry["kind"] != "remark"])
+    assert told <= len(list(mortal.records())) <= told + 1
+    second = Stand(mind(), clock=ManualClock(first.clock.at + 3_000), journal=MemoryJournal(mortal))
+    second.state = None if kept is None else read_state(kept[1])
+    second.board.restore(second.journal.records())
+    run(second, 3)
+    second.checked()
+    ticks = second.ticks()
+    assert ticks == sorted(set(ticks))
+    assert (ticks[-1] - ticks[0]) // MINUTE_MS + 1 == len(ticks) + second.missed()
+    again = Board()
+    again.restore(second.journal.records())
+    assert (again.ticks, again.acted, again.skips, again.errors, again.missed, again.events, again.account) == (
+        second.board.ticks,
+        second.board.acted,
+        second.board.skips,
+        second.board.errors,
+        second.board.missed,
+        second.board.events,
+        second.board.account,
+    )
+
+
+@given(
+    st.dictionaries(
+        st.integers(0, 60), st.sampled_from((-HOUR_MS, -61_000, -3_000, 3_000, 61_000, HOUR_MS)), max_size=6
+    ),
+    st.lists(st.booleans(), min_size=8, max_size=8),
+)
+@settings(max_examples=40, deadline=None)
+def test_whatever_clock_and_feed_do_every_slot_is_accounted_for_once(jumps: dict[int, int], down: list[bool]) -> None:
+    mind = saying(MINT)
+    quiet = TalkedSource(Caps(), silent=lambda at: down[at // 40_000 % 8])
+    stand = Stand(mind, clock=ManualClock(NOW + 5, jumps), source=quiet)
+    run(stand, 5)
+    stand.checked()
+    ticks = stand.ticks()
+    assert ticks == sorted(set(ticks))
+    assert (ticks[-1] - (NOW + MINUTE_MS)) // MINUTE_MS + 1 == len(ticks) + stand.missed()
+    flagged = {
+        record.tick_at: flags
+        for record, flags in zip(
+            [one for one in stand.journal.records() if one.kind == "tick"],
+            [body["flags"] for body in stand.bodies()],
+            strict=True,
+        )
+    }
+    for seen in mind.seen:  # nobody decided on a price older than half a minute
+        assert seen.at - seen.desk.world.feeds["BTC"].at <= 30_000
+        assert "stale_prices" not in flagged[seen.at]
+
+
+def test_the_same_clock_prices_and_decisions_give_the_same_bytes() -> None:
+    ends: set[str] = set()
+    for _ in range(2):
+        stand = Stand(Mind(lambda observation: [MINT] if observation.ticks % 2 else []))
+        stand.clock.jumps = {40: 7 * MINUTE_MS}
+        ends.add(run(stand, 6).prev_digest)
+    assert len(ends) == 1
+
+
+def test_the_driver_knows_no_venue() -> None:
+    allowed = ("pitboss.core", "pitboss.tick", "pitboss.agent.decider", "pitboss.engine", "pitboss.live")
+    for path in Path(pitboss.live.__path__[0]).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                if name and name.startswith("pitboss"):
+                    assert name.startswith(allowed), f"{path.name} imports {name}"
+                    assert not name.startswith(("pitboss.tick.perp", "pitboss.tick.predict"))

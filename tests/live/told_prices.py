@@ -1,0 +1,80 @@
+"""Prices and candles by what they are told to say, in a time that stands still, and the predict source over them."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from live.live_pyth import BTC, wandering
+from pitboss.bootstrap.predict_source import PredictSource
+from pitboss.core.errors import TransientError
+from pitboss.core.instant import MINUTE_MS
+from pitboss.data.hermes import Price
+from pitboss.data.predict.spot import Spot
+from pitboss.data.source import Page
+from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.desk import Desk
+from venues.predict.scene import NOW
+
+
+@dataclass
+class ToldHermes:
+    """Hermes by what it is told to say: a price by its second, errors, and a past of its own."""
+
+    now: Callable[[], int]
+    price: Callable[[int], float] = wandering
+    error: Exception | None = None
+    past_error: Exception | None = None
+    conf: Decimal = Decimal(3)
+    lag_ms: int = 1_000
+    recalled: list[int] = field(default_factory=list)
+
+    def told(self, second: int) -> Price:
+        return Price(BTC, Decimal(repr(self.price(second))), self.conf, second * 1000)
+
+    async def latest(self, symbol: str) -> Price:
+        if self.error is not None:
+            raise self.error
+        return self.told((self.now() - self.lag_ms) // 1000)
+
+    async def at(self, symbol: str, at: int) -> Price:
+        self.recalled.append(at)
+        if self.past_error is not None:
+            raise self.past_error
+        return self.told(at // 1000)
+
+
+@dataclass
+class Feed:
+    """A spot with its hermes, candles and clock, and the source over it."""
+
+    at: int = NOW
+    candles: str = "fine"
+    caps: Caps = field(default_factory=Caps)
+    told: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.hermes = ToldHermes(lambda: self.at)
+        self.spot = Spot("BTC", self.hermes, self.page, lambda: self.at)  # type: ignore[arg-type]
+        self.source = PredictSource(self.spot, self.caps, ("15m", "1h"), lambda: self.at, self.told.append)
+        asyncio.run(self.spot.refresh())
+
+    async def page(self, since: int, until: int) -> Page:
+        if self.candles == "down":
+            raise TransientError("benchmarks answers 503")
+        first, last = (since, until) if self.candles == "fine" else (until - 30 * MINUTE_MS, until)
+        times = list(range(-(-first // MINUTE_MS) * MINUTE_MS, last, MINUTE_MS))
+        closes = [wandering(at // 1000 + 59) for at in times]
+        columns = {"open_at": times, **dict.fromkeys(("open", "high", "low", "close"), closes)}
+        return Page(pl.DataFrame({**columns, "volume": [0.0] * len(times)}))
+
+    def look(self, at: int) -> None:
+        self.at = at
+        asyncio.run(self.spot.look())
+
+    def bring(self, desk: Desk, before: int | None = None) -> tuple[Desk, list[Any]]:
+        found = asyncio.run(self.source.bring(desk, self.at if before is None else before))
+        return found.world, list(found.receipts)

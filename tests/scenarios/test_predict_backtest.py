@@ -1,0 +1,126 @@
+"""A skill of the predict venue over the past, through the program: run, verify, export, fork, bundle, refuse clearly."""
+
+import json
+import math
+from pathlib import Path
+from random import Random
+
+import pytest
+from program import here
+
+from pitboss.core.instant import MINUTE_MS, iso, parse_instant
+
+START = parse_instant("2026-02-21T12:00:00Z")
+RANGE = ("--from", "2026-02-22T12:00:00Z", "--to", "2026-02-22T18:00:00Z")
+SKILL = """\
+pitboss: 1
+name: bets
+venue: predict
+model: standin/analyst
+strategy: {mandate: momentum}
+context: {tiers: [15m, 1h]}
+risk: {max_spend_per_day: 20}
+"""
+
+
+@pytest.fixture(scope="module")
+def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty-two hours of one-minute bars."""
+    rng, price, rows = Random(7), 64_000.0, ["open_time,open,high,low,close,volume"]
+    for place in range(32 * 60):
+        opens = price
+        price = round(price * math.exp(rng.gauss(0, 0.0006)), 2)
+        at = iso(START + place * MINUTE_MS)
+        rows.append(f"{at},{opens},{max(opens, price)},{min(opens, price)},{price},1")
+    path = tmp_path_factory.mktemp("prices") / "btc.csv"
+    path.write_text("\n".join(rows))
+    return path
+
+
+@pytest.fixture
+def bets(tmp_path: Path) -> Path:
+    path = tmp_path / "bets.yaml"
+    path.write_text(SKILL)
+    return path
+
+
+def test_a_run_is_scored_verified_exported_forked_and_taken_elsewhere(tmp_path: Path, prices: Path, bets: Path) -> None:
+    home = tmp_path / "home"
+    run = here("predict", "backtest", bets, *RANGE, "--prices", prices, "--json", "--home", home).json
+    assert run["status"] == "complete"
+    metrics = run["metrics"]
+    assert metrics["total_ticks"] == 360
+    assert metrics["mints"] > 0
+    assert metrics["scores"]["all"]["brier"] is not None
+    assert metrics["scores"]["all"]["against"]["normalised"]["market_brier"] is not None
+    assert set(run["baselines"]["trading"]) == {"alternate", "no_only", "yes_only"}
+    assert {"market", "coin", "always_no"} <= set(run["baselines"]["forecasts"]["all"])
+    assert run["realism"]["surfaces"]["value"] == "fitted from realised volatility"
+    assert here("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
+    shown = here("runs", "show", run["run_id"], "--home", home).out
+    for words in ("NOT A LANGUAGE MODEL", "market's price", "always NO", "One refused order", "B5_NOT_QUOTED"):
+        assert words in shown
+    page = Path(run["report"]).read_text()
+    assert "Surfaces fitted from realised volatility" in page
+
+    fills = [
+        json.loads(line)
+        for line in here("runs", "export", run["run_id"], "--what", "fills", "--home", home).out.splitlines()
+    ]
+    assert len(fills) == metrics["mints"] + metrics["redeems"]
+    assert set(fills[0]) == {"at", "market_id", "action", "side", "strike", "quantity", "price", "cost"}
+    decided = tmp_path / "decisions.jsonl"
+    decided.write_text(here("runs", "export", run["run_id"], "--what", "decisions", "--home", home).out)
+    words = ("predict", "backtest", bets, *RANGE, "--prices", prices, "--decisions", decided)
+    again = here(*words, "--json", "--home", home).json
+    assert again["metrics"]["final_equity_usd"] == metrics["final_equity_usd"]
+
+    bundle = tmp_path / "bets.zip"
+    here("runs", "export", run["run_id"], "--bundle", bundle, "--home", home)
+    assert run["digest"] in here("runs", "verify", bundle).out
+    here("runs", "import", bundle, "--home", tmp_path / "elsewhere")
+    assert here("runs", "verify", run["run_id"], "--home", tmp_path / "elsewhere").out.strip() == f"OK {run['digest']}"
+
+    at = fills[0]["at"]
+    changed = ("--set", "risk.max_spend_per_tick=1", "--json", "--home", home)
+    branch = here("runs", "fork", run["run_id"], "--at", at, *changed).json
+    assert branch["digest"] != run["digest"]
+    refused = here("runs", "fork", run["run_id"], "--at", at, "--set", "context.tiers=[1h]", "--home", home, code=2)
+    assert "cannot change context.tiers" in refused.err
+
+
+def test_llm_without_a_key_falls_back_to_alternate_with_a_warning(
+    tmp_path: Path, prices: Path, bets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LLM_API_KEY", "GROQ_API_KEY", "LLM_PROVIDER", "LLM_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    words = ("predict", "backtest", bets, *RANGE, "--prices", prices, "--home", tmp_path / "home")
+    done = here(*words, "--model", "llm", "--json")
+    assert "policy/alternate decides instead" in done.err
+    assert done.json["model"] == "policy/alternate"
+    assert done.json["digest"] == here(*words, "--model", "policy/alternate", "--json").json["digest"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--from", "2026-02-22T12:00:00Z", "--to", "2026-03-22T12:00:00Z"), "bars"),
+        (("--from", "2026-02-22T18:00:00Z", "--to", "2026-02-22T12:00:00Z"), "the range is empty"),
+        ((*RANGE, "--equity", "0"), "above zero"),
+        ((*RANGE, "--model", "policy/sma_cross"), "no policy"),
+        ((*RANGE, "--surfaces", "nowhere.parquet"), "nowhere.parquet"),
+    ],
+)
+def test_what_cannot_be_run_gets_one_clear_line(
+    tmp_path: Path, prices: Path, bets: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = here("predict", "backtest", bets, "--prices", prices, "--home", tmp_path / "home", *words, code=2)
+    assert said in done.err
+    assert done.err.count("error:") == 1
+
+
+def test_a_skill_of_the_other_venue_is_sent_to_its_own_command(tmp_path: Path, bets: Path, skill: Path) -> None:
+    perp = here("backtest", bets, *RANGE, "--home", tmp_path / "home", code=2)
+    assert "pitboss predict" in perp.err
+    other = here("predict", "backtest", skill, *RANGE, "--home", tmp_path / "home", code=2)
+    assert "pitboss backtest" in other.err

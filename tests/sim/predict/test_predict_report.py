@@ -1,0 +1,195 @@
+"""The page of a predict run: whole, safe with hostile text, and plain about what it can and cannot say."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pitboss.bootstrap import predict_showing
+from pitboss.bootstrap.reporting import decision_rows
+from pitboss.core.curve import points
+from pitboss.core.instant import iso
+from pitboss.models.heuristics import heuristics
+from pitboss.sim.predict.baselines import baseline_metrics
+from pitboss.sim.predict.metrics import compute_predict
+from pitboss.sim.predict.outcome import PredictLedger
+from pitboss.sim.report import Report
+from pitboss.sim.report.meaning import PREDICT_RULES, rule
+from pitboss.sim.report.predict import PredictReport, render
+from pitboss.sim.report.predict.verdict import ANSWERS, FITTED, MIXED, RECORDED, standing
+from pitboss.venues.predict.rules import RULES
+from sim.predict.run import INITIAL, drive, forecaster
+from sim.test_report import HOSTILE, Outline
+
+MINUTES = 150
+
+
+def curve(ledger: PredictLedger) -> list[tuple[int, float]]:
+    return [(at, float(usd)) for at, usd in points(ledger.equity)]
+
+
+@pytest.fixture(scope="module")
+def report() -> PredictReport:
+    ran = drive(forecaster(3), MINUTES, silent=lambda place: place % 7 == 3)
+    others = {name: drive(policy, MINUTES).ledger for name, policy in heuristics().items()}
+    outcome = ran.outcome()
+    document = {
+        "run_id": "r1",
+        "status": "complete",
+        "digest": "ab" * 32,
+        "model": "groq/llama",
+        "from": iso(outcome.from_at),
+        "to": iso(outcome.to_at),
+        "metrics": compute_predict(outcome, 1),
+        "baselines": baseline_metrics(outcome, others),
+    }
+    return PredictReport(
+        Report(
+            document,
+            "btc-brain",
+            "pitboss: 1",
+            float(INITIAL),
+            curve(ran.ledger),
+            {name: curve(ledger) for name, ledger in others.items()},
+            fills=[{"reason": one.facts["action"]} for one in ran.ledger.receipts if one.kind == "filled"],
+            decisions=[row for record in ran.records for row in decision_rows(record)],
+        ),
+        tuple(ran.ledger.calls),
+    )
+
+
+@pytest.fixture(scope="module")
+def page(report: PredictReport) -> str:
+    return render(report)
+
+
+def with_skill(report: PredictReport, **beside: Any) -> PredictReport:
+    """The same report with another comparison in it."""
+    scores = report.metrics["scores"]
+    against = {**scores["all"]["against"], "normalised": {**scores["all"]["against"]["normalised"], **beside}}
+    metrics = {**report.metrics, "scores": {**scores, "all": {**scores["all"], "against": against}}}
+    return replace(report, run=replace(report.run, document={**report.run.document, "metrics": metrics}))
+
+
+def test_every_element_is_closed_every_link_leads_somewhere_and_nothing_is_fetched(page: str) -> None:
+    outline = Outline(page)
+    assert (outline.wrong, outline.open) == ([], [])
+    assert len(outline.ids) == len(set(outline.ids))
+    targets = {value[1:] for _, name, value in outline.attributes if name == "href" and value.startswith("#")}
+    assert targets - {""} <= set(outline.ids)
+    assert not re.search(r"https?:|//[a-z]+\.|@import|url\((?!#)", page)
+    assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
+
+
+def test_the_same_run_gives_the_same_bytes(report: PredictReport, page: str) -> None:
+    assert render(report) == page
+
+
+def test_the_page_has_every_part(page: str) -> None:
+    outline = Outline(page)
+    parts = (
+        "calibration",
+        "scores",
+        "equity",
+        "spread",
+        "funnel",
+        "refused",
+        "decisions",
+        "metrics",
+        "limits",
+        "verify",
+    )
+    assert set(parts) <= set(outline.ids)
+    for words in ("The market's price", "A coin", "Always NO", "Alternate", "YES only", "NO only", "ab" * 32):
+        assert words in outline.text
+
+
+@pytest.mark.parametrize(
+    ("beside", "found"),
+    [
+        ({"skill": 0.1, "skill_ci": [0.02, 0.2]}, "better"),
+        ({"skill": -0.1, "skill_ci": [-0.2, -0.02]}, "worse"),
+        ({"skill": 0.1, "skill_ci": [-0.02, 0.2]}, "open"),
+        ({"skill": 0.1, "skill_ci": None}, "few"),
+        ({"calls": 0, "skill": None, "skill_ci": None}, "none"),
+    ],
+)
+def test_the_answer_says_no_more_than_the_interval_allows(report: PredictReport, beside: dict, found: str) -> None:
+    shown = with_skill(report, **beside)
+    assert standing(shown) == found
+    text = Outline(render(shown)).text
+    assert [key for key, words in ANSWERS.items() if words in text] == [found]
+    line = predict_showing.answer(shown.metrics)
+    assert ("better" in line, "worse" in line) == (found == "better", found == "worse")
+
+
+@pytest.mark.parametrize(("kind", "words"), [("fitted", FITTED), ("recorded", RECORDED), ("mixed", MIXED)])
+def test_how_the_surfaces_came_about_is_said_at_the_top_and_among_the_assumptions(
+    report: PredictReport, kind: Any, words: str
+) -> None:
+    text = Outline(render(replace(report, surfaces=kind, surface_note="7 of 9 calls had one."))).text
+    assert text.count(words) == 2
+    assert text.count("7 of 9 calls had one.") == 2
+
+
+def test_hostile_text_stays_text_wherever_it_stands(report: PredictReport) -> None:
+    row = {
+        "seq": 999, "tick_at": HOSTILE, "outcome": "refused", "code": HOSTILE, "detail": HOSTILE, "action": HOSTILE,
+        "market_id": HOSTILE, "side": HOSTILE, "strike": HOSTILE, "spend": HOSTILE, "confidence": HOSTILE, "reasoning": HOSTILE,
+        "symbol": HOSTILE, "text": HOSTILE, "flags": [HOSTILE],
+        "margins": [{"code": HOSTILE, "limit": HOSTILE, "used": HOSTILE, "left": "-1", "unit": HOSTILE}],
+        "steps": [{"text": HOSTILE + "2", "calls": [{"name": HOSTILE, "arguments": {HOSTILE: 1}, "result": HOSTILE}]}],
+    }  # fmt: skip
+    baselines = {"forecasts": report.baselines["forecasts"], "trading": {HOSTILE: {"mints": HOSTILE}}}
+    metrics = {**report.metrics, "rejections_by_rule": {HOSTILE: 2}, "warnings": [HOSTILE]}
+    run = replace(
+        report.run,
+        document={**report.run.document, "metrics": metrics, "baselines": baselines, "model": HOSTILE},
+        decisions=[row, *report.run.decisions],
+        skill_name=HOSTILE,
+        assumptions=[HOSTILE],
+        baseline_equity={HOSTILE: report.run.equity},
+    )
+    page = render(replace(report, run=run, surface_note=HOSTILE))
+    outline = Outline(page)
+    assert len(outline.scripts) == 1
+    assert "<img" not in page
+    assert (outline.wrong, outline.open) == ([], [])
+    assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
+
+
+def test_a_run_with_almost_nothing_in_it_still_gives_a_page() -> None:
+    bare = PredictReport(Report({"status": "failed"}, "s", "pitboss: 1", 100.0, []))
+    text = Outline(render(bare)).text
+    assert ANSWERS["none"] in text
+    assert "nan" not in text.lower().split()
+    assert "None" not in text
+    assert predict_showing.rows({}, {})
+    assert predict_showing.trading_rows({}, {})
+
+
+def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_what_came_of_it(page: str) -> None:
+    text = Outline(page).text
+    assert "B14_DUPLICATE" in text
+    assert "not among the decisions kept here" not in text
+    assert "its side won" in text
+    assert "its side lost" in text
+    assert "not settled yet" in text
+    assert "wish" in text
+
+
+def test_all_rules_of_the_venue_are_explained_in_plain_words() -> None:
+    assert list(PREDICT_RULES) == [one.code for one in RULES]
+    assert all(rule(one.code) is PREDICT_RULES[one.code] for one in RULES)
+
+
+def test_the_terminals_rows_have_the_scores_of_the_page(report: PredictReport, page: str) -> None:
+    rows = {row[0]: row[1:] for row in predict_showing.rows(report.metrics, report.baselines)}
+    model, market, coin, _ = rows["Brier score, all calls"]
+    assert coin == "0.2500"
+    assert f"Brier score {model} against {market} of the price" in Outline(page).text
+    assert all(len(row) == len(predict_showing.HEADINGS) - 1 for row in rows.values())
+    trading = predict_showing.trading_rows(report.metrics, report.baselines)
+    assert [row[0] for row in trading] == ["this run", "alternate", "no only", "yes only"]
+    assert all(len(row) == len(predict_showing.TRADING_HEADINGS) for row in trading)
