@@ -10,9 +10,9 @@ from random import Random
 
 import pytest
 
-from pitboss.bootstrap.predict_backtest import PredictRequest
-from pitboss.bootstrap.predict_kit import page, played, read_ledger
-from pitboss.bootstrap.predict_reporting import build_predict_report, surfaces_of
+from pitboss.bootstrap.predict.backtest import PredictRequest
+from pitboss.bootstrap.predict.kit import page, played, read_ledger
+from pitboss.bootstrap.predict.reporting import build_predict_report, surfaces_of
 from pitboss.bootstrap.runner import journal_of, start, verify
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace

@@ -10,7 +10,7 @@ import pytest
 from data.sources.playing import FreeTime, serving
 from live.live_pyth import LivePyth, wandering
 from live.told_prices import Feed
-from pitboss.bootstrap.predict_source import PATIENCE_MS, live_ports
+from pitboss.bootstrap.predict.source import PATIENCE_MS
 from pitboss.core import codec
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
@@ -315,7 +315,7 @@ def test_hours_of_a_policy_on_live_prices_conserve_money_and_leave_nothing_behin
 
     given = ports(heuristic("alternate"), feed.caps, build_prompts=False)
     runner = Runner(
-        ports=live_ports(given, lambda: board.ticks),
+        ports=given,
         source=feed.source,
         journal=journal,
         clock=Clock(),

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live.stand import Stand
-from pitboss.bootstrap.predict_deployment import Options, deployment
-from pitboss.bootstrap.predict_status import Telling
+from pitboss.bootstrap.predict.deployment import Options, deployment
+from pitboss.bootstrap.predict.status import Telling
 from pitboss.bootstrap.redact import Redactor
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import FREE, GENESIS, seal

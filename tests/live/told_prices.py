@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from live.live_pyth import BTC, wandering
-from pitboss.bootstrap.predict_source import PredictSource
+from pitboss.bootstrap.predict.source import PredictSource
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.data.hermes import Price

@@ -19,8 +19,8 @@ from program import ENVIRONMENT, begin, here
 
 from data.sources.playing import serving
 from live.live_pyth import LivePyth
-from pitboss.bootstrap.predict_deployment import Options, deployment
-from pitboss.bootstrap.predict_live import Begun, Ended, Listener, run_live
+from pitboss.bootstrap.predict.deployment import Options, deployment
+from pitboss.bootstrap.predict.live import Begun, Ended, Listener, run_live
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.live.board import Board, Entry

@@ -1,14 +1,20 @@
 """A skill of the predict venue over the past, through the program: run, verify, export, fork, bundle, refuse clearly."""
 
+import hashlib
 import json
 import math
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
-from program import here
+from program import here, tell
+from serving import served
 
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
+from pitboss.testing.provider import Play, call
 
 START = parse_instant("2026-02-21T12:00:00Z")
 RANGE = ("--from", "2026-02-22T12:00:00Z", "--to", "2026-02-22T18:00:00Z")
@@ -99,6 +105,42 @@ def test_llm_without_a_key_falls_back_to_alternate_with_a_warning(
     assert "policy/alternate decides instead" in done.err
     assert done.json["model"] == "policy/alternate"
     assert done.json["digest"] == here(*words, "--model", "policy/alternate", "--json").json["digest"]
+
+
+def betting(question: Mapping[str, Any]) -> Play:
+    """Holds, but for about one tick in eight, as the prompt says; looks at the strikes before it mints."""
+    words = next(one["content"] for one in question["messages"] if one["role"] == "user")
+    dice = hashlib.sha256(words.encode()).digest()
+    found = re.findall(r"^(BTC-\S+) \|.*\| (\d+): YES", words, re.MULTILINE)
+    if dice[0] % 8 or not found:
+        return call("submit_decision", {"action": "hold", "reasoning": "Nothing."})
+    name, strike = found[dice[1] % len(found)]
+    if question["messages"][-1]["role"] == "user":
+        return call("list_strikes", {"market_id": name})
+    side = "YES" if dice[2] % 2 else "NO"
+    mint = {"action": "mint", "market_id": name, "side": side, "strike": int(strike), "spend": 2}
+    return call("submit_decision", {**mint, "confidence": 0.55, "reasoning": "It turns."})
+
+
+def test_a_model_asked_alone_again_ahead_and_replayed_gives_one_digest(
+    tmp_path: Path, prices: Path, bets: Path
+) -> None:
+    home, short = tmp_path / "home", ("--from", "2026-02-22T12:00:00Z", "--to", "2026-02-22T12:40:00Z")
+    words = ("predict", "backtest", bets, *short, "--prices", prices, "--price-in", "1", "--price-out", "2", "--json")
+    with served(betting, 0.02) as server:
+        reached = {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
+        alone = tell(*words, "--model", "llm/fake", "--speculate", "0", "--home", home, **reached).json
+        asked = server.calls
+        assert asked > 40
+        assert alone["metrics"]["mints"] > 0
+        again = tell(*words, "--model", "llm/fake", "--home", home, **reached).json
+        assert server.calls == asked, "every answer was known"
+        assert (again["cost_usd"], again["saved_usd"]) == (0, alone["cost_usd"])
+        ahead = tell(*words, "--model", "llm/fake", "--home", tmp_path / "other", **reached).json
+    assert ahead["wasted_usd"] <= 0.35 * (ahead["cost_usd"] - ahead["wasted_usd"])
+    replayed = here(*words, "--model", f"replay/{alone['run_id']}", "--home", home).json
+    assert len({one["digest"] for one in (alone, again, ahead, replayed)}) == 1
+    assert "test-key-123456" not in Path(alone["report"]).read_text()
 
 
 @pytest.mark.parametrize(

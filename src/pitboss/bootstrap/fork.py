@@ -18,7 +18,7 @@ from pitboss.bootstrap import gateway, mcp
 from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.request import Asked, Prepared
-from pitboss.bootstrap.runner import journal_of, params_of, request_of
+from pitboss.bootstrap.runner import journal_of, params_of, refuse_live, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.asof import Market
@@ -67,6 +67,7 @@ class Change:
 async def fork(workspace: Workspace, run_id: str, at: str, change: Change) -> str:
     """Make the branch, ready to be resumed, and give its id. Nothing is asked of any model here."""
     source = workspace.runs.get(run_id)
+    refuse_live(source)
     request = change.apply(request_of(source))
     request = replace(request, data_venue=source.params["data_venue"])
     assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)

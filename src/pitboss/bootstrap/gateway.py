@@ -106,7 +106,7 @@ def check(workspace: Workspace, request: Asked) -> None:
         found = route_of(workspace, request.source)
         if found.provider.native:
             native.load(_kind(found))
-        _known_price(request, found)
+        known_price(request, found)
 
 
 def route_of(workspace: Workspace, name: str) -> Route:
@@ -151,7 +151,7 @@ async def _line(stack: AsyncExitStack, workspace: Workspace, assembly: Prepared,
     else:
         await stack.enter_async_context(pool.opened())
     forcing = _forcing(found, assembly)
-    return _stacked(stack, workspace, assembly, run_id, client, _known_price(request, found), lane, forcing, tracer)
+    return _stacked(stack, workspace, assembly, run_id, client, known_price(request, found), lane, forcing, tracer)
 
 
 def _forcing(found: Route, assembly: Prepared) -> Literal["call", "schema"]:
@@ -249,7 +249,7 @@ def _local(workspace: Workspace, name: str) -> LocalModel:
     return LocalModel(known, LocalServer(weights, settings.local_threads), connect)
 
 
-def _known_price(request: Asked, found: Route) -> Price | None:
+def known_price(request: Asked, found: Route) -> Price | None:
     """What the model costs, or that the person goes on without knowing."""
     if request.price_in is not None and request.price_out is not None:
         return flat(request.price_in, request.price_out)

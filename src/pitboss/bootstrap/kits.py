@@ -1,6 +1,6 @@
 """What a run needs of its venue, from its request to its metrics. A venue is chosen by its skill's `venue`, here only.
 
-A kit is a module: `bootstrap/perp_kit.py`, `bootstrap/predict_kit.py`. Everything else in `bootstrap` that begins, goes on
+A kit is a module: `bootstrap/perp_kit.py`, `bootstrap/predict/kit.py`. Everything else in `bootstrap` that begins, goes on
 with, verifies or shows a run asks for the kit and knows no venue.
 """
 
@@ -19,7 +19,7 @@ from pitboss.data.lake import Lake
 from pitboss.sim.outcome import Ledger
 from pitboss.store.runs import Run
 
-MODULES = {"perp": "pitboss.bootstrap.perp_kit", "predict": "pitboss.bootstrap.predict_kit"}
+MODULES = {"perp": "pitboss.bootstrap.perp_kit", "predict": "pitboss.bootstrap.predict.kit"}
 
 
 class Kit(Protocol):

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import servers
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pitboss.tools.mcp.connection import Connection
     from pitboss.tools.mcp.guarded import GuardedTool
 
+P = TypeVar("P", bound=Prepared)
 PIN = "outside"
 """Under which a run keeps the digest of what it can see of other programs."""
 
@@ -137,7 +138,7 @@ async def joined(workspace: Workspace, assembly: Prepared) -> AsyncIterator[Prep
         yield with_mcp(assembly, found, StoredRecordings(workspace.database))
 
 
-def with_mcp(assembly: Assembly, found: Offered, recordings: StoredRecordings) -> Assembly:
+def with_mcp(assembly: P, found: Offered, recordings: StoredRecordings) -> P:
     """The same backtest with these tools beside its own."""
     ports = assembly.script.ports
     loop = ports.decider

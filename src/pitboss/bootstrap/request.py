@@ -2,7 +2,7 @@
 
 A request is everything needed to start the same run again from nothing; it is stored with the run, so that resume and
 verify need no other input than the lake. Each venue adds its own fields: `bootstrap/backtest.py` those of perps,
-`bootstrap/predict_backtest.py` those of the predict venue.
+`bootstrap/predict/backtest.py` those of the predict venue.
 """
 
 from collections.abc import Mapping

@@ -96,6 +96,7 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_
     run = workspace.runs.get(run_id)
     if run.status == "complete":
         return run
+    refuse_live(run)
     request = request_of(run)
     if max_cost_usd is not None:
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
@@ -157,6 +158,15 @@ def kit_or_none(run: Run) -> Kit | None:
     """The kit of a run whose parameters may be anything."""
     skill = run.params.get("skill") if isinstance(run.params, Mapping) else None
     return kit_of(skill) if isinstance(skill, Mapping) else None
+
+
+def refuse_live(run: Run) -> None:
+    """A run on live prices has no past that could be replayed."""
+    if run.params.get("mode"):
+        raise UserError(
+            f"run {run.id} is a live one: only its own command goes on with it",
+            f"`pitboss {run.params.get('venue', '')} run SKILL.yaml --resume`",
+        )
 
 
 def request_of(run: Run) -> Any:

@@ -16,6 +16,7 @@ from pitboss.cli import (
     mcp,
     models,
     predict,
+    queueing,
     redteam,
     report,
     runs,
@@ -23,6 +24,7 @@ from pitboss.cli import (
     settings,
     skill,
     tools,
+    working,
 )
 from pitboss.cli.place import Place
 
@@ -57,13 +59,25 @@ for command in (
     demo.demo,
     skill.init,
     backtest.backtest,
+    working.worker,
     report.report,
     redteam.redteam,
     bench.bench,
     settings.settings,
 ):
     app.command(command)
-for group in (data.app, skill.app, runs.app, models.app, secrets.app, tools.app, mcp.app, audit.app, predict.app):
+for group in (
+    data.app,
+    skill.app,
+    runs.app,
+    queueing.app,
+    models.app,
+    secrets.app,
+    tools.app,
+    mcp.app,
+    audit.app,
+    predict.app,
+):
     app.command(group)
 
 

@@ -133,7 +133,7 @@ def _scheduled(now: int, tiers: str, underlying: str) -> dict[str, Any]:
 
 def _live(place: Here, underlying: str) -> dict[str, Any]:
     from pitboss.bootstrap.machine import SystemClock
-    from pitboss.bootstrap.predict import live_markets
+    from pitboss.bootstrap.predict.readers import live_markets
     from pitboss.core.instant import iso
     from pitboss.venues.predict.state import usd
 

@@ -90,8 +90,8 @@ def backtest(
     check_numbers(max_cost_usd, price_in, price_out, max_waste_pct, repeats, seed, max_gap, (from_, to))
     from pitboss.agent.terminal import Shape
     from pitboss.bootstrap.documents import read_predict
-    from pitboss.bootstrap.predict_agent import fallen_back
-    from pitboss.bootstrap.predict_backtest import PredictRequest
+    from pitboss.bootstrap.predict.agent import fallen_back
+    from pitboss.bootstrap.predict.backtest import PredictRequest
     from pitboss.core.instant import parse_duration
     from pitboss.venues.predict.intents import ALIASES, KEYS, read
 

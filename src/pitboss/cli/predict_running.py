@@ -12,8 +12,8 @@ from pitboss.cli.place import Here, Place
 from pitboss.core.errors import UserError
 
 if TYPE_CHECKING:
-    from pitboss.bootstrap.predict_deployment import Deployment
-    from pitboss.bootstrap.predict_live import Begun
+    from pitboss.bootstrap.predict.deployment import Deployment
+    from pitboss.bootstrap.predict.live import Begun
     from pitboss.live.board import Board, Entry
 
 INTERRUPTED = 130
@@ -88,8 +88,8 @@ def run(
     import asyncio
 
     from pitboss.bootstrap.machine import environment
-    from pitboss.bootstrap.predict_deployment import Options, deployment
-    from pitboss.bootstrap.predict_live import Listener, run_live
+    from pitboss.bootstrap.predict.deployment import Options, deployment
+    from pitboss.bootstrap.predict.live import Listener, run_live
     from pitboss.live.status import is_loopback
 
     if not is_loopback(host) and not expose:
@@ -121,7 +121,7 @@ def run(
 
 
 def _began(begun: "Begun", wanted: "Deployment", json: bool) -> None:
-    from pitboss.bootstrap.predict_status import caps_line
+    from pitboss.bootstrap.predict.status import caps_line
 
     if json:
         screen.put_line(

@@ -111,7 +111,7 @@ def is_predict(run: Run) -> bool:
 
 def show_forecasts(metrics: Plain, baselines: Plain, cost_usd: float) -> None:
     """The tables of a predict run: its forecasts beside the market's price, its trading beside the heuristics."""
-    from pitboss.bootstrap import predict_showing as showing
+    from pitboss.bootstrap.predict import showing
 
     del cost_usd  # a row of the table
     screen.put()

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
-from pitboss.bootstrap.predict_agent import read_predict_skill
-from pitboss.bootstrap.predict_backtest import PredictRequest, make_script
+from pitboss.bootstrap.predict.agent import read_predict_skill
+from pitboss.bootstrap.predict.backtest import PredictRequest, make_script
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed

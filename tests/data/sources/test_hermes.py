@@ -15,8 +15,8 @@ from lake_files import SHARED
 from playing import FreeTime, closing, serving
 from pythian import BTC, Pyth, hermes
 
-from pitboss.bootstrap.predict import hermes as service
-from pitboss.bootstrap.predict import open_fetcher
+from pitboss.bootstrap.predict.readers import hermes as service
+from pitboss.bootstrap.predict.readers import open_fetcher
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant

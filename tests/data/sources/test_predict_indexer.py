@@ -446,7 +446,7 @@ def test_live_markets_are_those_of_the_server_in_the_settings(tmp_path: Path, mo
 
 
 def test_positions_are_those_of_the_manager_in_the_settings(tmp_path: Path) -> None:
-    from pitboss.bootstrap.predict import live_positions
+    from pitboss.bootstrap.predict.readers import live_positions
 
     server = Server({f"/managers/{MANAGER}/positions/summary": [held()]})
     with serving(server.app()) as url:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from pitboss.agent.decider import Judge
 from pitboss.agent.predict.observation import PredictObservation
-from pitboss.bootstrap.predict_agent import read_predict_skill, tool_loop
-from pitboss.bootstrap.predict_backtest import PredictRequest, make_script
+from pitboss.bootstrap.predict.agent import read_predict_skill, tool_loop
+from pitboss.bootstrap.predict.backtest import PredictRequest, make_script
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.curve import points

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pitboss.bootstrap import predict_showing
+from pitboss.bootstrap.predict import showing
 from pitboss.bootstrap.reporting import decision_rows
 from pitboss.core.curve import points
 from pitboss.core.instant import iso
@@ -120,7 +120,7 @@ def test_the_answer_says_no_more_than_the_interval_allows(report: PredictReport,
     assert standing(shown) == found
     text = Outline(render(shown)).text
     assert [key for key, words in ANSWERS.items() if words in text] == [found]
-    line = predict_showing.answer(shown.metrics)
+    line = showing.answer(shown.metrics)
     assert ("better" in line, "worse" in line) == (found == "better", found == "worse")
 
 
@@ -165,8 +165,8 @@ def test_a_run_with_almost_nothing_in_it_still_gives_a_page() -> None:
     assert ANSWERS["none"] in text
     assert "nan" not in text.lower().split()
     assert "None" not in text
-    assert predict_showing.rows({}, {})
-    assert predict_showing.trading_rows({}, {})
+    assert showing.rows({}, {})
+    assert showing.trading_rows({}, {})
 
 
 def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_what_came_of_it(page: str) -> None:
@@ -185,11 +185,11 @@ def test_all_rules_of_the_venue_are_explained_in_plain_words() -> None:
 
 
 def test_the_terminals_rows_have_the_scores_of_the_page(report: PredictReport, page: str) -> None:
-    rows = {row[0]: row[1:] for row in predict_showing.rows(report.metrics, report.baselines)}
+    rows = {row[0]: row[1:] for row in showing.rows(report.metrics, report.baselines)}
     model, market, coin, _ = rows["Brier score, all calls"]
     assert coin == "0.2500"
     assert f"Brier score {model} against {market} of the price" in Outline(page).text
-    assert all(len(row) == len(predict_showing.HEADINGS) - 1 for row in rows.values())
-    trading = predict_showing.trading_rows(report.metrics, report.baselines)
+    assert all(len(row) == len(showing.HEADINGS) - 1 for row in rows.values())
+    trading = showing.trading_rows(report.metrics, report.baselines)
     assert [row[0] for row in trading] == ["this run", "alternate", "no only", "yes only"]
-    assert all(len(row) == len(predict_showing.TRADING_HEADINGS) for row in trading)
+    assert all(len(row) == len(showing.TRADING_HEADINGS) for row in trading)

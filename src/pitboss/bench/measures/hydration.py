@@ -14,8 +14,8 @@ from pitboss.bench.market import Shape
 from pitboss.bench.measure import Bench, Measure
 from pitboss.bench.row import Gate, Row, skipped
 from pitboss.bench.trial import assembled, journal, model_request, trader, with_model
-from pitboss.bootstrap.backtest import Assembly
 from pitboss.bootstrap.mcp import Offered, Wanted, guard, with_mcp
+from pitboss.bootstrap.request import Prepared
 from pitboss.bootstrap.servers import catalogue, reach
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import TransientError, UserError
@@ -53,14 +53,14 @@ def measure(bench: Bench) -> Iterable[Row]:
     yield Row(NAME, added * 1e6, UNIT, REFERENCE, alone * 1e6, GATE, note)
 
 
-def _pair(workspace: Workspace, equipped: Assembly, bare: Assembly, first: bool) -> tuple[float, float]:
+def _pair(workspace: Workspace, equipped: Prepared, bare: Prepared, first: bool) -> tuple[float, float]:
     """A tick with tools and one without, side by side; who comes first alternates."""
     without = 0.0 if first else asyncio.run(_ticked(workspace, bare))
     with_tools = asyncio.run(_connected(workspace, equipped))
     return with_tools, without or asyncio.run(_ticked(workspace, bare))
 
 
-def _loaded(workspace: Workspace, shape: Shape, ticks: int, names: list[str]) -> Assembly:
+def _loaded(workspace: Workspace, shape: Shape, ticks: int, names: list[str]) -> Prepared:
     request = model_request(shape, ticks)
     return assembled(workspace, replace(request, skill={**request.skill, "tools": {"built_in": names}}))
 
@@ -70,7 +70,7 @@ async def _tools(workspace: Workspace) -> int:
         return len(await line.definitions())
 
 
-async def _connected(workspace: Workspace, assembly: Assembly) -> float:
+async def _connected(workspace: Workspace, assembly: Prepared) -> float:
     """Seconds of one tick with the server's tools beside the built-in ones."""
     entry = catalogue(workspace.settings).find(SERVER)
     async with reach(workspace.home, entry) as line:
@@ -88,7 +88,7 @@ async def _connected(workspace: Workspace, assembly: Assembly) -> float:
         return await _ticked(workspace, with_mcp(assembly, offered, StoredRecordings(workspace.database)))
 
 
-async def _ticked(workspace: Workspace, assembly: Assembly) -> float:
+async def _ticked(workspace: Workspace, assembly: Prepared) -> float:
     """Seconds of one tick: of the processor's, for the gate is tighter than what a busy machine does to a clock."""
     model = trader()
     ready, into = with_model(assembly, model), journal(workspace, assembly)

@@ -7,18 +7,14 @@ its expiry, which is asked for by its time, also after the process was away: not
 """
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 
-from pitboss.agent.predict.observation import PredictObservation
 from pitboss.core.curve import Curve
 from pitboss.core.instant import MINUTE_MS, Instant, iso
 from pitboss.core.money import text
-from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import State
 from pitboss.data.predict.spot import Spot, Update
 from pitboss.live.runner import Brought
-from pitboss.tick.predict import PredictPorts
 from pitboss.venues.predict.caps import Caps
 from pitboss.venues.predict.desk import Desk, bring
 from pitboss.venues.predict.portfolio import equity
@@ -29,22 +25,6 @@ PATIENCE_MS = MINUTE_MS
 """So long a settlement waits for its exact price; then the first price that was seen settles it."""
 
 NO_FEED, STALE = "no_feed", "stale_prices"
-
-
-@noun
-class LivePorts(PredictPorts):
-    """The ports of a live run, which tells its ticks apart from its records: what happens in between has records too."""
-
-    ticked: Callable[[], int] = int
-
-    def observe(self, state: State, at: Instant) -> PredictObservation:
-        """What the agent may know now."""
-        return replace(PredictPorts.observe(self, state, at), ticks=self.ticked())
-
-
-def live_ports(ports: PredictPorts, ticked: Callable[[], int]) -> LivePorts:
-    """The same ports for a live run; `ticked` counts the ticks before this one."""
-    return LivePorts(**{one.name: getattr(ports, one.name) for one in fields(ports)}, ticked=ticked)
 
 
 class PredictSource:

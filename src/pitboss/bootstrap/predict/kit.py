@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pitboss.bootstrap.predict_agent import read_predict_skill as read_skill
-from pitboss.bootstrap.predict_backtest import (
+from pitboss.bootstrap.predict.agent import read_predict_skill as read_skill
+from pitboss.bootstrap.predict.backtest import (
     BASE,
     PredictAssembly,
     PredictRequest,
@@ -99,7 +99,7 @@ def realism(request: PredictRequest) -> dict[str, dict[str, str]]:
 
 def page(workspace: Workspace, run: Run) -> str:
     """The report."""
-    from pitboss.bootstrap.predict_reporting import page_of
+    from pitboss.bootstrap.predict.reporting import page_of
     from pitboss.bootstrap.runner import journal_of
 
     return page_of(workspace, run, read_ledger(journal_of(workspace, run).records()), played)

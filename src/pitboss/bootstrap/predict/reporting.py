@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from pitboss import __version__
-from pitboss.bootstrap.predict_backtest import PredictAssembly, PredictRequest, assemble
+from pitboss.bootstrap.predict.backtest import PredictAssembly, PredictRequest, assemble
 from pitboss.bootstrap.reporting import PROGRAMS, is_synthetic, noticing
 from pitboss.bootstrap.runner import document, journal_of
 from pitboss.bootstrap.workspace import Workspace

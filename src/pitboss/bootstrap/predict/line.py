@@ -12,7 +12,7 @@ from typing import Any
 
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import gateway
-from pitboss.bootstrap.predict_deployment import Deployment
+from pitboss.bootstrap.predict.deployment import Deployment
 from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant, day_of
@@ -111,4 +111,4 @@ async def connected(
 def _price(workspace: Workspace, request: Asked) -> Price | None:
     if request.source.partition("/")[0] in (catalog.LOCAL, catalog.REPLAY):
         return FREE
-    return gateway._known_price(request, gateway.route_of(workspace, request.source))
+    return gateway.known_price(request, gateway.route_of(workspace, request.source))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pitboss.bootstrap.predict_deployment import STRATEGIES, Deployment
+from pitboss.bootstrap.predict.deployment import STRATEGIES, Deployment
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
 from pitboss.data.predict.spot import Spot, age_s

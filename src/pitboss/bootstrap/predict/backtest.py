@@ -17,7 +17,7 @@ from pitboss.agent.decider import Decider, Planned
 from pitboss.agent.loop import ToolLoop
 from pitboss.agent.terminal import Shape
 from pitboss.bootstrap.backtest import LEAP_COMMITS, choose_venue
-from pitboss.bootstrap.predict_agent import decider_of, ports_of, read_predict_skill
+from pitboss.bootstrap.predict.agent import decider_of, ports_of, read_predict_skill
 from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.settings import Settings
 from pitboss.brokers.predict_paper import PredictPaper

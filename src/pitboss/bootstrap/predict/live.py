@@ -16,16 +16,17 @@ from typing import Any
 from pitboss import __version__
 from pitboss.agent.decider import Decider
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap import gateway, predict_kit
+from pitboss.bootstrap import gateway
 from pitboss.bootstrap.live_process import Cancelled, How, alone, stopping
 from pitboss.bootstrap.machine import SystemClock, stopwatch
-from pitboss.bootstrap.predict import hermes
-from pitboss.bootstrap.predict_agent import caps_of, decider_of, fallen_back, ports_of
-from pitboss.bootstrap.predict_backtest import SURFACES_FITTED, PredictRequest
-from pitboss.bootstrap.predict_deployment import Deployment
-from pitboss.bootstrap.predict_line import connected, request_of
-from pitboss.bootstrap.predict_source import PredictSource, live_ports
-from pitboss.bootstrap.predict_status import Telling
+from pitboss.bootstrap.predict import kit
+from pitboss.bootstrap.predict.agent import caps_of, decider_of, fallen_back, ports_of
+from pitboss.bootstrap.predict.backtest import SURFACES_FITTED, PredictRequest
+from pitboss.bootstrap.predict.deployment import Deployment
+from pitboss.bootstrap.predict.line import connected, request_of
+from pitboss.bootstrap.predict.readers import hermes
+from pitboss.bootstrap.predict.source import PredictSource
+from pitboss.bootstrap.predict.status import Telling
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
@@ -181,7 +182,7 @@ async def _work(
     state = _first(deployment) if stored is None else read_state(stored[1])
     spot = await stack.enter_async_context(_spot(settings, deployment.skill.context.underlying))
     ports = ports_of(deployment.skill, decider, PredictPaper(), lambda at: spot.market.view(at))
-    ports = live_ports(replace(ports, build_prompts=isinstance(decider, ToolLoop)), lambda: board.ticks)
+    ports = replace(ports, build_prompts=isinstance(decider, ToolLoop), every_ms=deployment.every_ms)
     spent = board.paid_on(day_of(clock.now()))
     asking = await stack.enter_async_context(connected(workspace, deployment, model, ports, life.run_id, spent))
     source = PredictSource(
@@ -223,7 +224,7 @@ async def _work(
         return stop.how or "cancelled", board
     end = await runner.close()
     run = workspace.runs.get(life.run_id)
-    metrics = predict_kit.measure_again(run.params, predict_kit.read_ledger(journal.records()))
+    metrics = kit.measure_again(run.params, kit.read_ledger(journal.records()))
     workspace.runs.finish(life.run_id, life.epoch, digest=end.prev_digest, metrics=metrics, baselines={}, **figures)
     return "complete", board
 
@@ -251,7 +252,7 @@ def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
     request = PredictRequest(
         skill={},
         from_at=now,
-        to_at=now + (deployment.ticks or 0) * deployment.every_ms,
+        to_at=now,  # nobody knows; and an empty range is one that no replay can be made of
         model=model,
         data_venue=DATA,
         equity_usd=deployment.equity,
