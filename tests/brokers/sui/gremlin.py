@@ -1,0 +1,88 @@
+"""Breaks any call of any port: before it happens, after it happened, or by letting it happen later.
+
+Which calls there are is found by running, not by a list: a step that is added to the writer is broken with the rest.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pitboss.core.errors import TransientError, UserError
+
+KINDS = ("crash_before", "crash_after", "lost_before", "lost_after", "late")
+PORTS = ("chain", "outbox", "signer")
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+@dataclass
+class Gremlin:
+    """Counts the calls of everything it wraps and breaks those it was told to, by number."""
+
+    faults: Mapping[int, str] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+    before: Callable[[str], None] = lambda name: None
+
+    def wrap(self, target: Any, port: str) -> Any:
+        return _Wrapped(self, target, port)
+
+    def next(self, name: str) -> str:
+        self.before(name)
+        fault = self.faults.get(len(self.calls), "")
+        self.calls.append(name)
+        return fault
+
+
+class _Wrapped:
+    def __init__(self, gremlin: Gremlin, target: Any, port: str) -> None:
+        self._gremlin, self._target, self._port = gremlin, target, port
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._target, name)
+        if not callable(value):
+            return value
+        label = f"{self._port}.{name}"
+        if inspect.iscoroutinefunction(value):
+
+            async def ask(*args: Any) -> Any:
+                fault = self._gremlin.next(label)
+                self._break(fault, "before", label)
+                if fault == "late":
+                    if name == "execute":
+                        self._target.delay(*args)
+                    raise TransientError(f"no answer from {label}")
+                found = await value(*args)
+                self._break(fault, "after", label)
+                return found
+
+            return ask
+
+        def call(*args: Any) -> Any:
+            fault = self._gremlin.next(label)
+            self._break(fault, "before", label)
+            found = value(*args)
+            self._break(fault, "after", label)
+            return found
+
+        return call
+
+    def _break(self, fault: str, when: str, label: str) -> None:
+        if fault == f"crash_{when}":
+            raise Crash(label)
+        if fault == f"lost_{when}":
+            if self._port == "chain":
+                raise TransientError(f"no answer from {label}")
+            raise UserError(f"{label} cannot be used", "try again")
+
+
+def breakable(calls: list[str]) -> list[tuple[int, str]]:
+    """Every way to break a run that made these calls."""
+    return [
+        (number, kind)
+        for number, name in enumerate(calls)
+        for kind in KINDS
+        if kind != "late" or name == "chain.execute"
+    ]

@@ -1,0 +1,131 @@
+"""A process of the writer that can be killed and started again on the same chain and the same database."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from brokers.sui.fakechain import KEY, ORACLE, PLACE, FakeChain
+from brokers.sui.gremlin import Gremlin
+from pitboss.brokers.predict_sui.broker import PredictSui
+from pitboss.brokers.predict_sui.carry import Carrier, Terms
+from pitboss.brokers.predict_sui.signer import Signer
+from pitboss.core.instant import HOUR_MS, MINUTE_MS
+from pitboss.store import rows, schema
+from pitboss.store.database import Database
+from pitboss.store.outbox import Entry, Outbox
+from pitboss.venues.predict.desk import Desk, Request
+from pitboss.venues.predict.judge import Order
+from pitboss.venues.predict.quote import quantity_for
+from pitboss.venues.predict.state import QUOTE, binary, open_world
+from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.trade import quote_spend
+from venues.predict.scene import NOW, opened
+
+TICK = NOW
+STRIKE = 63_000 * FLOAT
+SIGNER = Signer(KEY)
+ADDRESS = SIGNER.address
+
+
+async def no_pause(seconds: float) -> None:
+    """Time does not pass by waiting here."""
+
+
+def fresh_desk(cash: int = 100) -> Desk:
+    """The agent's side at the beginning: as much cash as the manager has, and the one market."""
+    return Desk(opened(open_world(1_000_000 * QUOTE, cash * QUOTE), ORACLE, NOW + 100 * HOUR_MS))
+
+
+def mint_request(spend: int = 2 * QUOTE, side: str = "YES", tick_at: int = TICK, **more: Any) -> Request:
+    """A mint as the engine lets it through, sized on the desk's own world."""
+    contract = binary(ORACLE, side, STRIKE)  # pyright: ignore[reportArgumentType]
+    trade = quote_spend(fresh_desk().world, contract, spend, NOW)
+    return Request(Order("mint", contract, quantity_for(spend, trade.price), trade.price, spend), tick_at, **more)
+
+
+def redeem_request(quantity: int, side: str = "YES", tick_at: int = TICK + MINUTE_MS) -> Request:
+    contract = binary(ORACLE, side, STRIKE)  # pyright: ignore[reportArgumentType]
+    return Request(Order("redeem", contract, quantity, 500_000_000), tick_at)
+
+
+class Machine:
+    """One chain and one database, on which processes come and go.
+
+    A process here is a carrier: what it knew is gone with it, what it committed stays. That of real processes, which the
+    system ends, is `test_sui_processes`.
+    """
+
+    def __init__(self, database: Database, **chain: Any) -> None:
+        self.database = database
+        with database.write() as connection:
+            connection.execute(schema.outbox.delete())
+        self.chain = FakeChain(ADDRESS, **chain)
+        self.clock = self.chain.clock
+        self.born = 0
+
+    def now(self) -> int:
+        return self.clock[0]
+
+    @contextmanager
+    def alive(self, gremlin: Gremlin | None = None, terms: Terms | None = None) -> Iterator[PredictSui]:
+        """A process, from its start to its end, however it ends."""
+        gremlin = gremlin or Gremlin()
+        self.born += 1
+        outbox = gremlin.wrap(Outbox(self.database, self.now), "outbox")
+        chain, key = gremlin.wrap(self.chain, "chain"), gremlin.wrap(SIGNER, "signer")
+        carrier = Carrier(chain, outbox, key, PLACE, terms or Terms(), f"p{self.born}", self.now, no_pause)
+        yield PredictSui(carrier)
+
+    def entries(self) -> list[Entry]:
+        """Everything the outbox holds."""
+        with self.database.read() as connection:
+            found = rows.fetch_all(connection, rows.raw(schema.outbox))
+        outbox = Outbox(self.database, self.now)
+        return [entry for name in sorted({row["order_id"] for row in found}) for entry in outbox.attempts(name)]
+
+
+def run(ask: Any) -> Any:
+    return asyncio.run(ask)
+
+
+def settled(machine: Machine, desk: Desk, since: int, terms: Terms | None = None) -> Desk:
+    """The desk after a healthy process has had time to find everything out."""
+    for _ in range(4):
+        machine.clock[0] += 61_000
+        machine.chain.heal()
+        machine.chain.reads += machine.chain.lag
+        with machine.alive(terms=terms) as broker:
+            desk = run(broker.settle(desk, since, machine.now())).world
+            if not broker.carrier.outbox.pending(broker.carrier.scope):
+                return run(broker.settle(desk, since, machine.now())).world
+        machine.chain.pass_epochs(1)
+    raise AssertionError("the doubt never ended")
+
+
+def agree(machine: Machine, desk: Desk, start: Desk) -> int:
+    """Chain, outbox and desk tell one story; how many mints it has."""
+    chain, entries = machine.chain, machine.entries()
+    landed = [entry for entry in entries if entry.state == "landed"]
+    assert {entry.state for entry in entries} <= {"landed", "failed", "void"}
+    assert sorted(entry.digest for entry in landed) == sorted(
+        run.effects.digest for run in chain.runs if run.effects.ok and run.effects.events
+    )
+    assert not desk.waiting
+    ours, theirs = desk.world.accounts["agent"], chain.account
+    assert ours.cash == theirs.cash
+    assert {key: held.quantity for key, held in ours.positions.items()} == {
+        key: held.quantity for key, held in theirs.positions.items()
+    }
+    paid = sum(int(event.fields["cost"]) for effects in chain.mints for event in effects.events)
+    assert desk.spent.total == paid
+    before, after = start.world, desk.world
+    assert after.vault.balance + ours.cash == before.vault.balance + before.accounts["agent"].cash
+    return len(chain.mints)
+
+
+def with_cash(desk: Desk, cash: int) -> Desk:
+    world = desk.world
+    account = replace(world.accounts["agent"], cash=cash)
+    return replace(desk, world=replace(world, accounts={**world.accounts, "agent": account}))

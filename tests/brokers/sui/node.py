@@ -1,0 +1,154 @@
+"""A Sui node on this machine: answers the writer's questions in the shapes of the published GraphQL schema.
+
+What it answers from is `fakechain`. It can lose replies on the wire, which no object in the same process can.
+"""
+
+import asyncio
+import base64
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from brokers.sui.fakechain import FakeChain
+from pitboss.brokers.predict_sui.chain import Effects
+from pitboss.core.errors import TransientError
+
+
+@dataclass
+class Node:
+    """One node. `faults` has, by operation, what happens to its next questions: lost, hang, cut, garbage, busy, error."""
+
+    chain: FakeChain
+    faults: dict[str, list[str]] = field(default_factory=dict)
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    url: str = ""
+    on_hang: Callable[[], None] = lambda: None
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        name = body["query"].split("(")[0].split()[1]
+        self.asked.append((name, body["variables"]))
+        fault = self.faults[name].pop(0) if self.faults.get(name) else ""
+        if fault == "busy":
+            return web.Response(status=503)
+        if fault == "error":
+            return web.json_response({"data": None, "errors": [{"message": "the request timed out"}]})
+        try:
+            data = await getattr(self, name.lower())(**body["variables"])
+        except TransientError as error:
+            return web.json_response({"data": None, "errors": [{"message": str(error)}]})
+        if fault == "lost":
+            request.transport.close()  # pyright: ignore[reportOptionalMemberAccess]
+        if fault == "hang":
+            self.on_hang()
+            await self.stop.wait()
+        if fault == "garbage":
+            return web.Response(body=b'{"data": {"epo')
+        return web.json_response({"data": data})
+
+    async def ground(self, keys: list[Any], owner: str, coin: str, most: int) -> Any:
+        assert coin == "0x2::coin::Coin<0x2::sui::SUI>"
+        found = await self.chain.ground([key["address"] for key in keys], owner)
+        objects = [
+            None
+            if key["address"] not in found.shared
+            else {"address": key["address"], "owner": {"__typename": "Shared", "initialSharedVersion": 5}}
+            for key in keys
+        ]
+        coins = [
+            {
+                "address": coin.id,
+                "version": coin.version,
+                "digest": coin.digest,
+                "contents": {"json": {"id": coin.id, "balance": str(coin.balance)}},
+            }
+            for coin in found.coins[:most]
+        ]
+        return {
+            "chainIdentifier": found.chain_id,
+            "epoch": {"epochId": found.epoch, "referenceGasPrice": str(found.gas_price)},
+            "multiGetObjects": objects,
+            "address": {"objects": {"nodes": coins}},
+        }
+
+    async def simulate(self, transaction: Any) -> Any:
+        effects = await self.chain.simulate(base64.b64decode(transaction["bcs"]["value"]))
+        outputs = [
+            {"returnValues": [{"value": {"bcs": base64.b64encode(value).decode()}} for value in command]}
+            for command in effects.outputs
+        ]
+        return {"simulateTransaction": {"effects": _told(effects), "outputs": outputs if effects.ok else None}}
+
+    async def execute(self, tx: str, signatures: list[str]) -> Any:
+        (signature,) = signatures
+        try:
+            effects = await self.chain.execute(base64.b64decode(tx), signature)
+        except TransientError as error:
+            return {"executeTransaction": {"effects": None, "errors": [str(error)]}}
+        return {"executeTransaction": {"effects": _told(effects), "errors": None}}
+
+    async def outcome(self, digest: str) -> Any:
+        effects = await self.chain.outcome(digest)
+        return {"transactionEffects": None if effects is None else _told(effects)}
+
+    async def consumer(self, id: str, version: int) -> Any:
+        digest = await self.chain.consumer(id, version)
+        if digest is None:
+            return {"objectVersions": {"nodes": []}}
+        changes = [
+            {"address": "0x" + "5" * 64, "inputState": None},
+            {"address": id, "inputState": {"version": version}},
+        ]
+        effects = {"digest": digest, "objectChanges": {"nodes": changes}}
+        return {"objectVersions": {"nodes": [{"previousTransaction": {"effects": effects}}]}}
+
+    async def epoch(self) -> Any:
+        return {"epoch": {"epochId": await self.chain.epoch()}}
+
+
+def _told(effects: Effects) -> dict[str, Any]:
+    events = [
+        {"contents": {"type": {"repr": f"0x{'ab' * 32}::predict::{event.name}"}, "json": dict(event.fields)}}
+        for event in effects.events
+    ]
+    failure = {"abortCode": str(effects.code), "message": effects.error, "module": {"name": effects.module}}
+    return {
+        "digest": effects.digest,
+        "status": "SUCCESS" if effects.ok else "FAILURE",
+        "executionError": None if effects.ok else failure,
+        "events": {"nodes": events},
+    }
+
+
+@contextmanager
+def serving(chain: FakeChain) -> Iterator[Node]:
+    """A node that listens until the end of the block."""
+    node, loop, up = Node(chain), asyncio.new_event_loop(), threading.Event()
+
+    async def serve() -> None:
+        app = web.Application()
+        app.router.add_post("/graphql", node.answer)
+        runner = web.AppRunner(app, shutdown_timeout=0)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        node.url = f"http://{host}:{port}/graphql"
+        up.set()
+        await node.stop.wait()
+        await runner.cleanup()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
+    thread.start()
+    assert up.wait(10)
+    try:
+        yield node
+    finally:
+        loop.call_soon_threadsafe(node.stop.set)
+        thread.join(10)
+        loop.close()

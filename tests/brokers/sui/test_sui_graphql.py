@@ -1,0 +1,233 @@
+"""The chain through a node's GraphQL service: documented shapes read exactly, anything else is "nothing is known"."""
+
+import asyncio
+import base64
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from brokers.sui.fakechain import ORACLE, PLACE, TESTNET, FakeChain
+from brokers.sui.lives import ADDRESS, SIGNER, TICK, Machine, agree, fresh_desk, mint_request, no_pause, run, settled
+from brokers.sui.node import Node, serving
+from pitboss.brokers.predict_sui.broker import PredictSui
+from pitboss.brokers.predict_sui.carry import Carrier, Terms
+from pitboss.brokers.predict_sui.chain import CLOCK
+from pitboss.brokers.predict_sui.graphql import (
+    GraphqlChain,
+    _consumer,
+    _effects,
+    _executed,
+    _ground,
+    _outcome,
+    _simulated,
+    understood,
+)
+from pitboss.brokers.predict_sui.transaction import Call, Fee, build, build_look, digest_of, objects_of
+from pitboss.core.errors import TransientError, UserError
+from pitboss.store.outbox import Outbox
+
+Start = Callable[..., Machine]
+KEYS = objects_of(PLACE, ORACLE)
+
+
+def asked(url: str, ask: Callable[[GraphqlChain], Any], timeout_s: float = 5.0) -> Any:
+    async def go() -> Any:
+        chain = GraphqlChain(url, timeout_s)
+        try:
+            return await ask(chain)
+        finally:
+            await chain.close()
+
+    return asyncio.run(go())
+
+
+def test_what_a_node_tells_is_what_the_chain_holds():
+    chain = FakeChain(ADDRESS)
+    with serving(chain) as node:
+        ground = asked(node.url, lambda c: c.ground((*KEYS, "0x" + "77" * 32), ADDRESS))
+        look = build_look(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
+        seen = asked(node.url, lambda c: c.simulate(look))
+        epoch = asked(node.url, lambda c: c.epoch())
+
+    assert ground == asyncio.run(chain.ground(KEYS, ADDRESS))
+    assert (ground.chain_id, ground.epoch, set(ground.shared)) == (
+        TESTNET,
+        7,
+        {PLACE.predict, PLACE.manager, CLOCK, ORACLE},
+    )
+    assert seen.outputs == ((chain.account.cash.to_bytes(8, "little"),),)
+    assert epoch == 7
+
+
+def test_an_abort_is_read_with_its_module_and_code():
+    chain = FakeChain(ADDRESS, deposit=0)
+    with serving(chain) as node:
+        ground = asked(node.url, lambda c: c.ground(KEYS, ADDRESS))
+        call = Call("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
+        tx = build(PLACE, ground, call, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
+        seen = asked(node.url, lambda c: c.simulate(tx))
+
+    assert (seen.ok, seen.module, seen.code) == (False, "balance_manager", 3)
+
+
+@pytest.mark.parametrize("fault", ["lost", "hang", "garbage", "busy", "error"])
+@pytest.mark.parametrize("operation", ["Ground", "Simulate", "Execute", "Outcome", "Consumer", "Epoch"])
+def test_a_fault_of_any_question_says_that_nothing_is_known(fault: str, operation: str):
+    tx = b""
+    asks: dict[str, Callable[[GraphqlChain], Any]] = {
+        "Ground": lambda c: c.ground(KEYS, ADDRESS),
+        "Simulate": lambda c: c.simulate(tx),
+        "Execute": lambda c: c.execute(tx, SIGNER.sign(tx)),
+        "Outcome": lambda c: c.outcome("x"),
+        "Consumer": lambda c: c.consumer("0x" + "9" * 64, 10),
+        "Epoch": lambda c: c.epoch(),
+    }
+    chain = FakeChain(ADDRESS)
+    ground = asyncio.run(chain.ground(KEYS, ADDRESS))
+    tx = build_look(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
+    with serving(chain) as node:
+        node.faults[operation] = [fault]
+        with pytest.raises(TransientError):
+            asked(node.url, asks[operation], timeout_s=0.3 if fault == "hang" else 20.0)
+
+        assert len(node.asked) == 1  # a question is asked once: what is asked again is the writer's decision
+
+
+@pytest.mark.parametrize("fault", ["lost", "hang", "garbage", "busy", "error"])
+def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(start: Start, fault: str):
+    machine, desk = start(), fresh_desk()
+
+    async def go(url: str) -> Any:
+        chain = GraphqlChain(url, 2.0 if fault == "hang" else 20.0)
+        outbox = Outbox(machine.database, machine.now)
+        try:
+            carrier = Carrier(chain, outbox, SIGNER, PLACE, Terms(), "wire", machine.now, no_pause)
+            return await PredictSui(carrier).submit(desk, mint_request(), TICK)
+        finally:
+            await chain.close()
+
+    with serving(machine.chain) as node:
+        node.faults["Execute"] = [fault]
+        placed = run(go(node.url))
+        names = [name for name, _ in node.asked]
+
+    assert placed.refusal == ""
+    # The chain is asked first; the same bytes go again only where it does not know of them.
+    assert names[names.index("Execute") + 1 :][:2] == ["Epoch", "Outcome"]
+    sent = {variables["tx"] for name, variables in node.asked if name == "Execute"}
+    assert len(sent) == 1
+    assert agree(machine, settled(machine, placed.world, TICK), desk) == 1
+
+
+def test_what_leaves_are_signed_bytes_and_no_key():
+    chain = FakeChain(ADDRESS)
+    with serving(chain) as node:
+        ground = asked(node.url, lambda c: c.ground(KEYS, ADDRESS))
+        tx = build_look(PLACE, ground, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
+        asked(node.url, lambda c: c.execute(tx, SIGNER.sign(tx)))
+
+    _, variables = node.asked[-1]
+    assert base64.b64decode(variables["tx"]) == tx
+    assert variables["signatures"] == [SIGNER.sign(tx)]
+
+
+D = "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S"
+GOOD: dict[str, Any] = {"digest": D, "status": "SUCCESS"}
+COIN = "0x" + "9" * 64
+
+
+def changed(digest: str, coin: str, version: Any) -> dict[str, Any]:
+    changes = [{"address": coin, "inputState": {"version": version}}]
+    effects = {"digest": digest, "objectChanges": {"nodes": changes}}
+    return {"objectVersions": {"nodes": [{"previousTransaction": {"effects": effects}}]}}
+
+
+def test_only_a_transaction_that_took_this_very_version_is_its_consumer():
+    assert _consumer(changed(D, COIN, 10), COIN, 10) == D
+    assert _consumer(changed(D, COIN, 11), COIN, 10) is None
+    assert _consumer(changed(D, "0x" + "8" * 64, 10), COIN, 10) is None
+    assert _consumer({"objectVersions": {"nodes": []}}, COIN, 10) is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def torn(value: Any, data: st.DataObject) -> Any:
+    """The same document with something else at one place, however deep."""
+    if isinstance(value, dict) and value and data.draw(st.integers(0, 3)):
+        key = data.draw(st.sampled_from(sorted(value)))
+        return {**value, key: torn(value[key], data)}
+    if isinstance(value, list) and value and data.draw(st.integers(0, 3)):
+        place = data.draw(st.integers(0, len(value) - 1))
+        return [*value[:place], torn(value[place], data), *value[place + 1 :]]
+    return data.draw(JSON)
+
+
+def replies() -> dict[str, tuple[Any, Callable[[Any], Any]]]:
+    """A whole reply to each question, and who reads it."""
+    chain = FakeChain(ADDRESS)
+    node = Node(chain)
+    ground = run(chain.ground(KEYS, ADDRESS))
+    fee = Fee(ADDRESS, ground.coins[0], 50_000_000, 1000, 7)
+    call = Call("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
+    tx = build(PLACE, ground, call, fee, looking=True)
+    encoded = base64.b64encode(tx).decode()
+    keys = [{"address": key} for key in KEYS]
+    return {
+        "ground": (run(node.ground(keys, ADDRESS, "0x2::coin::Coin<0x2::sui::SUI>", 50)), _ground),
+        "simulate": (run(node.simulate({"bcs": {"value": encoded}})), _simulated),
+        "execute": (run(node.execute(encoded, [SIGNER.sign(tx)])), _executed),
+        "outcome": (run(node.outcome(digest_of(tx))), _outcome),
+        "consumer": (run(node.consumer(fee.coin.id, fee.coin.version)), lambda d: _consumer(d, fee.coin.id, 10)),
+    }
+
+
+REPLIES = replies()
+
+
+@pytest.mark.parametrize("name", REPLIES)
+@given(data=st.data())
+@settings(max_examples=40)
+def test_an_answer_with_anything_in_it_is_read_or_is_nothing_known(name: str, data: st.DataObject):
+    reply, read = REPLIES[name]
+    whole = understood(orjson.dumps({"data": reply}), "node", read)
+    assert whole is not None
+
+    content = orjson.dumps(torn({"data": reply}, data))
+    with suppress(TransientError):
+        found = understood(content[: data.draw(st.sampled_from([None, -1]))], "node", read)
+        assert found is None or type(found) is type(whole)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {},
+        {"digest": D},
+        {**GOOD, "status": "MAYBE"},
+        {**GOOD, "digest": "0x12"},
+        {**GOOD, "status": "FAILURE", "executionError": {"abortCode": "-1"}},
+        {"status": "SUCCESS"},
+        {**GOOD, "digest": 5},
+        {**GOOD, "events": {"nodes": [{}]}},
+        {**GOOD, "events": {"nodes": [{"contents": {"json": {}}}]}},
+    ],
+)
+def test_effects_that_are_not_whole_are_no_effects(broken: dict[str, Any]):
+    with pytest.raises(TransientError):
+        _effects(broken)
+
+
+@pytest.mark.parametrize("address", ["", "node", "ftp://node", "https://"])
+def test_an_address_that_is_none_is_told(address: str):
+    with pytest.raises(UserError, match="node cannot be read"):
+        GraphqlChain(address)

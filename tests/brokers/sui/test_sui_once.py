@@ -1,0 +1,173 @@
+"""An order is minted once, whatever breaks: every call broken in every way, alone and in pairs, then a restart."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from brokers.sui.gremlin import Crash, Gremlin, breakable
+from brokers.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
+from pitboss.core.errors import UserError
+from pitboss.core.instant import MINUTE_MS
+from pitboss.venues.predict.desk import Desk
+
+Start = Callable[..., Machine]
+CHAINS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "lagging": {"lag": 3},
+    "locking": {"locking": True},
+    "one coin": {"coins": 1, "lag": 3, "locking": True},
+}
+SHARED = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def first_life(machine: Machine, gremlin: Gremlin, stored: bool) -> tuple[Desk, int]:
+    """A process that sends an order, and what its database has of the desk afterwards: with the tick, or without it."""
+    desk = fresh_desk()
+    with machine.alive(gremlin) as broker:
+        try:
+            placed = run(broker.submit(desk, mint_request(), TICK))
+        except (Crash, UserError):
+            return desk, TICK - MINUTE_MS
+    return (placed.world, TICK) if stored else (desk, TICK - MINUTE_MS)
+
+
+def next_life(machine: Machine, gremlin: Gremlin, desk: Desk, since: int, again: bool) -> tuple[Desk, int]:
+    """Another process, later: it finds out what became of the order, and may be asked for the same once more."""
+    with machine.alive(gremlin) as broker:
+        try:
+            after = run(broker.settle(desk, since, machine.now())).world
+            if again:
+                after = run(broker.submit(after, mint_request(), machine.now())).world
+        except (Crash, UserError):
+            return desk, since
+    return after, since
+
+
+def story(machine: Machine, first: Gremlin, second: Gremlin, stored: bool, again: bool, wait_ms: int = 61_000) -> int:
+    desk, since = first_life(machine, first, stored)
+    since = TICK - MINUTE_MS if again else since  # a tick that is run again is one that was not stored
+    machine.clock[0] += wait_ms
+    desk, since = next_life(machine, second, desk, since, again)
+    return agree(machine, settled(machine, desk, since), fresh_desk())
+
+
+def healthy(start: Start, chain: dict[str, Any]) -> list[str]:
+    """The calls of a life in which nothing breaks."""
+    gremlin = Gremlin()
+    first_life(start(**chain), gremlin, True)
+    return gremlin.calls
+
+
+def test_an_order_is_minted_and_chain_outbox_and_desk_agree(start: Start):
+    machine, desk = start(), fresh_desk()
+
+    with machine.alive() as broker:
+        placed = run(broker.submit(desk, mint_request(), TICK))
+
+    assert placed.refusal == ""
+    (entry,) = machine.entries()
+    assert placed.order_id == entry.order_id
+    assert [receipt.kind for receipt in placed.receipts] == ["filled"]
+    assert agree(machine, placed.world, desk) == 1
+
+
+def test_the_same_order_submitted_twice_is_minted_once(start: Start):
+    machine, desk = start(), fresh_desk()
+
+    with machine.alive() as broker:
+        first = run(broker.submit(desk, mint_request(), TICK))
+        on_what_came_of_it = run(broker.submit(first.world, mint_request(), TICK))
+        on_the_desk_before = run(broker.submit(desk, mint_request(), TICK))
+
+    assert first.order_id == on_what_came_of_it.order_id == on_the_desk_before.order_id
+    assert (on_what_came_of_it.world, on_what_came_of_it.receipts) == (first.world, ())
+    assert on_the_desk_before.world == first.world
+    assert agree(machine, first.world, desk) == 1
+
+
+def test_every_step_of_the_writer_is_among_the_calls_that_are_broken(start: Start):
+    calls = healthy(start, {})
+
+    assert {name.split(".")[0] for name in calls} == {"chain", "outbox", "signer"}
+    assert [name for name in calls if name in ("signer.sign", "outbox.sign", "outbox.send", "chain.execute")] == [
+        "signer.sign",
+        "outbox.sign",
+        "outbox.send",
+        "chain.execute",
+    ]
+    assert calls.index("chain.simulate") < calls.index("signer.sign")
+    assert "chain.simulate" in calls[calls.index("outbox.sign") : calls.index("outbox.send")]
+
+
+def cases() -> list[Any]:
+    """Every chain, with and without the order being asked for again; the quick ones in every run."""
+    quick = ("plain", False), ("one coin", True)
+    return [
+        pytest.param(chain, again, id=f"{chain}-{again}", marks=() if (chain, again) in quick else pytest.mark.chaos)
+        for chain in CHAINS
+        for again in (False, True)
+    ]
+
+
+@pytest.mark.parametrize(("chain", "again"), cases())
+def test_no_single_fault_mints_twice_and_outbox_and_desk_agree_with_the_chain(start: Start, chain: str, again: bool):
+    calls = healthy(start, CHAINS[chain])
+    minted: dict[tuple[int, str, bool], int] = {}
+
+    for number, kind in breakable(calls):
+        for stored in (False,) if again else (False, True):
+            machine = start(**CHAINS[chain])
+            minted[number, kind, stored] = story(machine, Gremlin({number: kind}), Gremlin(), stored, again)
+
+    assert set(minted.values()) == ({1} if again else {0, 1})
+    executed = calls.index("chain.execute")
+    for (number, kind, _), count in minted.items():
+        if number > executed or (number == executed and kind in ("crash_after", "lost_after")):
+            assert count == 1, (number, kind)
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["unstored", "stored"])
+@pytest.mark.parametrize("again", [False, True], ids=["once", "again"])
+@given(data=st.data())
+@SHARED
+def test_no_two_faults_in_two_lives_mint_twice(start: Start, stored: bool, again: bool, data: st.DataObject):
+    chain = CHAINS[data.draw(st.sampled_from(sorted(CHAINS)))]
+    first = data.draw(st.sampled_from(breakable(healthy(start, chain))))
+    wait_ms = data.draw(st.sampled_from([1_000, 31_000, 61_000]))
+    counting = Gremlin()
+    story(start(**chain), Gremlin(dict([first])), counting, stored, again, wait_ms)
+    second = data.draw(st.sampled_from(breakable(counting.calls)))
+
+    assert story(start(**chain), Gremlin(dict([first])), Gremlin(dict([second])), stored, again, wait_ms) <= 1
+
+
+@given(data=st.data())
+@SHARED
+def test_no_two_faults_in_one_life_mint_twice(start: Start, data: st.DataObject):
+    chain = CHAINS[data.draw(st.sampled_from(sorted(CHAINS)))]
+    number, kind = data.draw(st.sampled_from(breakable(healthy(start, chain))))
+    counting = Gremlin({number: kind})
+    story(start(**chain), counting, Gremlin(), True, True)
+    later = [fault for fault in breakable(counting.calls) if fault[0] > number]
+    faults = dict([(number, kind), *([data.draw(st.sampled_from(later))] if later else [])])
+
+    assert story(start(**chain), Gremlin(faults), Gremlin(), data.draw(st.booleans()), True) <= 1
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("wait_ms", [1_000, 61_000])
+def test_no_pair_of_faults_at_all_mints_twice(start: Start, chain: str, wait_ms: int):
+    stories = 0
+    for first in breakable(healthy(start, CHAINS[chain])):
+        counting = Gremlin()
+        story(start(**CHAINS[chain]), Gremlin(dict([first])), counting, False, True, wait_ms)
+        for second in breakable(counting.calls):
+            gremlins = Gremlin(dict([first])), Gremlin(dict([second]))
+            assert story(start(**CHAINS[chain]), *gremlins, False, True, wait_ms) <= 1, (first, second)
+            stories += 1
+    assert stories > 1_000

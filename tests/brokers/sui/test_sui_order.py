@@ -1,0 +1,491 @@
+"""What is sent, and what is not: no more than was promised, no worse than was seen, only where everything is in place."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from brokers.sui.fakechain import ORACLE, PLACE, decode
+from brokers.sui.gremlin import Gremlin
+from brokers.sui.lives import STRIKE, TICK, Machine, agree, fresh_desk, mint_request, redeem_request, run, settled
+from pitboss.brokers.predict_sui.book import brought
+from pitboss.brokers.predict_sui.chain import MAINNET, base58
+from pitboss.brokers.predict_sui.transaction import digest_of
+from pitboss.brokers.predict_sui.wish import deal_of, order_id, wish_of
+from pitboss.core.errors import InvariantError, UserError
+from pitboss.core.instant import HOUR_MS, MINUTE_MS
+from pitboss.store import rows, schema
+from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.desk import reckoned
+from pitboss.venues.predict.state import QUOTE, Contract
+from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.world import push_price
+from venues.predict.scene import SPOT
+
+Start = Callable[..., Machine]
+NEVER = 0
+
+
+def submitted(machine: Machine, request: Any, desk: Any = None, gremlin: Gremlin | None = None) -> Any:
+    with machine.alive(gremlin) as broker:
+        return run(broker.submit(desk or fresh_desk(), request, machine.now()))
+
+
+def moving(machine: Machine, when: str, spot: int) -> Gremlin:
+    """The market moves right before a call."""
+
+    def move(name: str) -> None:
+        if name == when:
+            machine.chain.spot = spot
+
+    return Gremlin(before=move)
+
+
+class Named(dict[int, str]):
+    """Faults by the name of a call, whatever its number."""
+
+    def __init__(self, faults: dict[str, str]) -> None:
+        super().__init__()
+        self.by_name, self.called = faults, ""
+
+    def get(self, number: int, default: str = "") -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.by_name.get(self.called, default)
+
+
+def named(faults: dict[str, str], before: Callable[[str], None] = lambda name: None) -> Gremlin:
+    """Breaks every call of these names."""
+    found = Named(faults)
+
+    def note(name: str) -> None:
+        found.called = name
+        before(name)
+
+    return Gremlin(found, before=note)
+
+
+def losing(name: str) -> Gremlin:
+    """Every question of one kind is lost on its way."""
+    return named({name: "lost_before"})
+
+
+def test_a_mint_is_a_key_and_a_mint_between_taking_out_what_was_not_promised_and_putting_it_back(start: Start):
+    machine = start()
+    submitted(machine, mint_request(2 * QUOTE))
+
+    (tx,) = machine.chain.sends
+    (entry,) = machine.entries()
+    found = decode(tx)
+    pure = [value for kind, value in found.inputs if kind == "pure"]
+    assert [f"{module}::{function}" for module, function, _ in found.commands] == [
+        "predict_manager::withdraw",
+        "market_key::new",
+        "predict::mint",
+        "predict_manager::deposit",
+    ]
+    expiry_at = machine.chain.world.oracles[ORACLE].expiry_at
+    quantity = mint_request().order.quantity
+    assert pure == [
+        (98 * QUOTE).to_bytes(8, "little"),
+        bytes.fromhex(ORACLE[2:]),
+        expiry_at.to_bytes(8, "little"),
+        STRIKE.to_bytes(8, "little"),
+        b"\1",
+        quantity.to_bytes(8, "little"),
+    ]
+    assert (found.packages, found.kinds) == ({PLACE.package}, {PLACE.quote_type})
+    assert (entry.digest, entry.tx, entry.last_epoch) == (digest_of(tx), tx, machine.chain.epoch_now)
+
+
+def test_no_is_the_other_side(start: Start):
+    machine, desk = start(), fresh_desk()
+    placed = submitted(machine, mint_request(side="NO"))
+
+    (position,) = placed.world.world.accounts["agent"].positions.values()
+    assert position.contract == Contract(ORACLE, None, STRIKE)
+    assert agree(machine, placed.world, desk) == 1
+
+
+def test_a_price_that_jumps_between_simulation_and_execution_costs_nothing_but_gas(start: Start):
+    machine, desk = start(), fresh_desk()
+
+    placed = submitted(machine, mint_request(), gremlin=moving(machine, "chain.execute", SPOT * 102 // 100))
+
+    assert "balance is too low" in placed.refusal
+    assert machine.chain.account.cash == 100 * QUOTE
+    assert [entry.state for entry in machine.entries()] == ["failed"]
+    assert agree(machine, placed.world, desk) == 0
+
+
+def test_a_price_that_jumps_between_signing_and_sending_is_not_sent(start: Start):
+    machine = start()
+
+    placed = submitted(machine, mint_request(), gremlin=moving(machine, "outbox.sign", SPOT * 102 // 100))
+
+    assert placed.refusal
+    assert machine.chain.sends == []
+    (entry,) = machine.entries()
+    assert (entry.state, entry.tx, entry.signature) == ("void", None, None)
+
+
+@given(
+    spend=st.integers(1, 60 * QUOTE),
+    drift=st.integers(-300, 300),
+    later=st.integers(-300, 300),
+    when=st.sampled_from(["chain.simulate", "outbox.sign", "chain.execute"]),
+    deposit=st.integers(0, 80 * QUOTE),
+)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_mint_costs_more_than_its_promise_or_than_was_deposited_wherever_the_price_goes(
+    start: Start, spend: int, drift: int, later: int, when: str, deposit: int
+):
+    machine = start(deposit=deposit)
+    machine.chain.spot = SPOT + SPOT * drift // 100_000
+    request = mint_request(spend)
+    assume(request.order.quantity > 0)
+
+    placed = submitted(machine, request, gremlin=moving(machine, when, SPOT + SPOT * later // 100_000))
+
+    paid = deposit - machine.chain.account.cash
+    assert 0 <= paid <= min(spend, deposit)
+    assert (paid > 0 or machine.chain.mints != []) == (placed.refusal == "")
+
+
+def test_a_dearer_market_buys_fewer_contracts_for_the_same_promise(start: Start):
+    machine = start()
+    machine.chain.spot = SPOT * 10_002 // 10_000
+
+    placed = submitted(machine, mint_request())
+
+    (fill,) = placed.world.done
+    assert fill.quantity * QUOTE < mint_request().order.quantity
+    assert 0 < fill.amount <= 2
+
+
+def test_an_ask_far_above_the_one_that_was_shown_is_refused(start: Start):
+    machine = start()
+    shown = mint_request().order.price * 96 // 100
+
+    placed = submitted(machine, mint_request(shown=shown))
+
+    assert "more than 200 basis points" in placed.refusal
+    assert machine.chain.sends == []
+
+
+def test_a_price_that_runs_away_while_it_is_weighed_is_refused_before_anything_is_signed(start: Start):
+    machine, looks = start(), []
+    machine.chain.spot = SPOT * 10_002 // 10_000
+
+    def run_away(name: str) -> None:
+        if name == "chain.simulate":
+            looks.append(name)
+            machine.chain.spot = SPOT * (10_002 + 3 * (len(looks) - 1)) // 10_000
+
+    gremlin = Gremlin(before=run_away)
+    placed = submitted(machine, mint_request(), gremlin=gremlin)
+
+    assert "it would cost 2.0" in placed.refusal
+    assert "and 2 was promised" in placed.refusal
+    assert len(looks) == 2
+    assert "signer.sign" not in gremlin.calls
+
+
+def test_a_node_that_answers_about_another_transaction_is_not_believed(start: Start):
+    machine = start()
+    true, false = machine.chain.land, base58(bytes(range(32)))
+    machine.chain.land = lambda tx: replace(true(tx), digest=false, ok=False, events=())
+
+    placed = submitted(machine, mint_request())
+
+    assert [entry.state for entry in machine.entries()] == ["landed"]  # by the chain's own word, asked by digest
+    assert agree(machine, placed.world, fresh_desk()) == 1
+
+
+def test_another_tick_side_or_spend_is_another_order_and_another_price_is_not():
+    request = mint_request()
+    dearer = replace(request, order=replace(request.order, price=1, quantity=1))
+    others = [mint_request(QUOTE), mint_request(side="NO"), mint_request(tick_at=TICK + 1)]
+
+    assert order_id("s", request) == order_id("s", dearer)
+    assert len({order_id("s", one) for one in (request, *others)} | {order_id("t", request)}) == 5
+
+
+def test_only_the_trade_that_was_asked_for_is_taken_for_it(start: Start):
+    machine = start()
+    submitted(machine, mint_request())
+    (effects,) = machine.chain.mints
+    wish = wish_of(mint_request(), NEVER)
+
+    assert deal_of(effects, wish, PLACE.manager) is not None
+    assert deal_of(effects, wish, PLACE.predict) is None
+    for other in (
+        replace(wish, side="NO"),
+        replace(wish, strike=wish.strike + FLOAT),
+        replace(wish, market_id=PLACE.predict),
+        replace(wish, action="redeem"),
+    ):
+        assert deal_of(effects, other, PLACE.manager) is None
+
+
+def test_a_position_is_sold_back_once(start: Start):
+    machine, start_desk = start(), fresh_desk()
+    held = submitted(machine, mint_request()).world
+    quantity = held.world.accounts["agent"].positions[Contract(ORACLE, STRIKE, None).key].quantity
+
+    sold = submitted(machine, redeem_request(quantity), held)
+    again = submitted(machine, redeem_request(quantity), held)
+
+    assert (sold.refusal, again.refusal) == ("", "")
+    assert sold.world == again.world
+    assert [fill.kind for fill in sold.world.done] == ["mint", "redeem"]
+    assert sold.world.world.accounts["agent"].positions == {}
+    assert agree(machine, sold.world, start_desk) == 1
+
+
+def test_what_is_not_held_is_not_sold(start: Start):
+    machine, desk = start(), fresh_desk()
+    placed = submitted(machine, redeem_request(5), desk)
+
+    assert "does not hold" in placed.refusal
+    assert machine.chain.sends == []
+
+
+def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_price_settles_it(start: Start):
+    machine = start()
+
+    placed = submitted(machine, mint_request(), gremlin=losing("chain.execute"))
+
+    assert placed.refusal == ""
+    assert [receipt.kind for receipt in placed.receipts] == ["accepted"]
+    (ticket,) = placed.world.waiting
+    assert (ticket.id, reckoned(placed.world, TICK).total) == (placed.order_id, 2 * QUOTE)
+    update = push_price(placed.world.world, ORACLE, SPOT, SPOT, TICK + 1_000)
+    desk, _ = brought(placed.world, update, Caps(), TICK + 1_000, "agent")
+    assert desk.waiting == placed.world.waiting
+    assert desk.world.accounts["agent"].positions == {}
+
+
+def test_while_one_order_is_in_doubt_no_other_is_sent(start: Start):
+    machine = start()
+    gremlin = losing("chain.execute")
+    with machine.alive(gremlin) as broker:
+        doubt = run(broker.submit(fresh_desk(), mint_request(), TICK)).world
+        other = run(broker.submit(doubt, mint_request(side="NO"), TICK))
+
+    assert "still on its way" in other.refusal
+    assert len(machine.entries()) == 1
+
+
+def test_a_fresh_order_in_doubt_is_sent_again_with_the_same_bytes(start: Start):
+    machine, gremlin = start(), losing("chain.execute")
+    with machine.alive(gremlin) as broker:
+        doubt = run(broker.submit(fresh_desk(), mint_request(), TICK)).world
+        machine.clock[0] += 10_000
+        gremlin.faults = {}
+        told = run(broker.settle(doubt, TICK, machine.now()))
+
+    (entry,) = machine.entries()
+    assert machine.chain.sends == [entry.tx]
+    assert [receipt.kind for receipt in told.receipts] == ["filled"]
+    assert agree(machine, told.world, fresh_desk()) == 1
+
+
+def test_bytes_are_not_sent_again_once_their_decision_is_too_old(start: Start):
+    machine = start()
+    gremlin = losing("chain.execute")
+    note = gremlin.before
+
+    def slow(name: str) -> None:
+        note(name)
+        machine.clock[0] += 31_000 if name == "chain.execute" else 0
+
+    gremlin.before = slow
+    placed = submitted(machine, mint_request(), gremlin=gremlin)
+
+    assert len(placed.world.waiting) == 1
+    assert gremlin.calls.count("chain.execute") == 1
+
+
+def test_bytes_that_are_not_those_that_were_kept_are_never_sent(start: Start):
+    machine = start()
+    doubt = submitted(machine, mint_request(), gremlin=losing("chain.execute")).world
+    (entry,) = machine.entries()
+    with machine.database.write() as connection:
+        row = rows.fetch(connection, schema.outbox, {"order_id": entry.order_id})
+        assert row is not None
+        rows.change(connection, schema.outbox, row, {"tx": b"other bytes", "owner": "p2"})
+
+    with machine.alive() as broker, pytest.raises(InvariantError, match="not those that were kept"):
+        run(broker.settle(doubt, TICK, machine.now()))
+    assert machine.chain.sends == []
+
+
+def test_a_stale_order_in_doubt_is_fenced_off_and_its_spend_is_free_again(start: Start):
+    machine = start()
+    doubt = submitted(machine, mint_request(), gremlin=losing("chain.execute")).world
+    machine.clock[0] += 5 * MINUTE_MS
+
+    with machine.alive() as broker:
+        told = run(broker.settle(doubt, TICK, machine.now()))
+
+    assert [receipt.kind for receipt in told.receipts] == ["rejected"]
+    assert "used its coin up" in told.receipts[0].facts["reason"]
+    assert reckoned(told.world, machine.now()).total == 0
+    (fence,) = machine.chain.sends
+    assert decode(fence).commands == (("", "TransferObjects", ()),)
+    assert agree(machine, told.world, fresh_desk()) == 0
+
+
+def test_a_transaction_of_which_only_the_coin_tells_that_it_was_run_is_not_taken_for_dead(start: Start):
+    machine = start(lag=1_000)
+
+    def catch_up(name: str) -> None:
+        if name == "chain.consumer":
+            machine.chain.reads += 2_000  # between the two questions
+
+    placed = submitted(machine, mint_request(), gremlin=named({"chain.execute": "lost_after"}, catch_up))
+
+    assert [entry.state for entry in machine.entries()] == ["landed"]
+    assert agree(machine, placed.world, fresh_desk()) == 1
+
+
+def test_an_order_that_was_never_run_is_void_when_a_whole_epoch_has_passed_even_without_a_fence(start: Start):
+    machine = start()
+    doubt = submitted(machine, mint_request(), gremlin=losing("chain.execute")).world
+
+    def states_after(epochs: int) -> list[str]:
+        machine.clock[0] += 5 * MINUTE_MS
+        machine.chain.pass_epochs(epochs)
+        with machine.alive(losing("chain.ground")) as broker:
+            run(broker.settle(doubt, TICK, machine.now()))
+        return [entry.state for entry in machine.entries()]
+
+    assert states_after(1) == ["sent"]
+    assert states_after(1) == ["void"]
+    assert machine.chain.sends == []
+
+
+def test_an_order_that_lands_before_its_fence_is_kept(start: Start):
+    calls = Gremlin()
+    submitted(start(), mint_request(), gremlin=calls)
+    machine = start()
+    late = dict.fromkeys(range(calls.calls.index("chain.execute"), 40), "late")
+    doubt = submitted(machine, mint_request(), gremlin=Gremlin(late)).world
+    machine.clock[0] += 5 * MINUTE_MS
+
+    def land(name: str) -> None:
+        if name == "chain.ground":
+            machine.chain.heal()
+
+    with machine.alive(Gremlin(before=land)) as broker:
+        told = run(broker.settle(doubt, TICK, machine.now()))
+
+    assert agree(machine, settled(machine, told.world, TICK), fresh_desk()) == 1
+
+
+def test_settling_twice_tells_nothing_twice(start: Start):
+    machine = start()
+    submitted(machine, mint_request())
+
+    with machine.alive() as broker:
+        first = run(broker.settle(fresh_desk(), TICK - 1, machine.now()))
+        second = run(broker.settle(first.world, TICK - 1, machine.now()))
+
+    assert [receipt.kind for receipt in first.receipts] == ["filled"]
+    assert (second.world, second.receipts) == (first.world, ())
+
+
+def test_orders_of_ticks_that_the_desk_knows_are_not_taken_in_again(start: Start):
+    machine = start()
+    submitted(machine, mint_request())
+
+    with machine.alive() as broker:
+        told = run(broker.settle(fresh_desk(), TICK, machine.now()))
+
+    assert told.receipts == ()
+
+
+def test_two_orders_never_use_the_same_version_of_a_coin(start: Start):
+    machine, desk = start(coins=1, lag=50), fresh_desk()
+    first = submitted(machine, mint_request())
+    second = submitted(machine, mint_request(tick_at=TICK + MINUTE_MS), first.world)
+
+    assert first.refusal == ""
+    assert "has not caught up" in second.refusal
+    machine.chain.reads += 100
+    third = submitted(machine, mint_request(tick_at=TICK + 2 * MINUTE_MS), first.world)
+    assert third.refusal == ""
+    assert agree(machine, third.world, desk) == 2
+    coins = [entry.coin for entry in machine.entries() if entry.coin]
+    assert len(coins) == len(set(coins)) == 2
+
+
+@pytest.mark.parametrize(
+    ("chain", "told"),
+    [
+        ({"deposit": 0}, "balance is too low"),
+        ({"coins": 0}, "has no SUI on testnet to pay for gas"),
+        ({"gas": 1_000}, "has 1,000 MIST, and gas_budget is 50,000,000"),
+        ({"chain_id": MAINNET[0]}, "the node belongs to mainnet, and the setting sui_network says testnet"),
+    ],
+    ids=["empty manager", "no gas", "little gas", "mainnet"],
+)
+def test_what_is_missing_is_told_as_a_refusal_and_nothing_is_signed(start: Start, chain: dict[str, Any], told: str):
+    machine, gremlin = start(**chain), Gremlin()
+
+    placed = submitted(machine, mint_request(), gremlin=gremlin)
+
+    assert told in placed.refusal
+    assert "signer.sign" not in gremlin.calls
+    assert [entry.state for entry in machine.entries()] == ["void"]
+
+
+@pytest.mark.parametrize(
+    ("chain", "told", "hint"),
+    [
+        ({"deposit": 0}, "holds nothing to trade with", "deposit"),
+        ({"coins": 0}, "has no SUI", "send some SUI to 0x"),
+        ({"chain_id": MAINNET[1]}, "the node belongs to mainnet", "sui_node_url"),
+    ],
+)
+def test_a_check_before_the_first_order_tells_what_is_missing(
+    start: Start, chain: dict[str, Any], told: str, hint: str
+):
+    with start(**chain).alive() as broker, pytest.raises(UserError, match=told) as caught:
+        run(broker.carrier.check())
+
+    assert hint in caught.value.hint
+
+
+def test_a_check_of_a_sound_writer_tells_what_the_manager_holds(start: Start):
+    with start().alive() as broker:
+        assert run(broker.carrier.check()) == 100 * QUOTE
+
+
+def test_only_yes_and_no_of_markets_of_the_chain_are_traded(start: Start):
+    machine = start()
+    request = mint_request()
+    wide = replace(request, order=replace(request.order, contract=Contract(ORACLE, STRIKE, STRIKE + FLOAT)))
+    named = replace(request, order=replace(request.order, contract=Contract("BTC-hourly", STRIKE, None)))
+
+    assert "only YES and NO" in submitted(machine, wide).refusal
+    assert "only YES and NO" in submitted(machine, named).refusal
+    assert machine.entries() == []
+
+
+def test_a_cancel_is_refused(start: Start):
+    with start().alive() as broker:
+        assert "cannot be cancelled" in run(broker.cancel(fresh_desk(), "o1", TICK)).refusal
+
+
+def test_a_market_that_has_expired_is_refused_before_anything_is_signed(start: Start):
+    machine = start()
+    machine.clock[0] += 200 * HOUR_MS
+    gremlin = Gremlin()
+
+    placed = submitted(machine, mint_request(), gremlin=gremlin)
+
+    assert "settled" in placed.refusal
+    assert "signer.sign" not in gremlin.calls

@@ -1,0 +1,83 @@
+"""The fault tests can fail: writers with one rule missing are found out by the same stories."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from brokers.sui.gremlin import Gremlin, breakable
+from brokers.sui.lives import Machine
+from brokers.sui.test_sui_once import healthy, story
+from pitboss.brokers.predict_sui import carry
+from pitboss.brokers.predict_sui.carry import Carrier, Fate
+from pitboss.brokers.predict_sui.ports import Entry
+from pitboss.brokers.predict_sui.transaction import digest_of
+from pitboss.brokers.predict_sui.wish import Wish
+from pitboss.core import codec
+
+Start = Callable[..., Machine]
+
+
+async def silence_is_a_no(self: Carrier, entry: Entry) -> Entry:
+    """A node that does not know the digest is believed."""
+    assert entry.digest is not None
+    effects = await self._chain.outcome(entry.digest)
+    return self._noted(entry, effects) if effects else self._ended(entry, "void", None, "unknown")
+
+
+async def sent_before_it_is_kept(self: Carrier, entry: Entry, wish: Wish) -> Fate:
+    """The bytes leave first and are written down afterwards."""
+    ready = await self._prepared(wish)
+    if isinstance(ready, str):
+        return self._dropped(entry, ready)
+    signature, digest = self._signer.sign(ready.tx), digest_of(ready.tx)
+    effects = await self._chain.execute(ready.tx, signature)
+    request = codec.dumps(ready.wish)
+    signed = self.outbox.sign(entry, request, ready.tx, signature, digest, ready.coin, ready.last_epoch)
+    return Fate(self._noted(self.outbox.send(signed), effects))  # pyright: ignore[reportArgumentType]
+
+
+async def given_up_when_in_doubt(self: Carrier, entry: Entry) -> None:
+    """What is not known after a restart is taken for dead."""
+    self.outbox.close(entry, "void", None, "given up")
+
+
+@pytest.mark.parametrize(
+    ("method", "planted", "chain"),
+    [
+        ("_seen", silence_is_a_no, {"lag": 3}),
+        ("_attempt", sent_before_it_is_kept, {}),
+        ("_resolve", given_up_when_in_doubt, {}),
+    ],
+    ids=["silence", "sent first", "given up"],
+)
+def test_a_writer_with_a_missing_rule_is_found_out(
+    start: Start, monkeypatch: pytest.MonkeyPatch, method: str, planted: Any, chain: dict[str, Any]
+):
+    calls = healthy(start, chain)
+    monkeypatch.setattr(Carrier, method, planted)
+
+    def found_out() -> bool:
+        for number, kind in breakable(calls):
+            if number < calls.index("signer.sign"):
+                continue  # nothing is signed yet: no rule is asked for
+            try:
+                if story(start(**chain), Gremlin({number: kind}), Gremlin(), False, True) > 1:
+                    return True
+            except AssertionError:
+                return True  # chain, outbox and desk tell different stories
+        return False
+
+    assert found_out()
+
+
+def test_a_second_attempt_comes_only_after_the_first_is_void(start: Start):
+    leaving = healthy(start, {}).index("outbox.send")
+    machine = start()
+    story(machine, Gremlin({leaving: "crash_before"}), Gremlin(), False, True)
+
+    first, second = machine.entries()
+
+    assert (first.attempt, first.state, first.tx, first.signature, first.coin) == (1, "void", None, None, None)
+    assert (second.attempt, second.state) == (2, "landed")
+    assert second.attempt < carry.ATTEMPTS

@@ -1,0 +1,113 @@
+"""Real processes on one database and one node: two at once, and one that is killed while its order is on its way."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brokers.sui.fakechain import KEY, PLACE, FakeChain
+from brokers.sui.lives import ADDRESS
+from brokers.sui.node import Node, serving
+from pitboss.store.database import open_database
+from pitboss.store.outbox import Entry, Outbox
+
+TESTS = Path(__file__).parents[2]
+
+
+@contextmanager
+def working(home: Path, node: Node, action: str, orders: int = 1) -> Iterator[subprocess.Popen[str]]:
+    """A process that has the writer open and waits for a line to go on."""
+    settings = {
+        "SUI_NODE_URL": node.url,
+        "PREDICT_PACKAGE_ID": PLACE.package,
+        "PREDICT_ID": PLACE.predict,
+        "PREDICT_MANAGER_ID": PLACE.manager,
+        "PREDICT_QUOTE_TYPE": PLACE.quote_type,
+    }
+    variables = {f"PITBOSS_{name}": value for name, value in settings.items()}
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "brokers.sui.worker", str(home), action, str(orders)],
+        env={**os.environ, **variables, "SUI_PRIVATE_KEY": KEY, "PYTHONPATH": path},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ready(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n", process.communicate()[1]
+
+
+def go_on(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def told(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert KEY not in out + err
+    return json.loads(out)
+
+
+def entries(home: Path) -> list[Entry]:
+    with open_database(home / "pitboss.db") as database:
+        return list(Outbox(database, lambda: 0).after(f"sui:testnet:{PLACE.manager}", 0))
+
+
+def test_an_order_of_a_process_that_is_killed_before_its_reply_is_minted_once(tmp_path: Path):
+    open_database(tmp_path / "pitboss.db").close()
+    chain, sent = FakeChain(ADDRESS), threading.Event()
+    with serving(chain) as node, ExitStack() as stack:
+        node.faults["Execute"] = ["hang"]
+        node.on_hang = sent.set
+        killed, second = (stack.enter_context(working(tmp_path, node, "submit")) for _ in range(2))
+        ready(killed)
+        ready(second)
+
+        go_on(killed)
+        assert sent.wait(60)  # the chain has run it, and the reply never comes
+        killed.kill()
+        go_on(second)
+        submitted = told(second)
+
+    (mint,) = chain.mints
+    (entry,) = entries(tmp_path)
+    assert submitted == {"kinds": ["filled"], "cash": chain.account.cash}
+    assert (entry.state, entry.digest) == ("landed", mint.digest)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(3600)
+def test_orders_of_four_processes_at_once_are_minted_once_each(tmp_path: Path):
+    open_database(tmp_path / "pitboss.db").close()
+    chain, orders = FakeChain(ADDRESS, coins=3), 10
+    with serving(chain) as node, ExitStack() as stack:
+        processes = [stack.enter_context(working(tmp_path, node, "submit", orders)) for _ in range(4)]
+        for process in processes:
+            ready(process)
+        for process in processes:
+            go_on(process)
+        for process in processes:
+            told(process)
+
+    found = entries(tmp_path)
+    assert len(chain.mints) == len(found) == len({entry.order_id for entry in found})
+    assert 1 <= len(found) <= orders
+    assert {entry.digest for entry in found} == {mint.digest for mint in chain.mints}

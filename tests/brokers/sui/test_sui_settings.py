@@ -1,0 +1,106 @@
+"""Opening the writer tells what a person has forgotten, in one line, before anything is asked or signed."""
+
+import asyncio
+import builtins
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from brokers.sui.fakechain import KEY, PLACE
+from pitboss.bootstrap.settings import Settings
+from pitboss.bootstrap.sui import open_writer, place_of, terms_of
+from pitboss.brokers.predict_sui import transaction
+from pitboss.core.errors import UserError
+from pitboss.store.database import open_database
+from pitboss.venues.predict.caps import Caps
+
+WHOLE: dict[str, Any] = {
+    "sui_node_url": "http://127.0.0.1:9/graphql",
+    "predict_package_id": PLACE.package,
+    "predict_id": PLACE.predict,
+    "predict_manager_id": PLACE.manager,
+    "predict_quote_type": PLACE.quote_type,
+}
+
+
+def opened(home: Path, key: str | None = KEY, **changes: Any) -> None:
+    async def go() -> None:
+        with open_database(home / "pitboss.db") as database:
+            settings = Settings(home=home, **{**WHOLE, **changes})
+            environment = {} if key is None else {"SUI_PRIVATE_KEY": key}
+            async with open_writer(settings, database, Caps(), environment.get):
+                pass
+
+    asyncio.run(go())
+
+
+def test_a_writer_with_all_its_settings_opens_without_asking_anything(tmp_path: Path):
+    opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "hint"),
+    [
+        ({"sui_node_url": ""}, "address of a Sui node is not known", "PITBOSS_SUI_NODE_URL"),
+        ({"sui_node_url": "node"}, "node cannot be read", "sui_node_url"),
+        ({"predict_package_id": ""}, "the protocol's package is not known", "PITBOSS_PREDICT_PACKAGE_ID"),
+        ({"predict_id": ""}, "the Predict object is not known", "PITBOSS_PREDICT_ID"),
+        ({"predict_manager_id": ""}, "your PredictManager is not known", "PITBOSS_PREDICT_MANAGER_ID"),
+        ({"predict_manager_id": "mine"}, "predict_manager_id is not an id", "hex"),
+        ({"predict_quote_type": ""}, "predict_quote_type is not set", "::dusdc::DUSDC"),
+        ({"predict_quote_type": "DUSDC"}, "predict_quote_type is not the type of a coin", "::dusdc::DUSDC"),
+        ({"sui_network": "mainnet"}, "money is real", "PITBOSS_SUI_ALLOW_MAINNET"),
+        ({"key": None}, "no key to sign with", "pitboss secrets set SUI_PRIVATE_KEY"),
+        ({"key": "suiprivkey1nonsense"}, "key cannot be read", "suiprivkey1"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_told(tmp_path: Path, changes: dict[str, Any], told: str, hint: str):
+    with pytest.raises(UserError, match=told) as caught:
+        opened(tmp_path, **changes)
+
+    assert hint in caught.value.hint
+
+
+def test_mainnet_needs_to_be_allowed_by_its_name():
+    allowed = Settings(sui_network="mainnet", sui_allow_mainnet=True)
+
+    assert terms_of(allowed, Caps()).network == "mainnet"
+    assert terms_of(Settings(), Caps()).network == "testnet"
+
+
+def test_short_ids_are_the_same_as_long_ones():
+    place = place_of(Settings(**{**WHOLE, "predict_id": "0x6", "predict_quote_type": "0x2::sui::SUI"}))
+
+    assert place.predict == "0x" + "0" * 63 + "6"
+    assert place.quote_type == "0x" + "0" * 63 + "2::sui::SUI"
+
+
+@pytest.fixture
+def no_pysui(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    transaction.library.cache_clear()
+    plain = builtins.__import__
+
+    def missing(name: str, *args: Any, **more: Any) -> Any:
+        if name.startswith("pysui"):
+            raise ModuleNotFoundError("No module named 'pysui'", name="pysui")
+        return plain(name, *args, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    yield
+    transaction.library.cache_clear()
+
+
+def test_a_missing_extra_is_told_before_a_key_is_looked_for(tmp_path: Path, no_pysui: None):
+    with pytest.raises(UserError, match="needs the package pysui") as caught:
+        opened(tmp_path, key=None)
+
+    assert caught.value.hint == "pip install 'pitboss[sui]'"
+
+
+def test_importing_the_writer_does_not_import_pysui_or_aiohttp():
+    code = "import sys, pitboss.bootstrap.sui; sys.exit(any(name in sys.modules for name in ('pysui', 'aiohttp')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,95 @@
+"""The one loop with the chain behind it: the same `tick` as on paper, and what happened is in its record."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from brokers.sui.fakechain import ORACLE
+from brokers.sui.lives import TICK, Machine, agree, fresh_desk
+from pitboss.brokers.predict_paper import PredictPaper
+from pitboss.core import codec
+from pitboss.core.instant import MINUTE_MS
+from pitboss.core.state import State
+from pitboss.tick import Happened, Ticked, tick
+from pitboss.tick.predict import read_state
+from pitboss.venues.predict.state import QUOTE
+from pitboss.venues.predict.world import push_price
+from venues.predict.scene import SPOT
+from venues.predict.stage import ports, saying
+
+Start = Callable[..., Machine]
+MINT: dict[str, Any] = {
+    "action": "mint",
+    "market_id": ORACLE,
+    "side": "YES",
+    "strike": 63_000,
+    "spend": 5,
+    "confidence": 0.7,
+    "reasoning": "because",
+}
+
+
+def ticked(broker: Any, state: State, at: int, *intents: Any) -> Ticked:
+    return asyncio.run(tick(state, at, Happened(), ports(saying(*intents), broker=broker)))
+
+
+def test_a_tick_on_the_chain_is_a_tick_on_paper(start: Start):
+    machine = start()
+    state = State(fresh_desk())
+
+    with machine.alive() as broker:
+        chain = ticked(broker, state, TICK, MINT)
+    paper = ticked(PredictPaper(), state, TICK, MINT)
+
+    # The same decision at the same price is the same trade; only the names of orders and what the chain adds differ.
+    ours, theirs = (done.state.world.world.accounts["agent"] for done in (chain, paper))
+    assert ours == theirs
+    assert chain.state.world.spent == paper.state.world.spent
+    verdict, on_paper = chain.covered["verdicts"][0], paper.covered["verdicts"][0]
+    assert (
+        (verdict["outcome"], verdict["code"]) == (on_paper["outcome"], on_paper["code"]) == ("reduced", "B9_SPEND_TICK")
+    )
+    assert agree(machine, chain.state.world, fresh_desk()) == 1
+    assert read_state(codec.loads(codec.dumps(chain.state))).world == chain.state.world
+
+
+def test_the_same_intent_twice_in_a_tick_is_one_mint_and_the_cap_of_the_tick_holds(start: Start):
+    machine = start()
+
+    with machine.alive() as broker:
+        done = ticked(broker, State(fresh_desk()), TICK, MINT, MINT, {**MINT, "side": "NO"})
+
+    assert done.covered["verdicts"][0]["outcome"] == "reduced"
+    assert 0 < done.state.world.spent.total <= 2 * QUOTE
+    assert agree(machine, done.state.world, fresh_desk()) == 1
+
+
+def test_a_refusal_of_the_chain_is_the_last_rule(start: Start):
+    machine = start(deposit=0)
+
+    with machine.alive() as broker:
+        done = ticked(broker, State(fresh_desk()), TICK, MINT)
+
+    (verdict,) = done.covered["verdicts"]
+    assert (verdict["outcome"], verdict["code"]) == ("refused", "B15_VENUE")
+    assert "balance is too low" in verdict["detail"]
+
+
+def test_a_tick_that_was_lost_is_found_again_before_the_next(start: Start):
+    machine = start()
+    state = State(fresh_desk())
+    with machine.alive() as broker:
+        ticked(broker, state, TICK, MINT)  # and the process dies before this is stored
+
+    at = TICK + MINUTE_MS
+    machine.clock[0] = at
+    with machine.alive() as broker:
+        found = asyncio.run(broker.settle(state.world, TICK - 1, at))
+        world = push_price(found.world.world, ORACLE, SPOT, SPOT, at).world
+        state = replace(state, world=replace(found.world, world=world))
+        done = ticked(broker, state, at, {"action": "hold", "reasoning": "enough"})
+
+    assert [receipt.kind for receipt in found.receipts] == ["filled"]
+    assert done.state.world.spent.total > 0
+    assert len(machine.chain.mints) == 1

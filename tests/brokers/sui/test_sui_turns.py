@@ -1,0 +1,117 @@
+"""Two processes that share one outbox and want the same: whoever is quicker at any step, there is one mint."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from brokers.sui.gremlin import Gremlin
+from brokers.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
+from brokers.sui.test_sui_once import healthy
+from pitboss.brokers.predict_sui.carry import Terms
+
+Start = Callable[..., Machine]
+
+
+class Turns:
+    """Lets one of several threads make one call of a port at a time, in the order it is given."""
+
+    def __init__(self, order: list[int]) -> None:
+        self._order = order
+        self._changed = threading.Condition()
+        self._at = 0
+        self._alive = {0, 1}
+
+    def wait(self, who: int) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._turn() == who)
+            self._at += 1
+            self._changed.notify_all()
+
+    def leave(self, who: int) -> None:
+        with self._changed:
+            self._alive.discard(who)
+            self._changed.notify_all()
+
+    def _turn(self) -> int:
+        wanted = self._order[self._at % len(self._order)]
+        return wanted if wanted in self._alive else next(iter(self._alive), wanted)
+
+
+def together(machine: Machine, order: list[int], terms: Terms, second: str = "submit") -> list[Any]:
+    """Both processes submit the same order at once, or the second only looks what became of it."""
+    turns, placed, broken = Turns(order), {}, []
+
+    def live(who: int) -> None:
+        try:
+            gremlin = Gremlin(before=lambda name: turns.wait(who))
+            with machine.alive(gremlin, terms) as broker:
+                if who == 1 and second == "settle":
+                    placed[who] = run(broker.settle(fresh_desk(), TICK - 1, TICK))
+                else:
+                    placed[who] = run(broker.submit(fresh_desk(), mint_request(), TICK))
+        except BaseException as error:  # noqa: BLE001 – told to the test, which would otherwise know nothing of it
+            broken.append(error)
+        finally:
+            turns.leave(who)
+
+    threads = [threading.Thread(target=live, args=(who,)) for who in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not broken, broken
+    return [placed[0], placed[1]]
+
+
+@pytest.mark.parametrize(("second", "lease_ms"), [("submit", -1), ("submit", 60_000), ("settle", -1)])
+def test_a_process_that_stops_at_any_call_and_goes_on_after_the_other_mints_nothing_more(
+    start: Start, second: str, lease_ms: int
+):
+    calls = healthy(start, {})
+    for number in range(len(calls) + 1):
+        machine = start()
+
+        together(machine, [*[0] * number, *[1] * 60, *[0] * 60], Terms(lease_ms=lease_ms), second)
+
+        desk = settled(machine, fresh_desk(), TICK - 1)
+        minted = agree(machine, desk, fresh_desk())
+        assert minted == 1 or (second == "settle" and minted == 0), number
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("lease_ms", [-1, 60_000])
+def test_two_processes_that_both_stop_at_any_call_mint_once(start: Start, lease_ms: int):
+    calls = len(healthy(start, {}))
+    for first in range(calls + 1):
+        for second in range(calls + 5):
+            machine = start()
+            together(machine, [*[0] * first, *[1] * second, *[0] * 60, *[1] * 60], Terms(lease_ms=lease_ms))
+            desk = settled(machine, fresh_desk(), TICK - 1)
+            assert agree(machine, desk, fresh_desk()) <= 1, (first, second)
+
+
+@given(
+    order=st.lists(st.sampled_from([0, 1]), min_size=1, max_size=40),
+    lease_ms=st.sampled_from([-1, 60_000]),
+    chain=st.sampled_from([{}, {"lag": 2}, {"coins": 1, "locking": True}]),
+)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_two_processes_that_submit_one_order_mint_it_once(
+    start: Start, order: list[int], lease_ms: int, chain: dict[str, Any]
+):
+    # With a lease that is always over each takes the other for dead, at any step: the worst that a stopped process can do.
+    machine = start(**chain)
+
+    placed = together(machine, order, Terms(lease_ms=lease_ms))
+
+    assert len(machine.chain.mints) <= 1
+    desk = settled(machine, fresh_desk(), TICK - 1)
+    assert agree(machine, desk, fresh_desk()) <= 1
+    if lease_ms > 0:
+        assert len(machine.chain.mints) == 1
+        assert [one.refusal == "" for one in placed].count(True) >= 1
