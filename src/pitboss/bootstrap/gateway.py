@@ -35,6 +35,7 @@ from pitboss.models.providers import OWN, Route, entry, route
 from pitboss.models.replayed import Replayed
 from pitboss.models.retried import Once, Retried
 from pitboss.models.traced import Traced
+from pitboss.sim.purse import Purse
 from pitboss.sim.speculate import Speculation
 from pitboss.store.answers import Answers
 from pitboss.store.doubts import Doubts
@@ -189,22 +190,23 @@ def _stacked(
     stack.callback(budget.close)
     # A model on this machine costs nothing and is nobody else's: it may try again by itself.
     asked: Model = client if lane is None else Limited(Once(client), lane, run_id)
-    asked = Budgeted(Priced(asked, known, workspace.now), budget, known)
+    asked = budgeted = Budgeted(Priced(asked, known, workspace.now), budget, known)
     if lane is not None:
         settings = workspace.settings
         asked = Retried(asked, random=_dice(), attempts=settings.model_attempts, deadline_s=settings.model_deadline_s)
     cached = Cached(asked, answers, run_id, request.repeat)
     stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)
-    ahead = None if lane is None else _speculation(request)  # a model on this machine answers one question at a time
+    # A model on this machine answers one question at a time.
+    ahead = None if lane is None else _speculation(request, Purse(budgeted.worst, budget))
     return Line(model, forcing, True, cached, budget, ahead)
 
 
-def _speculation(request: Asked) -> Speculation | None:
+def _speculation(request: Asked, purse: Purse) -> Speculation | None:
     if request.speculate == "0":
         return None
     window = None if request.speculate == "auto" else int(request.speculate)
-    return Speculation(window, float(request.max_waste_pct))
+    return Speculation(window, float(request.max_waste_pct), purse=purse)
 
 
 def open_client(found: Route, settings: Settings, lane: Lane | None = None) -> Any:

@@ -34,7 +34,9 @@ _fragment: Callable[[bytes], object] = getattr(orjson, "Fragment")  # noqa: B009
 
 def _default(value: object) -> object:
     if type(value) is Decimal:
-        plain = str(value)  # `text`, its common case without the call: a record has twenty of these
+        if not value:
+            return "0"
+        plain = str(value)  # `text`, its common cases without the call: a record has twenty of these
         return plain if plain[-1] != "0" and "E" not in plain else text(value)
     if isinstance(value, Mapping):
         return dict(typing.cast("Mapping[str, object]", value))
@@ -82,6 +84,8 @@ def number_fragments(value: object, depth: int = 0) -> object:
     """
     if isinstance(value, str):
         return printable(value)
+    if type(value) is dict and depth < DEEPEST:  # a whole proposal: first of all that it can be
+        return _fragments_of(typing.cast("dict[object, object]", value), depth)
     if isinstance(value, Decimal):
         return _number(value)
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
@@ -91,20 +95,25 @@ def number_fragments(value: object, depth: int = 0) -> object:
     if isinstance(value, dict | list | tuple) and depth >= DEEPEST:
         return TOO_DEEP
     if isinstance(value, dict):
-        written: dict[str, object] = {}
-        for key, item in typing.cast("dict[str, object]", value).items():
-            name = key if type(key) is str and key.isascii() else printable(str(key))
-            # Most of a proposal, without a call.
-            if (type(item) is str and item.isascii()) or (type(item) is int and item.bit_length() < 64):
-                written[name] = item
-            elif type(item) is Decimal:
-                written[name] = _number(item)
-            else:
-                written[name] = number_fragments(item, depth + 1)
-        return written
+        return _fragments_of(typing.cast("dict[object, object]", value), depth)
     if isinstance(value, list | tuple):
         return [number_fragments(item, depth + 1) for item in typing.cast("list[object]", value)]
     return value
+
+
+def _fragments_of(value: dict[object, object], depth: int) -> dict[str, object]:
+    written: dict[str, object] = {}
+    for key, item in value.items():
+        name = key if type(key) is str and key.isascii() else printable(str(key))
+        if type(item) is str:  # most of a proposal, without a call
+            written[name] = item if item.isascii() else printable(item)
+        elif type(item) is int and item.bit_length() < 64:
+            written[name] = item
+        elif type(item) is Decimal:
+            written[name] = _number(item)
+        else:
+            written[name] = number_fragments(item, depth + 1)
+    return written
 
 
 def _number(value: Decimal) -> object:

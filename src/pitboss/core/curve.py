@@ -59,10 +59,11 @@ def columns(curve: Curve) -> tuple[Ints, Floats]:
     for place, piece in enumerate(curve):
         if len(piece) == _FLAT:
             continue
-        base, decimals, units = piece[2], piece[3], piece[4]
-        fraction = base.partition(".")[2]
-        places = max(decimals, len(fraction))
-        fixed, factor = int(base.replace(".", "")) * 10 ** (places - len(fraction)), 10 ** (places - decimals)
+        _, _, base, decimals, units = piece
+        whole, _, fraction = base.partition(".")
+        known = len(fraction)
+        places = decimals if decimals > known else known
+        fixed, factor = int(whole + fraction) * 10 ** (places - known), 10 ** (places - decimals)
         if places <= _MOST_PLACES and abs(fixed) + factor * max(max(units), -min(units)) < 1 << 53:
             chosen[place] = True
             short.append((fixed, factor, places))

@@ -44,13 +44,16 @@ def decimal(value: float | int | str | Decimal) -> Decimal:
 
 def text(value: Decimal) -> str:
     """The canonical text of an amount: plain digits, no exponent, no trailing zeros, no minus zero."""
+    if not value:
+        return "0"
     plain = str(value)
-    if plain[-1] != "0" and "E" not in plain:
-        return plain  # the common case, at half the cost
-    plain = format(value, "f")
+    if "E" in plain:
+        plain = format(value, "f")
+    elif plain[-1] != "0":
+        return plain  # the common case
     if "." in plain:
         plain = plain.rstrip("0").rstrip(".")
-    return "0" if plain == "-0" else plain
+    return plain
 
 
 def decimals(values: list[float]) -> list[Decimal]:

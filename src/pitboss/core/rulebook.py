@@ -70,6 +70,8 @@ def weigh(rules: Sequence[Rule], case: Any) -> Weighed:
         except Exception as error:  # noqa: BLE001 – a rule that breaks must refuse, never let through
             code, detail, broken = code or rule.code, detail or f"the rule itself failed: {error!r}", True
             continue
+        if finding is PASS:
+            continue
         if isinstance(finding, Margin):
             margins.append(finding)
             continue

@@ -61,6 +61,11 @@ class Budget:
         """Set aside for calls that are under way."""
         return self._reserved
 
+    @property
+    def under_way(self) -> int:
+        """Calls for which something is set aside."""
+        return self._open
+
     @exact
     def fits(self, worst: Decimal) -> bool:
         """Whether a call that can cost this much may be made now."""
@@ -175,7 +180,7 @@ class Budgeted:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """Ask, if the worst case can be paid."""
-        known = worst_case(self.price, request, self._bound(request))
+        known = self.worst(request)
         worst = ZERO if known is None else known
         if self._patient:
             await self.budget.reserve_in_turn(worst)
@@ -189,6 +194,10 @@ class Budgeted:
             self.budget.unpriced += known is None
             self.budget.keep(worst)
         return reply
+
+    def worst(self, request: ModelRequest) -> Decimal | None:
+        """The most that one try of this request can cost; None where nobody knows its price."""
+        return worst_case(self.price, request, self._bound(request))
 
     def _bound(self, request: ModelRequest) -> int:
         asked = request.settings.get("max_tokens")

@@ -35,12 +35,15 @@ class Kept(Protocol):
 
 
 class Keeper(Protocol):
-    """Where answers are kept. `put` returns when they are there for good; with `more` to come it may wait a little."""
+    """Where answers are kept. `put` returns when they are there for good; with `more` to come it may wait a little.
+
+    It tells whether this is the answer that `get` will give, and not one that somebody else had kept before.
+    """
 
     def get(self, key: str) -> Kept | None: ...
     async def put(
         self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
-    ) -> None: ...
+    ) -> bool | None: ...
     def paid_usd(self, run_id: str) -> Decimal: ...
 
 
@@ -95,6 +98,8 @@ def _text_sha256(words: str) -> str:
 
 _known_tools: dict[int, tuple[ToolSpec, str]] = {}
 MOST_KNOWN = 512
+MOST_FRESH = 64
+"""Answers of this run that are known without looking: more than the widest window has, twice over."""
 
 
 def _tool_sha256(tool: ToolSpec) -> str:
@@ -139,6 +144,7 @@ class Cached:
         """Questions that were answered from what was kept, or by a call that somebody else had made just before."""
         self._answers = answers
         self._flights: dict[str, _Flight] = {}
+        self._fresh: dict[str, ModelReply] = {}
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """The answer that is known, or the one that is asked for now."""
@@ -154,6 +160,10 @@ class Cached:
     async def _one(self, key: str, request: ModelRequest) -> ModelReply:
         flight = self._flights.get(key)
         if flight is None:
+            fresh = self._fresh.get(key)
+            if fresh is not None:
+                self.hits += 1
+                return replace(fresh, latency_ms=0.0, saved_usd=ZERO)
             kept = self._answers.get(key)
             if kept is not None:
                 self.hits += 1
@@ -180,6 +190,11 @@ class Cached:
         if not flight.interest.sent:
             flight.call.cancel()
             del self._flights[key]
+
+    def _remember(self, key: str, reply: ModelReply) -> None:
+        self._fresh[key] = reply
+        if len(self._fresh) > MOST_FRESH:
+            del self._fresh[next(iter(self._fresh))]
 
     async def close(self) -> None:
         """Give up what is still being asked, and wait until it has ended. What has been answered is kept first."""
@@ -214,7 +229,10 @@ class Cached:
             reply = await self.inner.complete(request)
             flight.answered = True  # from here on it is paid for, and kept whoever still waits
             if kept(reply):
-                await self._answers.put(key, self.name, self.run_id, reply.cost_usd, reply, len(self._flights) > 1)
+                more = len(self._flights) > 1
+                first = await self._answers.put(key, self.name, self.run_id, reply.cost_usd, reply, more)
+                if first:  # what was asked ahead is wanted soon, and reading it back costs as much as a fifth of a tick
+                    self._remember(key, reply)
             return reply
         finally:
             if self._flights.get(key) is flight:  # given up, it may have a successor

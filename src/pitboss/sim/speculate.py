@@ -10,7 +10,7 @@ without that everything would be paid twice.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -23,6 +23,7 @@ from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.course import Course
+from pitboss.sim.purse import ALIKE, Purse
 from pitboss.sim.scout import Scout
 from pitboss.sim.tally import Speculation, Tally
 from pitboss.sim.window import Holds, best_window
@@ -49,6 +50,9 @@ class _Ask:
     holds: bool = False
     calls: int = 0
     paid_usd: Decimal = ZERO
+    flies: bool = False
+    bound_usd: Decimal = ZERO
+    """Whether a call is under way, and the most that it can cost."""
     decision: Decision | None = None
     task: "asyncio.Task[None] | None" = None
 
@@ -76,6 +80,8 @@ class _Gate:
     inner: Model
     ask: _Ask
     tally: Tally
+    purse: Purse
+    fits: Callable[[Decimal], bool]
 
     @property
     def name(self) -> str:
@@ -89,10 +95,16 @@ class _Gate:
         if ask.paid_usd and ask.paid_usd * (ask.calls + 1) > self.tally.most_usd * ask.calls:
             ask.short = True
             raise TransientError("this guess would cost more than any decision so far")
+        bound = self.purse.bound(request)
+        if not self.fits(bound):
+            ask.short = True
+            raise TransientError("this guess could cost more than may be wasted")
+        ask.flies, ask.bound_usd = True, bound
         reply = await self.inner.complete(request)
+        ask.flies, ask.bound_usd = False, ZERO
         ask.calls += 1
         ask.paid_usd += reply.cost_usd or ZERO
-        self.tally.most_call_usd = max(self.tally.most_call_usd, reply.cost_usd or ZERO)
+        self.purse.called(reply.cost_usd)
         return reply
 
 
@@ -104,6 +116,7 @@ class Speculator:
         self._plan, self._course, self._ports, self._ticks = plan, course, course.ports, len(course.tick_at)
         self._scout = Scout(course)
         self._sure = course.asks_always
+        self._purse, self._cap = plan.purse, Decimal(plan.max_waste_pct) / 100
         self._holds = Holds()
         self._asks: dict[int, _Ask] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -142,8 +155,9 @@ class Speculator:
                 self.tally.useful += not saved
                 self.tally.useful_usd += decision.cost_usd or ZERO
                 self.tally.paid(decision.cost_usd)
+                self._purse.ticked(decision.cost_usd, decision.saved_usd)
                 for step in decision.steps:
-                    self.tally.most_call_usd = max(self.tally.most_call_usd, step.cost_usd or ZERO)
+                    self._purse.called(step.cost_usd)
         ask = self._asks.pop(index, None)
         if ask is not None:
             same = ask.decision is not None and ask.decision.prompt == decision.prompt
@@ -220,8 +234,9 @@ class Speculator:
 
     async def _turn(self) -> None:
         """Let answers that have come be heard, and what follows from them be asked, before the replay works on."""
-        if self._asks:
-            await asyncio.sleep(0)
+        if all(ask.decision is not None for ask in self._asks.values()):
+            return  # all has been heard: a turn of the loop would bring nothing
+        await asyncio.sleep(0)
         for _ in range(MOST_TURNS):
             if all(ask.sent for ask in self._asks.values()):
                 return
@@ -237,18 +252,39 @@ class Speculator:
             ahead = self._ticks - index
         doomed = index in self._asks and not self._foreseen  # for this very tick, and most likely with another prompt
         room = plan.max_waste_pct / 100 * (tally.useful + held + ahead) - tally.wasted - doomed
-        if (
-            tally.most_usd
-        ):  # in money: every guess as dear as the dearest decision so far, every tick as cheap as can be
+        most = room
+        if tally.most_usd:  # in money: planned by the dearest decision so far, and never more than is safe
             room = min(room, self._room_usd(held + ahead) / float(tally.most_usd) - doomed)
+            bound = max(self._purse.bound(), tally.most_usd)
+            most = min(room, float(self._room_left(held + ahead) / bound) - doomed)
         size = best_window(self._holds.rates(held), room, ahead) if plan.window is None else plan.window
-        return min(size, int(room + 1e-9))
+        return min(size, int(most + 1e-9))
 
     def _room_usd(self, ahead: int) -> float:
         """What may still be wasted."""
         tally = self.tally
         useful = float(tally.useful_usd + ahead * tally.least_usd)
         return self._plan.max_waste_pct / 100 * useful - float(tally.wasted_usd)
+
+    def _room_left(self, ahead: int) -> Decimal:
+        """What may still be put at risk: all guesses under way are counted as dear as they may be, and as wasted."""
+        paid = bound = ZERO
+        flying = 0
+        for ask in self._asks.values():
+            paid, bound, flying = paid + ask.paid_usd, bound + ask.bound_usd, flying + ask.flies
+        lost = self._purse.lost(self.tally.wasted_usd, self.tally.useful_usd, paid, flying)
+        return self._cap * self._purse.sure(self.tally.useful_usd, ahead) - lost - paid - bound
+
+    def _fits(self, bound: Decimal) -> bool:
+        """Whether waste ends within the cap even if a guess costs this much more and all of them come to nothing."""
+        if not bound:
+            return True
+        ahead = self._ticks - max(self._here, 0) if self._sure else 1
+        if self._purse.most_call_usd:
+            return bound <= self._room_left(ahead)
+        # Nobody knows yet what they cost: so many may be wasted where they cost alike.
+        guesses = sum(ask.flies for ask in self._asks.values())
+        return (guesses + 1) * ALIKE * ALIKE <= self._cap * ahead
 
     def _ask_next(self) -> bool:
         """Ask the next of those that were worked out, unless the replay has been there."""
@@ -267,7 +303,7 @@ class Speculator:
         ask.started = True
         self.tally.launched += 1
         if isinstance(decider, ToolLoop):
-            decider = replace(decider, model=_Gate(decider.model, ask, self.tally))
+            decider = replace(decider, model=_Gate(decider.model, ask, self.tally, self._purse, self._fits))
         ask.decision = await decider.decide(
             observation, lambda intent: ports.guard(observation, state, intent, at).verdict
         )
@@ -318,9 +354,14 @@ class Speculator:
             self.tally.failed += 1
         elif used:
             self.tally.used += 1
+        elif ask.short and not ask.paid_usd:
+            self.tally.failed += 1  # never sent
         else:
             ask.dropped = True
             self.tally.wasted += 1
-            self.tally.wasted_usd += ask.paid_usd + (self.tally.most_call_usd if ask.open else ZERO)
+            self.tally.wasted_usd += ask.paid_usd
+            if ask.open and ask.flies:
+                self.tally.wasted_usd += self._purse.most_call_usd
+                self._purse.doubt_usd += ask.bound_usd
             if ask.task is not None:
                 ask.task.cancel()  # in a queue it leaves; what was sent is answered and kept, and counted as dear

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from pitboss.core.money import ZERO
+from pitboss.sim.purse import Purse
 
 
 @dataclass(slots=True)
@@ -22,7 +23,6 @@ class Tally:
     useful_usd: Decimal = ZERO
     least_usd: Decimal = ZERO
     most_usd: Decimal = ZERO
-    most_call_usd: Decimal = ZERO
 
     @property
     def waste_pct(self) -> float:
@@ -44,3 +44,4 @@ class Speculation:
     window: int | None = None
     max_waste_pct: float = 35.0
     tally: Tally = field(default_factory=Tally)
+    purse: Purse = field(default_factory=Purse)

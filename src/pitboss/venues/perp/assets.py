@@ -42,7 +42,8 @@ class Asset:
         """The highest maintenance rate of all tiers: a bound for looking ahead with floats."""
         lowest = self.max_leverage
         for tier in self.tiers:
-            lowest = min(lowest, tier.max_leverage)
+            if tier.max_leverage < lowest:
+                lowest = tier.max_leverage
         return 0.5 / lowest
 
     def tier(self, notional: Decimal) -> Tier:

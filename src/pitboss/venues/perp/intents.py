@@ -51,8 +51,8 @@ class Proposal:
     """One well-formed intent. Numbers are exact and finite; which of them matter depends on the action."""
 
     action: str
-    symbol: str
-    reason: str
+    symbol: str = ""
+    reason: str = ""
     order_type: str = "market"
     size_usd: Decimal | None = None
     leverage: Decimal | None = None
@@ -78,16 +78,18 @@ def read(raw: Any) -> tuple[Proposal | None, list[str]]:
     """An untrusted JSON value → a proposal, or everything that is wrong with it. A null field counts as left out."""
     if not isinstance(raw, dict):
         return None, ["a proposal is a JSON object"]
-    texts: dict[str, str] = {}
-    numbers: dict[str, Decimal] = {}
+    texts: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     unknown: list[str] = []
     wrong: list[str] = []
     for key, value in cast("dict[Any, Any]", raw).items():
         if value is None:
             continue
         if key in _TEXT_KEYS:
-            if isinstance(value, str):
-                texts[key] = value if value.isascii() else printable(value)
+            if type(value) is str and value.isascii():
+                texts[key] = value
+            elif isinstance(value, str):
+                texts[key] = printable(value)
             else:
                 wrong.append(f"{key} must be text")
         elif key in _NUMBER_KEYS:
@@ -106,22 +108,7 @@ def read(raw: Any) -> tuple[Proposal | None, list[str]]:
     problems = _missing(action, texts, numbers)
     if problems:
         return None, problems
-    number_of = numbers.get
-    proposal = Proposal(
-        action,
-        texts.get("symbol", ""),
-        texts.get("reason", ""),
-        texts.get("order_type", "market"),
-        number_of("size_usd"),
-        number_of("leverage"),
-        number_of("limit_price"),
-        number_of("stop_loss"),
-        number_of("take_profit"),
-        number_of("reduce_pct"),
-        texts.get("order_id"),
-        number_of("confidence"),
-    )
-    return proposal, problems
+    return Proposal(**texts, **numbers), problems
 
 
 def _missing(action: str, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:

@@ -219,7 +219,10 @@ class _Trip:
     def fill(self, receipt: Receipt) -> None:
         facts = receipt.facts
         side = facts["side"]
-        size, price = amount(facts["size"]), amount(facts["price"])
+        size, price = facts["size"], facts["price"]
+        fee, penalty = facts["fee_usd"], facts["penalty_usd"]
+        if not (type(size) is Decimal and type(price) is Decimal and type(fee) is Decimal and type(penalty) is Decimal):
+            size, price, fee, penalty = amount(size), amount(price), amount(fee), amount(penalty)  # read back
         notional = size * price
         if side == "buy":
             self.flow -= notional
@@ -238,8 +241,8 @@ class _Trip:
         # No order of this venue turns a position round, so a stream that does has lost or doubled a fill.
         if size <= ZERO or self.left < ZERO:
             raise InvariantError(f"fill of {size} {self.symbol} at {iso(receipt.at)} does not fit the position")
-        self.fees += amount(facts["fee_usd"])
-        self.penalties += amount(facts["penalty_usd"])
+        self.fees += fee
+        self.penalties += penalty
         self.fills += 1
 
     def closed(self, last: Receipt) -> Trade:

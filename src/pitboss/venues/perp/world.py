@@ -87,14 +87,14 @@ def submit(world: World, request: OrderRequest, at: Instant, latency_ms: int = 0
         "side": "buy" if request.side > 0 else "sell",
         "size": request.size,
     }
-    for name, value in (
-        ("limit", request.limit),
-        ("stop", request.stop),
-        ("take_profit", request.take_profit),
-        ("leverage", request.leverage),
-    ):
-        if value is not None:
-            facts[name] = value
+    if request.limit is not None:
+        facts["limit"] = request.limit
+    if request.stop is not None:
+        facts["stop"] = request.stop
+    if request.take_profit is not None:
+        facts["take_profit"] = request.take_profit
+    if request.leverage is not None:
+        facts["leverage"] = request.leverage
     return after, order_id, Receipt("accepted", at, request.symbol, order_id, facts)
 
 

@@ -1,0 +1,125 @@
+"""The page of an arena: its sections in order. The document around them is that of every report."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.sim.report import figures
+from pitboss.sim.report.arena.board import board, cost_section
+from pitboss.sim.report.arena.charts import curve_chart, duel_chart, repeat_chart
+from pitboss.sim.report.arena.duels import duel_table
+from pitboss.sim.report.arena.words import limits, luck_section, paragraphs
+from pitboss.sim.report.headline import label, note, tile
+from pitboss.sim.report.markup import Html, join, tag
+from pitboss.sim.report.shell import Part, document, layout
+from pitboss.sim.report.source import number
+
+Plain = Mapping[str, Any]
+STYLE = "arena/arena.css"
+
+
+def render(arena: Plain) -> str:
+    """The whole page as one HTML document."""
+    parts: list[Part] = [
+        ("board", "Board", "Leaderboard", board(arena)),
+        ("duels", "Duels", "Who can be told from whom", join([duel_chart(arena), duel_table(arena)])),
+        ("curves", "Equity", "How they got there", curve_chart(arena)),
+        ("repeats", "Repeats", "How much each differs from itself", repeat_chart(arena)),
+        ("costs", "Costs", "What each cost and how long it took", cost_section(arena)),
+        ("luck", "Luck", "How much of it is luck", luck_section(arena)),
+        ("limits", "Limits", "How this was compared", limits(arena)),
+        ("verify", "Verify", "Check it yourself", _verify(arena)),
+    ]
+    body = layout(
+        [_title(arena), _labels(arena), _tiles(arena)],
+        paragraphs(arena),
+        parts,
+        "Past results of a simulation are not a promise. All times are UTC, all money is USD.",
+    )
+    return document(f"{arena['skill']} arena", body, STYLE)
+
+
+def _title(arena: Plain) -> Html:
+    whole = arena["complete"] == arena["runs"]
+    facts = [
+        ("Period", f"{str(arena['from_at'])[:10]} to {str(arena['to_at'])[:10]}"),
+        ("Days", figures.count(arena["days"])),
+        ("Entrants", figures.count(len(arena["entries"]))),
+        ("Repeats of a model", figures.count(arena["repeats"])),
+        ("Study", arena["study_id"]),
+    ]
+    chip = tag("span", "complete" if whole else "partial", class_=f"chip {'ok' if whole else 'warn'}")
+    return tag(
+        "header",
+        tag("p", "Arena", " ", chip, class_="kicker"),
+        tag("h1", arena["skill"] or "Unnamed skill"),
+        tag("dl", *[tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
+        class_="title",
+    )
+
+
+def _labels(arena: Plain) -> Html:
+    found: list[Html] = []
+    if arena["synthetic"]:
+        found.append(
+            label(
+                "Synthetic market",
+                "The prices are generated. Nothing follows about a real market, or about models in one.",
+            )
+        )
+    found += [label("Mind", words) for words in arena["warnings"]]
+    return tag("div", *found, class_="labels") if found else Html()
+
+
+def _tiles(arena: Plain) -> Html:
+    first = [entry for entry in arena["entries"] if entry["tier"] == 1]
+    apart = sum(pair["told_apart"] for pair in arena["pairs"])
+    over = arena["overfitting"]
+    best = first[0]["model"] if first else figures.NONE
+    shared = "cannot be told from the others in this tier" if len(first) > 1 else "ahead of all others, beyond doubt"
+    return tag(
+        "div",
+        tile(
+            "First tier",
+            f"{len(first)} of {len(arena['entries'])}",
+            note(f"{best} ended highest; it {shared}"),
+            None,
+            "lead",
+        ),
+        tile(
+            "Probability of overfitting",
+            figures.share(over["probability"], 0) if over else figures.NONE,
+            note("that choosing the best of these chooses noise" if over else "too few days to say"),
+            None,
+            "lead",
+        ),
+        tile("Tiers", figures.count(arena["tiers"]), note(f"among {figures.plural(len(arena['entries']), 'entrant')}")),
+        tile("Pairs told apart", figures.count(apart), note(f"of {figures.count(len(arena['pairs']))}")),
+        tile("Runs", figures.count(arena["complete"]), note(f"of {figures.count(arena['runs'])} complete")),
+        tile("Tries", figures.count(arena["trials"]), note("that the deflated Sharpe counts")),
+        tile(
+            "Cost of the models",
+            figures.usd(arena["cost_usd"]),
+            note("with answers that were known" if number(arena["cost_usd"]) else "nothing to pay"),
+        ),
+        class_="tiles",
+    )
+
+
+def _verify(arena: Plain) -> Html:
+    commands = [
+        (f"pitboss study runs {arena['study_id']}", "every run of this arena, and how it stands"),
+        (f"pitboss study show {arena['study_id']} --json", "everything on this page as numbers, worked out again"),
+    ]
+    done = [run["run_id"] for entry in arena["entries"] for run in entry["runs"] if run["status"] == "complete"]
+    if done:
+        commands.append(
+            (f"pitboss runs verify {done[0]}", "one run against its own records; each of them can be checked")
+        )
+    return tag(
+        "ol",
+        *[
+            tag("li", tag("code", command), tag("br"), tag("span", words, class_="muted"))
+            for command, words in commands
+        ],
+        class_="commands",
+    )
