@@ -1,17 +1,24 @@
-"""A database in a folder of its own, a clock that only moves when told, ids that count."""
+"""A database in a folder of its own, a clock that only moves when told, ids that count.
+
+`bench` is over SQLite and over a real Postgres, one after the other: what the store promises, it promises on both. What is
+particular to a file takes `file_bench`.
+"""
 
 import asyncio
 import itertools
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
+import postgres_server
 import pytest
 
 from pitboss.core.snapshot import Record
 from pitboss.store.database import Database, open_database
 from pitboss.store.journal import StoredJournal
+from pitboss.store.queue import Job, Queue
 from pitboss.store.runs import Runs
 from pitboss.store.skills import Skills
 from pitboss.testing.journal import chained, state_after
@@ -27,6 +34,9 @@ class Bench:
     at: int = 1_700_000_000_000
     _ids: Iterator[int] = field(default_factory=itertools.count)
 
+    def __post_init__(self) -> None:
+        self.database.clock = lambda: self.at  # in the place of the server's or the machine's
+
     def now(self) -> int:
         return self.at
 
@@ -38,6 +48,10 @@ class Bench:
         return Runs(self.database, self.now, self.new_id)
 
     @property
+    def queue(self) -> Queue:
+        return Queue(self.database, self.now, self.new_id)
+
+    @property
     def skills(self) -> Skills:
         return Skills(self.database, self.now, self.new_id)
 
@@ -47,6 +61,10 @@ class Bench:
     def queued(self) -> str:
         skill = self.skills.save("trend", SKILL_DIGEST, b'{"name":"trend"}')
         return self.runs.create(skill.id, skill.version, "policy/hold", {"from": "2025-06-01", "seed": 0}, "d" * 64)
+
+    def job(self, **given: object) -> Job:
+        skill = self.skills.save("trend", SKILL_DIGEST, b'{"name":"trend"}')
+        return Job(skill.id, skill.version, "policy/hold", {"seed": 0}, "d" * 64, **given)
 
     def running(self) -> tuple[str, int]:
         run_id = self.queued()
@@ -86,7 +104,41 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "pitboss.db"
 
 
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated database without a row, to be copied: to make one takes longer than most tests."""
+    path = tmp_path_factory.mktemp("empty") / "pitboss.db"
+    open_database(path).close()
+    return path
+
+
 @pytest.fixture
-def bench(path: Path) -> Iterator[Bench]:
-    with open_database(path) as database:
+def file_bench(path: Path, empty_file: Path) -> Iterator[Bench]:
+    with open_database(shutil.copy(empty_file, path)) as database:
+        yield Bench(database)
+
+
+@pytest.fixture(scope="session")
+def empty_postgres() -> Iterator[str]:
+    """A migrated database without a row, to be copied."""
+    address = postgres_server.new_database()
+    open_database(address).close()
+    yield address
+    postgres_server.drop(address)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request: pytest.FixtureRequest, path: Path) -> Iterator[str]:
+    """Where an up-to-date, empty database is, of either kind."""
+    if request.param == "sqlite":
+        yield str(shutil.copy(request.getfixturevalue("empty_file"), path))
+        return
+    made = postgres_server.copy_of(request.getfixturevalue("empty_postgres"))
+    yield made
+    postgres_server.drop(made)
+
+
+@pytest.fixture
+def bench(address: str) -> Iterator[Bench]:
+    with open_database(address) as database:
         yield Bench(database)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.intent import Usage
@@ -52,10 +53,10 @@ def put(answers: Answers, key: str = KEY, run_id: str = "run1", cost: Decimal | 
     asyncio.run(answers.put(key, "groq/m", run_id, cost, REPLY))
 
 
-def test_an_answer_is_there_for_another_process_when_put_returns(bench, path):
+def test_an_answer_is_there_for_another_process_when_put_returns(bench, address):
     put(Answers(bench.database, bench.now))
 
-    with open_database(path) as other:
+    with open_database(address) as other:
         found = Answers(other, bench.now).get(KEY)
 
     assert found is not None
@@ -66,7 +67,8 @@ def test_an_unknown_question_has_no_answer(bench):
     assert Answers(bench.database, bench.now).get(KEY) is None
 
 
-def test_an_answer_waits_for_others_that_are_under_way_until_the_last_has_come(bench):
+def test_an_answer_waits_for_others_that_are_under_way_until_the_last_has_come(bench, monkeypatch):
+    monkeypatch.setattr("pitboss.store.answers.GATHER_S", 0.1)
     answers = Answers(bench.database, bench.now)
 
     async def one_after_the_other() -> list[int]:
@@ -180,7 +182,7 @@ def test_a_changed_answer_is_never_given(bench, column):
     put(answers)
     changed = {"created_at": 1, "body": b"x", "key": "c" * 64}.get(column, "9")
     with bench.database.write() as connection:
-        connection.exec_driver_sql(f"UPDATE answers SET {column} = ?", (changed,))
+        connection.execute(text(f"UPDATE answers SET {column} = :changed"), {"changed": changed})
 
     with pytest.raises(ReplayMismatch, match="changed after it was written"):
         answers.get("c" * 64 if column == "key" else KEY)
@@ -204,48 +206,20 @@ def test_a_full_disk_is_told_to_everybody_who_waits(bench):
 
 
 @given(
-    text=st.text(st.characters(), max_size=40),
+    said=st.text(st.characters(), max_size=40),
     arguments=st.text(st.characters(), max_size=40),
     tokens=st.integers(0, 10**9),
 )
-def test_what_is_read_back_is_what_was_said(text: str, arguments: str, tokens: int) -> None:
-    reply = ModelReply(text, (ToolCall("i", "t", arguments),), Usage(tokens, 1), "length", 0.5, "p", "m", "s", text)
+def test_what_is_read_back_is_what_was_said(said: str, arguments: str, tokens: int) -> None:
+    reply = ModelReply(said, (ToolCall("i", "t", arguments),), Usage(tokens, 1), "length", 0.5, "p", "m", "s", said)
 
     assert read_reply(write_reply(reply)) == reply
 
 
-def test_an_upgrade_seals_intact_runs_again_and_never_a_changed_one(tmp_path, make_bench):
-    """A database as version 0001 left it: made by taking the later columns and tables away again."""
-    from pitboss.store import rows, schema
-    from pitboss.store.verify import verify_run
-
-    path = tmp_path / "old.db"
-    with open_database(path) as database:
-        bench = make_bench(database)
-        (intact, _), (broken, _) = bench.complete(), bench.complete()
-        with database.write() as connection:
-            names = [name for name in rows.sealed_columns(schema.runs) if name not in ("saved_usd", "wasted_usd")]
-            for row in connection.exec_driver_sql("SELECT * FROM runs").mappings().all():
-                seal = rows.seal("runs", [rows.encode(row[name]) for name in names])
-                connection.exec_driver_sql("UPDATE runs SET row_sha256 = ? WHERE id = ?", (seal, row["id"]))
-            connection.exec_driver_sql("UPDATE runs SET ticks = 9 WHERE id = ?", (broken,))
-            connection.exec_driver_sql("ALTER TABLE runs DROP COLUMN saved_usd")
-            connection.exec_driver_sql("ALTER TABLE runs DROP COLUMN wasted_usd")
-            connection.exec_driver_sql("DROP TABLE answers")
-            connection.exec_driver_sql("DROP TABLE approvals")
-            connection.exec_driver_sql("DROP TABLE recordings")
-            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
-
-    with open_database(path) as database:
-        assert verify_run(database, intact) == []
-        assert verify_run(database, broken) == ["the run's row was changed"]
-        assert make_bench(database).runs.get(intact).saved_usd == 0
-
-
-def test_answers_do_not_wait_for_the_disk_and_the_next_ordinary_commit_does(bench):
-    answers = Answers(bench.database, bench.now)
+def test_answers_do_not_wait_for_the_disk_and_the_next_ordinary_commit_does(file_bench):
+    answers = Answers(file_bench.database, file_bench.now)
     asyncio.run(answers.put("0" * 64, "m", "run1", CENT, REPLY))
-    with bench.database.write_raw() as cursor:
+    with file_bench.database.write_raw() as cursor:
         (now,) = cursor.execute("PRAGMA synchronous").fetchone()
     assert now == 2, "FULL again"
     assert answers.get("0" * 64) is not None

@@ -19,10 +19,10 @@ def test_nothing_is_approved_until_somebody_does(approvals):
     assert approvals.of("time") == {}
 
 
-def test_an_approval_is_there_for_another_process_with_its_text_and_its_time(bench, approvals, path):
+def test_an_approval_is_there_for_another_process_with_its_text_and_its_time(bench, approvals, address):
     assert approvals.approve("time", "now", DIGEST, b"{}")
 
-    with open_database(path) as other:
+    with open_database(address) as other:
         assert Approvals(other, bench.now).of("time") == {"now": Approval("time", "now", DIGEST, b"{}", bench.at)}
         assert Approvals(other, bench.now).of("tim") == {}
 
@@ -45,11 +45,14 @@ def test_tools_of_two_servers_are_kept_apart(approvals):
     assert approvals.of("clock")["now"].digest == OTHER
 
 
-@pytest.mark.parametrize("change", ["digest = 'c'", "definition = x'00'", "tool = 'then'", "approved_at = 1"])
+@pytest.mark.parametrize(
+    "change", ["digest = 'c'", "definition = CAST('0' AS {bytes})", "tool = 'then'", "approved_at = 1"]
+)
 def test_a_changed_row_is_found_out_and_never_sealed_again(bench, approvals, change):
     approvals.approve("time", "now", DIGEST, b"{}")
     with bench.database.write() as connection:
-        connection.execute(text(f"UPDATE approvals SET {change}"))
+        kind = "BLOB" if bench.database.journal_mode else "BYTEA"
+        connection.execute(text(f"UPDATE approvals SET {change.format(bytes=kind)}"))
 
     with pytest.raises(ReplayMismatch, match="approvals"):
         approvals.of("time")

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import create_engine
@@ -33,17 +34,17 @@ def test_the_journal_mode_follows_the_version_and_the_number_of_processes(path, 
         assert database.journal_mode == mode
 
 
-def test_every_connection_is_durable_patient_and_strict(bench):
-    with bench.database.read() as first, bench.database.read() as second:
+def test_every_connection_is_durable_patient_and_strict(file_bench):
+    with file_bench.database.read() as first, file_bench.database.read() as second:
         for connection in (first, second):
             assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
             assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
             assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
 
 
-def test_a_write_takes_the_write_lock_when_it_begins(bench, path):
+def test_a_write_takes_the_write_lock_when_it_begins(file_bench, path):
     other = sqlite3.connect(path, isolation_level=None, timeout=0)
-    with bench.database.write(), pytest.raises(sqlite3.OperationalError, match="locked"):
+    with file_bench.database.write(), pytest.raises(sqlite3.OperationalError, match="locked"):
         other.execute("BEGIN IMMEDIATE")
     other.execute("BEGIN IMMEDIATE")
     other.close()
@@ -161,51 +162,51 @@ def test_an_os_error_becomes_one_line_that_names_the_file(path):
     assert "--home" in told.hint
 
 
-def test_a_write_to_a_read_only_database_is_a_mistake_in_one_line(bench):
-    with bench.database.read() as connection:
+def test_a_write_to_a_read_only_database_is_a_mistake_in_one_line(file_bench):
+    with file_bench.database.read() as connection:
         connection.exec_driver_sql("PRAGMA query_only=ON")
 
     with pytest.raises(UserError, match="cannot be written"):
-        bench.queued()
+        file_bench.queued()
 
 
-def test_a_full_disk_is_told_in_one_line_and_nothing_half_written_stays(bench):
-    run_id, _ = bench.complete()
-    with bench.database.read() as connection:
+def test_a_full_disk_is_told_in_one_line_and_nothing_half_written_stays(file_bench):
+    run_id, _ = file_bench.complete()
+    with file_bench.database.read() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
 
     with pytest.raises(UserError, match="disk is full") as full:
-        bench.skills.save("big", "6" * 64, os.urandom(200_000))
+        file_bench.skills.save("big", "6" * 64, os.urandom(200_000))
 
     assert "everything committed so far is kept" in full.value.hint
-    assert [skill.name for skill in bench.skills.list()] == ["trend"]
-    assert bench.runs.get(run_id).status == "complete"
+    assert [skill.name for skill in file_bench.skills.list()] == ["trend"]
+    assert file_bench.runs.get(run_id).status == "complete"
 
 
-def test_a_busy_database_is_told_in_one_line(bench, path):
-    with bench.database.read() as connection:
+def test_a_busy_database_is_told_in_one_line(file_bench, path):
+    with file_bench.database.read() as connection:
         connection.exec_driver_sql("PRAGMA busy_timeout=0")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
 
     with pytest.raises(UserError, match="is busy"):
-        bench.queued()
+        file_bench.queued()
 
     other.close()
 
 
-def test_an_error_in_a_transaction_leaves_nothing_of_it(bench):
-    with pytest.raises(ZeroDivisionError), bench.database.write() as connection:
+def test_an_error_in_a_transaction_leaves_nothing_of_it(file_bench):
+    with pytest.raises(ZeroDivisionError), file_bench.database.write() as connection:
         connection.exec_driver_sql("INSERT INTO facts VALUES ('a', 'b', 'c')")
         raise ZeroDivisionError
 
-    with bench.database.read() as connection:
+    with file_bench.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM facts").scalar() == 0
 
 
-def test_a_programming_mistake_is_not_dressed_up_as_the_users(bench):
-    with pytest.raises(Exception, match="UNIQUE") as failed, bench.database.write() as connection:
+def test_a_programming_mistake_is_not_dressed_up_as_the_users(file_bench):
+    with pytest.raises(Exception, match="UNIQUE") as failed, file_bench.database.write() as connection:
         for _ in range(2):
             connection.exec_driver_sql("INSERT INTO facts VALUES ('a', 'b', 'c')")
 
@@ -401,3 +402,20 @@ def test_an_address_that_would_open_sqlite_without_its_safeguards_is_a_mistake(p
 
     assert "path" in refused.value.hint or "file" in refused.value.hint
     assert not path.exists()
+
+
+def test_threads_that_write_past_the_layers_at_once_do_not_share_a_connection(bench):
+    seen = set()
+
+    def write(number):
+        with bench.database.write_raw() as cursor:
+            seen.add(id(cursor.connection))
+            mark = "?" if bench.database.journal_mode else "%s"
+            cursor.execute(f"INSERT INTO facts VALUES ({mark}, 'b', 'c')", (f"k{number}",))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(write, range(30)))
+
+    with bench.database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM facts").scalar() == 30
+    assert len(bench.database._kept) <= 2

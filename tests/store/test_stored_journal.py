@@ -18,6 +18,7 @@ from pitboss.core.snapshot import FREE, GENESIS, seal
 from pitboss.store import history, journal
 from pitboss.store.database import open_database
 from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.prepared import Prepared
 from pitboss.store.schema import records as record_table
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained, state_after
@@ -28,7 +29,8 @@ def stored(bench, table):
         return connection.exec_driver_sql(f"SELECT * FROM {table}").fetchall()
 
 
-def test_a_commit_that_fails_after_its_inserts_leaves_nothing(bench):
+def test_a_commit_that_fails_after_its_inserts_leaves_nothing(file_bench):
+    bench = file_bench
     run_id, epoch = bench.running()
     kept, records = bench.journal(run_id, epoch), chained(5)
     bench.commit(kept, records[:2], 0.2)
@@ -48,7 +50,8 @@ def test_a_commit_that_fails_after_its_inserts_leaves_nothing(bench):
     assert list(kept.records()) == records
 
 
-def test_a_full_disk_in_the_middle_of_a_commit_keeps_what_was_committed_before(bench):
+def test_a_full_disk_in_the_middle_of_a_commit_keeps_what_was_committed_before(file_bench):
+    bench = file_bench
     run_id, epoch = bench.running()
     kept, records = bench.journal(run_id, epoch), chained(400)
     bench.commit(kept, records[:2])
@@ -78,6 +81,20 @@ def test_a_journal_whose_lease_was_taken_fails_and_writes_nothing(bench):
     assert list(heir.records()) == records
     with pytest.raises(LeaseLost):
         bench.commit(zombie, records[1:2])
+
+
+def test_a_journal_that_lost_its_run_before_its_first_commit_is_told_so_and_not_of_a_broken_chain(bench):
+    run_id, epoch = bench.running()
+    records = chained(4)
+    bench.commit(bench.journal(run_id, epoch), records[:1])
+    zombie = bench.journal(run_id, bench.runs.claim(run_id))  # resumes here, and is stopped
+    heir = bench.journal(run_id, bench.runs.claim(run_id))
+    bench.commit(heir, records[1:2])
+
+    with pytest.raises(LeaseLost):
+        bench.commit(zombie, records[1:2])
+    with pytest.raises(ReplayMismatch):
+        bench.commit(heir, records[3:])
 
 
 def test_two_journals_under_one_lease_cannot_both_write_a_record(bench):
@@ -173,7 +190,8 @@ def test_records_can_be_read_from_a_number_on(bench):
 def test_reading_a_changed_record_fails_at_that_record(bench, column):
     run_id, records = bench.complete(3)
     with bench.database.write() as connection:
-        connection.exec_driver_sql(f"UPDATE records SET {column} = 'x' WHERE seq = 1")
+        value = "7" if column == "tick_at" else "'x'"
+        connection.exec_driver_sql(f"UPDATE records SET {column} = {value} WHERE seq = 1")
     reader = bench.journal(run_id, 1).records()
 
     assert next(reader) == records[0]
@@ -194,7 +212,7 @@ def test_reading_past_a_missing_record_fails(bench):
 def test_reading_a_changed_state_fails(bench, column):
     run_id, _ = bench.complete(3)
     with bench.database.write() as connection:
-        connection.exec_driver_sql(f"UPDATE run_states SET {column} = 7")
+        connection.exec_driver_sql(f"UPDATE run_states SET {column} = {'7' if column == 'seq' else repr('7')}")
 
     with pytest.raises(ReplayMismatch, match="run_states was changed"):
         bench.journal(run_id, 1).latest_state()
@@ -242,7 +260,7 @@ def test_receipts_and_equity_are_read_out_of_the_records(bench):
 
 def test_statements_bind_by_name_for_a_driver_that_wants_names():
     names = [column.name for column in record_table.columns]
-    prepared = journal._Prepared(insert(record_table), names, [], postgresql.dialect())
+    prepared = Prepared(insert(record_table), names, [], postgresql.dialect())
 
     assert "%(covered)s" in prepared.sql
     assert prepared.bind(range(len(names))) == dict(zip(names, range(len(names)), strict=True))
@@ -311,7 +329,8 @@ def test_a_closing_record_does_not_move_a_run_that_is_not_running(bench):
     assert bench.runs.get(run_id).status == "loading"
 
 
-def test_a_closing_commit_that_fails_moves_nothing(bench):
+def test_a_closing_commit_that_fails_moves_nothing(file_bench):
+    bench = file_bench
     run_id, epoch = bench.running()
     kept = bench.journal(run_id, epoch)
     with bench.database.write() as connection:

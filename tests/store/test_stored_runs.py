@@ -114,9 +114,9 @@ def test_a_scan_for_stale_runs_takes_only_those_without_a_recent_sign_of_life(be
     bench.at += 20_000
 
     with pytest.raises(UserError, match="is being worked on"):
-        bench.runs.claim(run_id, stale_before=bench.at - 20_000)
+        bench.runs.claim(run_id, stale_after_ms=20_000)
 
-    assert bench.runs.claim(run_id, stale_before=bench.at - 19_999) == epoch + 1
+    assert bench.runs.claim(run_id, stale_after_ms=19_999) == epoch + 1
 
 
 def test_of_many_workers_that_want_a_queued_run_exactly_one_gets_it(bench):
@@ -125,7 +125,7 @@ def test_of_many_workers_that_want_a_queued_run_exactly_one_gets_it(bench):
 
     def take(_: int) -> int | None:
         try:
-            return bench.runs.claim(run_id, stale_before=bench.at)
+            return bench.runs.claim(run_id, stale_after_ms=0)
         except UserError:
             return None
 
@@ -149,7 +149,7 @@ def test_a_taken_over_run_still_knows_that_it_should_stop(bench):
     bench.runs.request_cancel(run_id)
     bench.at += 60_000
 
-    bench.runs.claim(run_id, stale_before=bench.at)
+    bench.runs.claim(run_id, stale_after_ms=0)
 
     assert bench.runs.cancel_requested(run_id)
 
@@ -249,7 +249,7 @@ def test_runs_are_listed_newest_first_and_by_status(bench):
 @pytest.mark.parametrize(
     "change",
     [
-        "params = x'7b'",
+        "params = {bytes}",
         "cost_usd = 'much'",
         "status = 'complete'",
         "model = CAST(x'ff' AS TEXT)",
@@ -257,11 +257,14 @@ def test_runs_are_listed_newest_first_and_by_status(bench):
     ],
 )
 def test_a_damaged_row_is_named_and_the_others_are_listed(bench, change):
+    if not bench.database.journal_mode and change.startswith(("model", "created_at")):
+        pytest.skip("Postgres itself refuses text that is none, and numbers that are none")
     ids = []
     for _ in range(3):
         bench.at += 1
         ids.append(bench.queued())
     with bench.database.write() as connection:
+        change = change.format(bytes="x'7b'" if bench.database.journal_mode else r"'\x7b'")
         connection.exec_driver_sql(f"UPDATE runs SET {change} WHERE id = '{ids[1]}'")
 
     found = bench.runs.look()

@@ -1,5 +1,7 @@
 """Skills and their versions."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from pitboss.core.errors import UserError
@@ -49,3 +51,10 @@ def test_an_unknown_version_is_a_mistake_that_names_the_range(bench):
         bench.skills.get("trend", 7)
 
     assert "from 1 to 1" in refused.value.hint
+
+
+def test_many_who_save_the_same_new_skill_at_once_get_the_same_version(bench):
+    with ThreadPoolExecutor(8) as pool:
+        saved = list(pool.map(lambda _: bench.skills.save("new", "7" * 64, b"{}"), range(8)))
+
+    assert {(skill.id, skill.version) for skill in saved} == {(saved[0].id, 1)}

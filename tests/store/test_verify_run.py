@@ -7,6 +7,7 @@ import struct
 from contextlib import contextmanager
 
 import pytest
+from sqlalchemy import update
 
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import FREE, GENESIS, seal
@@ -212,7 +213,8 @@ def test_another_runs_damage_is_not_this_ones(bench):
     sound, _ = bench.complete(3)
     hurt, _ = bench.complete(3)
     with bench.database.write() as connection:
-        connection.exec_driver_sql(f"UPDATE records SET extra = x'00' WHERE run_id = '{hurt}' AND seq = 1")
+        where = (schema.records.c.run_id == hurt, schema.records.c.seq == 1)
+        connection.execute(update(schema.records).where(*where).values(extra=b"0"))
 
     assert verify_run(bench.database, sound) == []
     assert verify_run(bench.database, hurt) == ["record 1 was changed"]
@@ -250,7 +252,8 @@ def test_a_state_with_a_fresh_seal_that_is_none_is_found(bench, body):
     assert verify_run(bench.database, run_id) == ["the run's state cannot be read"]
 
 
-def test_one_changed_byte_of_a_free_record_is_found(bench):
+def test_one_changed_byte_of_a_free_record_is_found(file_bench):
+    bench = file_bench
     run_id, epoch = bench.running()
     (record,) = free(1)
     bench.commit(bench.journal(run_id, epoch), [record])
@@ -259,5 +262,5 @@ def test_one_changed_byte_of_a_free_record_is_found(bench):
     for at in range(len(record.covered)):
         changed = record.covered[:at] + bytes([record.covered[at] ^ 1]) + record.covered[at + 1 :]
         with bench.database.write() as connection:
-            connection.exec_driver_sql("UPDATE records SET covered = ?", (changed,))
+            connection.execute(update(schema.records).values(covered=changed))
         assert verify_run(bench.database, run_id) == ["record 0 was changed"]

@@ -147,10 +147,10 @@ async def work(
     return ended
 
 
-def give_up(workspace: Workspace, lease: Lease) -> None:
-    """Write that a run was cancelled, with what its records say it has come to."""
+def give_up(workspace: Workspace, lease: Lease, worked_s: float) -> None:
+    """Write that a run was cancelled, after so long under this lease, with what its records say it has come to."""
     run = lease.run
-    go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s)
+    go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s + worked_s)
     workspace.runs.set_status(run.id, "cancelled", lease.epoch, **go.figures(kit_or_none(run)))
 
 

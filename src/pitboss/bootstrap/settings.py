@@ -4,6 +4,7 @@ The environment wins over the file, the file over the default. Secrets are not s
 """
 
 import tomllib
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -102,6 +103,11 @@ class Settings(BaseSettings):
         default=20.0, gt=0, le=36_000, description="Silence of a worker after which its runs go to another."
     )
     scan_s: float = Field(default=2.0, gt=0, le=3_600, description="How often workers look for runs of lost ones.")
+    daily_usd: Decimal = Field(
+        default=Decimal(5),
+        ge=0,
+        description="Most that one user may spend on queued runs in a day, in USD; 0: no limit.",
+    )
     log_commits: bool = Field(
         default=False, description="Whether workers tell every commit in the log of events, to check a history by it."
     )

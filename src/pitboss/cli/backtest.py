@@ -170,6 +170,8 @@ def read_decisions(file: Path, period: int, from_at: int, to_at: int, *words: An
 
 def run_backtest(place: Place, request: "Asked", repeats: int = 1, json: bool = False) -> int:
     """Run a request, once or several times, and show what came of it."""
+    if place.instead is not None:
+        return place.instead(place, request, repeats, json)
     from pitboss.bootstrap.runner import document
     from pitboss.cli.repeats import summary
     from pitboss.cli.results import show_journal_note, show_run, show_summary

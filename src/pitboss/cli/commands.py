@@ -23,6 +23,8 @@ from pitboss.cli import (
     secrets,
     settings,
     skill,
+    studying,
+    submitting,
     tools,
     working,
 )
@@ -59,8 +61,11 @@ for command in (
     demo.demo,
     skill.init,
     backtest.backtest,
+    submitting.submit,
     working.worker,
     report.report,
+    studying.sweep,
+    studying.arena,
     redteam.redteam,
     bench.bench,
     settings.settings,
@@ -77,6 +82,7 @@ for group in (
     mcp.app,
     audit.app,
     predict.app,
+    studying.app,
 ):
     app.command(group)
 

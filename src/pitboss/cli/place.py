@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pitboss.bootstrap.request import Asked
     from pitboss.bootstrap.settings import Settings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.data.lake import Lake
@@ -20,6 +23,8 @@ class Place:
 
     home: Path | None = None
     db: str | None = None
+    instead: "Callable[[Place, Asked, int, bool], int] | None" = None
+    """What is done with the request of a backtest instead of running it here."""
 
     def settings(self) -> "Settings":
         """The settings that hold here."""

@@ -49,6 +49,7 @@ def _pages(items: Iterable[T]) -> Iterator[list[T]]:
 
 def _run_row(run: Run) -> dict[str, object]:
     row: dict[str, object] = {name: getattr(run, name) for name in rows.sealed_columns(runs)}
+    row |= {"queued_at": None, "requeues": 0, "worker": None, "study_id": None}  # not for workers, and of no study
     for name in ("params", "metrics", "baselines"):
         row[name] = None if row[name] is None else codec.dumps(row[name])
     for name in ("cost_usd", "saved_usd", "wasted_usd"):

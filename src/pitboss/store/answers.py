@@ -26,6 +26,7 @@ from pitboss.core.money import ZERO, text
 from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.store import rows
 from pitboss.store.database import Database
+from pitboss.store.faults import FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S, Unreachable
 from pitboss.store.journal import LEVEL, PAGE
 from pitboss.store.schema import SEAL, answers
 
@@ -64,7 +65,20 @@ class Answers:
 
     def get(self, key: str) -> Answer | None:
         """The answer to a question, or None. Raises `ReplayMismatch` if it was changed after it was written."""
+        try:
+            return self._get(key)
+        except Unreachable:  # the connection that is kept may be of a server that has restarted since
+            return self._get(key)
+
+    def _get(self, key: str) -> Answer | None:
         # Past the layers in between: a warm rerun asks this at every tick.
+        if (
+            self._database.journal_mode is None
+        ):  # a server has only so many connections: the one that is kept serves all
+            with self._database.read_raw() as cursor:
+                cursor.execute(self._sql.get, self._sql.bind_key(key))
+                found = cursor.fetchone()
+            return None if found is None else self._answer(found)
         with self._database.explained():
             connection = self._kept or self._connect()
             try:
@@ -72,8 +86,6 @@ class Answers:
                 cursor.execute(self._sql.get, self._sql.bind_key(key))
                 found = cursor.fetchone()
                 cursor.close()
-                if self._database.journal_mode is None:  # elsewhere than in SQLite reading opens a transaction
-                    connection.rollback()
             except BaseException:
                 self._disconnect()
                 raise
@@ -136,21 +148,35 @@ class Answers:
             kept.close()
 
     def _flush(self, batch: "_Batch") -> None:
-        self._waiting = self._later = None
+        if self._waiting is batch:
+            self._waiting = self._later = None
+        loop = asyncio.get_running_loop()
         try:
-            self._commit(batch.rows)
+            self._commit(batch.rows, tried=batch.until is not None)
+        except Unreachable as error:
+            # What has been paid for is not given up because the database restarts.
+            if batch.until is None:
+                batch.until = loop.time() + PATIENCE_S
+            if loop.time() + batch.pause_s > batch.until:
+                batch.fail(error)
+            else:
+                loop.call_later(batch.pause_s, self._flush, batch)
+                batch.pause_s = min(2 * batch.pause_s, LONGEST_PAUSE_S)
         except Exception as error:  # noqa: BLE001 – whatever it is, it belongs to those who wait
-            batch.done.set_exception(error)
-            batch.done.exception()  # seen, even if everybody who waited has gone
+            batch.fail(error)
         else:
             batch.done.set_result(None)
 
-    def _commit(self, values: Sequence[Mapping[str, object]]) -> None:
+    def _commit(self, values: Sequence[Mapping[str, object]], tried: bool) -> None:
         with self._database.write_raw(lazily=True) as cursor:
             for row in values:
                 cursor.execute(self._sql.put, self._sql.bind_row(row))
                 if cursor.rowcount:
                     continue
+                if tried:  # a commit that nobody answered may have been made
+                    cursor.execute(self._sql.get, self._sql.bind_key(str(row["key"])))
+                    if cursor.fetchone()[-1] == row[SEAL]:
+                        continue
                 # Somebody had the same answer first: another run, or one that has lost this run. Ours is paid for too.
                 again = {**row, "key": f"{row['key']}{AGAIN}{row['run_id']}"}
                 cursor.execute(self._sql.put, self._sql.bind_row({**again, SEAL: rows.seal_of(answers, again)}))
@@ -165,12 +191,19 @@ class Answers:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Batch:
     """Answers that will be committed together, and the moment when they are."""
 
     done: asyncio.Future[None]
     rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    until: float | None = None
+    pause_s: float = FIRST_PAUSE_S
+
+    def fail(self, error: Exception) -> None:
+        """Tell those who wait, if there are any."""
+        self.done.set_exception(error)
+        self.done.exception()  # seen, even if everybody who waited has gone
 
 
 def sealed(answer: Answer, press: Callable[[bytes], bytes]) -> dict[str, object]:

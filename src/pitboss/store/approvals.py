@@ -45,6 +45,7 @@ class Approvals:
         key = {"server": server, "tool": tool}
         values = {"digest": digest, "definition": definition, "approved_at": self._now()}
         with self._database.write() as connection:
+            self._database.alone(connection, f"approval/{server}/{tool}")
             row = rows.fetch(connection, approvals, key, lock=True)
             if row is None:
                 rows.add(connection, approvals, key | values)

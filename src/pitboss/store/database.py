@@ -1,31 +1,28 @@
 """One open database: transactions to read and to write in, errors that a person can read, the schema up to date.
 
-Everything that is particular to SQLite is in `sqlite.py`; the SQL of the other modules runs on Postgres as well.
+A path opens a SQLite file, `postgresql://…` a Postgres database. What is particular to one of them is in `sqlite.py` and
+`postgres.py`; the SQL of all other modules runs on both.
 """
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError as BadAddress
-from sqlalchemy.exc import DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import PoolProxiedConnection
 
 from pitboss.core.errors import UserError
-from pitboss.store import rows, schema, sqlite
+from pitboss.core.instant import Instant
+from pitboss.store import postgres, rows, schema, sqlite
 from pitboss.store.migrate import check_known, migrate, revision
 from pitboss.store.migrations import HEAD
 from pitboss.store.sqlite import Hold, JournalMode, Processes
 
 _SQLITE_PREFIX = "sqlite:///"
-PATIENCE_S = 10
-"""How long a server may take to answer at all."""
-NOT_ALLOWED = "42501"
-"""What every Postgres calls it."""
 
 
 class Database:
@@ -43,8 +40,11 @@ class Database:
         self.where = where
         self.journal_mode = mode
         self.sqlite_version = version
+        self.clock: Callable[[], Instant] | None = None if mode is None else sqlite.now
+        """What a file has in place of a server's clock; None asks the server."""
         self._held = held
-        self._kept: PoolProxiedConnection | None = None
+        self._kept: list[PoolProxiedConnection] = []
+        self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -69,46 +69,103 @@ class Database:
         commit flushes it too, but a machine that loses power before that may.
         """
         lazily = lazily and self.journal_mode == "wal"
-        with self.explained():
-            connection = self._kept or self.engine.raw_connection()
-            self._kept = None
+        with self._kept_connection() as connection:
+            cursor = connection.cursor()
             try:
-                cursor = connection.cursor()
-                try:
-                    if lazily:
-                        cursor.execute("PRAGMA synchronous=NORMAL")
-                    if self.journal_mode is not None:
-                        cursor.execute("BEGIN IMMEDIATE")
-                    yield cursor
-                    connection.commit()
-                    if lazily:
-                        cursor.execute("PRAGMA synchronous=FULL")
-                except BaseException:
+                if lazily:
+                    cursor.execute("PRAGMA synchronous=NORMAL")
+                if self.journal_mode is not None:
+                    cursor.execute("BEGIN IMMEDIATE")
+                yield cursor
+                connection.commit()
+                if lazily:
+                    cursor.execute("PRAGMA synchronous=FULL")
+            finally:
+                cursor.close()
+
+    @contextmanager
+    def read_raw(self) -> Iterator[Any]:
+        """A bare driver cursor to read with, over the same connection. One statement sees one state of the database."""
+        with self._kept_connection() as connection:
+            cursor = connection.cursor()
+            try:
+                yield cursor
+                if self.journal_mode is None:  # elsewhere than in SQLite reading opens a transaction
                     connection.rollback()
-                    raise
-                finally:
-                    cursor.close()
-            except BaseException:
-                connection.close()
+            finally:
+                cursor.close()
+
+    @contextmanager
+    def _kept_connection(self) -> Iterator[PoolProxiedConnection]:
+        """The connection that is kept between uses, or another while somebody has it. One that failed is not kept."""
+        connection: PoolProxiedConnection | None = None
+        try:
+            try:
+                connection = self._kept.pop()  # at one stroke: threads share a database
+            except IndexError:
+                connection = self.engine.raw_connection()
+            yield connection
+        except BaseException as error:
+            if connection is not None:
+                self._give_up(connection)
+            explained = self._meaning(error)
+            if explained is None:
                 raise
-            self._kept = connection
+            raise explained from error
+        if self._kept:  # somebody else's has taken the place meanwhile
+            connection.close()
+        else:
+            self._kept.append(connection)
+
+    def _give_up(self, connection: PoolProxiedConnection) -> None:
+        with suppress(self._driver_error):  # a connection that is gone took its transaction with it
+            connection.rollback()
+        if self.journal_mode is None:
+            connection.invalidate()  # it may be the connection that failed
+        connection.close()
+
+    def now(self, connection: Connection) -> Instant:
+        """The time of the database, which is the same for all who work on it."""
+        return postgres.now(connection) if self.clock is None else self.clock()
+
+    def now_raw(self, cursor: Any) -> Instant:
+        """The same, in a `write_raw`."""
+        return postgres.now_raw(cursor) if self.clock is None else self.clock()
+
+    def alone(self, connection: Connection, name: str) -> None:
+        """Keep out every other transaction that says the same name, until this one ends.
+
+        For what a lock on a row cannot guard because the row may not be there yet. In SQLite one writes at a time anyway.
+        """
+        if self.journal_mode is None:
+            postgres.alone(connection, name)
+
+    def alone_for_long(self, connection: Connection, name: str) -> None:
+        """The same for something that may take its time, and that others wait for."""
+        if self.journal_mode is None:
+            postgres.unhurried(connection)
+            postgres.alone(connection, name)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
         """Turn a driver's error that a person can do something about into a `UserError`."""
         try:
             yield
-        except (DBAPIError, sqlite3.Error, UnicodeDecodeError) as error:
-            explained = sqlite.explain(error, self.where) if self.journal_mode else _explain(error, self.where)
+        except Exception as error:
+            explained = self._meaning(error)
             if explained is None:
                 raise
             raise explained from error
 
+    def _meaning(self, error: BaseException) -> UserError | None:
+        if not isinstance(error, DBAPIError | UnicodeDecodeError | self._driver_error):
+            return None
+        return (sqlite.explain if self.journal_mode else postgres.explain)(error, self.where)
+
     def close(self) -> None:
         """Close all connections and let go of the lock. Safe to call twice."""
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
+        while self._kept:
+            self._kept.pop().close()
         self.engine.dispose()
         if self._held is not None:
             self._held.close()
@@ -160,7 +217,7 @@ def open_database(
                 "the database was made by an earlier pitboss", "`pitboss runs list` brings it up to date, once"
             )
         if found != HEAD:
-            migrate(database.write)
+            migrate(database.write, database.alone_for_long)
     except BaseException:
         database.discard()
         raise
@@ -195,36 +252,8 @@ def _open_file(path: Path, processes: Processes, version: tuple[int, int, int]) 
 
 
 def _open_address(address: str) -> Database:
-    scheme = address.partition("://")[0]
-    try:
-        url = make_url(address)
-        patient = url.get_backend_name() == "postgresql" and "connect_timeout" not in url.query
-        engine = create_engine(url, connect_args={"connect_timeout": PATIENCE_S} if patient else {})
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"cannot open a database at {scheme}://…: the package {error.name} is not installed",
-            "pip install 'psycopg[binary]', and write postgresql+psycopg://user@host/name",
-        ) from None
-    except (BadAddress, NoSuchModuleError, ValueError) as error:
-        why = "it cannot be read" if isinstance(error, ValueError) else str(error)  # which may repeat any part of it
-        raise UserError(
-            f"cannot open a database at {scheme}://…: {why}", "a file path, or postgresql+psycopg://user@host/name"
-        ) from None
-    return Database(engine, engine.url.render_as_string(hide_password=True))
-
-
-def _explain(error: BaseException, where: str) -> UserError | None:
-    """The line for a person behind the error of a database server, or None if it is not one that a person can fix."""
-    cause = getattr(error, "orig", None) or error
-    said = " ".join(str(cause).split())[:300]
-    if getattr(cause, "sqlstate", None) == NOT_ALLOWED:
-        return UserError(f"the database {where} does not allow this: {said}", "give its user the right to make tables")
-    if isinstance(error, OperationalError | InterfaceError):
-        return UserError(
-            f"the database {where} cannot be reached: {said}",
-            "does it run, and does --db name its host, user, password and database?",
-        )
-    return None
+    engine = postgres.engine(address)
+    return Database(engine, engine.url.set(drivername="postgresql").render_as_string(hide_password=True))
 
 
 def journal_note(database: Database) -> str | None:

@@ -2,29 +2,31 @@
 
 The hot path of the store. It speaks to the driver directly with statements that SQLAlchemy compiled, so the SQL stays
 portable and a commit costs little more than its inserts. Compression is per record; seals are over what is stored.
+Signs of life are in the database's time. A database that is away is waited for, and a commit whose answer was lost is
+looked for before it is tried again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import zstandard
 from sqlalchemy import Table, bindparam, func, insert, select, update
 from sqlalchemy.engine import Dialect
-from sqlalchemy.sql.dml import UpdateBase
-from sqlalchemy.sql.selectable import Select
 
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError, ReplayMismatch
 from pitboss.core.instant import Instant
 from pitboss.core.snapshot import FREE, GENESIS, Record, RecordKind
 from pitboss.core.state import State
-from pitboss.store import rows
+from pitboss.store import events, rows
 from pitboss.store.database import Database
+from pitboss.store.faults import Unreachable, patiently
 from pitboss.store.lifecycle import ENDED, LeaseLost, Status
-from pitboss.store.schema import SEAL, records, run_states, runs
+from pitboss.store.prepared import Prepared
+from pitboss.store.schema import SEAL, records, run_events, run_states, runs
 
 PAGE = 256
 """Records read at a time. Between pages no lock is held, so a slow reader never makes the run wait."""
@@ -32,6 +34,9 @@ PAGE = 256
 _RUN_NAMES = rows.sealed_columns(runs)
 _STATUS = _RUN_NAMES.index("status")
 _PROGRESS = _RUN_NAMES.index("progress")
+_EVENT_NAMES = (*rows.sealed_columns(run_events), SEAL)
+PATIENCE_S = 30.0
+"""How long a commit waits for a database that is away."""
 _HEARTBEAT = _RUN_NAMES.index("heartbeat_at")
 
 
@@ -60,81 +65,80 @@ def follow(tail: Tail, batch: Sequence[Record], state: State, progress: float) -
     return Tail(seq, digest)
 
 
-class _Prepared:
-    """A statement compiled once for the driver at hand: the values to set first, then those to find the row by."""
+class _HeldRow(NamedTuple):
+    """The run's row as it was last seen. `around` is what lies between the values that a commit changes, encoded once."""
 
-    def __init__(
-        self, statement: UpdateBase | Select[Any], sets: Sequence[str], finds: Sequence[str], dialect: Dialect
-    ) -> None:
-        compiled = statement.compile(dialect=dialect, column_keys=list(sets))
-        self.sql = str(compiled)
-        order = cast("Sequence[str] | None", getattr(compiled, "positiontup", None))
-        self._names = (*sets, *finds)
-        self._places = None if order is None else tuple(self._names.index(name) for name in order)
-        self._as_is = self._places == tuple(range(len(self._names)))
-
-    def bind(self, values: Sequence[object]) -> Any:
-        """The values in the form that the driver wants."""
-        if self._as_is:
-            return values
-        if self._places is None:
-            return dict(zip(self._names, values, strict=True))
-        return tuple(values[place] for place in self._places)
-
-
-@dataclass(frozen=True, slots=True)
-class _HeldRow:
-    """The run's row as it was last seen, encoded for its seal."""
-
-    encoded: tuple[bytes, ...]
+    around: tuple[bytes, bytes, bytes, bytes]
     status: Status
     progress: float
+    heartbeat_at: Instant
+    worker: str | None
     seal: str
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> "_HeldRow":
-        return cls(tuple(rows.encode(row[name]) for name in _RUN_NAMES), row["status"], row["progress"], row[SEAL])
+        encoded = [rows.encode(row[name]) for name in _RUN_NAMES]
+        around = (
+            b"runs\0" + b"".join(encoded[:_STATUS]),
+            b"".join(encoded[_STATUS + 1 : _PROGRESS]),
+            b"".join(encoded[_PROGRESS + 1 : _HEARTBEAT]),
+            b"".join(encoded[_HEARTBEAT + 1 :]),
+        )
+        return cls(around, row["status"], row["progress"], row["heartbeat_at"], row["worker"], row[SEAL])
 
     def renewed(self, status: Status, progress: float, heartbeat_at: Instant) -> "_HeldRow":
-        encoded = list(self.encoded)
-        encoded[_STATUS] = rows.encode(status)
-        encoded[_PROGRESS] = rows.encode(progress)
-        encoded[_HEARTBEAT] = rows.encode(heartbeat_at)
-        return _HeldRow(tuple(encoded), status, progress, rows.seal("runs", encoded))
+        first, second, third, last = self.around
+        encode = rows.encode
+        whole = first + encode(status) + second + encode(progress) + third + encode(heartbeat_at) + last
+        return _HeldRow(self.around, status, progress, heartbeat_at, self.worker, sha256(whole).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     """Everything a commit says, compiled for one driver."""
 
-    read_run: _Prepared
-    beat: _Prepared
-    insert_record: _Prepared
-    insert_state: _Prepared
-    change_state: _Prepared
+    read_run: Prepared
+    beat: Prepared
+    close: Prepared
+    insert_event: Prepared
+    insert_record: Prepared
+    insert_state: Prepared
+    change_state: Prepared
 
 
 @lru_cache(maxsize=4)  # the dialect of an engine lives as long as the engine
 def _statements(dialect: Dialect) -> _Statements:
     of_run = bindparam("of_run")
+    ours = update(runs).where(
+        runs.c.id == of_run, runs.c.lease_epoch == bindparam("epoch"), runs.c[SEAL] == bindparam("old_seal")
+    )
+    found = ["of_run", "epoch", "old_seal"]
     return _Statements(
-        _Prepared(select(*runs.columns).where(runs.c.id == of_run).with_for_update(), [], ["of_run"], dialect),
-        _Prepared(
-            update(runs).where(
-                runs.c.id == of_run, runs.c.lease_epoch == bindparam("epoch"), runs.c[SEAL] == bindparam("old_seal")
-            ),
-            ["status", "progress", "heartbeat_at", SEAL],
-            ["of_run", "epoch", "old_seal"],
-            dialect,
-        ),
+        Prepared(select(*runs.columns).where(runs.c.id == of_run).with_for_update(), [], ["of_run"], dialect),
+        # Naming the status, changed or not, would have an index written at every commit.
+        Prepared(ours, ["progress", "heartbeat_at", SEAL], found, dialect),
+        Prepared(ours, ["status", "progress", "heartbeat_at", SEAL], found, dialect),
+        Prepared(insert(run_events), _EVENT_NAMES, [], dialect),
         _whole_row(records, dialect),
         _whole_row(run_states, dialect),
-        _Prepared(update(run_states).where(run_states.c.run_id == of_run), ["seq", "body", SEAL], ["of_run"], dialect),
+        Prepared(update(run_states).where(run_states.c.run_id == of_run), ["seq", "body", SEAL], ["of_run"], dialect),
     )
 
 
-def _whole_row(table: Table, dialect: Dialect) -> _Prepared:
-    return _Prepared(insert(table), [column.name for column in table.columns], [], dialect)
+def _whole_row(table: Table, dialect: Dialect) -> Prepared:
+    return Prepared(insert(table), [column.name for column in table.columns], [], dialect)
+
+
+class _Entry(NamedTuple):
+    """One commit, ready to be written."""
+
+    first_seq: int
+    tail: Tail
+    record_rows: Sequence[Any]
+    progress: float
+    closing: bool
+    body: bytes
+    state_seal: str
 
 
 LEVEL = -3
@@ -148,14 +152,27 @@ def unpresser() -> Callable[[bytes], bytes]:
 
 
 class StoredJournal:
-    """The Journal port over a database. `epoch` is the lease under which the run was claimed."""
+    """The Journal port over a database. `epoch` is the lease under which the run was claimed.
 
-    def __init__(self, database: Database, run_id: str, epoch: int, now: Callable[[], Instant]) -> None:
+    `logged`, every commit is also told as an event, so that the history can be checked afterwards. `now` is not asked: a
+    sign of life is in the database's time.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        run_id: str,
+        epoch: int,
+        now: Callable[[], Instant] | None = None,
+        logged: bool = False,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self.run_id = run_id
         self._row_start = b"records\0" + rows.encode(run_id)
         self.epoch = epoch
         self._database = database
-        self._now = now
+        self._logged = logged
+        self._patience_s = patience_s
         self._tail: Tail | None = None
         self._press = zstandard.ZstdCompressor(level=LEVEL).compress
         self._unpress = unpresser()
@@ -174,23 +191,33 @@ class StoredJournal:
         The closing record of a running run also moves it on to `computing_metrics`: it needs no write of its own.
         Not a real suspension point: the work is shorter than a hop to a thread and back.
         """
+        try:
+            await self._commit(batch, state, progress)
+        except LeaseLost:
+            events.refuse(self._database, self.run_id, self.epoch, f"commit {batch[0].seq if batch else ''}")
+            raise
+
+    async def _commit(self, batch: Sequence[Record], state: State, progress: float) -> None:
         before = self._tail
         if before is None:  # a chain that begins needs no look: were there one, its first record would be in the way
-            before = Tail() if batch and batch[0].seq == 0 else self._stored_tail()
-        tail = follow(before, batch, state, progress)
+            begins = batch and batch[0].seq == 0
+            before = Tail() if begins else await patiently(self._stored_tail, self._patience_s)
+        try:
+            tail = follow(before, batch, state, progress)
+        except ReplayMismatch:
+            self._require_lease()  # of one that has lost its run it is no wonder
+            raise
         say = _statements(self._database.engine.dialect)
         record_rows = [say.insert_record.bind(self._record_row(record)) for record in batch]
         closing = bool(batch) and batch[-1].kind == "close"
         body = self._press(codec.dumps(state))
         state_seal = rows.seal("run_states", map(rows.encode, (self.run_id, state.seq, body)))
-        with self._database.write_raw() as cursor:
-            held = self._renew(cursor, say, progress, closing)
-            if record_rows:
-                self._append(cursor, say, record_rows)
-            cursor.execute(say.change_state.sql, say.change_state.bind((state.seq, body, state_seal, self.run_id)))
-            if cursor.rowcount == 0:
-                cursor.execute(say.insert_state.sql, say.insert_state.bind((self.run_id, state.seq, body, state_seal)))
-        self._tail, self._held = tail, held
+        entry = _Entry(before.next_seq, tail, record_rows, progress, closing, body, state_seal)
+        try:
+            self._held = self._write(say, entry)
+        except Unreachable:
+            self._held = await patiently(lambda: self._write_again(say, entry), self._patience_s)
+        self._tail = tail
 
     def records(self, start: int = 0) -> Iterator[Record]:
         """The stored records in order from number `start`. Raises `ReplayMismatch` at one that was changed."""
@@ -228,6 +255,35 @@ class StoredJournal:
         rows.require_intact(records, row)
         return Tail(row["seq"] + 1, row["digest"])
 
+    def _write(self, say: _Statements, entry: _Entry) -> _HeldRow:
+        with self._database.write_raw() as cursor:
+            held = self._renew(cursor, say, entry.progress, entry.closing)
+            if entry.record_rows:
+                self._append(cursor, say, entry.record_rows)
+            changed = say.change_state.bind((entry.tail.next_seq, entry.body, entry.state_seal, self.run_id))
+            cursor.execute(say.change_state.sql, changed)
+            if cursor.rowcount == 0:
+                made = say.insert_state.bind((self.run_id, entry.tail.next_seq, entry.body, entry.state_seal))
+                cursor.execute(say.insert_state.sql, made)
+            if self._logged:
+                self._tell(cursor, say, held, f"{entry.first_seq}-{entry.tail.next_seq}")
+        return held
+
+    def _write_again(self, say: _Statements, entry: _Entry) -> _HeldRow | None:
+        """The same after a connection broke: a commit that nobody answered may have been made."""
+        self._require_lease()
+        return None if self._stored_tail() == entry.tail else self._write(say, entry)
+
+    def _require_lease(self) -> None:
+        with self._database.read() as connection:
+            row = rows.fetch(connection, runs, {"id": self.run_id})
+        if row is None or row["lease_epoch"] != self.epoch:
+            raise LeaseLost(self.run_id)
+
+    def _tell(self, cursor: Any, say: _Statements, held: _HeldRow, told: str) -> None:
+        row = events.row_of(self.run_id, self.epoch, "committed", held.heartbeat_at, held.worker, told)
+        cursor.execute(say.insert_event.sql, say.insert_event.bind([row[name] for name in _EVENT_NAMES]))
+
     def _renew(self, cursor: Any, say: _Statements, progress: float, closing: bool) -> _HeldRow:
         """Check the lease and renew it; the row stays locked until the commit.
 
@@ -241,7 +297,7 @@ class StoredJournal:
         cursor.execute(say.read_run.sql, say.read_run.bind((self.run_id,)))
         found = cursor.fetchone()
         row = None if found is None else dict(zip(runs.columns.keys(), found, strict=True))
-        if row is None or row["lease_epoch"] != self.epoch:
+        if row is None or row["lease_epoch"] != self.epoch or row["status"] == "queued":
             raise LeaseLost(self.run_id)
         rows.require_intact(runs, row)
         if row["status"] in ENDED:
@@ -257,10 +313,13 @@ class StoredJournal:
     ) -> _HeldRow | None:
         """Write progress and sign of life over the row that we hold; None if that is not what is stored."""
         status: Status = "computing_metrics" if closing and held.status == "running" else held.status
-        progress, heartbeat_at = max(float(progress), held.progress), self._now()
+        progress, heartbeat_at = max(float(progress), held.progress), self._database.now_raw(cursor)
         after = held.renewed(status, progress, heartbeat_at)
-        values = (status, progress, heartbeat_at, after.seal, self.run_id, self.epoch, held.seal)
-        cursor.execute(say.beat.sql, say.beat.bind(values))
+        values = (progress, heartbeat_at, after.seal, self.run_id, self.epoch, held.seal)
+        if status == held.status:
+            cursor.execute(say.beat.sql, say.beat.bind(values))
+        else:
+            cursor.execute(say.close.sql, say.close.bind((status, *values)))
         return after if cursor.rowcount == 1 else None
 
     def _append(self, cursor: Any, say: _Statements, record_rows: Sequence[Any]) -> None:

@@ -5,6 +5,8 @@ every one of these but complete → error | cancelled
 everything but complete → loading, by a claim, which raises the lease epoch (this is also how a run is resumed);
 a worker that has loaded already claims straight into running, and a journal that takes the closing record of a running
 run moves it on to computing_metrics in the same transaction
+loading, running, computing_metrics → queued, when its worker gives it back or is lost; this raises the epoch too, so that
+whoever had it is fenced off from that moment on
 """
 
 from typing import Literal

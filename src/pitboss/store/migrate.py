@@ -44,14 +44,18 @@ def check_known(found: str | None) -> None:
         )
 
 
-def migrate(write: Callable[[], AbstractContextManager[Connection]]) -> None:
-    """Take every missing step, each in a transaction of its own."""
+def migrate(
+    write: Callable[[], AbstractContextManager[Connection]],
+    alone: Callable[[Connection, str], None] = lambda connection, name: None,
+) -> None:
+    """Take every missing step, each in a transaction of its own; `alone` keeps others who do the same out of it."""
     # Alembic takes longer to import than most commands take to run, and almost every start needs no step.
     from alembic import command
     from alembic.config import Config
 
     while True:
         with write() as connection:
+            alone(connection, "migrate")
             found = revision(connection)
             check_known(found)
             if found == migrations.HEAD:

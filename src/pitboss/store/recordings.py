@@ -73,6 +73,7 @@ class StoredRecordings:
         """Keep recordings for good, all or none; how many were new. Another answer at the same time is refused."""
         new = 0
         with self._database.write() as connection:
+            self._database.alone(connection, "recordings")
             for kept in many:
                 row = _row(kept)
                 there = rows.fetch(connection, recordings, {column.name: row[column.name] for column in _EVERY})

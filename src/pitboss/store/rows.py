@@ -22,8 +22,11 @@ _DOUBLE = struct.Struct(">d").pack
 
 @cache
 def sealed_columns(table: Table) -> tuple[str, ...]:
-    """The columns that the seal covers, in the order in which it covers them."""
-    return tuple(column.name for column in table.columns if column.name != SEAL)
+    """The columns that the seal covers, in the order in which it covers them: all but itself, and a number that only the
+    database gives.
+    """
+    own = table.autoincrement_column
+    return tuple(column.name for column in table.columns if column.name != SEAL and column is not own)
 
 
 def encode(value: object) -> bytes:
@@ -75,7 +78,9 @@ def raw(table: Table) -> Select[*tuple[Any, ...]]:
 
 def fetch_all(connection: Connection, query: Select[*tuple[Any, ...]]) -> list[dict[str, Any]]:
     """The rows of a `raw` query."""
-    return [{str(name): value for name, value in row.items()} for row in connection.execute(query).mappings()]
+    found = connection.execute(query)
+    names = list(map(str, found.keys()))
+    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def fetch(

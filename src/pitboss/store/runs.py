@@ -1,67 +1,26 @@
 """Runs: what was asked for, how far it is, how it ended. What happened in between is the journal's.
 
 Whoever works on a run first claims it and passes the epoch it got to every later write; a claim by someone else makes
-those writes fail. What a person may ask for (list, show, cancel, delete) needs no lease.
+those writes fail. What a person may ask for (list, show, cancel, delete) needs no lease. How workers find runs to work on,
+and what becomes of those whose worker is lost, is `queue.py`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Literal, TypedDict, Unpack, cast
 
-from sqlalchemy import Connection, Select, delete, func, select
+from sqlalchemy import Connection, delete, func, select
 
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import Instant, iso
-from pitboss.core.money import text
-from pitboss.store import rows
+from pitboss.store import budgets, events, rows, spend
 from pitboss.store.database import Database
-from pitboss.store.lifecycle import ACTIVE, LeaseLost, Status, require_move
-from pitboss.store.schema import records, run_states, runs
+from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
+from pitboss.store.run import Figures, Run, fresh, open_row, read_run, stored
+from pitboss.store.schema import facts, records, run_events, run_states, runs, skills
 
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run as it stands. `progress` is the share done, 0 to 1.
-
-    `saved_usd` is what answers that others had paid for would have cost, `wasted_usd` what was paid for and not used.
-    """
-
-    id: str
-    skill_id: str
-    skill_version: int
-    status: Status
-    model: str
-    params: Mapping[str, Any]
-    data_digest: str | None
-    progress: float
-    error_text: str | None
-    metrics: Mapping[str, Any] | None
-    baselines: Mapping[str, Any] | None
-    digest: str | None
-    cost_usd: Decimal
-    saved_usd: Decimal
-    wasted_usd: Decimal
-    wall_s: float
-    ticks: int
-    report: str | None
-    created_at: Instant
-    started_at: Instant | None
-    finished_at: Instant | None
-    heartbeat_at: Instant | None
-    lease_epoch: int
-    cancel_requested: bool
-
-
-class Figures(TypedDict, total=False):
-    """What a run has come to so far; what is left out stays as it is."""
-
-    cost_usd: Decimal
-    saved_usd: Decimal
-    wasted_usd: Decimal
-    wall_s: float
-    ticks: int
+__all__ = ["Figures", "Listing", "Run", "Runs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +31,17 @@ class Listing:
     damaged: Sequence[str]
 
 
+class Where(TypedDict, total=False):
+    """Which runs: those that fit all that is given."""
+
+    owner: str
+    study_id: str
+    model: str
+    skill: str
+
+
 class Runs:
-    """The runs in a database."""
+    """The runs in a database. `now` says when a run was asked for; everything later is in the database's time."""
 
     def __init__(self, database: Database, now: Callable[[], Instant], new_id: Callable[[], str]) -> None:
         self._database = database
@@ -88,34 +56,9 @@ class Runs:
         params: Mapping[str, Any],
         data_digest: str | None = None,
     ) -> str:
-        """Queue a run. `params` holds everything that is needed to start it again from nothing."""
+        """Keep a run that whoever made it will claim. `params` holds everything needed to start it again from nothing."""
         run_id = self._new_id()
-        row: dict[str, object] = {
-            "id": run_id,
-            "skill_id": skill_id,
-            "skill_version": skill_version,
-            "status": "queued",
-            "model": model,
-            "params": codec.dumps(params),
-            "data_digest": data_digest,
-            "progress": 0.0,
-            "error_text": None,
-            "metrics": None,
-            "baselines": None,
-            "digest": None,
-            "cost_usd": "0",
-            "saved_usd": "0",
-            "wasted_usd": "0",
-            "wall_s": 0.0,
-            "ticks": 0,
-            "report": None,
-            "created_at": self._now(),
-            "started_at": None,
-            "finished_at": None,
-            "heartbeat_at": None,
-            "lease_epoch": 0,
-            "cancel_requested": False,
-        }
+        row = fresh(run_id, skill_id, skill_version, model, params, data_digest) | {"created_at": self._now()}
         with self._database.write() as connection:
             rows.add(connection, runs, row)
         return run_id
@@ -146,60 +89,66 @@ class Runs:
         if row is None:
             run_id = self.find(prefix)
             with self._database.read() as connection:
-                row = self._row(connection, run_id)
-        return _run(row)
+                row = open_row(connection, run_id)
+        return read_run(row)
 
     def having(self, run_id: str) -> Run | None:
         """The run with exactly this id, or None."""
         with self._database.read() as connection:
             row = rows.fetch(connection, runs, {"id": run_id})
-        return None if row is None else _run(row)
+        return None if row is None else read_run(row)
 
-    def list(self, limit: int = 100, status: Status | None = None) -> Sequence[Run]:
+    def list(self, limit: int = 100, status: Status | None = None, **where: Unpack[Where]) -> Sequence[Run]:
         """Runs, newest first. Raises `ReplayMismatch` if one of them was damaged."""
-        found = self.look(limit, status)
+        found = self.look(limit, status, **where)
         if found.damaged:
             raise ReplayMismatch(f"the row of run {found.damaged[0]} was changed after it was written")
         return found.runs
 
-    def look(self, limit: int = 100, status: Status | None = None) -> Listing:
+    def look(self, limit: int = 100, status: Status | None = None, **where: Unpack[Where]) -> Listing:
         """Runs, newest first, around those that were damaged."""
         try:
             with self._database.read() as connection:
-                found = rows.fetch_all(connection, _newest(rows.raw(runs), limit, status))
+                found = rows.fetch_all(connection, _newest(rows.raw(runs), limit, status, where))
             ids = [row["id"] for row in found]
         except UserError:  # perhaps text in one row that the driver cannot read
             with self._database.read() as connection:
-                ids = connection.execute(_newest(select(runs.c.id), limit, status)).scalars().all()
+                ids = connection.execute(_newest(select(runs.c.id), limit, status, where)).scalars().all()
             found = [row for run_id in ids if (row := self._readable(run_id)) is not None]
-        sound = {row["id"]: _run(row) for row in found if rows.intact(runs, row)}
+        sound = {row["id"]: read_run(row) for row in found if rows.intact(runs, row)}
         damaged = [run_id for run_id in ids if run_id not in sound]
         return Listing([sound[run_id] for run_id in ids if run_id in sound], damaged)
 
+    def count(self, **where: Unpack[Where]) -> dict[Status, int]:
+        """How many runs there are, by status."""
+        query = _chosen(select(runs.c.status, func.count()), where).group_by(runs.c.status)
+        with self._database.read() as connection:
+            found: Any = connection.execute(query)
+            return {status: int(number) for status, number in found}
+
     def claim(
-        self, run_id: str, stale_before: Instant | None = None, into: Literal["loading", "running"] = "loading"
+        self, run_id: str, stale_after_ms: int | None = None, into: Literal["loading", "running"] = "loading"
     ) -> int:
         """Take a run to work on it, and get the lease epoch that every write must carry.
 
-        A run that is being worked on is taken too, and its worker's next write fails; with `stale_before`, only if its
-        last sign of life is older than that. A run that ended in error or was cancelled is resumed this way. `into` is
-        `running` for a worker that has loaded everything before it claims.
+        A run that is being worked on is taken too, and its worker's next write fails; with `stale_after_ms`, only if it
+        has given no sign of life for so long. A run that ended in error or was cancelled is resumed this way, and one that
+        waits for a worker is out of the queue. `into` is `running` for one who has loaded everything before the claim.
         """
         with self._database.write() as connection:
-            row = self._row(connection, run_id, lock=True)
+            row = open_row(connection, run_id, lock=True)
             if row["status"] == "complete":
                 raise UserError(f"run {run_id} is complete", "start a new one; there is nothing left to resume")
-            alive_at = row["heartbeat_at"]
+            now, alive_at = self._database.now(connection), row["heartbeat_at"]
             if (
-                stale_before is not None
+                stale_after_ms is not None
                 and row["status"] in ACTIVE
                 and alive_at is not None
-                and alive_at >= stale_before
+                and now - alive_at <= stale_after_ms
             ):
                 raise UserError(
                     f"run {run_id} is being worked on (last sign of life {iso(alive_at)})", "wait for it, or cancel it"
                 )
-            now = self._now()
             epoch = row["lease_epoch"] + 1
             changes: dict[str, object] = {
                 "status": into,
@@ -208,16 +157,20 @@ class Runs:
                 "heartbeat_at": now,
                 "finished_at": None,
                 "error_text": None,
+                "queued_at": None,
+                "requeues": 0,
+                "worker": None,
             }
-            if stale_before is None:  # a person takes it, after whoever asked for it to stop
+            if stale_after_ms is None:  # a person takes it, after whoever asked for it to stop
                 changes["cancel_requested"] = False
             rows.change(connection, runs, row, changes)
+            events.append(connection, run_id, epoch, "taken", now, None)
+            budgets.settle_before(connection, run_id, epoch)
             return epoch
 
     def set_status(self, run_id: str, status: Status, epoch: int, **figures: Unpack[Figures]) -> None:
         """Move a run on. `complete` and `error` have their own methods, which say more."""
-        ended: dict[str, object] = {"finished_at": self._now()} if status == "cancelled" else {}
-        self._work(run_id, epoch, {"status": status, **ended, **_stored(figures)})
+        self._work(run_id, epoch, {"status": status, **stored(figures)})
 
     def heartbeat(self, run_id: str, epoch: int) -> None:
         """Say that the worker is alive. A commit of the journal says it too."""
@@ -226,7 +179,7 @@ class Runs:
     def note(self, run_id: str, epoch: int, *, data_digest: str | None = None, **figures: Unpack[Figures]) -> None:
         """Keep what is known by now; what is not given stays as it is."""
         known: dict[str, object] = {} if data_digest is None else {"data_digest": data_digest}
-        self._work(run_id, epoch, {**known, **_stored(figures)})
+        self._work(run_id, epoch, {**known, **stored(figures)})
 
     def finish(
         self,
@@ -246,31 +199,34 @@ class Runs:
             "metrics": codec.dumps(metrics),
             "baselines": codec.dumps(baselines),
             "progress": 1.0,
-            "finished_at": self._now(),
         }
         written: dict[str, object] = {} if report is None else {"report": report}
-        self._work(run_id, epoch, {**changes, **written, **_stored(figures)})
+        self._work(run_id, epoch, {**changes, **written, **stored(figures)})
 
     def fail(self, run_id: str, epoch: int, error_text: str, **figures: Unpack[Figures]) -> None:
         """End a run in error. Everything committed stays, and it can be resumed."""
-        changes = {"status": "error", "error_text": error_text, "finished_at": self._now()}
-        self._work(run_id, epoch, {**changes, **_stored(figures)})
+        changes = {"status": "error", "error_text": error_text.replace("\0", "")}  # which no text of Postgres takes
+        self._work(run_id, epoch, {**changes, **stored(figures)})
 
     def set_report(self, run_id: str, report: str) -> None:
         """Remember where the last report of a run was written."""
         with self._database.write() as connection:
-            rows.change(connection, runs, self._row(connection, run_id, lock=True), {"report": report})
+            rows.change(connection, runs, open_row(connection, run_id, lock=True), {"report": report})
 
     def request_cancel(self, run_id: str) -> Status:
         """Ask for a run to stop, and say what it is now. One that nobody works on yet is cancelled at once."""
         with self._database.write() as connection:
-            row = self._row(connection, run_id, lock=True)
+            row = open_row(connection, run_id, lock=True)
+            now, epoch = self._database.now(connection), row["lease_epoch"]
             if row["status"] in ACTIVE:
                 rows.change(connection, runs, row, {"cancel_requested": True})
+                events.append(connection, run_id, epoch, "cancel", now, None)
                 return row["status"]
             if row["status"] == "queued":
-                changes = {"status": "cancelled", "cancel_requested": True, "finished_at": self._now()}
+                changes = {"status": "cancelled", "cancel_requested": True, "finished_at": now}
                 rows.change(connection, runs, row, changes)
+                events.append(connection, run_id, epoch, "cancelled", now, None)
+                budgets.settle_all(connection, run_id)
                 return "cancelled"
         raise UserError(f"run {run_id} has already ended ({row['status']})")
 
@@ -283,21 +239,35 @@ class Runs:
     def delete(self, run_id: str, *, force: bool = False) -> None:
         """Remove a run and all its records. One that is being worked on only with `force`."""
         with self._database.write() as connection:
-            row = self._row(connection, run_id, lock=True)
+            row = open_row(connection, run_id, lock=True)
             if row["status"] in ACTIVE and not force:
                 raise UserError(f"run {run_id} is {row['status']}", "cancel it first")
-            connection.execute(delete(records).where(records.c.run_id == run_id))
-            connection.execute(delete(run_states).where(run_states.c.run_id == run_id))
-            connection.execute(delete(runs).where(runs.c.id == run_id))
+            budgets.settle_all(connection, run_id)
+            remove(connection, self._database, [run_id])
 
     def _work(self, run_id: str, epoch: int, changes: Mapping[str, object]) -> None:
-        """A worker's write: under its lease, along the legal moves."""
+        """A worker's write: under its lease, along the legal moves.
+
+        Safe to do again when the answer to it was lost: an end that was written is not written twice.
+        """
         with self._database.write() as connection:
             row = rows.fetch(connection, runs, {"id": run_id}, lock=True)
-            if row is None or row["lease_epoch"] != epoch:
-                raise LeaseLost(run_id)
-            require_move(run_id, row["status"], cast("Status", changes.get("status", row["status"])))
-            rows.change(connection, runs, row, {"heartbeat_at": self._now(), **changes})
+            if row is not None and row["lease_epoch"] == epoch:
+                after = cast("Status", changes.get("status", row["status"]))
+                if after in ENDED and _same_end(row, changes):
+                    return
+                require_move(run_id, row["status"], after)
+                now = self._database.now(connection)
+                ended: dict[str, object] = {"finished_at": now} if after in ENDED else {}
+                rows.change(connection, runs, row, {"heartbeat_at": now, **ended, **changes})
+                if after in ENDED:
+                    detail = str(changes.get("digest") or changes.get("error_text") or "")
+                    kind = cast("events.Kind", after)
+                    events.append(connection, run_id, epoch, kind, now, row["worker"], detail)
+                    budgets.settle_all(connection, run_id)
+                return
+        events.refuse(self._database, run_id, epoch, str(changes.get("status", "note")))
+        raise LeaseLost(run_id)
 
     def _readable(self, run_id: str) -> dict[str, Any] | None:
         try:
@@ -306,32 +276,31 @@ class Runs:
         except UserError:
             return None
 
-    def _row(self, connection: Connection, run_id: str, *, lock: bool = False) -> dict[str, Any]:
-        row = rows.fetch(connection, runs, {"id": run_id}, lock=lock)
-        if row is None:
-            raise UserError(f"there is no run {run_id!r}")
-        return row
+
+def remove(connection: Connection, database: Database, ids: Sequence[str]) -> None:
+    """Remove runs with all that is only theirs. Answers stay, and what they cost stays known."""
+    spend.remember(connection, database, ids)
+    for table in (records, run_states, run_events):
+        connection.execute(delete(table).where(table.c.run_id.in_(ids)))
+    for run_id in ids:
+        connection.execute(delete(facts).where(facts.c.key.startswith(f"doubt/{run_id}/", autoescape=True)))
+    connection.execute(delete(runs).where(runs.c.id.in_(ids)))
 
 
-def _newest(query: Select[Any], limit: int, status: Status | None) -> Select[Any]:
+def _same_end(row: Mapping[str, Any], changes: Mapping[str, object]) -> bool:
+    return all(row[name] == changes[name] for name in ("status", "digest", "error_text") if name in changes)
+
+
+def _newest(query: Any, limit: int, status: Status | None, where: Where) -> Any:
     chosen = query if status is None else query.where(runs.c.status == status)
-    return chosen.order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
+    return _chosen(chosen, where).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
 
 
-def _stored(figures: Figures) -> dict[str, object]:
-    """Figures as the columns hold them."""
-    kept = {name: text(value) if isinstance(value, Decimal) else value for name, value in figures.items()}
-    return kept | {"wall_s": float(figures["wall_s"])} if "wall_s" in figures else kept
-
-
-def _run(row: Mapping[str, Any]) -> Run:
-    values = {name: row[name] for name in rows.sealed_columns(runs)}
-    try:
-        for name in ("params", "metrics", "baselines"):
-            values[name] = None if values[name] is None else codec.loads(values[name])
-        for name in ("cost_usd", "saved_usd", "wasted_usd"):
-            values[name] = Decimal(values[name])
-    except (ValueError, TypeError, ArithmeticError):
-        raise ReplayMismatch(f"the row of run {row['id']} was changed after it was written") from None
-    values["cancel_requested"] = bool(values["cancel_requested"])
-    return Run(**values)
+def _chosen(query: Any, where: Where) -> Any:
+    for name, value in where.items():
+        if name == "skill":
+            named = select(skills.c.id).where(skills.c.name == value).scalar_subquery()
+            query = query.where(runs.c.skill_id == named)
+        elif value is not None:
+            query = query.where(runs.c[name] == value)
+    return query

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Double,
     ForeignKey,
     ForeignKeyConstraint,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -83,6 +84,15 @@ runs = Table(
     Column("heartbeat_at", BigInteger),
     Column("lease_epoch", BigInteger, nullable=False, server_default="0"),
     Column("cancel_requested", Boolean, nullable=False),
+    # The queue: whose run it is, what goes first, from when on a worker may take it (NULL: it is not for workers), how
+    # often it was put back because its worker was lost, who has it, what it belongs to, what made it.
+    Column("owner", String(64), nullable=False, server_default="local"),
+    Column("priority", Integer, nullable=False, server_default="0"),
+    Column("queued_at", BigInteger),
+    Column("requeues", Integer, nullable=False, server_default="0"),
+    Column("worker", String(128)),
+    Column("study_id", String(64), index=True),
+    Column("build", String(128)),
     # The documents come last: what changes at every commit then stays on the row's first page.
     Column("params", LargeBinary, nullable=False),
     Column("metrics", LargeBinary),
@@ -90,6 +100,7 @@ runs = Table(
     _seal(),
     ForeignKeyConstraint(["skill_id", "skill_version"], ["skill_versions.skill_id", "skill_versions.version"]),
 )
+Index("ix_runs_queue", runs.c.status, runs.c.priority.desc(), runs.c.queued_at, runs.c.id)
 
 records = Table(
     "records",
@@ -127,6 +138,59 @@ answers = Table(
     _seal(),
 )
 
+run_events = Table(
+    "run_events",
+    metadata,
+    # The number is the database's and is not under the seal. Events of a run are appended under a lock on its row, so
+    # their numbers rise in the order in which they happened.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("run_id", String(64), nullable=False),  # no reference: it costs a look at every commit
+    Column("epoch", BigInteger, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("worker", String(128)),
+    Column("detail", Text, nullable=False),
+    _seal(),
+    Index("ix_run_events_run_id", "run_id", "id"),
+)
+
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("owner", String(64), primary_key=True),
+    Column("day_at", BigInteger, primary_key=True, autoincrement=False),
+    Column("reserved_usd", Text, nullable=False),
+    Column("spent_usd", Text, nullable=False),
+    _seal(),
+)
+
+reservations = Table(
+    "reservations",
+    metadata,
+    # Epoch 0 is the run's own reservation, made when it was queued; others belong to one lease of it.
+    Column("run_id", String(64), primary_key=True),
+    Column("epoch", BigInteger, primary_key=True, autoincrement=False),
+    Column("day_at", BigInteger, primary_key=True, autoincrement=False),
+    Column("owner", String(64), nullable=False),
+    Column("amount_usd", Text, nullable=False),
+    Column("before_usd", Text, nullable=False),  # what the run had paid when this was reserved
+    _seal(),
+)
+
+past_spend = Table(
+    "past_spend",
+    metadata,
+    # What answers cost that were pruned with their runs.
+    Column("owner", String(64), primary_key=True),
+    Column("skill", String(255), primary_key=True),
+    Column("model", String(255), primary_key=True),
+    Column("day_at", BigInteger, primary_key=True, autoincrement=False),
+    Column("calls", BigInteger, nullable=False),
+    Column("unpriced", BigInteger, nullable=False),
+    Column("cost_usd", Text, nullable=False),
+    _seal(),
+)
+
 facts = Table(
     "facts",
     metadata,
@@ -158,5 +222,31 @@ recordings = Table(
     Column("definition_digest", String(64), nullable=False),
     Column("arguments", Text, nullable=False),
     Column("result", Text, nullable=False),
+    _seal(),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    # One row for each transaction that was ever thought of for an order; the highest attempt is where the order stands.
+    Column("order_id", String(64), primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("scope", String(160), nullable=False, index=True),
+    Column("state", String(16), nullable=False),
+    Column("owner", String(64), nullable=False),
+    Column("tick_at", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+    Column("digest", String(64), unique=True),
+    # What the transaction uses up on the chain. Never twice in this table, so never two transactions for one of it.
+    Column("coin", String(96), unique=True),
+    # The scope while the row is open, else nothing: so at most one order of a scope is on its way.
+    Column("busy", String(160), unique=True),
+    Column("last_epoch", BigInteger),
+    Column("note", Text, nullable=False),
+    Column("request", LargeBinary, nullable=False),
+    Column("tx", LargeBinary),
+    Column("signature", Text),
+    Column("outcome", LargeBinary),
     _seal(),
 )

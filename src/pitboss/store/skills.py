@@ -45,6 +45,7 @@ class Skills:
     def save(self, name: str, digest: str, body: bytes) -> StoredSkill:
         """Keep a document under its name. A content that is already there keeps the version it has."""
         with self._database.write() as connection:
+            self._database.alone(connection, f"skill/{name}")
             skill = rows.fetch(connection, skills, {"name": name}, lock=True)
             if skill is None:
                 number, skill = 1, {"id": self._new_id(), "name": name, "latest_version": 1}

@@ -7,6 +7,7 @@ is used only by a process that holds the database for itself; everyone else gets
 import fcntl
 import os
 import sqlite3
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal
@@ -15,6 +16,8 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
 
 from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
+from pitboss.store.faults import Unreachable
 from pitboss.store.migrate import check_ours
 
 WAL_FIXED = (3, 51, 3)
@@ -140,6 +143,11 @@ def engine(path: Path, mode: JournalMode) -> Engine:
     return made
 
 
+def now() -> Instant:
+    """SQLite's time: it has no clock but that of the machine, which all who share the file share too."""
+    return time.time_ns() // 1_000_000  # noqa: TID251 - a lease is compared in the database's time, and this is it
+
+
 def explain(error: BaseException, where: str) -> UserError | None:
     """The line for a person behind a driver error, or None if it is not one that a person can fix."""
     cause = getattr(error, "orig", None) or error
@@ -150,12 +158,14 @@ def explain(error: BaseException, where: str) -> UserError | None:
     name = getattr(cause, "sqlite_errorname", None) or ""
     for start, message, hint in _MEANINGS:
         if name.startswith(start):
-            return UserError(message.format(where=where), hint)
+            kind = Unreachable if start in _PASSING else UserError
+            return kind(message.format(where=where), hint)
     if isinstance(cause, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
         return None
     return UserError(f"the database {where} cannot be used: {cause}", "restore a copy, or use another --home")
 
 
+_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _MEANINGS = (
     ("SQLITE_NOTADB", "{where} is not a database", "name another file, or move this one away"),
     ("SQLITE_READONLY", "the database {where} cannot be written", "choose a folder you may write, with --home"),

@@ -1,0 +1,74 @@
+"""A study of a thousand runs: how long it takes to list the studies, to filter its runs, and to open it.
+
+The runs are rows as real runs leave them: one is really made, and stored again under other names. What is measured is what
+a page or a command calls, from the database to the finished document.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from statistics import median
+from time import perf_counter
+
+from sqlalchemy import insert
+
+from pitboss.bench.market import Shape
+from pitboss.bench.measure import FULL, Bench, Measure
+from pitboss.bench.row import LIMIT, Gate, Row
+from pitboss.bench.trial import policy_request
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.jobs.make import sweep
+from pitboss.jobs.standing import opened, runs_of, studies
+from pitboss.jobs.study import Terms, study
+from pitboss.sim.study.axis import parse_axes
+from pitboss.store import rows
+from pitboss.store.schema import SEAL
+from pitboss.store.schema import runs as table
+
+RUNS, FEW = 1_000, 20
+LIMIT_MS = 300.0
+GATE = Gate("at most", 1.0)
+SHARES = 50
+"""Values of the varied field; each has its part of the runs, told apart by their seed."""
+
+
+def measure(bench: Bench) -> Iterable[Row]:
+    """One row each for the list, a filter and the whole."""
+    count = RUNS if bench.scale == FULL else FEW
+    shape = Shape(4)
+    with bench.grounds.workspace(shape) as workspace:
+        study_id = _made(workspace, shape, count)
+        asked = {
+            "listed": lambda: studies(workspace),
+            "filtered": lambda: runs_of(workspace, study_id, "complete", point={"risk.max_position_pct": "7"}),
+            "opened": lambda: opened(workspace, study_id),
+        }
+        found = len(runs_of(workspace, study_id))
+        for name, call in asked.items():
+            taken: list[float] = []
+            for _ in range(max(3, bench.repeats)):
+                began = perf_counter()
+                call()
+                taken.append((perf_counter() - began) * 1_000)
+            yield Row(f"study {name}", median(taken), "ms", LIMIT, LIMIT_MS, GATE, f"{found:,} runs in the study")
+
+
+def _made(workspace: Workspace, shape: Shape, count: int) -> str:
+    """A study of so many runs, of which one was really done."""
+    made = sweep(policy_request(shape), parse_axes(["risk.max_position_pct=1"]))
+    done = asyncio.run(study(workspace, made.plan, made.method, Terms("here", 1)))
+    with workspace.database.write() as connection:
+        (first,) = rows.fetch_all(connection, rows.raw(table).where(table.c.study_id == done.id))
+        params = codec.loads(first["params"])
+        copies: list[dict[str, object]] = []
+        for number in range(1, count):
+            point = {"risk.max_position_pct": str(number % SHARES + 1), "seed": str(number // SHARES)}
+            mark = {**params["study"], "trial": number, "point": point, "key": f"{number:016x}"}
+            body = codec.dumps({**params, "study": mark})
+            row = {**first, "id": f"{number:012x}", "params": body, "created_at": first["created_at"] + number}
+            copies.append({**row, SEAL: rows.seal_of(table, row)})
+        connection.execute(insert(table), copies)
+    return done.id
+
+
+MEASURE = Measure("study", "a study of a thousand runs: listed, filtered, opened", measure, 60)

@@ -1,0 +1,197 @@
+"""The arena: one skill, several models, the same market, several repeats each, and what can be said about who is better.
+
+An arena is a study over models with a few programs as baselines. Entries are compared in pairs over the same days and
+repeats; ranks are given as tiers, because most differences are luck. Everything is worked out from stored runs. Making the
+runs is `study.py`; the page is `sim/report/arena`.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pitboss.bootstrap.listing import times
+from pitboss.bootstrap.reporting import PROGRAMS, is_synthetic
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.errors import UserError
+from pitboss.jobs.plan import MODEL
+from pitboss.jobs.standing import Document, deflated, overfit, returns_of, runs_of, together
+from pitboss.jobs.trace import Trace, traces
+from pitboss.models.heuristics import heuristics
+from pitboss.sim import statistics
+from pitboss.sim.metrics import intervals
+from pitboss.sim.study.axis import Axis
+from pitboss.sim.study.choice import figure
+from pitboss.sim.study.paired import Difference, differences, log_growth, mean_log_growth
+from pitboss.sim.study.tiers import tiers
+from pitboss.store.runs import Run
+from pitboss.store.studies import Studies
+
+BASELINES = ("policy/hold", "policy/buy_and_hold", "policy/random")
+REPEATS = 3
+"""Of a model unless more are asked for: single runs of the same model differ by as much as models do."""
+UNDECIDED = ("model_error", "no_decision", "multiple_proposals")
+"""Flags of ticks at which a model was asked and nothing came of it."""
+LEAST_DECIDED = 0.95
+"""A model that decided at fewer of its ticks than this was not really measured."""
+
+
+def entrants(models: Sequence[str], baselines: Sequence[str] | None, venue: str) -> Axis:
+    """Who takes part: the models as given, then the baselines of the venue."""
+    own = BASELINES if venue == "perp" else tuple(sorted(one.name for one in heuristics().values()))
+    every = tuple(dict.fromkeys((*models, *(own if baselines is None else baselines))))
+    if len(every) < 2:
+        raise UserError("an arena needs at least two entrants", "for example --models groq/a,groq/b")
+    return Axis(MODEL, every)
+
+
+def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
+    """Everything that can be said about an arena's entries, the best tier first."""
+    asked = Studies(workspace.database).document(study_id)
+    if asked["kind"] != "arena":
+        raise UserError(f"study {study_id} is no arena", f"`pitboss study show {study_id}` shows it")
+    runs = runs_of(workspace, study_id)
+    known = traces(workspace, study_id, runs)
+    groups = _by_model(runs)
+    returns = {
+        _model(repeats): found for number, found in returns_of(runs, known).items() if (repeats := groups[number])
+    }
+    names = list(returns)
+    pairs = differences([returns[name] for name in names], seed=seed)
+    every = [one for repeats in returns.values() for one in repeats]
+    entries = [_entry(repeats, known, returns.get(_model(repeats), []), every, seed) for repeats in groups.values()]
+    places = {names[place.entry]: place for place in tiers([mean_log_growth(returns[name]) for name in names], pairs)}
+    order = {name: rank for rank, name in enumerate(places)}
+    for entry in entries:
+        place = places.get(entry["model"])
+        entry["tier"] = None if place is None else place.tier
+        entry["rank"] = None if place is None else [place.best_rank, place.worst_rank]
+    entries.sort(key=lambda entry: order.get(entry["model"], len(order)))
+    days = len(every[0]) if every else 0
+    return {
+        "study_id": study_id,
+        "skill": asked["skill"].get("name", ""),
+        "venue": asked["skill"].get("venue", "perp"),
+        **times({"from_at": asked["request"]["from_at"], "to_at": asked["request"]["to_at"]}),
+        "days": days,
+        "repeats": asked["repeats"],
+        "runs": len(runs),
+        "complete": sum(run.status == "complete" for run in runs),
+        "trials": len(every),
+        "synthetic": any(is_synthetic(workspace, run) for run in runs[:1]),
+        "entries": entries,
+        "tiers": max((place.tier for place in places.values()), default=0),
+        "pairs": [_pair(one, names) for one in pairs],
+        "overfitting": overfit(list(returns.values())),
+        "correction": CORRECTION,
+        "warnings": _warnings(entries, days, asked["repeats"]),
+        "curves": {name: _curve(together(returns[name])) for name in names},
+        "cost_usd": _sum([entry["cost_usd"] for entry in entries]),
+    }
+
+
+CORRECTION = (
+    "Intervals of pairs hold for all pairs at once (95 %): single-step max-t over blocks of days drawn anew, the same days "
+    "and repeats for all entries."
+)
+
+
+def _by_model(runs: Sequence[Run]) -> dict[int, list[Run]]:
+    groups: dict[int, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.params["study"]["trial"], []).append(run)
+    return groups
+
+
+def _model(repeats: Sequence[Run]) -> str:
+    return repeats[0].model
+
+
+def _entry(
+    repeats: Sequence[Run],
+    known: Mapping[str, Trace],
+    returns: Sequence[Sequence[float]],
+    every: Sequence[Sequence[float]],
+    seed: int,
+) -> Document:
+    done = [run for run in repeats if run.metrics is not None]
+    metrics: list[Mapping[str, Any]] = [run.metrics for run in done if run.metrics is not None]
+    totals = [100 * math.expm1(log_growth(one)) for one in returns]
+    held = together(returns) if returns else []
+    return_ci, sharpe_ci = intervals([held], seed)[0] if held else (None, None)
+    asked = sum(one["funnel"]["asked"] for one in metrics if "funnel" in one)
+    undecided = sum((one.get("noops_by_flag") or {}).get(flag, 0) for one in metrics for flag in UNDECIDED)
+    waits = [known[run.id] for run in done if run.id in known and known[run.id].latency_ms is not None]
+    costs = [None if run.cost_usd.is_nan() else float(run.cost_usd + run.saved_usd) for run in done]
+    whole = _sum(costs)
+    return {
+        "model": repeats[0].model,
+        "baseline": repeats[0].model.startswith(PROGRAMS),
+        "runs": [{"run_id": run.id, "status": run.status, "error": run.error_text} for run in repeats],
+        "repeats": len(done),
+        "total_return_pct": _mean(totals),
+        "returns_pct": totals,
+        "total_return_ci": return_ci,
+        "sharpe": statistics.sharpe(held) if held else None,
+        "sharpe_ci": sharpe_ci,
+        "deflated_sharpe": deflated(returns, every) if returns else None,
+        "max_drawdown_pct": _mean([figure(one, "max_drawdown_pct") for one in metrics]),
+        "total_trades": _mean([figure(one, "total_trades") for one in metrics]),
+        "brier": _mean([figure(one, "brier") for one in metrics]),
+        "decided": 1 - undecided / asked if asked else None,
+        "cost_usd": whole,
+        "cost_per_run_usd": None if whole is None or not done else whole / len(done),
+        "cost_per_decision_usd": None if whole is None or not asked else whole / asked,
+        "latency_ms": _mean([one.latency_ms for one in waits]),
+        "slow_ms": _mean([one.slow_ms for one in waits]),
+    }
+
+
+def _pair(one: Difference, names: Sequence[str]) -> Document:
+    return {
+        "first": names[one.first],
+        "second": names[one.second],
+        "percent": one.percent,
+        "alone": None if one.alone is None else list(one.alone),
+        "together": None if one.together is None else list(one.together),
+        "p": one.p,
+        "told_apart": one.side != 0,
+    }
+
+
+def _warnings(entries: Sequence[Document], days: int, repeats: int) -> list[str]:
+    said: list[str] = []
+    if days < statistics.MIN_BOOTSTRAP_RETURNS:
+        said.append(
+            f"Only {days} days: intervals need {statistics.MIN_BOOTSTRAP_RETURNS}, so nobody can be told from anybody."
+        )
+    if repeats < REPEATS and any(not entry["baseline"] for entry in entries):
+        said.append(f"Fewer than {REPEATS} repeats: how much a model differs from itself is hardly known.")
+    for entry in entries:
+        if not entry["baseline"] and entry["decided"] is not None and entry["decided"] < LEAST_DECIDED:
+            said.append(
+                f"{entry['model']} decided at {entry['decided']:.0%} of its ticks only: it was not really measured."
+            )
+        broken = sum(run["status"] != "complete" for run in entry["runs"])
+        if broken:
+            said.append(f"{entry['model']}: {broken} of {len(entry['runs'])} runs have no result.")
+    return said
+
+
+def _curve(returns: Sequence[float]) -> list[float]:
+    """What is left of 1 after each day."""
+    found, growth = list[float](), 1.0
+    for value in returns:
+        growth *= 1 + value
+        found.append(growth)
+    return found
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """None where one is unknown: a sum of the others would be too small."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None

@@ -1,0 +1,295 @@
+"""What runs will cost, told before they are queued: a figure, a range around it, and what both rest on.
+
+Calls × tokens × price. How large a question is comes from the skill's own prompt at the first tick of the range; how many
+calls a tick takes and how long answers are from runs of the same skill and model here, where there are any, and from plain
+assumptions elsewhere, which are said. A pilot asks a few ticks for real and takes its word for the rest. Nothing is queued
+here; who may spend how much is the business of `store/budgets.py`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+from pitboss.bootstrap import gateway
+from pitboss.bootstrap.preview import CHARS_PER_TOKEN, preview
+from pitboss.bootstrap.request import Asked
+from pitboss.bootstrap.runner import start
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+from pitboss.core.instant import parse_duration
+from pitboss.core.intent import Usage
+from pitboss.core.money import ZERO, exact
+from pitboss.models import catalog
+from pitboss.models.prices import FREE, TOOLS_TOKENS, Price, flat, price
+from pitboss.models.providers import MAX_TOKENS
+from pitboss.sim.course import ticks_between
+
+CONFIRM_USD = Decimal(5)
+PILOT_TICKS = 5
+VARIANTS = 6
+"""Different skills of a study whose prompts are measured; of the others the mean is taken."""
+ANSWER_TOKENS = (60, 180, 600)
+"""Of an answer with its reasons: few, usual, many."""
+GROWTH = (Decimal("0.95"), Decimal("1.15"), Decimal("1.6"))
+"""A question at the first tick has no position, no memory and little history in it: what later ones are of it."""
+ASLEEP = (Decimal("0.1"), Decimal("0.5"), Decimal(1))
+"""Share of ticks at which a skill that sleeps is asked."""
+PAST = (Decimal("0.7"), Decimal(1), Decimal("1.5"))
+PREDICT_TOKENS = 1_500
+"""Of a question on the predict venue, which has no preview."""
+PAST_RUNS = 20
+CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """USD: what is likely, and from where to where. None where somebody is asked whose price nobody knows.
+
+    `basis` says in sentences what it rests on, `calls` how many questions are likely.
+    """
+
+    usd: Decimal | None
+    lo: Decimal | None
+    hi: Decimal | None
+    basis: tuple[str, ...]
+    runs: int = 0
+    calls: int = 0
+    each: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
+    """At worst for one tick, by model."""
+    call: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
+    """At worst for one call, by model: a call is made only while that much is left."""
+
+    def plain(self) -> dict[str, Any]:
+        """For other programs."""
+        amounts = {"usd": self.usd, "lo": self.lo, "hi": self.hi}
+        shown = {name: None if value is None else float(round(value, 6)) for name, value in amounts.items()}
+        return {**shown, "basis": list(self.basis), "runs": self.runs, "calls": self.calls}
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Requests that ask the same model at the same price."""
+
+    model: str
+    price: Price | None
+    requests: list[Asked]
+
+
+Three = tuple[Decimal, Decimal, Decimal]
+"""Few, usual, many."""
+
+
+@exact
+def estimate(
+    workspace: Workspace, requests: Sequence[Asked], per_tick: Mapping[str, Decimal] | None = None
+) -> Estimate:
+    """What all these requests will cost. `per_tick` is what a pilot paid for a tick, by model."""
+    total: Three | None = (ZERO, ZERO, ZERO)
+    basis, calls = list[str](), ZERO
+    each, call = dict[str, Decimal](), dict[str, Decimal]()
+    groups = _groups(workspace, [request for request in requests if gateway.may_cost(request)])
+    free = len(requests) - sum(len(group.requests) for group in groups)
+    if free:
+        basis.append(f"{free} {_runs(free)} on programs, files or this machine's models cost nothing")
+    for group in groups:
+        if group.price is None:
+            basis.append(f"{group.model}: nobody knows its price, so no sum can be given")
+            total = None
+            continue
+        question = _question(workspace, group.requests)
+        amounts, asked, words = _of_group(workspace, group, (per_tick or {}).get(group.model), question)
+        call[group.model] = _worst_call(group, question[0])
+        basis += words
+        calls += asked
+        each[group.model] = amounts[2] / max(1, sum(_ticks(request) for request in group.requests))
+        if total is not None:
+            total = (total[0] + amounts[0], total[1] + amounts[1], total[2] + amounts[2])
+    if groups:
+        basis.append("answers that are known from earlier runs are not paid again, so it may be less")
+    lo, usd, hi = total if total is not None else (None, None, None)
+    return Estimate(usd, lo, hi, tuple(basis), len(requests), int(calls), each, call)
+
+
+@exact
+def at_worst(found: Estimate, request: Asked) -> Decimal:
+    """What one run of an estimated lot may cost: that much is set aside for it."""
+    worst = found.each.get(request.source, ZERO) * _ticks(request) + 2 * found.call.get(request.source, ZERO)
+    return worst.quantize(CENT, ROUND_CEILING)
+
+
+def needs_word(found: Estimate) -> bool:
+    """Whether somebody has to agree before this much is spent."""
+    return found.usd is not None and found.usd > CONFIRM_USD
+
+
+async def pilot(workspace: Workspace, requests: Sequence[Asked]) -> dict[str, Decimal]:
+    """Ask a few ticks for real, one run for each model, and give what a tick cost. The runs stay, and so do the answers."""
+    found: dict[str, Decimal] = {}
+    for group in _groups(workspace, [request for request in requests if gateway.may_cost(request)]):
+        request = group.requests[0]
+        period = parse_duration(str(request.skill["schedule"]["every"]))
+        start_at = -(-request.from_at // period) * period
+        short = replace(request, to_at=min(request.to_at, start_at + PILOT_TICKS * period), speculate="0")
+        run = await start(workspace, short)
+        paid = run.cost_usd + run.saved_usd
+        if run.ticks and not paid.is_nan():
+            found[group.model] = paid / run.ticks
+    return found
+
+
+def _groups(workspace: Workspace, requests: Sequence[Asked]) -> list[_Group]:
+    groups: dict[tuple[object, ...], _Group] = {}
+    for request in requests:
+        key = (request.source, request.price_in, request.price_out)
+        if key not in groups:
+            groups[key] = _Group(request.source, price_of(workspace, request), [])
+        groups[key].requests.append(request)
+    return list(groups.values())
+
+
+def price_of(workspace: Workspace, request: Asked) -> Price | None:
+    """What the model of a request costs, if anybody knows."""
+    if request.price_in is not None and request.price_out is not None:
+        return flat(request.price_in, request.price_out)
+    if request.source.partition("/")[0] in (catalog.LOCAL, catalog.REPLAY):
+        return FREE
+    found = gateway.route_of(workspace, request.source)
+    return FREE if found.provider.free else price(found.provider.prices, found.model, workspace.now())
+
+
+def _worst_call(group: _Group, tokens: int) -> Decimal:
+    """As the budget of a run reckons it: a byte a token, and as long an answer as may come."""
+    assert group.price is not None
+    most = max(
+        int((request.skill.get("model_settings") or {}).get("max_tokens") or MAX_TOKENS) for request in group.requests
+    )
+    return group.price.most(int(tokens * CHARS_PER_TOKEN * GROWTH[2]) + TOOLS_TOKENS, most)
+
+
+def _of_group(
+    workspace: Workspace, group: _Group, per_tick: Decimal | None, question: tuple[int, str]
+) -> tuple[Three, Decimal, list[str]]:
+    """Few, usual and many USD of one model's runs, how often it is asked, and what that rests on."""
+    assert group.price is not None
+    ticks = sum(_ticks(request) for request in group.requests)
+    count = len(group.requests)
+    waste = max(_waste(request) for request in group.requests)
+    head = f"{group.model}: {count} {_runs(count)}, {ticks:,} ticks"
+    if per_tick is not None:
+        words = f"{head} at ${per_tick:.6f} as {PILOT_TICKS} ticks of a pilot cost"
+        return _times(PAST, ticks * per_tick, waste), Decimal(ticks), [words, *_waste_words(waste)]
+    past = _past(workspace, group)
+    if past is not None:
+        runs, paid = past
+        words = f"{head} at ${paid:.6f} as {runs} earlier {_runs(runs)} of this skill and model cost"
+        return _times(PAST, ticks * paid, waste), Decimal(ticks), [words, *_waste_words(waste)]
+    tokens, measured = question
+    steps, asleep, lessons = _steps(group.requests), _asleep(group.requests), _lessons(group.requests)
+    found: list[Decimal] = []
+    for place in range(3):
+        usage = Usage(int(tokens * GROWTH[place]), ANSWER_TOKENS[place])
+        found.append(ticks * asleep[place] * steps[place] * lessons[place] * group.price.cost(usage))
+    words = [
+        f"{head}, {tokens:,} tokens a question ({measured})",
+        f"{group.model}: {steps[1]:.1f} calls a tick (from {steps[0]:.1f} to {steps[2]:.1f}), answers of "
+        f"{ANSWER_TOKENS[1]} tokens (from {ANSWER_TOKENS[0]} to {ANSWER_TOKENS[2]}): assumed, as it has not run here yet",
+    ]
+    if asleep[0] < 1:
+        words.append("the skill sleeps between its wake conditions: half of its ticks are counted (from 10 % to all)")
+    if lessons[1] > 1:
+        words.append("it writes lessons about its trades: 2 % more calls (up to 10 %)")
+    amounts = (found[0], found[1], found[2] * (1 + waste))
+    return amounts, ticks * asleep[1] * steps[1], [*words, *_waste_words(waste)]
+
+
+def _times(shares: Three, usd: Decimal, waste: Decimal) -> Three:
+    return usd * shares[0], usd * shares[1], usd * shares[2] * (1 + waste)
+
+
+def _question(workspace: Workspace, requests: Sequence[Any]) -> tuple[int, str]:
+    """How many tokens a question has, and how that is known."""
+    kinds: dict[str, Any] = {}
+    for request in requests:
+        kinds.setdefault(codec.digest(codec.number_fragments(dict(request.skill))), request)
+    every = list(kinds.values())
+    chosen = every[:: max(1, len(every) // VARIANTS)][:VARIANTS]
+    if chosen[0].skill.get("venue") == "predict":
+        return PREDICT_TOKENS, "assumed: the predict venue has no preview"
+    sizes = [
+        preview(request, workspace.lake, workspace.settings, _first_tick(request)).tokens_estimate for request in chosen
+    ]
+    of = f"{len(chosen)} of {len(every)} skills" if len(every) > 1 else "the skill"
+    return sum(sizes) // len(sizes), f"measured on the prompt of {of} at the first tick, 4 characters a token"
+
+
+def _first_tick(request: Any) -> int:
+    period = parse_duration(str(request.skill["schedule"]["every"]))
+    return -(-request.from_at // period) * period
+
+
+def _ticks(request: Asked) -> int:
+    return len(ticks_between(request.from_at, request.to_at, parse_duration(str(request.skill["schedule"]["every"]))))
+
+
+def _steps(requests: Sequence[Asked]) -> Three:
+    """Calls of a tick: one where the skill has no tools to look around with."""
+    most = max(int(request.skill.get("max_steps", 5)) for request in requests)
+    looks = any(_looks(request) for request in requests)
+    retries = max(int(request.skill.get("retry_refused", 0)) for request in requests)
+    usual = Decimal("1.05") if most == 1 or not looks else min(Decimal(most), Decimal("1.8"))
+    many = Decimal(1 + retries) * Decimal("1.2") if not looks else Decimal(most)
+    return Decimal(1), usual, max(usual, many)
+
+
+def _looks(request: Asked) -> bool:
+    tools: Any = request.skill.get("tools") or {}
+    return bool(tools.get("built_in") or tools.get("mcp_servers"))
+
+
+def _asleep(requests: Sequence[Asked]) -> Three:
+    sleeps = any((request.skill.get("schedule") or {}).get("wake_when") for request in requests)
+    return ASLEEP if sleeps else (Decimal(1), Decimal(1), Decimal(1))
+
+
+def _lessons(requests: Sequence[Asked]) -> Three:
+    for request in requests:
+        context: Any = request.skill.get("context") or {}
+        if (context.get("memory") or {}).get("enabled"):
+            return Decimal(1), Decimal("1.02"), Decimal("1.1")
+    return Decimal(1), Decimal(1), Decimal(1)
+
+
+def _waste(request: Asked) -> Decimal:
+    return ZERO if request.speculate == "0" else request.max_waste_pct / 100
+
+
+def _waste_words(waste: Decimal) -> list[str]:
+    return [f"asking ahead may cost up to {waste * 100:.0f} % more"] if waste else []
+
+
+def _past(workspace: Workspace, group: _Group) -> tuple[int, Decimal] | None:
+    """How many finished runs of the same skill and model there are, and what a tick of them cost, known answers counted."""
+    name = str(group.requests[0].skill.get("name", ""))
+    found = workspace.runs.look(PAST_RUNS, "complete", model=group.model, skill=name).runs
+    paid = [run for run in found if run.ticks and not run.cost_usd.is_nan() and run.cost_usd + run.saved_usd > 0]
+    if not paid:
+        return None
+    spent = sum((run.cost_usd - run.wasted_usd + run.saved_usd for run in paid), ZERO)
+    return len(paid), spent / sum(run.ticks for run in paid)
+
+
+def _runs(count: int) -> str:
+    return "run" if count == 1 else "runs"
+
+
+def agreed(found: Estimate, yes: bool, ask: Callable[[], bool] | None) -> None:
+    """Refuse to spend more than anybody agreed to. `ask` asks the person, where there is one."""
+    if yes or not needs_word(found) or (ask is not None and ask()):
+        return
+    assert found.usd is not None
+    raise UserError(
+        f"this may cost ${found.usd:.2f} (from ${found.lo:.2f} to ${found.hi:.2f}), and above ${CONFIRM_USD} somebody has to agree",
+        "give --yes to go ahead",
+    )

@@ -1,0 +1,27 @@
+"""Where a worker does a run: on its event loop beside the others, or in a process of its own.
+
+A run that waits for a model costs the loop next to nothing, and hundreds fit on one. A run that only computes keeps the loop
+for as long as it lasts: alone that is the quickest way, beside others it makes them wait. A run whose worker was lost before
+may be what ended it, and is kept where it can do no harm to others.
+"""
+
+from pitboss.bootstrap.gateway import is_model
+from pitboss.bootstrap.request import Asked
+from pitboss.bootstrap.runner import request_of
+from pitboss.store.runs import Run
+
+
+def computes(run: Run) -> bool:
+    """Whether a run is done by computing alone. One that cannot even be read will not take long."""
+    try:
+        request: Asked = request_of(run)
+        return not is_model(request)
+    except Exception:  # noqa: BLE001 - its parameters may be anything; the work itself says what is wrong with them
+        return True
+
+
+def apart(run: Run, processes: int, company: bool) -> bool:
+    """Whether a run goes into a process of its own. `company`: others are being worked on by this worker."""
+    if not processes:
+        return False
+    return bool(run.requeues) or ((company or processes > 1) and computes(run))

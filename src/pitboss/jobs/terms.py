@@ -1,0 +1,50 @@
+"""From settings to a worker: its name, its terms, and the queue it takes from."""
+
+import os
+import socket
+
+from pitboss.bootstrap.machine import new_id
+from pitboss.bootstrap.settings import Settings
+from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.jobs.build import build
+from pitboss.jobs.pulse import Rhythm
+from pitboss.jobs.worker import Terms
+from pitboss.store.faults import patiently
+from pitboss.store.queue import Queue
+
+
+def open_queue(workspace: Workspace) -> Queue:
+    """The queue of a workspace's database."""
+    return Queue(workspace.database, workspace.now, new_id)
+
+
+async def wait_for_workspace(settings: Settings) -> Workspace:
+    """The open workspace; a database that is away for a moment is waited for."""
+    return await patiently(lambda: open_workspace(settings))
+
+
+def worker_name(place: str = "") -> str:
+    """A name that no other worker has or had: where it is, which process, and a few letters of chance."""
+    return f"{place or socket.gethostname()}:{os.getpid()}:{new_id()[:6]}"
+
+
+def terms_of(
+    settings: Settings,
+    *,
+    processes: int = 1,
+    idle_exit_s: float | None = None,
+    concurrency: int | None = None,
+    any_build: bool = False,
+) -> Terms:
+    """The terms that the settings ask for."""
+    alone = settings.sqlite_processes == "one" and "://" not in settings.database_url
+    return Terms(
+        concurrency=concurrency or settings.worker_runs,
+        processes=0 if alone else processes,  # a child would find the database locked
+        idle_exit_s=idle_exit_s,
+        drain_s=settings.worker_drain_s,
+        per_user=settings.runs_per_user or None,
+        build=None if any_build else build(),
+        rhythm=Rhythm(settings.heartbeat_s, settings.stale_s, settings.scan_s),
+        logged=settings.log_commits,
+    )

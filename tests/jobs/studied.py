@@ -1,0 +1,36 @@
+"""A small market of four weeks, and requests for studies on it."""
+
+import atexit
+import shutil
+import tempfile
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pitboss.bootstrap.backtest import Request
+from pitboss.core.instant import DAY_MS, parse_instant
+from pitboss.data.demo import write_demo
+from pitboss.data.lake import Lake
+from pitboss.testing.builders import plain_skill
+
+DAYS = 30
+TO = parse_instant("2025-03-31")
+FROM = TO - 26 * DAY_MS
+
+
+def request(model: str = "policy/sma_cross", days: int | None = None, **more: Any) -> Request:
+    """One symbol, asked every four hours."""
+    context = {"symbols": ["BTC"], "bars_interval": "1h", "bars_lookback": 60}
+    skill = plain_skill(["BTC"], "4h", model=model, name="studied", context=context)
+    to_at = TO if days is None else FROM + days * DAY_MS
+    return Request(skill, FROM, to_at, equity_usd=Decimal(10_000), **more)
+
+
+@cache
+def market() -> Path:
+    """The folder of the market, made once for all files."""
+    folder = Path(tempfile.mkdtemp(prefix="pitboss-studied-"))
+    atexit.register(shutil.rmtree, folder, True)
+    write_demo(Lake(folder / "lake"), days=DAYS, end=parse_instant("2025-04-01"))
+    return folder / "lake"

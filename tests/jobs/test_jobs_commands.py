@@ -1,0 +1,112 @@
+"""`pitboss worker` and `pitboss jobs`: what a person types, and what is said."""
+
+import json
+import os
+import signal
+import threading
+from typing import Any
+
+import pytest
+from yard import Yard
+
+from pitboss.cli.main import main
+from pitboss.core.errors import UserError
+from pitboss.jobs import build, enqueue
+from pitboss.jobs.executors import local
+from pitboss.store.queue import Queue
+
+
+def typed(yard: Yard, *words: str) -> int:
+    return main([*words, "--home", str(yard.workspace.home)])
+
+
+def test_a_worker_does_what_is_queued_and_leaves_when_there_is_nothing_to_do(
+    yard: Yard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = yard.put(2, build=build.build())
+    assert typed(yard, "jobs", "list") == 0
+    assert "2 ready, 0 being worked on" in capsys.readouterr().out
+
+    assert typed(yard, "worker", "--idle-exit", "0s", "--processes", "0") == 0
+
+    assert "leaves after 2 runs" in capsys.readouterr().err
+    assert {yard.status(run_id) for run_id in ids} == {"complete"}
+    assert typed(yard, "jobs", "list", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ready"], told["working"], told["local_workers"], told["runs"]) == (0, 0, 0, [])
+
+
+def test_a_worker_says_that_runs_of_another_build_wait_and_takes_them_when_told_to(
+    yard: Yard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (run_id,) = yard.put(build="0.0+another")
+    assert typed(yard, "worker", "--idle-exit", "0s") == 0
+    said = capsys.readouterr().err
+    assert "1 wait, made by another build" in said
+    assert "--any-build" in said
+    assert yard.status(run_id) == "queued"
+
+    assert typed(yard, "worker", "--idle-exit", "0s", "--any-build", "--processes", "0") == 0
+    assert yard.status(run_id) == "complete"
+
+
+def test_a_worker_leaves_on_a_signal_and_signals_are_what_they_were_before(yard: Yard) -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    assert typed(yard, "worker") == 0
+    timer.join()
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+def test_a_queued_run_is_cancelled_at_once_queued_again_and_waited_for(
+    yard: Yard, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enqueue.local, "ensure", lambda settings, queue: 0)  # nobody works yet
+    (run_id,) = yard.put(build=build.build())
+    assert typed(yard, "jobs", "cancel", run_id[:6]) == 0
+    assert f"run {run_id} is cancelled" in capsys.readouterr().out
+    assert typed(yard, "jobs", "wait", run_id) == 1
+    assert typed(yard, "jobs", "again", run_id) == 0
+    assert yard.status(run_id) == "queued"
+
+    assert typed(yard, "worker", "--idle-exit", "0s", "--processes", "0") == 0
+    capsys.readouterr()
+    assert typed(yard, "jobs", "wait", run_id, "--json") == 0
+    assert [one["status"] for one in json.loads(capsys.readouterr().out)] == ["complete"]
+
+
+@pytest.mark.parametrize(
+    "words", [("--concurrency", "0"), ("--concurrency", "x"), ("--processes", "-1"), ("--idle-exit", "soon")]
+)
+def test_what_no_worker_can_be_asked_for_is_refused(
+    words: tuple[str, ...], yard: Yard, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(yard, "worker", *words) == 2
+    assert words[0] in capsys.readouterr().err
+
+
+def test_queueing_starts_workers_where_the_setting_says(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def started(settings: Any, queue: Queue) -> int:
+        asked.append(settings.executor)
+        return 1
+
+    monkeypatch.setattr(local, "ensure", started)
+    for executor, count in (("local", 1), ("none", 0)):
+        settings = yard.settings.model_copy(update={"executor": executor})
+        object.__setattr__(yard.workspace, "settings", settings)
+        assert enqueue.ensure(yard.workspace) == count
+    assert asked == ["local"]
+
+
+def test_workers_on_ray_without_ray_are_an_error_with_a_hint(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "pitboss.jobs.executors.ray", raising=False)
+    object.__setattr__(yard.workspace, "settings", yard.settings.model_copy(update={"executor": "ray"}))
+    with pytest.raises(UserError, match="need the package ray") as caught:
+        enqueue.ensure(yard.workspace)
+    assert "pitboss[ray]" in caught.value.hint

@@ -1,0 +1,196 @@
+"""Workers of this machine: as many as there is work for, never more than there may be, and none when there is none."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from yard import Yard
+
+from pitboss.bootstrap.processes import surroundings, variables
+from pitboss.bootstrap.settings import Settings
+from pitboss.core.errors import UserError
+from pitboss.jobs import children
+from pitboss.jobs.build import build, source_digest
+from pitboss.jobs.capacity import Place, Places, wanted
+from pitboss.jobs.executors import local
+from pitboss.jobs.pulse import Rhythm
+from pitboss.jobs.worker import Terms, Worker
+from pitboss.store import events, history_check
+from pitboss.store.queue import Depth
+
+
+@pytest.fixture
+def quick(yard: Yard) -> Iterator[Yard]:
+    """A yard whose lost workers are missed soon; none of its workers outlives the test."""
+    changes = {"max_workers": 2, "worker_idle_s": 0.3, "heartbeat_s": 0.2, "stale_s": 1.0, "scan_s": 0.2}
+    settings = yard.settings.model_copy(update=changes)
+    before = len(local._started)
+    try:
+        yield Yard(replace(yard.workspace, settings=settings), yard.queue)
+    finally:
+        for process in local._started[before:]:
+            process.kill()
+            process.wait(10)
+
+
+def wait_until(true: Callable[[], bool], patience_s: float = 60.0) -> None:
+    until, pause = time.monotonic() + patience_s, threading.Event()
+    while not true():
+        assert time.monotonic() < until, "it took too long"
+        pause.wait(0.02)
+
+
+def workers(yard: Yard) -> int:
+    places = Places(yard.workspace.home)
+    with places.alone():
+        return len(places.taken(8))
+
+
+def check_history(yard: Yard, ids: list[str]) -> history_check.Findings:
+    found = history_check.check(events.read(yard.workspace.database), expected=ids)
+    assert found.violations == []
+    return found
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(1, 16))
+def test_there_are_as_many_workers_as_runs_up_to_the_limit(ready: int, later: int, working: int, most: int) -> None:
+    assert wanted(Depth(ready, later, working), most) == min(most, ready + working)
+
+
+def test_workers_started_for_the_queue_do_it_and_are_gone(quick: Yard) -> None:
+    """Two who start workers at the same moment start no more than there may be. One worker is killed on the way."""
+    ids = quick.put(6, model="standin/analyst", hours=12)
+    together, started = threading.Barrier(2), [0, 0]
+
+    def begin(number: int) -> None:
+        together.wait()
+        started[number] = local.ensure(quick.settings, quick.queue, any_build=True)
+
+    threads = [threading.Thread(target=begin, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (sum(started), workers(quick)) == (2, 2)
+    assert local.ensure(quick.settings, quick.queue, any_build=True) == 0
+
+    wait_until(lambda: any(event.kind == "committed" for event in events.read(quick.workspace.database)))
+    local._started[-1].kill()
+    wait_until(lambda: all(quick.status(run_id) == "complete" for run_id in ids))
+    wait_until(lambda: not workers(quick))
+
+    assert len({quick.workspace.runs.get(run_id).digest for run_id in ids}) == 1  # the stand-in has no dice
+    assert check_history(quick, ids).ends == {"complete": 6}
+
+
+def test_a_worker_told_to_leave_by_a_signal_gives_its_run_back(quick: Yard) -> None:
+    settings = quick.settings.model_copy(update={"worker_idle_s": 600.0, "max_workers": 1})
+    (run_id,) = quick.put(model="standin/analyst", every="5m")
+    assert local.ensure(settings, quick.queue, any_build=True) == 1
+    wait_until(lambda: quick.status(run_id) == "running")
+
+    process = local._started[-1]
+    process.send_signal(signal.SIGTERM)
+
+    assert process.wait(60) == 0, Places(quick.workspace.home).log(0).read_text()
+    assert quick.status(run_id) in ("queued", "complete")
+    assert quick.workspace.runs.get(run_id).requeues == 0
+
+
+def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in_another(
+    quick: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = quick.put(2, model="standin/analyst", hours=6) + quick.put(1)
+    real, killed = children.Child.work, []
+
+    async def once(child: children.Child, lease: object) -> None:
+        if not killed:
+            killed.append(child.pid)
+            os.kill(child.pid, signal.SIGKILL)
+        await real(child, lease)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(children.Child, "work", once)
+    terms = Terms(processes=2, idle_exit_s=2.0, rhythm=Rhythm(0.1, 0.5, 0.1), logged=True)
+    asyncio.run(Worker(quick.workspace, quick.queue, "parent", terms).run())
+
+    assert [quick.status(run_id) for run_id in ids] == ["complete"] * 3
+    found = check_history(quick, ids)
+    assert (found.requeues, found.ends) == (1, {"complete": 3})
+
+
+def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(quick: Yard) -> None:
+    """Whoever queues a run in between finds the place free, or is found."""
+    places = Places(quick.workspace.home)
+    with places.alone():
+        handle = places.take(0)
+    assert handle is not None
+    place = Place(places, 0, handle, quick.queue, 2)
+    assert place.leave()
+    assert workers(quick) == 0
+    place.stay()
+    assert workers(quick) == 1
+
+    ids: list[str] = []
+
+    class Post:
+        def leave(self) -> bool:
+            left = place.leave()
+            if not ids:
+                ids.extend(quick.put())  # and at that moment somebody queues a run
+            return left
+
+        def stay(self) -> None:
+            place.stay()
+
+    asyncio.run(Worker(quick.workspace, quick.queue, "last", Terms(idle_exit_s=0.0), Post()).run())
+    assert (quick.status(ids[0]), workers(quick)) == ("complete", 0)
+
+
+def test_the_last_two_workers_stay_while_another_is_at_work(quick: Yard) -> None:
+    """If it is lost, somebody must notice."""
+    places = Places(quick.workspace.home)
+    with places.alone():
+        handles = [places.take(number) for number in range(3)]
+    quick.put()
+    assert quick.queue.claim("busy") is not None
+    held = [Place(places, number, handle or -1, quick.queue, 3) for number, handle in enumerate(handles)]
+
+    assert [place.leave() for place in held] == [True, False, False]
+    for place in held:
+        place.close()
+
+
+def test_workers_are_not_started_beside_a_process_that_has_the_database_for_itself(quick: Yard) -> None:
+    settings = quick.settings.model_copy(update={"sqlite_processes": "one"})
+    with pytest.raises(UserError, match="for itself"):
+        local.ensure(settings, quick.queue)
+
+
+def test_a_process_is_given_the_settings_by_variables_and_its_arguments_say_nothing(tmp_path: Path) -> None:
+    settings = Settings.model_construct(
+        **{**Settings(home=tmp_path).model_dump(), "database_url": "postgresql://u:pw@h/d"}
+    )
+    assert variables(settings)["PITBOSS_DATABASE_URL"] == "postgresql://u:pw@h/d"
+    assert surroundings(settings)["PATH"] == os.environ["PATH"]
+
+
+def test_the_build_changes_with_any_file_and_not_with_what_python_keeps_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("1")
+    (tmp_path / "data.toml").write_text("a = 1")
+    before = source_digest(tmp_path)
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "one.pyc").write_text("x")
+    assert source_digest(tmp_path) == before
+    (tmp_path / "data.toml").write_text("a = 2")
+    changed = source_digest(tmp_path)
+    (tmp_path / "data.toml").rename(tmp_path / "date.toml")
+    assert len({before, changed, source_digest(tmp_path)}) == 3
+    assert build() == build()

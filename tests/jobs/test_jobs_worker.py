@@ -1,0 +1,353 @@
+"""A worker: it does what is queued, stops what is cancelled, gives back what it cannot finish, and outlives bad runs."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from yard import Yard
+
+from pitboss.bootstrap import machine
+from pitboss.bootstrap.runner import request_of, start, verify
+from pitboss.jobs import place
+from pitboss.jobs import worker as working
+from pitboss.jobs.pulse import Rhythm
+from pitboss.jobs.worker import Worker
+from pitboss.store import events, history_check
+from pitboss.store.faults import Unreachable
+from pitboss.store.queue import Job, Lease
+from pitboss.testing.provider import FakeProvider, Script, decide, hang
+
+QUICK = Rhythm(heartbeat_s=0.05, stale_s=20.0, scan_s=0.1)
+MODEL = "llm/fake"
+
+
+@pytest.fixture(autouse=True)
+def own_loans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test lends is not there in the next."""
+    monkeypatch.setattr(machine, "_LENT", {})
+    monkeypatch.setattr(working, "POLL_S", 0.02)
+
+
+@asynccontextmanager
+async def provider(script: Script = decide) -> AsyncIterator[FakeProvider]:
+    """A model that runs of this process can ask."""
+    async with FakeProvider(script) as fake:
+        machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
+        yield fake
+
+
+def put_model_runs(yard: Yard, count: int = 1, **more: Any) -> list[str]:
+    machine.lend({"LLM_BASE_URL": "http://127.0.0.1:9/v1"})
+    return yard.put(count, model=MODEL, any_price=True, speculate="0", hours=3, **more)
+
+
+async def until(true: Callable[[], bool], patience_s: float = 20.0) -> None:
+    async with asyncio.timeout(patience_s):
+        while not true():  # noqa: ASYNC110 - what is waited for is in the database or in a server
+            await asyncio.sleep(0.01)
+
+
+def check_history(yard: Yard) -> history_check.Findings:
+    found = history_check.check(events.read(yard.workspace.database), ended=False)
+    assert found.violations == []
+    return found
+
+
+def test_queued_runs_are_done_and_end_as_they_would_in_the_foreground(yard: Yard) -> None:
+    ids = yard.put(2) + yard.put(1, model="standin/analyst", hours=12)
+    whole = [asyncio.run(start(yard.workspace, request_of(yard.workspace.runs.get(run_id)))).digest for run_id in ids]
+
+    assert asyncio.run(yard.worker().run()) == 3
+
+    done = [yard.workspace.runs.get(run_id) for run_id in ids]
+    assert [run.status for run in done] == ["complete"] * 3
+    assert [run.digest for run in done] == whole
+    assert all(verify(yard.workspace, run_id) == [] for run_id in ids)
+    assert check_history(yard).commits > 3
+
+
+def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_go_on(yard: Yard) -> None:
+    (cancelled,) = put_model_runs(yard)
+
+    async def story() -> float:
+        async with provider([hang]) as fake:
+            worker = yard.worker(rhythm=QUICK)
+            working = asyncio.create_task(worker.run())
+            await until(lambda: fake.calls == 1)
+            other = yard.put(1)[0]
+            await until(lambda: yard.status(other) == "complete")
+            yard.workspace.runs.request_cancel(cancelled)
+            began = asyncio.get_running_loop().time()
+            await working
+            return asyncio.get_running_loop().time() - began
+
+    assert asyncio.run(story()) < 5.0  # the model would have been waited for two minutes
+    run = yard.workspace.runs.get(cancelled)
+    assert (run.status, run.error_text) == ("cancelled", None)
+    check_history(yard)
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_has(processes: int, yard: Yard) -> None:
+    """On the loop it leaves nobody a turn: the mark comes from another thread. In a child it comes through a pipe."""
+    (run_id,) = yard.put(model="standin/analyst", every="5m")
+
+    def cancel() -> None:
+        pause = threading.Event()
+        while not yard.workspace.runs.get(run_id).progress:
+            pause.wait(0.01)
+        yard.workspace.runs.request_cancel(run_id)
+
+    asking = threading.Thread(target=cancel)
+    asking.start()
+    rhythm = Rhythm(heartbeat_s=0.02, stale_s=20.0, scan_s=1.0)
+    asyncio.run(yard.worker(processes=processes, idle_exit_s=3.0 * bool(processes), rhythm=rhythm).run())
+    asking.join()
+
+    run = yard.workspace.runs.get(run_id)
+    assert run.status == "cancelled"
+    assert 0 < run.ticks < 576
+    assert run.wall_s > 0
+    check_history(yard)
+
+
+def test_a_worker_whose_loop_is_kept_by_a_run_is_not_taken_for_dead(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run_id,) = yard.put()
+    swept: list[str] = []
+
+    async def computing(workspace: Any, lease: Lease, *rest: Any) -> None:
+        threading.Event().wait(0.6)  # nobody else gets the loop
+        swept.extend(yard.queue.sweep(stale_ms=300).requeued)
+        workspace.runs.fail(run_id, lease.epoch, "done with it")
+
+    monkeypatch.setattr(working, "work", computing)
+    asyncio.run(yard.worker(rhythm=Rhythm(heartbeat_s=0.05, stale_s=20.0, scan_s=20.0)).run())
+
+    assert swept == []
+    assert yard.workspace.runs.get(run_id).error_text == "done with it"
+
+
+@pytest.mark.parametrize("stops", [1, 2])
+def test_a_worker_told_to_leave_gives_its_runs_back_uncounted_and_they_end_the_same_elsewhere(
+    stops: int, yard: Yard
+) -> None:
+    """Told twice it does not even wait for the time that it has for it."""
+    ids = put_model_runs(yard, 3)
+
+    async def story() -> None:
+        async with provider() as fake:
+            fake.script = lambda question: decide(question) if fake.calls == 1 else hang
+            worker = yard.worker(drain_s=0.05 if stops == 1 else 60.0)
+            working = asyncio.create_task(worker.run())
+            await until(lambda: fake.calls >= 3)
+            for _ in range(stops):
+                worker.stop()
+            assert await working == 0
+        given_back = [yard.workspace.runs.get(run_id) for run_id in ids]
+        assert {(run.status, run.requeues, run.worker) for run in given_back} == {("queued", 0, None)}
+        async with provider():
+            assert await yard.worker("another").run() == 3
+
+    asyncio.run(story())
+    digests = {yard.workspace.runs.get(run_id).digest for run_id in ids}
+    assert len(digests) == 1  # they hold, whatever their seeds
+    assert list(check_history(yard).ends) == ["complete"]
+
+
+def test_a_worker_told_to_leave_waits_for_the_answer_that_is_on_its_way(yard: Yard) -> None:
+    """The tick in hand is paid for: it is kept."""
+    (run_id,) = put_model_runs(yard)
+
+    async def story() -> None:
+        async with provider() as fake:
+            fake.latency_s = 0.3
+            worker = yard.worker(drain_s=30.0)
+            task = asyncio.create_task(worker.run())
+            await until(lambda: fake.calls == 1)
+            worker.stop()
+            await task
+
+    asyncio.run(story())
+    commits = [event.detail for event in events.read(yard.workspace.database) if event.kind == "committed"]
+    assert (yard.status(run_id), commits) == ("queued", ["0-1"])
+
+
+def test_a_run_that_was_taken_away_is_given_up_without_a_word(yard: Yard) -> None:
+    (run_id,) = put_model_runs(yard)
+
+    async def story() -> None:
+        async with provider([hang]) as fake:
+            task = asyncio.create_task(yard.worker(rhythm=Rhythm(0.3, 20.0, 20.0)).run())
+            await until(lambda: fake.calls == 1)
+            assert yard.queue.sweep(stale_ms=-1).requeued == [run_id]  # as if it had been silent
+            lease = yard.queue.claim("another")
+            assert lease is not None
+            await task
+            yard.workspace.runs.fail(run_id, lease.epoch, "the other's word")
+
+    asyncio.run(story())
+    assert yard.workspace.runs.get(run_id).error_text == "the other's word"
+    check_history(yard)
+
+
+POISONS: list[BaseException] = [
+    RecursionError("too deep"),
+    MemoryError(),
+    SystemExit(3),
+    KeyboardInterrupt(),
+    GeneratorExit(),
+    ValueError("bad"),
+]
+
+
+def test_runs_that_fail_in_any_way_end_in_error_and_the_next_is_done(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = working.work
+
+    async def poisoned(workspace: Any, lease: Lease, *rest: Any) -> Any:
+        seed = lease.run.params["seed"]
+        if seed < len(POISONS):
+            await asyncio.sleep(0)
+            raise POISONS[seed]
+        return await real(workspace, lease, *rest)
+
+    monkeypatch.setattr(working, "work", poisoned)
+    *bad, good = yard.put(len(POISONS) + 1)
+
+    assert asyncio.run(yard.worker(concurrency=4).run()) == 1
+
+    assert yard.status(good) == "complete"
+    for run_id, poison in zip(bad, POISONS, strict=True):
+        run = yard.workspace.runs.get(run_id)
+        assert (run.status, run.error_text) == ("error", f"unexpected fault: {poison!r}")
+    check_history(yard)
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"skill": None}, {"skill": {"venue": "nowhere"}, "seed": "x"}, {"skill": [[[]]], "from_at": {}}, []]
+)
+def test_a_run_whose_parameters_make_no_sense_ends_in_error_with_the_cause(yard: Yard, params: Any) -> None:
+    saved = yard.workspace.skills.save("bad", "0" * 64, b"{}")
+    (bad,) = yard.queue.enqueue([Job(saved.id, saved.version, "policy/hold", params)])
+    (good,) = yard.put()
+
+    asyncio.run(yard.worker().run())
+
+    run = yard.workspace.runs.get(bad)
+    assert run.status == "error"
+    assert run.error_text
+    assert yard.status(good) == "complete"
+
+
+class Flaky:
+    """A queue whose answers to claims are lost now and then: after the claim was made, or before."""
+
+    def __init__(self, yard: Yard, losses: list[str]) -> None:
+        self._queue = yard.queue
+        self._losses = iter(losses)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+    def claim(self, *given: Any, **more: Any) -> Lease | None:
+        loss = next(self._losses, "none")
+        lease = None if loss == "before" else self._queue.claim(*given, **more)
+        if loss != "none":
+            raise Unreachable("the database is away")
+        return lease
+
+
+def test_a_claim_whose_answer_was_lost_is_found_again(yard: Yard) -> None:
+    ids = yard.put(3)
+    queue: Any = Flaky(yard, ["before", "after", "none", "after", "after"])
+    worker = Worker(yard.workspace, queue, "one", working.Terms(idle_exit_s=0.0))
+
+    assert asyncio.run(worker.run()) == 3
+
+    assert {yard.status(run_id) for run_id in ids} == {"complete"}
+    assert check_history(yard).claims == 3
+
+
+def test_a_run_that_meets_a_database_which_is_away_goes_on_under_the_same_lease(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (whole,) = yard.put(model="standin/analyst", hours=6)
+    asyncio.run(yard.worker().run())
+    (run_id,) = yard.put(model="standin/analyst", hours=6)
+    monkeypatch.setattr(working, "AWAY_S", 0.0)
+    real, failures = working.work, iter(["early", "late"])
+
+    async def away(workspace: Any, lease: Lease, watch: Any, *rest: Any) -> Any:
+        when = next(failures, None)
+        if when == "early":
+            raise Unreachable("away")
+        run = await real(workspace, lease, watch, *rest)
+        if when == "late":  # its last word was written, and nobody heard that it was
+            raise Unreachable("away")
+        return run
+
+    monkeypatch.setattr(working, "work", away)
+    asyncio.run(yard.worker().run())
+
+    run = yard.workspace.runs.get(run_id)
+    assert (run.status, run.lease_epoch) == ("complete", 1)
+    assert run.digest == yard.workspace.runs.get(whole).digest
+    check_history(yard)
+
+
+def test_a_run_of_another_build_waits_for_a_worker_that_can_or_may_do_it(yard: Yard) -> None:
+    (other,), (mine,), (nobodys,) = yard.put(build="0.9+old"), yard.put(build="1.0+new"), yard.put()
+
+    asyncio.run(yard.worker(build="1.0+new").run())
+    assert [yard.status(one) for one in (other, mine, nobodys)] == ["queued", "complete", "complete"]
+
+    asyncio.run(yard.worker(build=None).run())
+    assert yard.status(other) == "complete"
+
+
+def test_more_runs_wait_for_their_model_at_once_than_the_worker_has_processes(yard: Yard) -> None:
+    ids = put_model_runs(yard, 5)
+    seen = 0
+
+    async def story() -> None:
+        nonlocal seen
+
+        async def together(request: Any, question: Any) -> Any:
+            nonlocal seen
+            seen += 1
+            await until(lambda: seen >= 4)
+            return await decide(question)(request, question)
+
+        async with provider(lambda question: together):
+            await yard.worker(concurrency=4).run()
+
+    asyncio.run(story())
+    assert {yard.status(run_id) for run_id in ids} == {"complete"}
+
+
+@pytest.mark.parametrize(
+    ("model", "requeues", "processes", "company", "expected"),
+    [
+        ("policy/momentum", 0, 0, True, False),
+        ("policy/momentum", 0, 1, False, False),
+        ("policy/momentum", 0, 1, True, True),
+        ("policy/momentum", 0, 2, False, True),
+        (MODEL, 0, 2, True, False),
+        (MODEL, 1, 1, False, True),
+        ("policy/momentum", 2, 0, True, False),
+    ],
+)
+def test_a_run_gets_its_own_process_when_it_would_hold_up_others_or_has_cost_a_worker_before(
+    yard: Yard, model: str, requeues: int, processes: int, company: bool, expected: bool
+) -> None:
+    machine.lend({"LLM_BASE_URL": "http://127.0.0.1:9/v1"})
+    run_id = (put_model_runs(yard) if model == MODEL else yard.put(model=model))[0]
+    run = yard.workspace.runs.get(run_id)
+    object.__setattr__(run, "requeues", requeues)
+    assert place.apart(run, processes, company) is expected

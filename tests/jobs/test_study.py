@@ -1,0 +1,380 @@
+"""Studies on a real store: every point once, nothing twice, stopped and gone on with, walked forward, read back."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from studied import FROM, TO, market, request
+
+from pitboss.bootstrap import runner
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.core import codec
+from pitboss.core.errors import RunCancelled, TransientError, UserError
+from pitboss.core.instant import DAY_MS, parse_instant
+from pitboss.jobs import prepare, standing, trace
+from pitboss.jobs import study as studying
+from pitboss.jobs.helm import Helm
+from pitboss.jobs.make import Made, sweep
+from pitboss.jobs.plan import members
+from pitboss.jobs.search import is_there
+from pitboss.jobs.study import Done, Onlooker, Terms, call_off, study
+from pitboss.sim.study.axis import parse_axes
+from pitboss.store.studies import Studies
+
+HERE = Terms("here", 2)
+POINTS = ("risk.max_position_pct=10,40", "model=policy/sma_cross,policy/momentum")
+
+
+@pytest.fixture(scope="module")
+def lake() -> Path:
+    return market()
+
+
+def opened(folder: Path, lake: Path) -> Workspace:
+    folder.mkdir()
+    (folder / "lake").symlink_to(lake, target_is_directory=True)
+    return open_workspace(load_settings(folder))
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, lake: Path) -> Iterator[Workspace]:
+    with opened(tmp_path / "study", lake) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory, lake: Path) -> Iterator[tuple[Workspace, Done]]:
+    """A study that is done, for tests that only read."""
+    with opened(tmp_path_factory.mktemp("known") / "study", lake) as found:
+        made = sweep(request(), parse_axes(POINTS), repeats=2)
+        yield found, asyncio.run(study(found, made.plan, made.method, HERE))
+
+
+def do(workspace: Workspace, made: Made, watch: Onlooker = studying.NOBODY) -> Done:
+    return asyncio.run(study(workspace, made.plan, made.method, HERE, watch))
+
+
+def digests(done: Done) -> list[str | None]:
+    return [run.digest for runs in done.trials.values() for run in runs]
+
+
+def test_every_point_is_one_ordinary_run_that_says_where_it_belongs(known: tuple[Workspace, Done]) -> None:
+    workspace, done = known
+    runs = [run for found in done.trials.values() for run in found]
+    assert len(runs) == 4, "programs that ignore the seed are not repeated"
+    assert {run.status for run in runs} == {"complete"}
+    assert {run.study_id for run in runs} == {done.id}
+    points = [run.params["study"]["point"] for run in runs]
+    assert [(one["risk.max_position_pct"], one["model"]) for one in points] == [
+        (share, model) for share in ("10", "40") for model in ("policy/sma_cross", "policy/momentum")
+    ]
+    assert [run.params["skill"]["risk"]["max_position_pct"] for run in runs] == [10, 10, 40, 40]
+    assert all(runner.verify(workspace, run.id) == [] for run in runs)
+
+
+def test_asking_for_the_same_again_makes_nothing_and_finds_everything(known: tuple[Workspace, Done]) -> None:
+    workspace, done = known
+    made = sweep(request(), parse_axes(POINTS), repeats=2)
+    moved: list[str] = []
+    again = do(workspace, made, Onlooker(moved=lambda run_id, status, share: moved.append(status)))
+    assert digests(again) == digests(done)
+    assert set(moved) == {"complete"}
+    assert sum(workspace.runs.count(study_id=done.id).values()) == 4
+
+
+def test_what_is_only_about_money_leaves_a_study_the_same_and_a_name_makes_it_another() -> None:
+    axes = parse_axes(POINTS)
+    plain = sweep(request(), axes).plan.id
+    assert sweep(request(any_price=True, speculate="0"), axes).plan.id == plain
+    others = {
+        sweep(request(seed=1), axes).plan.id,
+        sweep(request(), axes, name="b").plan.id,
+        sweep(request(), axes[:1]).plan.id,
+        sweep(request(), axes, repeats=2).plan.id,
+        sweep(request(days=20), axes).plan.id,
+    }
+    assert len(others | {plain}) == 6
+
+
+def test_a_run_of_a_study_is_the_run_that_a_backtest_makes(
+    known: tuple[Workspace, Done], tmp_path: Path, lake: Path
+) -> None:
+    _, done = known
+    with opened(tmp_path / "other", lake) as other:
+        alone = request()
+        skill = {**alone.skill, "risk": {"max_position_pct": 40}}
+        run = asyncio.run(runner.start(other, replace(alone, skill=skill)))
+    assert run.digest == digests(done)[2]
+
+
+def test_a_study_that_is_stopped_leaves_nothing_to_spend_on_and_goes_on_to_the_same_digests(
+    workspace: Workspace, known: tuple[Workspace, Done]
+) -> None:
+    made = sweep(request(), parse_axes(POINTS), repeats=2)
+    ended: list[str] = []
+
+    def moved(run_id: str, status: str, share: float) -> None:
+        if status == "complete":
+            ended.append(run_id)
+
+    with pytest.raises(RunCancelled):
+        do(workspace, made, Onlooker(moved=moved, stop=lambda: len(ended) >= 2))
+    counts = workspace.runs.count(study_id=made.plan.id)
+    assert set(counts) <= {"complete", "cancelled"}
+    assert counts["complete"] >= 2
+    assert counts["cancelled"] >= 1
+    again = do(workspace, sweep(request(), parse_axes(POINTS), repeats=2))
+    assert digests(again) == digests(known[1])
+
+
+def test_a_run_that_fails_stops_nobody_else_and_is_done_the_next_time(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = sweep(request(days=3), parse_axes(["risk.max_position_pct=10,20,30"]))
+    real, told = studying.resume, list[str]()
+
+    async def fails_once(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
+        if place.runs.get(run_id).params["study"]["trial"] == 1:
+            place.runs.fail(run_id, place.runs.claim(run_id), "the line went dead")
+            raise TransientError("the line went dead")
+        return await real(place, run_id, watch, cap)
+
+    monkeypatch.setattr(studying, "resume", fails_once)
+    done = do(workspace, made, Onlooker(told=told.append))
+    assert [run.error_text for run in done.failed] == ["the line went dead"]
+    assert len(told) == 1
+    monkeypatch.setattr(studying, "resume", real)
+    assert do(workspace, made).failed == []
+
+
+def test_a_point_that_makes_no_sense_is_refused_before_anything_is_stored(workspace: Workspace) -> None:
+    for words, said in (
+        ("risk.max_leverage=1,0", "max_leverage"),
+        ("risk.max_lever=1", "no such field"),
+        ("model=policy/nobody", "policy/nobody"),
+        ("seed=a", "not a whole number"),
+        ("range=2025-03-10/2025-03-09", "empty"),
+        ("range=2031-03-10/2031-03-12", "BTC"),
+        ("run.taker=1", "no such field"),
+        ("run.taker_bps=much", "does not fit"),
+    ):
+        with pytest.raises(UserError, match=said):
+            do(workspace, sweep(request(), parse_axes([words])))
+    assert workspace.runs.count() == {}
+
+
+def test_ranges_seeds_and_settings_of_the_run_can_be_varied(workspace: Workspace) -> None:
+    days = [f"{day}/{after}" for day, after in (("2025-03-10", "2025-03-12"), ("2025-03-14", "2025-03-17"))]
+    words = (f"range={days[0]},{days[1]}", "seed=3..4", "run.taker_bps=0,9", "model=policy/random")
+    done = do(workspace, sweep(request(), parse_axes(words)))
+    runs = [run for found in done.trials.values() for run in found]
+    assert len(runs) == 8
+    seen = {(run.params["from_at"], run.params["seed"], run.params["taker_bps"]) for run in runs}
+    starts = {parse_instant("2025-03-10"), parse_instant("2025-03-14")}
+    assert seen == {(start, seed, fee) for start in starts for seed in (3, 4) for fee in ("0", "9")}
+
+
+def test_jobs_made_from_one_another_are_those_made_alone(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("risk.max_position_pct=10,20", "seed=0,7", "run.taker_bps=1,2", "context.bars_lookback=50,60")
+    made = sweep(
+        request(days=3), parse_axes([*words, "model=policy/random,policy/momentum,standin/analyst"]), repeats=2
+    )
+    wanted = [member.request for member in members(made.plan, made.known)]
+    alone, loaded = [runner.job_of(workspace, one, owner="me") for one in wanted], list[object]()
+
+    def counted(place: Workspace, one: Any, **more: Any) -> Any:
+        loaded.append(one)
+        return runner.job_of(place, one, **more)
+
+    monkeypatch.setattr(prepare, "job_of", counted)
+    preparation = prepare.Preparation(workspace)
+    shared = [preparation.job(one, owner="me") for one in wanted]
+    assert len(loaded) == 6, "three deciders with two lookbacks each"
+    for one, other in zip(shared, alone, strict=True):
+        assert codec.dumps(one.params) == codec.dumps(other.params)
+        assert replace(one, params={}) == replace(other, params={})
+
+
+def test_two_who_make_the_same_study_at_once_make_its_runs_once(workspace: Workspace) -> None:
+    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
+
+    async def both() -> list[Done]:
+        return list(await asyncio.gather(*(study(workspace, made.plan, made.method, HERE) for _ in range(2))))
+
+    first, second = asyncio.run(both())
+    assert digests(first) == digests(second)
+    assert sum(workspace.runs.count(study_id=made.plan.id).values()) == 3
+
+
+def test_one_who_looks_before_and_writes_after_another_finds_the_others_runs(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
+    wanted = members(made.plan, made.known)
+    Studies(workspace.database).keep(made.plan.id, made.plan.document())
+    first = studying.queued(workspace, made.plan, wanted[:2], HERE, studying.NOBODY)
+    real, blind = Studies.progress, [True]
+
+    def looked_before(studies: Studies, study_id: str) -> Any:
+        return [] if blind and blind.pop() else real(studies, study_id)
+
+    monkeypatch.setattr(Studies, "progress", looked_before)
+    second = studying.queued(workspace, made.plan, wanted, HERE, studying.NOBODY)
+    assert not blind
+    assert list(second.ids[:2]) == list(first.ids)
+    assert workspace.runs.count(study_id=made.plan.id) == {"queued": 3}
+
+
+def test_runs_that_a_killed_process_left_behind_are_gone_on_with(workspace: Workspace) -> None:
+    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
+    lot = studying.queued(workspace, made.plan, members(made.plan, made.known), HERE, studying.NOBODY)
+    workspace.runs.claim(lot.ids[0], into="running")  # and nobody ever hears of it again
+    assert workspace.runs.count(study_id=made.plan.id) == {"queued": 1, "running": 1}
+    assert do(workspace, made).failed == []
+
+
+def test_runs_that_another_process_is_at_work_on_are_waited_for(workspace: Workspace) -> None:
+    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
+    lot = studying.queued(workspace, made.plan, members(made.plan, made.known), HERE, studying.NOBODY)
+    epoch = workspace.runs.claim(lot.ids[0], into="running")
+    with Helm(workspace.home, made.plan.id) as other:
+        assert other.take()
+        with pytest.raises(RunCancelled):
+            do(workspace, made, Onlooker(stop=lambda: workspace.runs.get(lot.ids[1]).status == "complete"))
+        run = workspace.runs.get(lot.ids[0])
+        assert (run.status, run.lease_epoch, run.cancel_requested) == ("running", epoch, True)
+    assert do(workspace, made).failed == [], "the other is gone now"
+
+
+def test_a_walk_forward_chooses_on_what_came_before_and_is_judged_on_what_follows(workspace: Workspace) -> None:
+    axes = parse_axes(["model=policy/sma_cross,policy/momentum,policy/mean_reversion"])
+    made = sweep(request(), axes, walk="10d/5d", by="total_return_pct")
+    done = do(workspace, made)
+    inside = {trial: runs for trial, runs in done.trials.items() if trial.role == "in"}
+    outside = {trial: runs for trial, runs in done.trials.items() if trial.role == "out"}
+    assert (len(inside), len(outside)) == (9, 3)
+    for trial in outside:
+        rivals = {other.point: runs[0] for other, runs in inside.items() if other.window == trial.window}
+        assert all(run.params["to_at"] <= trial.from_at for run in rivals.values())
+        best = max(rivals.values(), key=lambda run: (run.metrics or {})["total_return_pct"])
+        assert rivals[trial.point].id == best.id
+    judged = standing.judged(workspace, done.id)
+    forward = judged["forward"]
+    assert forward["days"] == 15
+    assert [one["window"] for one in forward["windows"]] == [0, 1, 2]
+    growth = 1.0
+    for runs in outside.values():
+        growth *= 1 + (runs[0].metrics or {})["total_return_pct"] / 100
+    assert forward["total_return_pct"] == pytest.approx(100 * (growth - 1), abs=1e-6)
+    assert forward["tried_in_each"] == 3
+
+
+def test_what_comes_after_a_stretch_does_not_change_what_is_chosen_on_it(
+    workspace: Workspace, tmp_path: Path, lake: Path
+) -> None:
+    axes = parse_axes(["model=policy/sma_cross,policy/momentum,policy/mean_reversion"])
+    whole = do(workspace, sweep(request(), axes, walk="10d/5d"))
+    with opened(tmp_path / "short", lake) as other:  # the same walk, ended after its first window
+        short = do(other, sweep(replace(request(), to_at=FROM + 15 * DAY_MS), axes, walk="10d/5d"))
+    first = [trial for trial in whole.trials if trial.role == "out" and trial.window == 0]
+    alone = [trial for trial in short.trials if trial.role == "out"]
+    assert [trial.point for trial in first] == [trial.point for trial in alone]
+    assert [whole.trials[trial][0].digest for trial in first] == [short.trials[trial][0].digest for trial in alone]
+
+
+@pytest.mark.skipif(not is_there(), reason="optuna is not installed")
+def test_a_search_learns_goes_on_the_same_way_and_makes_nothing_twice(workspace: Workspace) -> None:
+    def asked() -> Made:
+        return sweep(
+            request(days=4), parse_axes(["risk.max_position_pct=1..90", "seed=0,1"]), search=6, by="total_return_pct"
+        )
+
+    first = do(workspace, asked())
+    assert [trial.number for trial in first.trials] == list(range(6))
+    before = workspace.runs.count(study_id=first.id)
+    again = do(workspace, asked())
+    assert list(again.trials) == list(first.trials)
+    assert workspace.runs.count(study_id=first.id) == before
+
+
+def test_studies_are_listed_filtered_and_opened(known: tuple[Workspace, Done]) -> None:
+    workspace, done = known
+    (line,) = [one for one in standing.studies(workspace) if one["study_id"] == done.id]
+    assert (line["kind"], line["skill"], line["counts"]) == ("grid", "studied", {"complete": 4})
+    assert Studies(workspace.database).find(done.id[:5]) == done.id
+    assert len(standing.runs_of(workspace, done.id, model="policy/momentum")) == 2
+    assert len(standing.runs_of(workspace, done.id, point={"risk.max_position_pct": "40"})) == 2
+    assert standing.runs_of(workspace, done.id, status="error") == []
+    document = standing.opened(workspace, done.id)
+    scores = [one["score"] for one in document["trials"]]
+    assert scores == sorted(scores, reverse=True)
+    with pytest.raises(UserError, match="no study 'zz'"):
+        Studies(workspace.database).find("zz")
+
+
+def test_luck_is_judged_over_all_trials_and_read_once(
+    known: tuple[Workspace, Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, done = known
+    first = standing.judged(workspace, done.id)
+    luck = first["luck"]
+    assert luck["trials"] == 4
+    assert 0 <= luck["deflated_sharpe"] <= 1
+    assert luck["overfitting"]["days"] == 24
+    best = next(one for one in first["trials"] if one["trial"] == luck["best_trial"])
+    run = workspace.runs.get(best["runs"][0]["run_id"])
+    assert (run.metrics or {})["probabilistic_sharpe"] > luck["deflated_sharpe"]
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("records were read again")
+
+    monkeypatch.setattr(trace, "trace_of", never)
+    assert standing.judged(workspace, done.id) == first
+
+
+def test_what_is_kept_of_runs_may_be_half_written(known: tuple[Workspace, Done]) -> None:
+    workspace, done = known
+    first = standing.judged(workspace, done.id)
+    file = workspace.home / "studies" / f"{done.id}.jsonl"
+    file.write_bytes(file.read_bytes()[:-500])
+    assert standing.judged(workspace, done.id) == first
+
+
+def test_daily_returns_come_to_the_return_that_the_run_reports(known: tuple[Workspace, Done]) -> None:
+    workspace, done = known
+    runs = [run for found in done.trials.values() for run in found]
+    found: Mapping[str, trace.Trace] = trace.traces(workspace, done.id, runs)
+    for run in runs:
+        growth = 1.0
+        for value in found[run.id].returns:
+            growth *= 1 + value
+        assert 100 * (growth - 1) == pytest.approx((run.metrics or {})["total_return_pct"], abs=1e-9)
+        assert len(found[run.id].returns) == (TO - FROM) // DAY_MS
+
+
+def test_calling_off_takes_waiting_runs_out_of_the_queue(workspace: Workspace) -> None:
+    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
+    Studies(workspace.database).keep(made.plan.id, made.plan.document())
+    studying.queued(workspace, made.plan, members(made.plan, made.known), HERE, studying.NOBODY)
+    assert workspace.runs.count(study_id=made.plan.id) == {"queued": 2}
+    assert call_off(workspace, made.plan.id) == 2
+    assert workspace.runs.count(study_id=made.plan.id) == {"cancelled": 2}
+    assert do(workspace, made).failed == []
+
+
+def test_workers_of_this_machine_come_to_the_same_digests(
+    workspace: Workspace, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(studying, "build", lambda: None)  # files may be changing while tests run
+    made = sweep(request(days=3), parse_axes(["risk.max_position_pct=10,20", "model=policy/momentum,policy/random"]))
+    alone = do(workspace, made)
+    with opened(tmp_path / "pool", lake) as found:
+        quick = found.settings.model_copy(update={"max_workers": 1, "worker_idle_s": 0.1})
+        pool = replace(found, settings=quick)
+        shared = asyncio.run(study(pool, made.plan, made.method, Terms("workers")))
+        assert {run.worker is not None for runs in shared.trials.values() for run in runs} == {True}
+    assert digests(shared) == digests(alone)

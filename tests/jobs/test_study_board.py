@@ -1,0 +1,96 @@
+"""What a person sees while a study works, and what Ctrl-C leaves behind."""
+
+import signal
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from rich.console import Console
+from studied import request
+
+from pitboss.cli import scoreboard, screen
+from pitboss.cli.scoreboard import Scoreboard, following
+from pitboss.jobs.make import sweep
+from pitboss.jobs.plan import members
+from pitboss.sim.study.axis import parse_axes
+
+
+@dataclass
+class Shelf:
+    """Runs by what they came to."""
+
+    sharpes: dict[str, float | None] = field(default_factory=dict[str, float | None])
+
+    @property
+    def runs(self) -> "Shelf":
+        return self
+
+    def get(self, run_id: str) -> Any:
+        @dataclass
+        class Found:
+            metrics: dict[str, Any]
+
+        return Found({"sharpe": self.sharpes[run_id]})
+
+
+def board(shelf: Shelf) -> Scoreboard:
+    made = sweep(request(), parse_axes(["risk.max_position_pct=10,20,30"]))
+    found = Scoreboard(shelf, "grid abc", "sharpe")  # pyright: ignore[reportArgumentType]
+    found.began(members(made.plan, made.known), ["one", "two", "six"])
+    return found
+
+
+def drawn(found: Scoreboard) -> str:
+    console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(found)
+    console.file.close()
+    return console.export_text()
+
+
+def test_the_table_tells_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
+    found = board(Shelf({"one": -0.5, "two": 1.25}))
+    found.moved("one", "complete", 1.0)
+    found.moved("two", "complete", 1.0)
+    found.moved("six", "running", 0.25)
+    lines = drawn(found).splitlines()
+    assert lines[0].rstrip() == "grid abc: 3 runs, 2 complete, 1 running"
+    assert "75%" in lines[1]
+    assert "running 25%" in lines[3]
+    assert lines[4].split()[:2] == ["two", "max_position_pct=20"]
+    assert lines[4].rstrip().endswith("1.250")
+    assert "-0.500" in lines[5]
+
+
+def test_a_run_without_the_figure_is_not_among_the_best() -> None:
+    found = board(Shelf({"one": None}))
+    found.moved("one", "complete", 1.0)
+    assert "33%" in drawn(found)
+    assert len(drawn(found).splitlines()) == 3
+
+
+def test_where_nobody_sees_a_table_a_line_is_said_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(scoreboard, "stopwatch", lambda: now[0])
+    monkeypatch.setattr(screen, "note", lambda text: print(text))
+    found = board(Shelf({"one": 1.0}))
+    found.moved("one", "running", 0.1)
+    assert capsys.readouterr().out == ""
+    now[0] = 21.0
+    found.moved("one", "running", 0.2)
+    found.moved("one", "running", 0.3)
+    assert capsys.readouterr().out == "grid abc: 3 runs, 1 running\n"
+
+
+def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    shelf: Any = Shelf()
+    with following(shelf, "grid abc", "sharpe") as found:
+        watch = found.onlooker()
+        assert not watch.stop()
+        signal.raise_signal(signal.SIGINT)
+        assert watch.stop()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,131 @@
+"""What a study will cost, who has to agree, and the day's budget it is held to."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from studied import market, request
+
+from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.core.errors import BudgetExceeded, UserError
+from pitboss.jobs.estimate import Estimate, agreed, at_worst, estimate, needs_word
+from pitboss.jobs.make import sweep
+from pitboss.jobs.plan import members
+from pitboss.jobs.study import NOBODY, Money, Terms, queued, study
+from pitboss.sim.study.axis import parse_axes
+from pitboss.store.budgets import Budgets
+from pitboss.store.studies import Studies
+
+TICKS = 6
+"""A day, asked every four hours."""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    monkeypatch.setenv("LLM_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("LLM_API_KEY", "test-key-123456")
+    (tmp_path / "lake").symlink_to(market(), target_is_directory=True)
+    with open_workspace(load_settings(tmp_path)) as found:
+        yield found
+
+
+def asked(days: int = 1, **more: object) -> Request:
+    one = request("llm/fake", days, price_in=Decimal(10), price_out=Decimal(20), speculate="0")
+    return replace(one, **more)  # pyright: ignore[reportArgumentType]
+
+
+def test_programs_cost_nothing_and_need_nobodys_word(workspace: Workspace) -> None:
+    found = estimate(workspace, [request(days=1)] * 3)
+    assert (found.usd, found.lo, found.hi, found.calls, found.runs) == (0, 0, 0, 0, 3)
+    assert not needs_word(found)
+
+
+def test_an_estimate_is_ticks_times_prompt_times_price_with_a_range_and_what_it_rests_on(workspace: Workspace) -> None:
+    found = estimate(workspace, [asked()])
+    assert found.lo is not None
+    assert found.usd is not None
+    assert found.hi is not None
+    assert 0 < found.lo < found.usd < found.hi
+    assert found.calls == TICKS
+    basis = " ".join(found.basis)
+    assert "1 run, 6 ticks" in basis
+    assert "measured on the prompt of the skill" in basis
+    assert "has not run here yet" in basis
+    twice = estimate(workspace, [asked(), asked(days=2)])
+    assert twice.usd == 3 * found.usd
+    dear = estimate(workspace, [asked(price_in=Decimal(100), price_out=Decimal(200))])
+    assert dear.usd == 10 * found.usd
+
+
+def test_asking_ahead_sleeping_tools_and_lessons_move_the_range(workspace: Workspace) -> None:
+    plain, one = estimate(workspace, [asked()]), asked()
+    assert plain.hi is not None
+    ahead = estimate(workspace, [asked(speculate="auto")])
+    assert ahead.usd == plain.usd
+    assert ahead.hi == plain.hi * Decimal("1.35")
+    sleeps = replace(one, skill={**one.skill, "schedule": {"every": "4h", "wake_when": ["position_open"]}})
+    assert "sleeps" in " ".join(estimate(workspace, [sleeps]).basis)
+    looks = replace(one, skill={**one.skill, "tools": {"built_in": ["get_portfolio"]}})
+    assert (estimate(workspace, [looks]).usd or 0) > (plain.usd or 0)
+
+
+def test_an_unknown_price_gives_no_sum_and_says_so(workspace: Workspace) -> None:
+    found = estimate(workspace, [replace(asked(), price_in=None, price_out=None, any_price=True), request(days=1)])
+    assert (found.usd, found.lo, found.hi) == (None, None, None)
+    assert "nobody knows its price" in " ".join(found.basis)
+
+
+def test_above_five_dollars_somebody_has_to_agree() -> None:
+    little, much = (Estimate(Decimal(usd), Decimal(1), Decimal(99), ()) for usd in ("5", "5.01"))
+    agreed(little, False, None)
+    agreed(much, True, None)
+    agreed(much, False, lambda: True)
+    with pytest.raises(UserError, match=r"this may cost \$5.01") as caught:
+        agreed(much, False, None)
+    assert "--yes" in caught.value.hint
+    with pytest.raises(UserError):
+        agreed(much, False, lambda: False)
+
+
+def test_a_study_that_may_pass_the_days_limit_is_not_queued_at_all(workspace: Workspace) -> None:
+    made = sweep(asked(), parse_axes(["seed=0..4"]))
+    found = estimate(workspace, [member.request for member in members(made.plan, made.known)])
+    worst = at_worst(found, made.plan.request)
+    assert worst > 0
+    money = Money(lambda member: at_worst(found, member.request), 5 * worst - Decimal("0.01"))
+    with pytest.raises(BudgetExceeded):
+        asyncio.run(study(workspace, made.plan, made.method, Terms(money=money)))
+    assert workspace.runs.count() == {}
+    assert Budgets(workspace.database).standing("local").reserved_usd == 0
+
+
+def test_what_is_set_aside_is_all_a_run_may_spend_and_comes_back_when_it_is_called_off(workspace: Workspace) -> None:
+    made = sweep(asked(), parse_axes(["seed=0..4"]))
+    wanted = members(made.plan, made.known)
+    found = estimate(workspace, [member.request for member in wanted])
+    worst = at_worst(found, made.plan.request)
+    money = Money(lambda member: at_worst(found, member.request), 5 * worst)
+    Studies(workspace.database).keep(made.plan.id, made.plan.document())
+    ids = queued(workspace, made.plan, wanted, Terms(money=money), NOBODY).ids
+    assert Budgets(workspace.database).standing("local").reserved_usd == 5 * worst
+    assert Decimal(workspace.runs.get(ids[0]).params["max_cost_usd"]) == worst
+    for run_id in ids:
+        workspace.runs.request_cancel(run_id)
+    standing = Budgets(workspace.database).standing("local")
+    assert (standing.reserved_usd, standing.spent_usd) == (0, 0)
+    again = queued(workspace, made.plan, wanted, Terms(money=money), NOBODY)
+    assert Budgets(workspace.database).standing("local").reserved_usd == 5 * worst, "the same command goes on"
+    assert set(again.caps.values()) == {worst}, "nothing was paid before, so the limit is what is set aside"
+
+
+def test_a_longer_run_sets_more_aside_and_every_run_has_room_for_its_last_call(workspace: Workspace) -> None:
+    found = estimate(workspace, [asked(days=1), asked(days=3)])
+    long, short = at_worst(found, asked(days=3)), at_worst(found, asked(days=1))
+    room = 2 * found.call["llm/fake"]
+    assert long > short > room > 0
+    assert abs((long - room) - 3 * (short - room)) <= Decimal("0.04")

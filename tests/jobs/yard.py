@@ -1,0 +1,51 @@
+"""Where jobs are queued and done in tests: a workspace, a queue on it, and jobs that are quick to do."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.runner import job_of
+from pitboss.bootstrap.settings import Settings
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.instant import parse_instant
+from pitboss.jobs.worker import Terms, Worker
+from pitboss.store.queue import Queue
+from pitboss.testing.builders import plain_skill
+
+FROM, END = parse_instant("2025-03-28"), parse_instant("2025-03-31")
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Yard:
+    """Where jobs are queued and done."""
+
+    workspace: Workspace
+    queue: Queue
+
+    @property
+    def settings(self) -> Settings:
+        return self.workspace.settings
+
+    def put(
+        self, count: int = 1, model: str = "policy/momentum", every: str = "15m", hours: int = 48, **more: Any
+    ) -> list[str]:
+        """Queue jobs that differ by their seeds. `more` is for the request where it has such a field, else for the job."""
+        asked = {name: more.pop(name) for name in list(more) if name in Request.__dataclass_fields__}
+        skill = plain_skill(["BTC"], every, model=model)
+        to = FROM + hours * HOUR_MS
+        requests = [Request(skill, FROM, to, seed=seed, repeat=seed, **asked) for seed in range(count)]
+        return self.queue.enqueue([job_of(self.workspace, request, **more) for request in requests])
+
+    def worker(self, name: str = "one", **terms: Any) -> Worker:
+        return Worker(self.workspace, self.queue, name, Terms(**{"idle_exit_s": 0.0, "logged": True, **terms}))
+
+    def status(self, run_id: str) -> str:
+        return self.workspace.runs.get(run_id).status
+
+
+def study_requests(count: int) -> list[Request]:
+    """A study: two skills over several ranges."""
+    skills = [plain_skill(["BTC"], "15m", model=model) for model in ("standin/analyst", "policy/momentum")]
+    starts = [FROM + number * HOUR_MS for number in range(count)]
+    return [Request(skills[n % 2], start, start + 24 * HOUR_MS, seed=n) for n, start in enumerate(starts)]

@@ -1,0 +1,176 @@
+"""Studies from the command line with a provider to pay: estimated, agreed to, stopped, gone on with, never paid twice."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from program import begin, end, here, wait_for_records
+from serving import served
+
+from pitboss.testing.provider import FakeProvider, decide
+
+SKILL = """\
+pitboss: 1
+name: story
+venue: perp
+model: llm/fake
+schedule: {every: 15m}
+strategy: {mode: thesis, thesis: Trends go on., avoid: Ranges.}
+context: {symbols: [SOL], bars_interval: 15m, bars_lookback: 40}
+"""
+TICKS = 24
+SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
+PRICES = ("--price-in", "1", "--price-out", "2", "--speculate", "0")
+HERE = ("--executor", "here")
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Path:
+    path = tmp_path / "study.yaml"
+    path.write_text(SKILL)
+    return path
+
+
+def environment(server: FakeProvider) -> dict[str, str]:
+    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
+
+
+@pytest.fixture
+def lent(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The provider's address for commands that run in this process."""
+
+    def lend(server: FakeProvider) -> None:
+        for name, value in environment(server).items():
+            monkeypatch.setenv(name, value)
+
+    return lend
+
+
+def test_a_second_study_of_the_same_questions_asks_nobody(home: Path, story: Path, lent: Any) -> None:
+    vary = ("--vary", "run.maker_bps=1,2,3", "--repeats", "2", "--concurrency", "6")
+    words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, *vary, "--json", "--home", home)
+    with served(decide) as server:
+        lent(server)
+        first = here(*words).json
+        assert server.calls == 2 * TICKS, "fees nobody meets ask the same questions; repeats do not share their answers"
+        second = here(*words, "--name", "again").json
+        assert server.calls == 2 * TICKS
+    assert first["study_id"] != second["study_id"]
+    assert (second["cost_usd"], first["cost_usd"] > 0) == (0, True)
+    assert second["saved_usd"] == pytest.approx(first["cost_usd"] + first["saved_usd"])
+    estimated = first["estimate"]
+    assert 0 < first["cost_usd"] + first["saved_usd"] <= estimated["hi"]
+    assert second["estimate"]["usd"] == pytest.approx(first["cost_usd"] + first["saved_usd"], rel=0.2), (
+        "from earlier runs"
+    )
+    assert "earlier runs of this skill and model" in " ".join(second["estimate"]["basis"])
+
+
+def test_a_pilot_foretells_the_cost_within_a_fifth(home: Path, story: Path, lent: Any) -> None:
+    words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0,1", "--json", "--home", home)
+    with served(decide) as server:
+        lent(server)
+        told = here(*words, "--pilot", "--estimate").json["estimate"]
+        assert server.calls == 5
+        found = here(*words).json
+    assert "pilot" in " ".join(told["basis"])
+    assert found["cost_usd"] + found["saved_usd"] == pytest.approx(told["usd"], rel=0.2)
+
+
+def test_more_than_five_dollars_are_not_spent_without_a_word(home: Path, story: Path, lent: Any) -> None:
+    dear = ("--price-in", "1000", "--price-out", "1000", "--speculate", "0")
+    words = ("sweep", story, *SIX_HOURS, *dear, *HERE, "--vary", "seed=0", "--home", home)
+    with served(decide) as server:
+        lent(server)
+        refused = here(*words, code=2)
+        assert "this may cost $" in refused.err
+        assert "--yes" in refused.err
+        limited = here(*words, "--yes", code=2)
+        assert "may spend $5 a day" in limited.err
+        assert "daily_usd" in limited.err
+        assert server.calls == 0
+        assert here("runs", "list", "--json", "--home", home).json == []
+        told = here(*words, "--estimate", "--json").json
+        assert told["estimate"]["usd"] > 5
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, story: Path, lent: Any) -> None:
+    words = ("sweep", story, *SIX_HOURS, *PRICES, *HERE, "--vary", "seed=0..2", "--concurrency", "2")
+    with served(decide, 0.03) as server:
+        process = begin(*words, "--json", "--home", home, **environment(server))
+        wait_for_records(process, home, 5)
+        process.send_signal(signal.SIGINT)
+        stopped = end(process)
+        assert stopped.code == 130, stopped.err
+        assert "the same command goes on" in stopped.err
+        counts = stopped.json["counts"]
+        assert set(counts) <= {"complete", "cancelled"}
+        before = server.calls
+        lent(server)
+        found = here(*words, "--json", "--home", home).json
+        assert found["counts"] == {"complete": 3}
+        assert before < server.calls <= TICKS + 2, (
+            "answers are kept and shared; what was on its way when it was stopped may not be"
+        )
+    kept = [f"{found['study_id']}.{kind}" for kind in ("jsonl", "lock")]
+    assert sorted(os.listdir(home / "studies")) == kept
+    assert here("study", "runs", found["study_id"], "--home", home).out.count("complete") == 3
+
+
+def test_an_arena_holds_a_model_against_programs_and_writes_a_page(
+    home: Path, story: Path, lent: Any, tmp_path: Path
+) -> None:
+    out = tmp_path / "arena.html"
+    words = ("arena", story, *SIX_HOURS, *PRICES, *HERE, "--models", "llm/fake", "--repeats", "2", "--home", home)
+    with served(decide, 0.002) as server:
+        lent(server)
+        found = here(*words, "--json", "--out", out).json
+        assert server.calls == 2 * TICKS
+    model = next(entry for entry in found["entries"] if entry["model"] == "llm/fake")
+    assert (model["repeats"], model["baseline"], model["decided"]) == (2, False, 1)
+    assert model["cost_usd"] > 0
+    assert model["latency_ms"] >= 2
+    assert {entry["tier"] for entry in found["entries"]} == {1}, "a few hours tell nobody apart"
+    assert "llm/fake" in out.read_text("utf-8")
+    shown = here("study", "show", found["study_id"][:6], "--home", home).out
+    assert "llm/fake" in shown
+    assert "0 of 6 pairs can be told apart" in shown
+
+
+def test_mistakes_are_one_line_each(home: Path, story: Path) -> None:
+    for words, said in (
+        (("--vary", "risk.max_lever=1"), "no such field"),
+        (("--vary", "context.bars_lookback=50..200"), "a grid needs a step"),
+        (("--vary", "seed=0", "--by", "sharp"), "no metric 'sharp'"),
+        (("--vary", "seed=0", "--walk-forward", "30"), "is not two lengths"),
+        (("--vary", "seed=0", "--random", "3", "--search", "3"), "two ways"),
+        (("--vary", "seed=0", "--repeats", "0"), "--repeats"),
+        (("--vary", "seed=0", "--concurrency", "0"), "--concurrency"),
+    ):
+        told = here("sweep", story, *SIX_HOURS, "--model", "policy/hold", *words, "--home", home, code=2)
+        assert said in told.err
+        assert told.err.count("error:") == 1
+
+
+def test_submitting_queues_what_a_backtest_would_run_and_says_what_it_will_cost(
+    home: Path, story: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+    words = ("submit", story, *SIX_HOURS, "--home", home)
+    free = here(*words, "--model", "policy/momentum", "--priority", "3", "--json").json
+    assert (free["estimate"]["usd"], free["estimate"]["lo"], free["estimate"]["hi"]) == (0, 0, 0)
+    assert here("runs", "show", free["run_id"], "--json", "--home", home).json["status"] == "queued"
+    with served(decide) as server:
+        lent(server)
+        paid = here(*words, *PRICES, "--repeats", "2", "--json").json
+        assert 0 < paid["estimate"]["lo"] < paid["estimate"]["usd"] < paid["estimate"]["hi"] < 5
+        assert "measured on the prompt" in " ".join(paid["estimate"]["basis"])
+        assert len(paid["run_ids"]) == 2
+        refused = here(*words, "--price-in", "1000", "--price-out", "1000", code=2)
+        assert "somebody has to agree" in refused.err
+        assert server.calls == 0
+    queued = here("jobs", "list", "--json", "--home", home).json
+    assert [run["run_id"] for run in queued["runs"]].count(free["run_id"]) == 1
+    assert queued["ready"] == 3

@@ -1,0 +1,130 @@
+"""What a study varies: reading it, all of it, some of it at random."""
+
+from decimal import Decimal
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pitboss.core.errors import UserError
+from pitboss.sim.study.axis import Axis, Span, parse_axes, parse_axis
+from pitboss.sim.study.grid import grid
+from pitboss.sim.study.random import drawn, size
+
+WORDS = st.from_regex(r"[a-z]{1,6}", fullmatch=True)
+VALUES = st.lists(WORDS, min_size=1, max_size=5, unique=True)
+SPANS = st.tuples(st.integers(-50, 50), st.integers(1, 60), st.none() | st.integers(1, 9)).map(
+    lambda one: Span(Decimal(one[0]), Decimal(one[0] + one[1]), None if one[2] is None else Decimal(one[2]))
+)
+AXES = st.lists(
+    st.builds(Axis, WORDS, st.lists(WORDS | SPANS, min_size=1, max_size=4, unique=True).map(tuple)),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda axis: axis.name,
+)
+
+
+def test_a_list_of_values_stays_as_it_was_written():
+    assert parse_axis("risk.max_leverage=1, 2,5").every() == ("1", "2", "5")
+    assert parse_axis("model=groq/a,policy/hold").every() == ("groq/a", "policy/hold")
+
+
+def test_commas_inside_brackets_do_not_part_values():
+    assert parse_axis("context.symbols=[BTC,ETH],[SOL]").every() == ("[BTC,ETH]", "[SOL]")
+
+
+def test_a_span_with_a_step_is_every_number_it_reaches():
+    assert parse_axis("context.bars_lookback=50..200:50").every() == ("50", "100", "150", "200")
+    assert parse_axis("x=0.5..1.2:0.25").every() == ("0.5", "0.75", "1", "1.25")[:3]
+
+
+def test_a_span_of_seeds_needs_no_step():
+    assert parse_axis("seed=3..6").every() == ("3", "4", "5", "6")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("risk.max_leverage", "no field and values"),
+        ("=1,2", "no field and values"),
+        ("a=1,,2", "a value is empty"),
+        ("a=", "a value is empty"),
+        ("a=5..1", "ends before it begins"),
+        ("a=1..5:0", "a step must be above zero"),
+    ],
+)
+def test_what_cannot_be_meant_is_said_in_one_line(words: str, said: str):
+    with pytest.raises(UserError, match=said):
+        parse_axis(words)
+
+
+def test_a_grid_of_a_span_without_a_step_asks_for_one():
+    with pytest.raises(UserError, match="a grid needs a step") as caught:
+        grid([parse_axis("context.bars_lookback=50..200")])
+    assert "50..200:37.5" in caught.value.hint
+
+
+def test_a_field_may_be_varied_once():
+    with pytest.raises(UserError, match="given twice"):
+        parse_axes(["a=1", "b=2", "a=3"])
+
+
+def test_a_grid_that_is_too_large_is_refused_before_it_is_made():
+    with pytest.raises(UserError, match="too large"):
+        grid([parse_axis(f"{name}=1..1000:1") for name in "ab"])
+
+
+@settings(max_examples=40)
+@given(AXES)
+def test_what_is_written_reads_back_the_same(axes: list[Axis]):
+    assert parse_axes(axis.written for axis in axes) == tuple(axes)
+
+
+@given(st.dictionaries(WORDS, VALUES, min_size=1, max_size=3))
+def test_a_grid_is_every_combination_once(axes: dict[str, list[str]]):
+    found = grid([Axis(name, tuple(values)) for name, values in axes.items()])
+    assert [tuple(point.values()) for point in found] == list(product(*axes.values()))
+    assert all(list(point) == list(axes) for point in found)
+
+
+@settings(max_examples=40)
+@given(AXES, st.integers(1, 30), st.integers(0, 2**62))
+def test_a_draw_is_within_the_axes_never_twice_and_the_same_for_a_seed(axes: list[Axis], count: int, seed: int):
+    found = drawn(axes, count, seed)
+    assert found == drawn(axes, count, seed)
+    assert len({tuple(point.values()) for point in found}) == len(found) <= count
+    for axis in axes:
+        for point in found:
+            assert any(_within(point[axis.name], part) for part in axis.parts)
+    if size(axes) >= 20 * count:
+        assert len(found) == count
+
+
+@settings(max_examples=40)
+@given(AXES, st.integers(1, 10), st.integers(0, 99))
+def test_a_longer_draw_begins_with_the_shorter_one(axes: list[Axis], count: int, seed: int):
+    assert drawn(axes, count + 5, seed)[: len(drawn(axes, count, seed))] == drawn(axes, count, seed)
+
+
+def test_all_of_a_small_space_is_drawn_in_the_end():
+    axes = [parse_axis("a=1..4:1"), parse_axis("b=x,y")]
+    assert {tuple(point.values()) for point in drawn(axes, 100)} == set(product("1234", "xy"))
+
+
+def test_fractions_are_drawn_all_over_their_span():
+    found = [Decimal(point["a"]) for point in drawn([parse_axis("a=0.1..0.9")], 400, 1)]
+    assert min(found) >= Decimal("0.1")
+    assert max(found) <= Decimal("0.9")
+    assert abs(sum(found, Decimal(0)) / len(found) - Decimal("0.5")) < Decimal("0.05")
+
+
+def _within(value: str, part: str | Span) -> bool:
+    if isinstance(part, str):
+        return value == part
+    try:
+        number = Decimal(value)
+    except ArithmeticError:
+        return False
+    fits = part.step is None or (number - part.low) % part.step == 0
+    return part.low <= number <= part.high and fits

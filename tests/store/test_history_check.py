@@ -1,0 +1,109 @@
+"""The history checker finds every kind of violation, and none in a history that is in order."""
+
+import pytest
+
+from pitboss.store.events import Event
+from pitboss.store.history_check import check
+
+GOOD = [
+    ("a", 0, "enqueued", 0, ""),
+    ("a", 1, "claimed", 10, ""),
+    ("a", 1, "committed", 20, "0-3"),
+    ("a", 1, "requeued", 20_050, "20030 ms: silent"),
+    ("a", 3, "claimed", 21_000, ""),
+    ("a", 1, "refused", 21_005, "commit 3-4"),
+    ("a", 3, "committed", 21_010, "3-5"),
+    ("a", 3, "released", 21_020, "drained"),
+    ("a", 5, "claimed", 21_030, ""),
+    ("a", 5, "committed", 21_040, "5-6"),
+    ("a", 5, "complete", 21_050, "digest"),
+]
+
+
+def log(steps):
+    return [
+        Event(number, run_id, epoch, kind, at, "w", detail)
+        for number, (run_id, epoch, kind, at, detail) in enumerate(steps, 1)
+    ]
+
+
+def found(steps, **how):
+    return check(log(steps), **{"expected": ["a"], "stale_ms": 20_000, "reclaim_ms": 30_000, **how}).violations
+
+
+def without(number):
+    return [*GOOD[:number], *GOOD[number + 1 :]]
+
+
+def put(number, step):
+    return [*GOOD[:number], step, *GOOD[number:]]
+
+
+def instead(number, step):
+    return [*GOOD[:number], step, *GOOD[number + 1 :]]
+
+
+def test_a_history_in_order_has_no_violations_and_is_counted():
+    result = check(log(GOOD), ["a"], stale_ms=20_000)
+
+    assert result.violations == []
+    assert (result.runs, result.claims, result.commits, result.requeues, result.refused) == (1, 3, 3, 1, 1)
+    assert result.ends == {"complete": 1}
+    assert result.longest_reclaim_ms == 21_000 - 20
+
+
+@pytest.mark.parametrize(
+    ("steps", "how", "said"),
+    [
+        (GOOD, {"expected": ["a", "b"]}, "run b is lost"),
+        (GOOD[:-1], {}, "run a is stuck: held"),
+        (GOOD[:4], {}, "run a is stuck: queued"),
+        ([*GOOD, ("a", 5, "complete", 21_060, "")], {}, "it ended twice"),
+        ([*GOOD, ("a", 6, "error", 21_060, "")], {}, "it ended twice"),
+        (
+            put(6, ("a", 1, "committed", 21_006, "3-4")),
+            {},
+            "a write under the old epoch 1 was made, and the lease is 3",
+        ),
+        (put(4, ("a", 1, "committed", 20_060, "3-4")), {}, "a write under the old epoch 1 was made, and it is queued"),
+        ([*GOOD, ("a", 5, "committed", 21_060, "6-7")], {}, "a write under the old epoch 5 was made, and it is ended"),
+        (put(5, ("a", 4, "claimed", 21_001, "")), {}, "two leases at once: 3 and 4"),
+        (instead(4, ("a", 2, "claimed", 21_000, "")), {}, "the epoch did not rise: 2, then 2"),
+        (instead(6, ("a", 3, "committed", 21_010, "2-5")), {}, "records doubled"),
+        (instead(6, ("a", 3, "committed", 21_010, "4-5")), {}, "records lost"),
+        (instead(6, ("a", 3, "committed", 21_010, "some")), {}, "a commit says 'some' of itself"),
+        (instead(3, ("a", 1, "requeued", 10_000, "9980 ms: silent")), {}, "given up after 9980 ms, before 20000"),
+        (GOOD, {"most": 0}, "put back 1 times, more than 0"),
+        (GOOD, {"reclaim_ms": 20_000}, "waited 20980 ms to be taken again"),
+        (put(7, ("a", 3, "cancel", 21_015, "")), {}, "put back after somebody asked for it to stop"),
+        (put(6, ("a", 3, "refused", 21_008, "note")), {}, "a write under the lease that holds (3) was refused"),
+        (put(5, ("a", 3, "enqueued", 21_001, "")), {}, "it was queued while it was held"),
+        ([*GOOD, ("a", 6, "enqueued", 21_060, "")], {"ended": False}, "it was queued after it was complete"),
+        ([*GOOD, ("a", 6, "taken", 21_060, "")], {"ended": False}, "it was taken after it was complete"),
+        (without(0), {}, "it was claimed while it was unknown"),
+        (instead(10, ("a", 3, "complete", 21_050, "")), {}, "ended (complete) under the old epoch 3; the lease is 5"),
+        (instead(8, ("a", 4, "complete", 21_030, "")), {"ended": False}, "ended (complete) while nobody had it"),
+        (put(10, ("a", 5, "committed", 5_000, "6-6")), {}, "time went back by 16040 ms"),
+        (put(10, ("a", 5, "slept", 21_045, "")), {}, "nobody knows what 'slept' is"),
+    ],
+)
+def test_a_violation_is_found_and_named(steps, how, said):
+    assert any(said in one for one in found(steps, **how)), found(steps, **how)
+
+
+def test_events_out_of_order_are_found():
+    steps = log(GOOD)
+
+    assert any("comes after" in one for one in check([steps[1], steps[0], *steps[2:]]).violations)
+
+
+def test_a_run_that_a_person_takes_and_one_that_is_cancelled_in_the_queue_are_in_order():
+    taken = [
+        ("a", 1, "taken", 0, ""),
+        ("a", 2, "taken", 5, ""),
+        ("a", 2, "error", 9, "why"),
+        ("a", 3, "enqueued", 9, ""),
+    ]
+    cancelled = [("b", 0, "enqueued", 0, ""), ("b", 0, "cancelled", 1, "")]
+
+    assert check(log([*taken, ("a", 3, "cancelled", 10, ""), *cancelled])).violations == []

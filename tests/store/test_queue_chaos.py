@@ -1,0 +1,112 @@
+"""Workers that are killed, stopped and cut off: no run lost, doubled or stuck, no write by one that had lost its run.
+
+At the level of the store: the work is a chain of records. The volumes of E1 and E2 with real runs are the worker's tests.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pitboss.store import events
+from pitboss.store.database import open_database
+from pitboss.store.history_check import check
+from pitboss.store.journal import StoredJournal
+from pitboss.store.verify import verify_run
+from pitboss.testing.journal import chained
+
+WORKER = Path(__file__).with_name("queue_worker.py")
+RECLAIM_MS = 30_000
+
+
+def started(address, name, stale_ms, records):
+    given = [address, name, str(stale_ms), str(records), "5"]
+    return subprocess.Popen([sys.executable, str(WORKER), *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def cut_connections(address):
+    import postgres_server
+    import psycopg
+    from sqlalchemy import make_url
+
+    with psycopg.connect(postgres_server.server(), autocommit=True) as other:
+        name = make_url(address).database
+        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+
+
+@pytest.mark.parametrize(
+    ("workers", "jobs", "records", "faults", "stale_ms"),
+    [
+        pytest.param(2, 10, 4, 3, 600, id="small"),
+        pytest.param(8, 400, 6, 120, 800, id="long", marks=pytest.mark.chaos),
+    ],
+)
+def test_whatever_happens_to_workers_every_run_ends_once_and_whole(
+    address, make_bench, workers, jobs, records, faults, stale_ms
+):
+    """E1, E2, E3."""
+    chance = random.Random(jobs)
+    with open_database(address) as database:
+        bench = make_bench(database)
+        database.clock = None if database.journal_mode is None else (lambda: time.time_ns() // 1_000_000)
+        ids = bench.queue.enqueue([bench.job() for _ in range(jobs)])
+        alive = [started(address, f"w{n}", stale_ms, records) for n in range(workers)]
+        gone: list[subprocess.Popen[bytes]] = []
+        stopped: list[tuple[float, subprocess.Popen[bytes]]] = []
+        number = workers
+        _until(lambda: any(event.kind == "committed" for event in events.read(database)))
+        for _ in range(faults):
+            victim = chance.randrange(len(alive))
+            what = chance.choice(["kill", "stop"] if database.journal_mode else ["kill", "stop", "cut"])
+            if what == "cut":
+                cut_connections(address)
+            elif what == "stop":
+                os.kill(alive[victim].pid, signal.SIGSTOP)
+                stopped.append((time.monotonic() + 2 * stale_ms / 1_000, alive[victim]))
+            else:
+                alive[victim].kill()
+                gone.append(alive[victim])
+                alive[victim] = started(address, f"w{number}", stale_ms, records)
+                number += 1
+            _pass(chance.uniform(0.05, 0.4))
+            stopped = _go_on(stopped, time.monotonic())
+        _go_on(stopped, float("inf"))
+        told = [process.communicate(timeout=600) for process in alive]
+        for process in gone:
+            process.communicate()
+
+        # The driver grumbles about connections that were cut; a worker that failed says more.
+        assert [(out, error) for out, error in told if out or b"Traceback" in error] == []
+        assert [process.returncode for process in alive] == [0] * workers
+        found = check(events.read(database), ids, stale_ms=stale_ms, most=50, reclaim_ms=RECLAIM_MS)
+        assert found.violations == []
+        assert found.ends == {"complete": jobs}
+        chain = chained(records)
+        for run_id in ids:
+            assert bench.runs.get(run_id).digest == chain[-1].digest
+            assert list(StoredJournal(database, run_id, 0).records()) == chain
+            assert verify_run(database, run_id) == []
+
+
+def _go_on(stopped, now):
+    for until, process in stopped:
+        if until <= now and process.poll() is None:
+            os.kill(process.pid, signal.SIGCONT)
+    return [(until, process) for until, process in stopped if until > now]
+
+
+def _until(holds):
+    for _ in range(3_000):
+        if holds():
+            return
+        _pass(0.02)
+    raise AssertionError("the workers did not begin")
+
+
+def _pass(seconds):
+    time.sleep(seconds)  # the harness of a chaos test is the one place where time must really go by
