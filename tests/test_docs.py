@@ -223,7 +223,7 @@ def test_the_two_commands_of_the_readme_are_targets() -> None:
 def test_the_example_of_the_readme_uses_a_skill_that_init_writes() -> None:
     named = set(re.findall(r"[\w-]+\.yaml", (ROOT / "README.md").read_text("utf-8")))
     assert named
-    assert named <= set(examples())
+    assert named <= {*examples(), *examples("predict")}
 
 
 def test_policies_assets_errors_and_exit_codes_are_all_told() -> None:

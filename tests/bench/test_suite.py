@@ -35,12 +35,15 @@ def test_every_file_in_measures_is_found_in_the_order_of_its_place() -> None:
         "hydration",
         "warm_rerun",
         "speculation",
+        "predict_week",
         "memory_year",
         "memory",
         "history",
         "model_calls",
         "parts",
         "importing",
+        "jobs",
+        "study",
         "program",
     ]
     assert all(isinstance(one, Measure) and one.summary for one in found().values())

@@ -17,7 +17,7 @@ from yard import Yard
 from pitboss.bootstrap.processes import surroundings, variables
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
-from pitboss.jobs import children
+from pitboss.jobs import children, place
 from pitboss.jobs.build import build, source_digest
 from pitboss.jobs.capacity import Place, Places, wanted
 from pitboss.jobs.executors import local
@@ -108,6 +108,7 @@ def test_a_worker_told_to_leave_by_a_signal_gives_its_run_back(quick: Yard) -> N
 def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in_another(
     quick: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(place, "WORTH_S", 0.0)
     ids = quick.put(2, model="standin/analyst", hours=6) + quick.put(1)
     real, killed = children.Child.work, []
 
@@ -118,12 +119,20 @@ def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in
         await real(child, lease)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(children.Child, "work", once)
+    real_start, started = children.Child.start, []
+
+    async def counted(settings: Settings, worker: str) -> children.Child:
+        started.append(worker)
+        return await real_start(settings, worker)
+
+    monkeypatch.setattr(children.Child, "start", counted)
     terms = Terms(processes=2, idle_exit_s=2.0, rhythm=Rhythm(0.1, 0.5, 0.1), logged=True)
     asyncio.run(Worker(quick.workspace, quick.queue, "parent", terms).run())
 
     assert [quick.status(run_id) for run_id in ids] == ["complete"] * 3
     found = check_history(quick, ids)
     assert (found.requeues, found.ends) == (1, {"complete": 3})
+    assert len(started) <= 4  # two at a time: the killed one, one in its place, and one that nobody else gets to use
 
 
 def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(quick: Yard) -> None:
@@ -132,23 +141,23 @@ def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(qui
     with places.alone():
         handle = places.take(0)
     assert handle is not None
-    place = Place(places, 0, handle, quick.queue, 2)
-    assert place.leave()
+    post = Place(places, 0, handle, quick.queue, 2)
+    assert post.leave()
     assert workers(quick) == 0
-    place.stay()
+    post.stay()
     assert workers(quick) == 1
 
     ids: list[str] = []
 
     class Post:
         def leave(self) -> bool:
-            left = place.leave()
+            left = post.leave()
             if not ids:
                 ids.extend(quick.put())  # and at that moment somebody queues a run
             return left
 
         def stay(self) -> None:
-            place.stay()
+            post.stay()
 
     asyncio.run(Worker(quick.workspace, quick.queue, "last", Terms(idle_exit_s=0.0), Post()).run())
     assert (quick.status(ids[0]), workers(quick)) == ("complete", 0)
@@ -163,9 +172,9 @@ def test_the_last_two_workers_stay_while_another_is_at_work(quick: Yard) -> None
     assert quick.queue.claim("busy") is not None
     held = [Place(places, number, handle or -1, quick.queue, 3) for number, handle in enumerate(handles)]
 
-    assert [place.leave() for place in held] == [True, False, False]
-    for place in held:
-        place.close()
+    assert [one.leave() for one in held] == [True, False, False]
+    for one in held:
+        one.close()
 
 
 def test_workers_are_not_started_beside_a_process_that_has_the_database_for_itself(quick: Yard) -> None:

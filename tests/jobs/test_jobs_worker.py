@@ -91,9 +91,12 @@ def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_g
 
 
 @pytest.mark.parametrize("processes", [0, 2])
-def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_has(processes: int, yard: Yard) -> None:
+def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_has(
+    processes: int, yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On the loop it leaves nobody a turn: the mark comes from another thread. In a child it comes through a pipe."""
     (run_id,) = yard.put(model="standin/analyst", every="5m")
+    monkeypatch.setattr(place, "WORTH_S", 0.0)
 
     def cancel() -> None:
         pause = threading.Event()
@@ -331,23 +334,31 @@ def test_more_runs_wait_for_their_model_at_once_than_the_worker_has_processes(ya
     assert {yard.status(run_id) for run_id in ids} == {"complete"}
 
 
+LONG_S, SHORT_S = 2 * place.WORTH_S, place.WORTH_S / 2
+
+
 @pytest.mark.parametrize(
-    ("model", "requeues", "processes", "company", "expected"),
+    ("computing", "requeues", "processes", "company", "took_s", "expected"),
     [
-        ("policy/momentum", 0, 0, True, False),
-        ("policy/momentum", 0, 1, False, False),
-        ("policy/momentum", 0, 1, True, True),
-        ("policy/momentum", 0, 2, False, True),
-        (MODEL, 0, 2, True, False),
-        (MODEL, 1, 1, False, True),
-        ("policy/momentum", 2, 0, True, False),
+        (True, 0, 0, True, LONG_S, False),  # no processes
+        (True, 0, 1, False, LONG_S, False),  # nobody waits, and nothing is gained
+        (True, 0, 1, True, LONG_S, True),
+        (True, 0, 2, False, LONG_S, True),
+        (True, 0, 2, True, SHORT_S, False),  # not worth a process
+        (False, 0, 2, True, LONG_S, False),  # it waits for a model
+        (False, 1, 1, False, SHORT_S, True),  # its worker was lost
+        (True, 2, 0, True, LONG_S, False),
     ],
 )
-def test_a_run_gets_its_own_process_when_it_would_hold_up_others_or_has_cost_a_worker_before(
-    yard: Yard, model: str, requeues: int, processes: int, company: bool, expected: bool
+def test_a_run_gets_its_own_process_when_that_pays_or_it_has_cost_a_worker_before(
+    yard: Yard, computing: bool, requeues: int, processes: int, company: bool, took_s: float, expected: bool
 ) -> None:
-    machine.lend({"LLM_BASE_URL": "http://127.0.0.1:9/v1"})
-    run_id = (put_model_runs(yard) if model == MODEL else yard.put(model=model))[0]
-    run = yard.workspace.runs.get(run_id)
+    run = yard.workspace.runs.get(yard.put()[0])
     object.__setattr__(run, "requeues", requeues)
-    assert place.apart(run, processes, company) is expected
+    assert place.apart(run, computing, processes, company, took_s) is expected
+
+
+def test_whether_a_run_asks_a_model_is_seen_from_what_was_asked_for(yard: Yard) -> None:
+    asking, computing = put_model_runs(yard)[0], yard.put()[0]
+    assert not place.computes(yard.workspace.runs.get(asking))
+    assert place.computes(yard.workspace.runs.get(computing))

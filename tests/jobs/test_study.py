@@ -151,6 +151,44 @@ def test_a_run_that_fails_stops_nobody_else_and_is_done_the_next_time(
     assert do(workspace, made).failed == []
 
 
+def test_a_stop_waits_for_the_ticks_in_hand_of_all_runs(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
+    asked, ended = list[str](), list[str]()
+
+    async def waits(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
+        epoch = place.runs.claim(run_id)
+        for _ in range(len(asked) + 1):
+            asked.append(run_id)
+            await asyncio.sleep(0)
+        ended.append(run_id)
+        place.runs.set_status(run_id, "cancelled", epoch, wall_s=1.0)
+        raise RunCancelled
+
+    monkeypatch.setattr(studying, "resume", waits)
+    with pytest.raises(RunCancelled):
+        do(workspace, made, Onlooker(stop=lambda: len(asked) > 1))
+    assert len(ended) == 2, "two were at work, and neither was cut off"
+    assert workspace.runs.count(study_id=made.plan.id) == {"cancelled": 3}
+
+
+def test_a_fault_of_the_program_in_one_run_is_told_and_stops_nobody_else(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
+    real, told = studying.resume, list[str]()
+
+    async def breaks(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
+        if place.runs.get(run_id).params["study"]["trial"] == 0:
+            place.runs.fail(run_id, place.runs.claim(run_id), "unexpected fault")
+            raise ZeroDivisionError("by nought")
+        return await real(place, run_id, watch, cap)
+
+    monkeypatch.setattr(studying, "resume", breaks)
+    done = do(workspace, made, Onlooker(told=told.append))
+    assert [run.status for runs in done.trials.values() for run in runs] == ["error", "complete"]
+    assert "by nought" in told[0]
+
+
 def test_a_point_that_makes_no_sense_is_refused_before_anything_is_stored(workspace: Workspace) -> None:
     for words, said in (
         ("risk.max_leverage=1,0", "max_leverage"),
@@ -334,6 +372,19 @@ def test_luck_is_judged_over_all_trials_and_read_once(
 
     monkeypatch.setattr(trace, "trace_of", never)
     assert standing.judged(workspace, done.id) == first
+
+
+def test_every_other_run_of_the_skill_counts_as_a_try_too(workspace: Workspace) -> None:
+    first = do(workspace, sweep(request(), parse_axes(["risk.max_position_pct=10,40"])))
+    before = standing.judged(workspace, first.id)["luck"]
+    assert (before["runs"], before["runs_of_skill"]) == (2, 2)
+    assert before["deflated_sharpe_of_skill"] == pytest.approx(before["deflated_sharpe"])
+    for model in ("policy/momentum", "policy/mean_reversion"):
+        asyncio.run(runner.start(workspace, replace(request(), model=model)))
+    after = standing.judged(workspace, first.id)["luck"]
+    assert after["deflated_sharpe"] == before["deflated_sharpe"]
+    assert after["runs_of_skill"] == 4
+    assert after["deflated_sharpe_of_skill"] < before["deflated_sharpe_of_skill"]
 
 
 def test_what_is_kept_of_runs_may_be_half_written(known: tuple[Workspace, Done]) -> None:

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import screen
+from pitboss.cli import pruning, screen
 from pitboss.cli.options import Amount, Json, Override, RunId, given
 from pitboss.cli.place import Here
 from pitboss.core.errors import UserError
 
-app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare and delete runs.")
+app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare, delete and prune runs.")
+pruning.register(app)
 
 What = Literal["snapshots", "fills", "equity", "receipts", "decisions"]
 MOST_LISTED = 1_000_000

@@ -81,6 +81,9 @@ def _show_luck(luck: Plain) -> None:
         screen.put(
             f"deflated Sharpe of the best: {chance:.1%} (the chance that its true Sharpe is above what luck gives the best of {luck['runs']} runs)"
         )
+    whole = luck["deflated_sharpe_of_skill"]
+    if whole is not None and luck["runs_of_skill"] > luck["runs"]:
+        screen.put(f"  over all {luck['runs_of_skill']} runs of this skill that are stored here: {whole:.1%}")
     if over is None:
         screen.put("probability of overfitting: unknown (it needs two trials and twelve days)")
     else:

@@ -85,19 +85,13 @@ class Child:
 
 
 class Children:
-    """The children of a worker, up to so many at a time."""
+    """The children of a worker. How many there are is how many runs it has done by them at once."""
 
-    def __init__(self, settings: Settings, worker: str, most: int) -> None:
+    def __init__(self, settings: Settings, worker: str) -> None:
         self._settings = settings
         self._worker = worker
-        self.most = most
         self._free: list[Child] = []
         self.busy: dict[str, Child] = {}
-
-    @property
-    def full(self) -> bool:
-        """Whether no more runs can be taken in."""
-        return bool(self.most) and len(self.busy) >= self.most
 
     async def work(self, lease: Lease, stopped: Callable[[], bool]) -> None:
         """Have a run done by a child, unless somebody has asked for it to stop before there is one."""

@@ -1,14 +1,18 @@
 """Where a worker does a run: on its event loop beside the others, or in a process of its own.
 
 A run that waits for a model costs the loop next to nothing, and hundreds fit on one. A run that only computes keeps the loop
-for as long as it lasts: alone that is the quickest way, beside others it makes them wait. A run whose worker was lost before
-may be what ended it, and is kept where it can do no harm to others.
+for as long as it lasts: where that is short it is the quickest way, as a process takes a second of computing to start; where
+it is long, others wait and other cores stand idle. A run whose worker was lost before may be what ended it, and is kept where
+it can do no harm to others.
 """
 
 from pitboss.bootstrap.gateway import is_model
 from pitboss.bootstrap.request import Asked
 from pitboss.bootstrap.runner import request_of
 from pitboss.store.runs import Run
+
+WORTH_S = 0.25
+"""From how long on a run is worth a process: a quarter of what one takes to start, and it is used again."""
 
 
 def computes(run: Run) -> bool:
@@ -20,8 +24,12 @@ def computes(run: Run) -> bool:
         return True
 
 
-def apart(run: Run, processes: int, company: bool) -> bool:
-    """Whether a run goes into a process of its own. `company`: others are being worked on by this worker."""
+def apart(run: Run, computing: bool, processes: int, company: bool, took_s: float) -> bool:
+    """Whether a run goes into a process of its own.
+
+    `company`: others are being worked on by this worker. `took_s`: how long the last run that computed has taken; those that
+    come one after the other are mostly of one study, and alike.
+    """
     if not processes:
         return False
-    return bool(run.requeues) or ((company or processes > 1) and computes(run))
+    return bool(run.requeues) or (computing and took_s >= WORTH_S and (company or processes > 1))

@@ -128,9 +128,18 @@ def judged(workspace: Workspace, study_id: str) -> Document:
             "runs": len(by_run),
             "best_trial": None if best is None or best["score"] is None else best["trial"],
             "deflated_sharpe": None if best is None else deflated(groups[best["trial"]], by_run),
+            **_with_all(workspace, document["skill"], None if best is None else groups[best["trial"]]),
             "overfitting": overfit(list(groups.values())),
         },
     }
+
+
+def _with_all(workspace: Workspace, skill: str, best: Entry | None) -> Document:
+    """The same over every run of the skill that is stored here, in this study or not: those were tries too."""
+    stored = workspace.runs.look(MOST_RUNS, "complete", skill=skill).runs
+    sharpes = [value for run in stored if (value := figure(run.metrics or {}, "sharpe")) is not None]
+    judged = None if best is None or not sharpes else statistics.deflated_sharpe(together(best), sharpes)
+    return {"runs_of_skill": len(stored), "deflated_sharpe_of_skill": judged}
 
 
 def returns_of(runs: Sequence[Run], known: Mapping[str, Trace]) -> dict[int, list[tuple[float, ...]]]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pitboss.bootstrap.gateway import may_cost
 from pitboss.bootstrap.runner import resume
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+from pitboss.core.errors import RunCancelled, UserError
 from pitboss.core.money import ZERO
 from pitboss.jobs.build import build
 from pitboss.jobs.enqueue import ensure
@@ -107,19 +107,18 @@ async def _through(workspace: Workspace, plan: Plan, method: Method, terms: Term
     results: dict[Trial, list[Mapping[str, Any]]] = {}
     while wanted := method.ask(results):
         found = members(plan, wanted)
-        lot = queued(workspace, plan, found, terms, watch)
-        ids = lot.ids
-        watch.began(found, ids)
         try:
+            lot = queued(workspace, plan, found, terms, watch)
+            watch.began(found, lot.ids)
             if terms.where == "here":
-                every = list(dict.fromkeys(ids))
+                every = list(dict.fromkeys(lot.ids))
                 await _here(workspace, lot, lot.first, terms.concurrency, watch, helm.take())
                 await _here(workspace, lot, every, terms.concurrency, watch, helm.take())
             await _await_others(workspace, plan.id, lot, terms.where, watch, helm)
         except BaseException:
             call_off(workspace, plan.id)
             raise
-        for member, run_id in zip(found, ids, strict=True):
+        for member, run_id in zip(found, lot.ids, strict=True):
             run = workspace.runs.get(run_id)
             made.setdefault(member.trial, []).append(run)
             results.setdefault(member.trial, [])
@@ -222,6 +221,9 @@ async def _here(
     tasks = [asyncio.create_task(work()) for _ in range(max(1, concurrency))]
     try:
         await asyncio.gather(*tasks)
+    except RunCancelled:
+        await asyncio.gather(*tasks, return_exceptions=True)  # each ends its tick, and writes what it has come to
+        raise
     finally:
         for task in tasks:
             task.cancel()
@@ -233,9 +235,10 @@ async def _one(workspace: Workspace, run_id: str, cap: Decimal | None, watch: On
     looking = Watch(lambda done: watch.moved(run_id, "running", done), watch.stop, lambda words: None)
     try:
         await resume(workspace, run_id, looking, cap)
-    except (TransientError, InvariantError, BudgetExceeded, UserError) as error:
-        if not isinstance(error, LeaseLost):  # then it is another's now
-            watch.told(f"run {run_id}: {error}")
+    except LeaseLost:
+        pass  # it is another's now
+    except Exception as error:  # noqa: BLE001 - whatever a run does, the others go on; the cause is kept with it
+        watch.told(f"run {run_id}: {error}")
     except RunCancelled:
         if watch.stop():
             raise

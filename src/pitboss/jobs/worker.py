@@ -17,7 +17,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import InvariantError, RunCancelled, UserError
 from pitboss.core.trace import SILENT, Tracer
 from pitboss.jobs.children import ChildDied, Children
-from pitboss.jobs.place import apart
+from pitboss.jobs.place import apart, computes
 from pitboss.jobs.pulse import News, Pulse, Rhythm
 from pitboss.sim.watch import Watch
 from pitboss.store.faults import Unreachable, patiently
@@ -77,8 +77,9 @@ class NoPost:
 class Held:
     """A run that this worker has. `why` is set, perhaps by another thread, when it is to stop."""
 
-    def __init__(self, lease: Lease, apart: bool) -> None:
+    def __init__(self, lease: Lease, computing: bool, apart: bool) -> None:
         self.lease = lease
+        self.computing = computing
         self.apart = apart
         self.why: Why | None = None
         self.task: asyncio.Task[None] | None = None
@@ -121,11 +122,12 @@ class Worker:
         self._tracer = tracer
         self._held: dict[str, Held] = {}
         self._left: set[tuple[str, int]] = set()
-        self._children = Children(workspace.settings, name, terms.processes)
+        self._children = Children(workspace.settings, name)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
         self._stops = 0
         self._in_doubt = False
+        self._took_s = 0.0
         self.done = 0
         """How many runs came to an end here."""
 
@@ -187,7 +189,9 @@ class Worker:
             return False
 
     def _has_room(self) -> bool:
-        return len(self._held) < self._terms.concurrency and not self._children.full
+        # Counted here and not by the children: one that is still being started has its run already.
+        full = self._terms.processes and sum(one.apart for one in self._held.values()) >= self._terms.processes
+        return len(self._held) < self._terms.concurrency and not full
 
     def _claim(self) -> Lease | None:
         try:
@@ -206,7 +210,9 @@ class Worker:
         return None
 
     def _begin(self, lease: Lease) -> None:
-        held = Held(lease, apart(lease.run, self._terms.processes, bool(self._held)))
+        computing = computes(lease.run)
+        aside = apart(lease.run, computing, self._terms.processes, bool(self._held), self._took_s)
+        held = Held(lease, computing, aside)
         self._held[lease.run_id] = held
         held.task = asyncio.create_task(self._serve(held), name=lease.run_id)
 
@@ -226,6 +232,8 @@ class Worker:
         try:
             await self._work(held)
             self.done += 1
+            if held.computing:
+                self._took_s = held.worked_s
         except LeaseLost:
             LOG.info("lease lost", extra={"fields": {"run_id": run_id, "epoch": epoch}})
         except ChildDied as error:

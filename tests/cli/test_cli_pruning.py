@@ -1,0 +1,32 @@
+"""`pitboss runs prune` and `runs spend`: counted first, removed when asked, and what stays still verifies."""
+
+from pathlib import Path
+
+from answers import done, refused
+
+
+def test_old_runs_go_when_asked_and_the_kept_one_verifies(home: Path, skill: Path) -> None:
+    asked = (
+        "backtest",
+        skill,
+        "--from",
+        "2025-06-02",
+        "--to",
+        "2025-06-04",
+        "--model",
+        "policy/sma_cross",
+        "--home",
+        home,
+    )
+    made = [done(*asked, "--json", "--seed", number).json for number in range(3)]
+    assert "1 runs would go" in done("runs", "prune", "--keep", 2, "--home", home).out
+    assert len(done("runs", "list", "--json", "--home", home).json) == 3
+    pruned = done("runs", "prune", "--keep", 1, "--yes", "--json", "--home", home).json
+    assert len(pruned["runs"]) == 2
+    (left,) = done("runs", "list", "--json", "--home", home).json
+    assert left["run_id"] == made[-1]["run_id"]
+    assert made[-1]["digest"] in done("runs", "verify", left["run_id"], "--home", home).out
+    assert not any(Path(run["report"]).exists() for run in made[:-1])
+    assert Path(made[-1]["report"]).exists()
+    assert done("runs", "spend", "--json", "--home", home).json == []
+    assert "which runs should go" in refused("runs", "prune", "--home", home)
