@@ -135,12 +135,12 @@ class Database:
             connection.close()
 
     def locked(self) -> bool:
-        """Whether somebody keeps the file locked. A server takes its locks back from whoever is silent for 10 s."""
+        """Whether somebody keeps the file locked, be it for reading, which stops a commit too. A server takes its locks back from whoever is silent for 10 s."""
         if self.server is not None:
             return False
         connection = sqlite3.connect(self.url, timeout=0.5, isolation_level=None)
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("BEGIN EXCLUSIVE")
             connection.execute("ROLLBACK")
         except sqlite3.OperationalError:
             return True

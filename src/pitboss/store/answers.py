@@ -93,8 +93,8 @@ class Answers:
 
     async def put(
         self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
-    ) -> None:
-        """Keep an answer for good. The first answer to a question stays.
+    ) -> bool:
+        """Keep an answer for good; whether it is what `get` gives from now on. The first answer to a question stays.
 
         Once begun it is written even if nobody waits for it any more: it has been paid for. With `more` others are under
         way that may come at any moment: a commit, which costs as much as a tick, waits that long to be shared.
@@ -113,6 +113,7 @@ class Answers:
             self._later = loop.call_soon(self._flush, batch)
         batch.rows.append(sealed(Answer(key, model, run_id, cost_usd, self._now(), reply), self._press))
         await asyncio.shield(batch.done)
+        return key not in batch.late
 
     def of_run(self, run_id: str) -> Iterator[Answer]:
         """The answers that a run paid for, by key."""
@@ -152,7 +153,7 @@ class Answers:
             self._waiting = self._later = None
         loop = asyncio.get_running_loop()
         try:
-            self._commit(batch.rows, tried=batch.until is not None)
+            self._commit(batch, tried=batch.until is not None)
         except Unreachable as error:
             # What has been paid for is not given up because the database restarts.
             if batch.until is None:
@@ -167,9 +168,9 @@ class Answers:
         else:
             batch.done.set_result(None)
 
-    def _commit(self, values: Sequence[Mapping[str, object]], tried: bool) -> None:
+    def _commit(self, batch: "_Batch", tried: bool) -> None:
         with self._database.write_raw(lazily=True) as cursor:
-            for row in values:
+            for row in batch.rows:
                 cursor.execute(self._sql.put, self._sql.bind_row(row))
                 if cursor.rowcount:
                     continue
@@ -178,6 +179,7 @@ class Answers:
                     if cursor.fetchone()[-1] == row[SEAL]:
                         continue
                 # Somebody had the same answer first: another run, or one that has lost this run. Ours is paid for too.
+                batch.late.add(str(row["key"]))
                 again = {**row, "key": f"{row['key']}{AGAIN}{row['run_id']}"}
                 cursor.execute(self._sql.put, self._sql.bind_row({**again, SEAL: rows.seal_of(answers, again)}))
 
@@ -199,6 +201,8 @@ class _Batch:
     rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     until: float | None = None
     pause_s: float = FIRST_PAUSE_S
+    late: set[str] = field(default_factory=set[str])
+    """Keys to which there was an answer already."""
 
     def fail(self, error: Exception) -> None:
         """Tell those who wait, if there are any."""

@@ -9,6 +9,7 @@ path, and a Postgres database unless all nodes are one machine.
 import asyncio
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -132,7 +133,8 @@ def most_workers(settings: Settings) -> int:
 
 def actor_name(settings: Settings, number: int) -> str:
     """The name of a worker's place on the cluster. Workspaces that share a database share their workers."""
-    whose = codec.digest([settings.database_url or str(settings.home.resolve())])[:12]
+    plain = _anywhere(settings)
+    whose = codec.digest([plain["database_url"] or str(plain["home"])])[:12]
     return f"worker-{whose}-{number}"
 
 
@@ -164,5 +166,11 @@ def _actor(settings: Settings, number: int, keys: Mapping[str, str], any_build: 
         scheduling_strategy="SPREAD",
         **asks,
     )
-    plain = {**settings.model_dump(), "home": settings.home.resolve()}
-    return made.remote(plain, dict(keys), any_build, number < GUARDS)
+    return made.remote(_anywhere(settings), dict(keys), any_build, number < GUARDS)
+
+
+def _anywhere(settings: Settings) -> dict[str, Any]:
+    """The settings as they hold in another folder and on another machine."""
+    where, plain = settings.database_url, settings.model_dump()
+    database = str(Path(where).resolve()) if where and "://" not in where else where
+    return {**plain, "home": settings.home.resolve(), "database_url": database}
