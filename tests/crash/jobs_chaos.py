@@ -124,7 +124,7 @@ class Database:
         if self.server is not None:
             self.restart(dice.choice([signal.SIGINT, signal.SIGQUIT]))
             return
-        connection = sqlite3.connect(self.url, timeout=30, isolation_level=None)
+        connection = sqlite3.connect(self.url, timeout=5, isolation_level=None)
         try:
             connection.execute("BEGIN EXCLUSIVE")
             threading.Event().wait(dice.uniform(0.5, 3.0))
@@ -274,10 +274,12 @@ def strike(storm: Storm, crew: Crew, database: Database, dice: random.Random, bl
         crew.send(pid, signal.SIGSTOP)
         longer_s = storm.stale_s * dice.uniform(1.1, 2.0)
         blows.stops += 1
-        if database.locked():  # inside a transaction on a file: nobody can do anything until it is woken
-            longer_s = min(longer_s, FROZEN_S)
+        if database.locked():  # inside a transaction on a file: nobody, we included, can do anything until it is woken
+            threading.Event().wait(min(longer_s, FROZEN_S))
+            crew.send(pid, signal.SIGCONT)
             blows.stops_with_the_file_locked += 1
-        crew.stopped[pid] = time.monotonic() + longer_s
+        else:
+            crew.stopped[pid] = time.monotonic() + longer_s
     else:
         crew.send(pid, signal.SIGKILL)
         crew.alive.remove(pid)

@@ -346,7 +346,8 @@ LONG_S, SHORT_S = 2 * place.WORTH_S, place.WORTH_S / 2
         (True, 0, 2, False, LONG_S, True),
         (True, 0, 2, True, SHORT_S, False),  # not worth a process
         (False, 0, 2, True, LONG_S, False),  # it waits for a model
-        (False, 1, 1, False, SHORT_S, True),  # its worker was lost
+        (False, 1, 1, False, SHORT_S, False),  # its worker was lost, as may happen
+        (False, 2, 1, False, SHORT_S, True),  # and another: perhaps it was not by chance
         (True, 2, 0, True, LONG_S, False),
     ],
 )

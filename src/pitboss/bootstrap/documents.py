@@ -65,8 +65,6 @@ def read_document(
 ) -> dict[str, Any]:
     """A checked text as the whole plain document, overrides applied. Raises one `UserError` that names every problem."""
     servers = None if settings is None else allowed_tools(settings)
-    if venue_of(text, suffix) == PREDICT:
-        raise UserError(f"{name} is a skill of the predict venue", "commands for it are under `pitboss predict`")
     found = check_text(text, suffix, tool_names(), None, servers, overrides)
     if found.skill is None:
         raise summary(name, found.errors)

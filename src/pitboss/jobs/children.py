@@ -12,6 +12,7 @@ import orjson
 from pitboss.bootstrap.processes import program, surroundings
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import RunCancelled
+from pitboss.jobs.place import SUSPECT
 from pitboss.store.faults import Unreachable
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Lease
@@ -106,8 +107,8 @@ class Children:
             raise
         finally:
             del self.busy[lease.run_id]
-            # One that a run was put back for may have been hurt by it; the next run deserves a new one.
-            if child.alive and not lease.run.requeues:
+            # A child that did a run which was put back may have been hurt by it; the next run deserves a new one.
+            if child.alive and lease.run.requeues < SUSPECT:
                 self._free.append(child)
             elif child.alive:
                 await child.end()

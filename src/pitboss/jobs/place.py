@@ -2,8 +2,8 @@
 
 A run that waits for a model costs the loop next to nothing, and hundreds fit on one. A run that only computes keeps the loop
 for as long as it lasts: where that is short it is the quickest way, as a process takes a second of computing to start; where
-it is long, others wait and other cores stand idle. A run whose worker was lost before may be what ended it, and is kept where
-it can do no harm to others.
+it is long, others wait and other cores stand idle. A run that has lost its worker more than once may be what ended it, and is
+kept where it can do no harm to others.
 """
 
 from pitboss.bootstrap.gateway import is_model
@@ -13,6 +13,9 @@ from pitboss.store.runs import Run
 
 WORTH_S = 0.25
 """From how long on a run is worth a process: a quarter of what one takes to start, and it is used again."""
+
+SUSPECT = 2
+"""A run that lost so many workers is suspected. One may have been killed by anything, and a new process is slow to begin."""
 
 
 def computes(run: Run) -> bool:
@@ -32,4 +35,4 @@ def apart(run: Run, computing: bool, processes: int, company: bool, took_s: floa
     """
     if not processes:
         return False
-    return bool(run.requeues) or (computing and took_s >= WORTH_S and (company or processes > 1))
+    return run.requeues >= SUSPECT or (computing and took_s >= WORTH_S and (company or processes > 1))
