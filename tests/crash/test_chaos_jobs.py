@@ -34,7 +34,7 @@ def keep(name: str, figures: dict[str, Any]) -> None:
         file.write_text(json.dumps({**found, name: figures}, indent=2) + "\n")
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+@pytest.mark.parametrize("database", [pytest.param("sqlite", marks=pytest.mark.chaos), "postgres"])
 def test_in_a_small_storm_every_job_is_done_once_and_no_write_is_made_under_an_old_lease(
     database: str, folder: Path
 ) -> None:

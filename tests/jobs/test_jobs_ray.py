@@ -41,6 +41,7 @@ def on_this_machine(yard: Yard, jobs: int, monkeypatch: pytest.MonkeyPatch) -> l
     return [run.digest for run in asyncio.run(waiting.ended(yard.workspace, ids))]
 
 
+@pytest.mark.chaos
 def test_a_study_on_a_ray_cluster_of_three_nodes_has_the_digests_of_the_local_pool(
     yard: Yard, market: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

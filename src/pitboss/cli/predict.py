@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 LATEST = 4_102_444_800_000
 """The year 2100: behind it the calendar of the schedule would end."""
 
-app = App(name="predict", help="Binary prediction markets: backtest a skill, run it on paper, prices, markets, recorded rounds.")
+app = App(
+    name="predict",
+    help="Binary prediction markets: backtest a skill, run it on paper, prices, markets, recorded rounds.",
+)
 predict_backtesting.register(app)
 predict_running.register(app)
 

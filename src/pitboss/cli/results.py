@@ -118,9 +118,7 @@ def show_forecasts(metrics: Plain, baselines: Plain, cost_usd: float) -> None:
     screen.put(showing.answer(metrics), "bold")
     screen.put_table(showing.HEADINGS, showing.rows(metrics, baselines), right=showing.NUMBERS, folds=(1,))
     screen.put()
-    screen.put_table(
-        showing.TRADING_HEADINGS, showing.trading_rows(metrics, baselines), right=showing.TRADING_NUMBERS
-    )
+    screen.put_table(showing.TRADING_HEADINGS, showing.trading_rows(metrics, baselines), right=showing.TRADING_NUMBERS)
 
 
 def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Sequence[str | None]) -> None:

@@ -128,7 +128,7 @@ def slow(script: PredictScript, desk: Desk, start: int, stop: int) -> tuple[Desk
     return desk, receipts, worth
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     st.integers(0, 10_000),
     st.lists(st.tuples(st.integers(0, 239), st.integers(1, 90)), max_size=4),
@@ -165,7 +165,7 @@ def _first(updates: Updates, stop: int) -> Updates:
     return Updates(updates.at[:stop], updates.spot[:stop], updates.volatility[:stop])
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.integers(0, 200), st.integers(0, 200), st.integers(0, 200))
 def test_a_course_cut_anywhere_is_the_same_course(seed: int, first: int, second: int, third: int) -> None:
     script = script_of(market_of(seed, 200), 200, Dice(seed))
@@ -180,7 +180,7 @@ def test_a_course_cut_anywhere_is_the_same_course(seed: int, first: int, second:
     assert money(whole.world.world) == money(desk.world)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.integers(30, 150))
 def test_a_pause_ends_before_the_account_changes(seed: int, start: int) -> None:
     script = script_of(market_of(seed, 240), 240, Dice(seed, 0.8))
@@ -193,7 +193,7 @@ def test_a_pause_ends_before_the_account_changes(seed: int, start: int) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(heuristics()))
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(
     st.integers(0, 10_000),
     st.sampled_from(["30s", "60s", "5m", "7m"]),
@@ -219,7 +219,7 @@ def test_a_heuristic_that_leaps_does_what_it_does_when_asked_at_every_tick(
 # Nobody sees what comes later -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(st.integers(0, 10_000), st.integers(5, 110))
 def test_prices_after_a_tick_change_nothing_up_to_it(seed: int, cut: int) -> None:
     market = market_of(seed, 120)
@@ -299,7 +299,7 @@ class Moody:
         )
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(st.integers(0, 10_000), st.sampled_from([None, 1, 5]), st.sampled_from([0.02, 0.15, 0.6]))
 def test_asking_ahead_changes_no_record(seed: int, window: int | None, orders: float) -> None:
     market = market_of(seed, 60)
@@ -312,7 +312,7 @@ def test_asking_ahead_changes_no_record(seed: int, window: int | None, orders: f
         assert plan.tally.used > 0
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(0, 10_000), st.integers(1, 59), st.booleans())
 def test_a_run_that_was_stopped_goes_on_to_the_same_digest(seed: int, stop: int, policy: bool) -> None:
     market = market_of(seed, 60)
