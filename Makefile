@@ -22,7 +22,7 @@ ifdef UV
 	@$(UV) pip install -q --python $(BIN)/python -r requirements.lock
 	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -r requirements.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile --no-deps -r requirements.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 endif
 	@touch $(CORE)
