@@ -29,9 +29,11 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.heuristics import heuristic, heuristics
+from pitboss.models.rungs import LEAST
 from pitboss.models.scripted import calls
 from pitboss.sim.course import ticks_between
 from pitboss.sim.predict.outcome import PredictLedger
+from pitboss.sim.predict.play import play
 from pitboss.sim.predict.script import PredictScript, Updates, first_state
 from pitboss.sim.predict.surfaces import Recorded
 from pitboss.sim.replay import replay
@@ -214,6 +216,11 @@ def test_a_heuristic_that_leaps_does_what_it_does_when_asked_at_every_tick(
     assert list(points(quick.equity)) == list(points(walked.equity))
     assert quick.ticks == walked.ticks == len(script.tick_at)
     assert quick.calls == walked.calls
+    played = play(script, heuristic(name).intent, LEAST)
+    assert (played.calls, played.receipts, played.ticks) == (quick.calls, quick.receipts, quick.ticks)
+    assert list(points(played.equity)) == list(points(quick.equity))
+    counts = [(one.asked, one.proposed, one.accepted, one.rejections, one.noops) for one in (played, quick)]
+    assert counts[0] == counts[1]
 
 
 # Nobody sees what comes later -----------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The predict venue's side of a run: what is stored with it, how it is measured, what it is held against."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pitboss.bootstrap.predict.agent import read_predict_skill as read_skill
@@ -14,21 +14,17 @@ from pitboss.bootstrap.predict.backtest import (
 )
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
-from pitboss.core.errors import InvariantError
 from pitboss.core.instant import Instant, interval_ms
 from pitboss.core.money import text
-from pitboss.core.snapshot import Record
-from pitboss.core.state import State
 from pitboss.models.heuristics import heuristics
-from pitboss.models.rungs import LEAST, Rungs
+from pitboss.models.rungs import LEAST
 from pitboss.sim.predict.baselines import baseline_metrics
 from pitboss.sim.predict.metrics import compute_predict
 from pitboss.sim.predict.outcome import PredictLedger
 from pitboss.sim.predict.outcome import predict_fills as fills
 from pitboss.sim.predict.outcome import read_predict_ledger as read_ledger
+from pitboss.sim.predict.play import play
 from pitboss.sim.predict.script import PredictScript, first_state
-from pitboss.sim.replay import replay
-from pitboss.sim.watch import Watch
 from pitboss.store.runs import Run
 from pitboss.tick.predict import read_state
 
@@ -107,31 +103,4 @@ def page(workspace: Workspace, run: Run) -> str:
 
 def played(script: PredictScript, known: Mapping[str, PredictLedger]) -> dict[str, PredictLedger]:
     """Every heuristic over the same course, with the same caps and the same money; `known` need not be played again."""
-    return {name: known.get(name) or _play(script, policy) for name, policy in heuristics().items()}
-
-
-def _play(script: PredictScript, policy: Rungs) -> PredictLedger:
-    ports = dataclasses.replace(script.ports, decider=policy, build_prompts=False, keep_prompts=False)
-    course = dataclasses.replace(
-        script, ports=ports, planned=True, least_spend=LEAST, speculation=None, commit_records=5_000
-    )
-    ledger = PredictLedger(account_id=ports.account_id)
-    work = replay(course, _Nowhere(), first_state(course), Watch(), ledger)
-    try:  # a program waits for nothing, so its run goes through at once, whoever's loop this is
-        work.send(None)
-    except StopIteration:
-        return ledger
-    work.close()
-    raise InvariantError(f"{policy.name} waited for something")
-
-
-class _Nowhere:
-    """A journal that keeps nothing: only what the ledger noted is wanted."""
-
-    async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None:
-        """Let it go."""
-        del batch, state, progress
-
-    def records(self) -> Iterable[Record]:
-        """There are none."""
-        return ()
+    return {name: known.get(name) or play(script, policy.intent, LEAST) for name, policy in heuristics().items()}
