@@ -64,7 +64,7 @@ def test_a_run_is_scored_verified_exported_forked_and_taken_elsewhere(tmp_path: 
     assert run["realism"]["surfaces"]["value"] == "fitted from realised volatility"
     assert here("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
     shown = here("runs", "show", run["run_id"], "--home", home).out
-    for words in ("NOT A LANGUAGE MODEL", "market's price", "always NO", "One refused order", "B5_NOT_QUOTED"):
+    for words in ("NOT A LANGUAGE MODEL", "market's price", "always NO"):
         assert words in shown
     page = Path(run["report"]).read_text()
     assert "Surfaces fitted from realised volatility" in page
@@ -76,10 +76,16 @@ def test_a_run_is_scored_verified_exported_forked_and_taken_elsewhere(tmp_path: 
     assert len(fills) == metrics["mints"] + metrics["redeems"]
     assert set(fills[0]) == {"at", "market_id", "action", "side", "strike", "quantity", "price", "cost"}
     decided = tmp_path / "decisions.jsonl"
-    decided.write_text(here("runs", "export", run["run_id"], "--what", "decisions", "--home", home).out)
+    far = {"action": "mint", "market_id": "BTC-2026-02-22T13:00:00Z", "side": "YES", "strike": 140_000, "spend": 1}
+    refused = {"tick_at": "2026-02-22T12:00:00Z", "proposal": {**far, "reasoning": "It could be."}}
+    kept = here("runs", "export", run["run_id"], "--what", "decisions", "--home", home).out
+    decided.write_text(json.dumps(refused) + "\n" + kept)
     words = ("predict", "backtest", bets, *RANGE, "--prices", prices, "--decisions", decided)
     again = here(*words, "--json", "--home", home).json
     assert again["metrics"]["final_equity_usd"] == metrics["final_equity_usd"]
+    shown = here("runs", "show", again["run_id"], "--home", home).out
+    for words in ("One refused order", "mint YES at 140,000", "It could be.", "B5_NOT_QUOTED"):
+        assert words in shown
 
     bundle = tmp_path / "bets.zip"
     here("runs", "export", run["run_id"], "--bundle", bundle, "--home", home)

@@ -73,7 +73,12 @@ def init(
         f"pitboss backtest {skills[-1]} --from 2025-02-10 --to 2025-03-10",
     )
     if venue == "predict":
-        then = ("pitboss predict markets              # those on the protocol's schedule",)
+        bars = "--prices BTC_1M_BARS.parquet --model standin/analyst"
+        then = (
+            "pitboss predict markets              # those on the protocol's schedule",
+            f"pitboss predict backtest {skills[-1]} --from 2026-02-22 --to 2026-02-24 {bars}",
+            f"pitboss predict run {skills[-1]} --model policy/alternate    # on paper, on live prices",
+        )
     for command in (f"cd {folder}", f"pitboss skill check {skills[-1]}", *then):
         screen.put(f"  {command}")
     return 0

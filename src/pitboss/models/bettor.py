@@ -20,6 +20,8 @@ _CLOSES = re.compile(r"closes, oldest first[^:]*: ([\d. ]+)$", re.MULTILINE)
 _MARKET = re.compile(r"^(\S+) \| [^|]+ \| ([^|]+) \| [\d.]+ \| ([\d.]+): YES ([\d.]+), NO ([\d.]+)$", re.MULTILINE)
 _LEFT = re.compile(r"^B9_SPEND_TICK .*left ([\d.]+)$", re.MULTILINE)
 _BUDGETS = re.compile(r"^B1[013]_\w+ .*left ([\d.]+)$", re.MULTILINE)
+_FADES = re.compile(r"against (?:excess|the move)|contrarian", re.IGNORECASE)
+"""How a mandate says that moves are to be faded; the shipped one trades against excess."""
 REACH, LEAST_SCORE = 30, 1.2
 ACTS_ONE_IN, LOOKS_ONE_IN, OVERSTEPS_ONE_IN = 4, 5, 6
 FAR_AWAY = 1.2
@@ -37,7 +39,7 @@ def answer(request: ModelRequest) -> Reply:
     told = {message.name for message in request.messages if message.role == "tool"}
     dice = hashlib.sha256(page.encode("utf-8", "surrogatepass")).digest()
     score = _score(page)
-    if "contrarian" in request.system.lower() or "against the move" in request.system.lower():
+    if _FADES.search(request.system):
         score = -score
     markets = _MARKET.findall(page)
     rooms = [float(found) for found in (*_LEFT.findall(page), *_BUDGETS.findall(page))]
@@ -60,7 +62,7 @@ def answer(request: ModelRequest) -> Reply:
         "strike": round(float(strike) * FAR_AWAY) if far else float(strike),
         "spend": round(rooms[0] * (4 if oversteps else 1), 2),
         "confidence": confidence,
-        "reasoning": f"the last half hour moved {score:+.1f} of its usual size; {side} costs {ask:.4f} and I say {confidence}",
+        "reasoning": f"my view of the last half hour's move is {score:+.1f} of its usual size; {side} costs {ask:.4f} and I say {confidence}",
     }
     return f"Minting {side} in {name}.", TERMINAL, decision
 

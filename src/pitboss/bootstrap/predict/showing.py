@@ -61,7 +61,7 @@ def rows(metrics: Plain, baselines: Plain) -> list[tuple[str, str, str, str, str
         alone("Skill against the price", _skill(metrics)),
         alone("Hit rate", _around(figures.share(metrics.get("hit_rate")), metrics.get("hit_rate_ci"), figures.share)),
         alone("Edge promised, realised", f"{cents(edge.get('promised_per_contract'))}, {cents(edge.get('realised_per_contract'))}"),
-        alone("Mints, redeems, payouts", ", ".join(figures.count(metrics.get(name)) for name in ("mints", "redeems", "payouts"))),
+        alone("Mints, redeems, settled", ", ".join(figures.count(metrics.get(name)) for name in ("mints", "redeems", "payouts"))),
         alone("Spent", figures.usd(metrics.get("total_spend_usd"))),
         alone("Cost of the spread", f"{figures.usd(spread.get('total_usd'))}, {figures.share(spread.get('share_of_spend'))} of it"),
         alone("Calls", _calls(metrics)),

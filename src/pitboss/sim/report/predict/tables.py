@@ -165,7 +165,7 @@ FIGURES: tuple[tuple[tuple[str, ...], str, Form, str], ...] = (
     (("calls_unresolved",), "Unresolved", "count", "Their market had not settled when the run ended."),
     (("mints",), "Mints", "count", "Times contracts were bought."),
     (("redeems",), "Redeems", "count", "Times contracts were sold back before settlement."),
-    (("payouts",), "Payouts", "count", "Positions that were settled, won or lost."),
+    (("payouts",), "Settled", "count", "Positions that were settled, won or lost."),
     (("wins",), "Wins", "count", "Settled mints whose side won, as if held."),
     (("hit_rate",), "Hit rate", "share", "Wins among the settled mints."),
     (("scores", "all", "brier"), "Brier score", "ratio", "Of every scored call; a coin has 0.25, lower is better."),
