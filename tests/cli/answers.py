@@ -49,7 +49,7 @@ def refused(*words: object) -> str:
     lines = answer.err.splitlines()
     assert answer.code == 2, (answer.code, answer.out, answer.err)
     assert answer.out == ""
-    assert lines[0].startswith("error: ")
-    assert [line for line in lines[1:] if not line.startswith("hint: ")] == []
-    assert len(lines) <= 2
+    assert lines[0].startswith("error: "), answer.err
+    assert [line for line in lines[1:] if not line.startswith("hint: ")] == [], answer.err
+    assert len(lines) <= 2, answer.err
     return answer.err

@@ -63,6 +63,7 @@ def start_telemetry(target: str) -> Tracer:
         _check_address(target)
         REDACTOR.add(*_headers(environment))
     try:
+        _check_variables()
         processor, reader = _console() if target == CONSOLE else _collector(target.rstrip("/"))
         return Telemetry(processor, reader)
     except ImportError as error:
@@ -71,6 +72,15 @@ def start_telemetry(target: str) -> Tracer:
         ) from None
     except ValueError as error:  # of the library's own variables
         raise UserError(f"telemetry cannot begin: {error}", "look at the variables that begin with OTEL_") from None
+
+
+def _check_variables() -> None:
+    """Let the library read its variables before a reader's thread is begun that nobody would end."""
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.trace import TracerProvider
+
+    TracerProvider(shutdown_on_exit=False)
+    MeterProvider(shutdown_on_exit=False)
 
 
 def _check_address(target: str) -> None:
