@@ -7,11 +7,9 @@ of events can be had without waiting.
 import asyncio
 import dataclasses
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
-from itertools import repeat
 from typing import Any
 
 import pytest
@@ -33,7 +31,6 @@ from pitboss.sim.purse import Purse
 from pitboss.sim.replay import replay
 from pitboss.sim.speculate import Speculation, Tally
 from pitboss.sim.watch import Watch
-from pitboss.sim.window import MAX_WINDOW, Holds, best_window
 from pitboss.testing.builders import build, make_market, plain_skill
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import ToolContext
@@ -528,76 +525,3 @@ def test_five_failures_in_a_row_end_the_run_as_they_would_alone() -> None:
 
 
 # The window -----------------------------------------------------------------------------------------------------------
-
-
-rates = st.lists(st.floats(0, 1), min_size=MAX_WINDOW, max_size=MAX_WINDOW)
-
-
-rooms, ends = st.floats(0, 300), st.integers(1, 300)
-
-
-@given(rates=rates, room=rooms, ahead=ends)
-def test_what_the_chosen_window_is_expected_to_waste_fits_into_the_room(
-    rates: list[float], room: float, ahead: int
-) -> None:
-    window = best_window(rates, room, ahead)
-    assert 0 <= window <= MAX_WINDOW
-    used = sum(math.prod(rates[:place]) for place in range(window + 1))
-    assert (window + 1 - used) * max(1.0, ahead / used) <= room + 1e-6
-
-
-@given(rates=rates, room=rooms, ahead=ends, more=st.floats(0, 300))
-def test_more_room_or_fewer_ticks_to_come_never_make_the_window_smaller(
-    rates: list[float], room: float, ahead: int, more: float
-) -> None:
-    assert best_window(rates, room, ahead) <= best_window(rates, room + more, ahead)
-    assert best_window(rates, room, ahead + int(more)) <= best_window(rates, room, ahead)
-
-
-def test_the_window_of_known_shares_is_what_the_sums_say() -> None:
-    windows = [best_window(repeat(rate), 100, 288) for rate in (0.0, 0.5, 0.9, 0.95, 0.98, 1.0)]
-    assert windows == [0, 0, 5, 10, 22, MAX_WINDOW]
-    assert best_window(repeat(1.0), 0, 288) == MAX_WINDOW
-
-
-@given(
-    orders=st.lists(st.booleans(), min_size=200, max_size=200),
-    cap=st.sampled_from([10.0, 35.0, 50.0]),
-)
-def test_windows_kept_up_to_the_end_stay_within_the_room(orders: list[bool], cap: float) -> None:
-    holds, here, wasted = Holds(), 0, 0
-    while here < len(orders):
-        left = len(orders) - here
-        room = cap / 100 * len(orders) - wasted
-        window = min(best_window(holds.rates(), room, left), int(room), left - 1)
-        asked = orders[here : here + window + 1]
-        used = asked.index(True) + 1 if True in asked else len(asked)
-        for ordered in asked[:used]:
-            holds.see(not ordered)
-        here, wasted = here + used, wasted + len(asked) - used
-    assert wasted * 100 <= cap * len(orders)
-
-
-def first_rate(holds: Holds) -> float:
-    return next(holds.rates())
-
-
-def test_belief_follows_what_is_seen() -> None:
-    holds = Holds()
-    assert 0.9 < first_rate(holds) < 0.97
-    for _ in range(40):
-        holds.see(False)
-    assert first_rate(holds) < 0.3
-    for _ in range(600):
-        holds.see(True)
-    assert first_rate(holds) > 0.95
-
-
-def test_orders_at_a_fixed_distance_are_learnt() -> None:
-    holds = Holds()
-    for tick in range(200):
-        holds.see(tick % 10 != 9)
-    assert best_window(holds.rates(), 50, 100) == 9
-    for _ in range(4):
-        holds.see(True)
-    assert best_window(holds.rates(), 50, 100) == 5

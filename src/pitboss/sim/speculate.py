@@ -257,7 +257,7 @@ class Speculator:
             room = min(room, self._room_usd(held + ahead) / float(tally.most_usd) - doomed)
             bound = max(self._purse.bound(), tally.most_usd)
             most = min(room, float(self._room_left(held + ahead) / bound) - doomed)
-        size = best_window(self._holds.rates(held), room, ahead) if plan.window is None else plan.window
+        size = best_window(self._holds.after(held).rates(), room, ahead) if plan.window is None else plan.window
         return min(size, int(most + 1e-9))
 
     def _room_usd(self, ahead: int) -> float:

@@ -5,6 +5,7 @@ Numbers only. Who asks, and what may still be wasted, is `sim.speculate`.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from copy import copy
 from itertools import count, islice
 from math import sqrt
 
@@ -62,14 +63,25 @@ class Holds:
                 weights[age] /= self._now
         self._ticks, self._ordered, self._now = self._ticks / self._now, self._ordered / self._now, 1.0
 
-    def rates(self, held: int = 0) -> Iterator[float]:
-        """The chance of a hold at the next tick after `held` more, at the one after it if that held, and so on."""
+    def after(self, held: int) -> "Holds":
+        """What will be believed after so many more holds, which are known but which the replay has not come to yet.
+
+        So how far is asked ahead does not hang on how far the replay has come by chance.
+        """
+        later = copy(self)
+        later._seen, later._orders = self._seen.copy(), self._orders.copy()
+        for _ in range(held):
+            later.see(True)
+        return later
+
+    def rates(self) -> Iterator[float]:
+        """The chance of a hold at the next tick, at the one after it if that held, and so on."""
         seen, least = self._seen, KNOWN_ORDERS * self._now
         known = {age: n / seen[age] for age, n in self._orders.items() if n >= least and n >= KNOWN_SHARE * seen[age]}
         orders = self._prior * PRIOR_ORDERS + (self._ordered - sum(self._orders[age] for age in known)) / self._now
         ticks = (self._ticks - sum(seen[age] for age in known)) / self._now
         share = orders / (self._prior * (PRIOR_HOLDS + PRIOR_ORDERS) + ticks)
-        for age in count(self._age + held):
+        for age in count(self._age):
             yield 1 - known.get(min(age, FARTHEST), share)
 
 
