@@ -29,7 +29,7 @@ def invariant(*strategies: Any, quick: int = 80, proof: int = 10_000) -> Callabl
 
 def long_versions(module: dict[str, Any]) -> Any:
     """One test, marked `proof`, for each property of a module."""
-    names = [name for name, value in module.items() if hasattr(value, "long")]
+    names = [name for name, value in module.items() if name.startswith("test_") and hasattr(value, "long")]
 
     @pytest.mark.proof
     @pytest.mark.timeout(3600)
