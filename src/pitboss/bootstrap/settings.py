@@ -8,10 +8,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from pitboss.core.errors import UserError
+from pitboss.data.objects import read_address
 
 FILE = "settings.toml"
 DEFAULT_HOME = Path(".pitboss")
@@ -24,6 +25,11 @@ class Settings(BaseSettings):
 
     home: Path = Field(default=DEFAULT_HOME, description="Workspace folder: database, lake, reports, settings.")
     database_url: str = Field(default="", description="Database address; empty: pitboss.db in the workspace.")
+    lake: str = Field(
+        default="",
+        description="Where data is read from: empty for the folder lake of the workspace, or where one was pushed to, as "
+        "s3://bucket/prefix, with #DIGEST for one push.",
+    )
     sqlite_processes: Literal["one", "several"] = Field(
         default="several",
         description="'one' lets a single process use faster commits on SQLite below 3.51.3 and locks others out.",
@@ -98,8 +104,10 @@ class Settings(BaseSettings):
         default=10.0, ge=0, le=3_600, description="How long a worker told to stop waits for answers on their way."
     )
     runs_per_user: int = Field(default=0, ge=0, description="Most runs of one user at once; 0: no limit.")
-    heartbeat_s: float = Field(default=5.0, gt=0, le=3_600, description="How often a worker says that it is alive.")
-    stale_s: float = Field(
+    lease_heartbeat_s: float = Field(
+        default=5.0, gt=0, le=3_600, description="How often a worker says that it is alive."
+    )
+    lease_stale_s: float = Field(
         default=20.0, gt=0, le=36_000, description="Silence of a worker after which its runs go to another."
     )
     scan_s: float = Field(default=2.0, gt=0, le=3_600, description="How often workers look for runs of lost ones.")
@@ -116,6 +124,13 @@ class Settings(BaseSettings):
     ray_memory_mb: int = Field(
         default=0, ge=0, description="Memory that a worker on Ray asks for; 0: none in particular."
     )
+
+    @field_validator("lake")
+    @classmethod
+    def _no_secret_in_an_address(cls, text: str) -> str:
+        if text:
+            read_address(text)
+        return text
 
     @classmethod
     def settings_customise_sources(

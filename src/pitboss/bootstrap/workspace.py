@@ -1,17 +1,26 @@
 """One workspace folder with everything a person has here: database, lake, reports."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from pitboss.bootstrap.machine import SystemClock, new_id
+from pitboss.bootstrap.machine import SystemClock, environment, new_id
+from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.lake import Lake
+from pitboss.data.objects import SECRET, VARIABLES, Address, read_address
+from pitboss.data.remote import RemoteLake, open_remote, refuse_writing
 from pitboss.store.database import Database, open_database
 from pitboss.store.runs import Runs
 from pitboss.store.skills import Skills
+
+CACHE = "lake-cache"
+PUSH = "lake"
+"""What a run calls the push that it reads, where its data is in object storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,17 @@ class Workspace:
         """Where a run's report goes unless another place is named."""
         return self.home / "reports" / f"{run_id}.html"
 
+    def pin(self) -> dict[str, str]:
+        """Which push a run that begins now reads, to be kept with it; empty where the lake is a folder."""
+        return {PUSH: self.lake.pin} if isinstance(self.lake, RemoteLake) else {}
+
+    def lake_of(self, params: Mapping[str, Any]) -> Lake:
+        """The lake for a run with these parameters: the push that it began with, whatever was pushed since."""
+        if not isinstance(self.lake, RemoteLake):
+            return self.lake
+        pin = params.get(PUSH)
+        return lake_of(self.settings, pin if isinstance(pin, str) else "")
+
     def close(self) -> None:
         """Release the database."""
         self.database.close()
@@ -41,9 +61,37 @@ class Workspace:
         self.close()
 
 
-def open_lake(settings: Settings) -> Lake:
-    """The lake alone, for commands that need no database."""
-    return Lake(_folder(settings.home) / "lake")
+def open_lake(settings: Settings, writing: bool = False) -> Lake:
+    """The lake alone, for commands that need no database. `writing` refuses one that is only read before any work."""
+    if writing and settings.lake:
+        raise refuse_writing(str(read_address(settings.lake)))
+    _folder(settings.home)
+    return lake_of(settings)
+
+
+def lake_of(settings: Settings, pin: str = "") -> Lake:
+    """The lake that settings name; nothing is made. `pin`: one push of it, where it is in object storage."""
+    if not settings.lake:
+        return Lake(settings.home / "lake")
+    return _pinned(settings.lake, settings.home, pin) if pin else _remote(settings.lake, settings.home)
+
+
+def _remote(lake: str, home: Path, pin: str = "") -> RemoteLake:
+    address = read_address(lake)
+    return open_remote(address, lambda: lake_variables(address), home / CACHE, pin)
+
+
+@lru_cache(maxsize=8)
+def _pinned(lake: str, home: Path, pin: str) -> RemoteLake:
+    """One push never changes: the runs of a study share what is known of it."""
+    return _remote(lake, home, pin)
+
+
+def lake_variables(address: Address) -> dict[str, str]:
+    """The variables that object storage at an address is opened with, as far as they are set. No text shows their secrets."""
+    found = {name: value for name in VARIABLES[address.scheme] if (value := environment(name))}
+    REDACTOR.add(*(value for name, value in found.items() if SECRET.search(name)))
+    return found
 
 
 def open_workspace(settings: Settings) -> Workspace:
@@ -52,7 +100,7 @@ def open_workspace(settings: Settings) -> Workspace:
     now = SystemClock().now
     database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes)
     return Workspace(
-        settings, home, Lake(home / "lake"), database, Runs(database, now, new_id), Skills(database, now, new_id), now
+        settings, home, lake_of(settings), database, Runs(database, now, new_id), Skills(database, now, new_id), now
     )
 
 
@@ -61,7 +109,7 @@ def look_into(settings: Settings) -> Workspace:
     home, now = settings.home, SystemClock().now
     database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes, looking=True)
     return Workspace(
-        settings, home, Lake(home / "lake"), database, Runs(database, now, new_id), Skills(database, now, new_id), now
+        settings, home, lake_of(settings), database, Runs(database, now, new_id), Skills(database, now, new_id), now
     )
 
 

@@ -10,9 +10,12 @@ from pitboss.cli import screen
 from pitboss.cli.downloading import download
 from pitboss.cli.options import Json, Moment, given
 from pitboss.cli.place import Here
+from pitboss.cli.pushing import pull, push
 
-app = App(name="data", help="Import, download, list and check market data; make a demo market.")
+app = App(name="data", help="Import, download, list, check and push market data; make a demo market.")
 app.command(download)
+app.command(push)
+app.command(pull)
 
 
 @app.command(name="import")
@@ -56,7 +59,7 @@ def import_(
 
     now = SystemClock().now()
     done = import_paths(
-        place.lake(), list(paths), kind, symbol, interval, venue, replace, known_at, now, known_days_before
+        place.lake(writing=True), list(paths), kind, symbol, interval, venue, replace, known_at, now, known_days_before
     )
     if json:
         screen.put_json([times({**asdict(one), "notes": list(one.notes)}) for one in done])
@@ -165,7 +168,7 @@ def extract_events(*, json: Json = False, place: Here) -> int:
     from pitboss.bootstrap.machine import SystemClock
     from pitboss.data.extract import extract
 
-    done = extract(place.lake(), SystemClock().now())
+    done = extract(place.lake(writing=True), SystemClock().now())
     if json:
         screen.put_json([asdict(one) for one in done])
         return 0
@@ -191,7 +194,7 @@ def demo(*, json: Json = False, place: Here) -> int:
     from pitboss.bootstrap.listing import times
     from pitboss.data.demo import VENUE, write_demo
 
-    held = write_demo(place.lake())
+    held = write_demo(place.lake(writing=True))
     if json:
         screen.put_json([{**times(asdict(one)), "synthetic": True} for one in held])
         return 0

@@ -77,9 +77,9 @@ def download(
     )
     sight = Sight()
     try:
-        with _bar(f"download {source}") as show:
+        with bar(f"download {source}") as show:
             sight.show = show
-            done = asyncio.run(bring(place.lake(), place.settings(), source, wanted, sight, replace))
+            done = asyncio.run(bring(place.lake(writing=True), place.settings(), source, wanted, sight, replace))
     except KeyboardInterrupt:
         screen.note(f"stopped; {sight.added:,} new rows are stored. Go on with the same command:")
         screen.note(f"  {_typed()}")
@@ -132,7 +132,7 @@ def _minute(at: int | None) -> str:
 
 
 @contextmanager
-def _bar(label: str) -> Iterator[Callable[[float, str], None]]:
+def bar(label: str) -> Iterator[Callable[[float, str], None]]:
     """A bar with what is being fetched, if there is somebody to see it."""
     if not screen.ERR.is_terminal:
         yield lambda done, what: None

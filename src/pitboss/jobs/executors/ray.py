@@ -2,8 +2,8 @@
 
 Ray decides where an actor goes (by the cores and memory it asks for) and starts it again elsewhere when its node is lost;
 whose run it was is decided by the lease, which runs out, never by Ray. Nothing of a run passes through Ray: workers talk to
-the database. Needs `pip install 'pitboss[ray]'`, the same build on all nodes, a lake that all of them can read under the same
-path, and a Postgres database unless all nodes are one machine.
+the database. Needs `pip install 'pitboss[ray]'`, the same build on all nodes, a lake in object storage (`data/remote.py`) or
+under the same path on all of them, and a Postgres database unless all nodes are one machine.
 """
 
 import asyncio
@@ -18,9 +18,10 @@ from ray.exceptions import RayActorError
 from pitboss.bootstrap.logs import start_logs
 from pitboss.bootstrap.machine import lend
 from pitboss.bootstrap.settings import Settings
-from pitboss.bootstrap.workspace import Workspace
+from pitboss.bootstrap.workspace import Workspace, lake_variables
 from pitboss.core import codec
 from pitboss.core.errors import UserError
+from pitboss.data.objects import read_address
 from pitboss.jobs.capacity import wanted
 from pitboss.jobs.loan import loan, models_in_queue
 from pitboss.jobs.terms import open_queue, terms_of, wait_for_workspace, worker_name
@@ -95,8 +96,13 @@ def ensure(workspace: Workspace, queue: Queue, any_build: bool = False) -> int:
     connect(settings)
     depth = queue.depth()
     count = wanted(depth, most_workers(settings))
-    keys = loan(workspace, models_in_queue(workspace)) if count else {}
+    keys = {**loan(workspace, models_in_queue(workspace)), **lake_loan(settings)} if count else {}
     return sum(_place(settings, number, keys, any_build) for number in range(count))
+
+
+def lake_loan(settings: Settings) -> dict[str, str]:
+    """The variables that a lake in object storage is opened with, and no others; nothing where the lake is a folder."""
+    return lake_variables(read_address(settings.lake)) if settings.lake else {}
 
 
 def connect(settings: Settings) -> None:

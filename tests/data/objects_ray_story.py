@@ -1,0 +1,57 @@
+"""A study on a Ray cluster whose nodes have no lake but one in object storage: `python objects_ray_story.py HOME JOBS`.
+
+Prints JSON. The keys come in on standard input, after the cluster has started: no node has them in its environment.
+"""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import ray
+from ray.cluster_utils import Cluster
+from ray_story import MEMORY, names, variables, wait
+from yard import study_requests
+
+from pitboss.bootstrap.runner import job_of
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import CACHE, open_workspace
+from pitboss.jobs.executors import ray as executor
+from pitboss.jobs.terms import open_queue
+from pitboss.store.lifecycle import ENDED
+
+
+def main(home: str, jobs: str) -> None:
+    """Start a cluster, do the study on it, tell what came of it."""
+    head = {"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    for _ in range(2):
+        cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+    given = json.loads(sys.stdin.read())
+    os.environ.update(given)
+    changes = {"ray_address": cluster.address, "executor": "ray", "max_workers": 2, "worker_idle_s": 3.0}
+    settings = load_settings(Path(home)).model_copy(update=changes)
+    with open_workspace(settings) as workspace:
+        queue = open_queue(workspace)
+        ids = queue.enqueue([job_of(workspace, request) for request in study_requests(int(jobs))])
+        shutil.rmtree(settings.home / CACHE)  # as if the nodes were other machines
+        executor.ensure(workspace, queue, any_build=True)
+        surroundings = [variables(name) for name in names()]
+        wait(lambda: all(workspace.runs.get(run_id).status in ENDED for run_id in ids), "the study did not end")
+        wait(lambda: not names(), "the workers did not leave")
+        runs = [workspace.runs.get(run_id) for run_id in ids]
+    told = {
+        "digests": [run.digest for run in runs],
+        "errors": [run.error_text for run in runs if run.error_text],
+        "lake": sorted(path.name for path in settings.home.iterdir()),
+        "keys": sum(name in each for each in surroundings for name in given if name.startswith("AWS_")),
+    }
+    print(json.dumps(told))
+    sys.stdout.flush()
+    ray.shutdown()
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

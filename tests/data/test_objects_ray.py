@@ -1,0 +1,57 @@
+"""Workers on a real Ray cluster that read a lake in object storage: the same digests, with keys that were only lent."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from pushed import KEYS, There, s3_server
+
+from pitboss.bootstrap.runner import start
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import open_workspace
+from pitboss.core.instant import parse_instant
+from pitboss.data.demo import write_demo
+from pitboss.data.lake import Lake
+
+JOBS = Path(__file__).parents[1] / "jobs"
+STORY = Path(__file__).with_name("objects_ray_story.py")
+
+
+@pytest.mark.chaos
+def test_a_study_on_ray_with_a_lake_in_s3_has_the_digests_of_one_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'pitboss[ray]'")
+    monkeypatch.syspath_prepend(str(JOBS))
+    from yard import study_requests
+
+    here, far = tmp_path / "here", tmp_path / "far"
+    lake = Lake(here / "lake")
+    write_demo(lake, days=5, end=parse_instant("2025-03-31"))
+    with open_workspace(load_settings(here)) as workspace:
+        expected = [asyncio.run(start(workspace, request)).digest for request in study_requests(4)]
+    with s3_server() as server:
+        urllib.request.urlopen(urllib.request.Request(f"{server}/cluster", method="PUT")).close()
+        lent = {**KEYS, "AWS_ENDPOINT_URL": server}
+        There("s3://cluster/lake", lent).push(lake)
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PITBOSS_"))}
+        done = subprocess.run(
+            [sys.executable, str(STORY), str(far), "4"],
+            env={**clean, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(JOBS)},
+            input=json.dumps({**lent, "PITBOSS_LAKE": "s3://cluster/lake"}),
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-3_000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert (told["digests"], told["errors"]) == (expected, [])
+    assert "lake-cache" in told["lake"], "no worker has fetched anything"
+    assert "lake" not in told["lake"]
+    assert told["keys"] == 0, "keys reached the environment of a worker"
