@@ -5,13 +5,13 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import postgres_server
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError, ReplayMismatch
 from pitboss.core.snapshot import GENESIS, check, seal
@@ -31,13 +31,31 @@ class Case:
     reopen: Callable[[Any], Any]
 
 
-def _memory(_path: Path) -> Iterator[Case]:
+def _memory(_request: pytest.FixtureRequest) -> Iterator[Case]:
     yield Case(MemoryJournal, MemoryJournal)
 
 
-def _sqlite(path: Path) -> Iterator[Case]:
-    with open_database(path / "pitboss.db") as database:
+def _sqlite(request: pytest.FixtureRequest) -> Iterator[Case]:
+    with open_database(request.getfixturevalue("tmp_path") / "pitboss.db") as database:
         yield _stored(database)
+
+
+def _postgres(request: pytest.FixtureRequest) -> Iterator[Case]:
+    address = postgres_server.copy_of(request.getfixturevalue("empty_postgres"))
+    try:
+        with open_database(address) as database:
+            yield _stored(database)
+    finally:
+        postgres_server.drop(address)
+
+
+@pytest.fixture(scope="module")
+def empty_postgres() -> Iterator[str]:
+    """A migrated database without a row, to be copied."""
+    address = postgres_server.new_database()
+    open_database(address).close()
+    yield address
+    postgres_server.drop(address)
 
 
 def _stored(database: Database) -> Case:
@@ -62,12 +80,12 @@ def _stored(database: Database) -> Case:
     return Case(new, reopen)
 
 
-JOURNALS = {"memory": _memory, "sqlite": _sqlite}
+JOURNALS = {"memory": _memory, "sqlite": _sqlite, "postgres": _postgres}
 
 
 @pytest.fixture(params=sorted(JOURNALS))
-def case(request, tmp_path):
-    yield from JOURNALS[request.param](tmp_path)
+def case(request):
+    yield from JOURNALS[request.param](request)
 
 
 def commit(journal, records, state=None, progress=0.5):

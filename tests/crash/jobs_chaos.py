@@ -14,6 +14,7 @@ import os
 import random
 import signal
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -43,7 +44,6 @@ CREW = Path(__file__).with_name("jobs_crew.py")
 END = parse_instant("2025-03-31")
 HOUR_MS = 3_600_000
 RECLAIM_MS = 30_000
-FROZEN_S = 4.0
 MEMORY = Path("/dev/shm")
 """A file system that never waits for a disk, where there is one: processes are killed here, not machines."""
 
@@ -78,6 +78,8 @@ class Blows:
     kills: int = 0
     stops: int = 0
     stops_with_the_file_locked: int = 0
+    woken_by_others: int = 0
+    """Of those stopped, how many no longer stood still when their time was over: they had the file locked."""
     restarts: int = 0
     starts: int = 0
 
@@ -135,7 +137,7 @@ class Database:
             connection.close()
 
     def locked(self) -> bool:
-        """Whether somebody keeps the file locked, be it for reading, which stops a commit too. A server takes its locks back from whoever is silent for 10 s."""
+        """Whether somebody keeps a file locked, be it for reading, which stops a commit too."""
         if self.server is not None:
             return False
         connection = sqlite3.connect(self.url, timeout=0.5, isolation_level=None)
@@ -186,8 +188,8 @@ def run(storm: Storm, folder: Path) -> dict[str, Any]:
     changes = {
         "database_url": database.url,
         "commit_records": 2,
-        "heartbeat_s": storm.heartbeat_s,
-        "stale_s": storm.stale_s,
+        "lease_heartbeat_s": storm.heartbeat_s,
+        "lease_stale_s": storm.stale_s,
         "scan_s": storm.scan_s,
         "log_commits": True,
         "worker_drain_s": 2.0,
@@ -246,6 +248,7 @@ def rage(
         for pid, until in list(crew.stopped.items()):
             if now >= until:
                 del crew.stopped[pid]
+                blows.woken_by_others += not stands_still(pid)
                 crew.send(pid, signal.SIGCONT)
         while len(crew.alive) < storm.workers:
             crew.add()
@@ -272,18 +275,21 @@ def strike(storm: Storm, crew: Crew, database: Database, dice: random.Random, bl
     pid = dice.choice(standing)
     if dice.random() < storm.stops and len(standing) > 1:
         crew.send(pid, signal.SIGSTOP)
-        longer_s = storm.stale_s * dice.uniform(1.1, 2.0)
+        crew.stopped[pid] = time.monotonic() + storm.stale_s * dice.uniform(1.1, 2.0)
         blows.stops += 1
-        if database.locked():  # inside a transaction on a file: nobody, we included, can do anything until it is woken
-            threading.Event().wait(min(longer_s, FROZEN_S))
-            crew.send(pid, signal.SIGCONT)
-            blows.stops_with_the_file_locked += 1
-        else:
-            crew.stopped[pid] = time.monotonic() + longer_s
+        blows.stops_with_the_file_locked += database.locked()
     else:
         crew.send(pid, signal.SIGKILL)
         crew.alive.remove(pid)
         blows.kills += 1
+
+
+def stands_still(pid: int) -> bool:
+    """Whether a process is stopped, as far as this system tells."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except OSError:
+        return True  # killed meanwhile, or nobody can be asked
 
 
 def ended(workspace: Workspace) -> dict[Any, int]:
@@ -322,7 +328,8 @@ def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: B
         "requeues": found.requeues,
         "refused_writes": found.refused,
         "longest_silence_ms": max(silences, default=0),  # of a lost worker, before its run could be taken again
-        "longest_reclaim_ms": found.longest_reclaim_ms,
+        "median_reclaim_ms": int(statistics.median(found.reclaims_ms or [0])),
+        "longest_reclaim_ms": found.longest_reclaim_ms,  # from the last sign of life of a lost worker to the next claim
         "ends": found.ends,
     }
 
@@ -349,6 +356,7 @@ def main() -> None:
     options.add_argument("--figures", type=Path)
     given = vars(options.parse_args())
     figures_path = given.pop("figures")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server and the crew are not left behind
     with tempfile.TemporaryDirectory(prefix="pitboss-storm-", dir=quick_folder()) as folder:
         figures = run(Storm(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}), Path(folder))
     text = json.dumps(figures, indent=2)

@@ -10,10 +10,11 @@ import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jobs_chaos import Storm, quick_folder, run, sound
+
+from figures import keep
 
 SEED = int(os.environ.get("CHAOS_SEED", random.SystemRandom().randrange(2**32)))
 JOBS = int(os.environ.get("CHAOS_JOBS", "2000"))
@@ -23,15 +24,6 @@ JOBS = int(os.environ.get("CHAOS_JOBS", "2000"))
 def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="pitboss-storm-", dir=quick_folder()) as made:
         yield Path(made)
-
-
-def keep(name: str, figures: dict[str, Any]) -> None:
-    """Add the figures to the file that was asked for."""
-    print(json.dumps({name: figures}, indent=2))
-    if path := os.environ.get("FIGURES"):
-        file = Path(path)
-        found = json.loads(file.read_text()) if file.exists() else {}
-        file.write_text(json.dumps({**found, name: figures}, indent=2) + "\n")
 
 
 @pytest.mark.parametrize("database", [pytest.param("sqlite", marks=pytest.mark.chaos), "postgres"])

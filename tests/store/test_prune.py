@@ -2,6 +2,7 @@
 
 import asyncio
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 from sqlalchemy import func, select, text
@@ -164,6 +165,45 @@ def test_kept_runs_verify_and_the_store_stays_in_bounds_whatever_was_pruned(benc
     assert {name: after[name] - before[name] for name in after if after[name] != before[name]} in ({}, {"answers": 1})
     assert [verify_run(bench.database, run_id) for run_id in kept] == [[], []]
     assert {event.run_id for event in events.read(bench.database)} == set(kept)
+
+
+def stored_bytes(bench):
+    """What the database really holds, free pages left out."""
+    with bench.database.read() as connection:
+        pages, free, size = (
+            connection.execute(text(f"PRAGMA {name}")).scalar_one()
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+    return (pages - free) * size, pages * size
+
+
+@pytest.mark.parametrize("at_once", [5, pytest.param(40, marks=pytest.mark.proof)])
+def test_the_store_grows_by_the_same_for_every_run_and_pruning_holds_it_there(file_bench, at_once: int):
+    bench = file_bench
+
+    def some() -> list[str]:
+        return [ran(bench, count=60) for _ in range(at_once)]
+
+    ran(bench, [("a", "0.1")], count=60)
+    held = [stored_bytes(bench)[0]]
+    for _ in range(3):
+        kept = some()
+        held.append(stored_bytes(bench)[0])
+    growth = [after - before for before, after in pairwise(held)]
+    print(f"{at_once} runs of 60 records: {growth} bytes, {max(growth) // at_once:,} for a run")
+    assert max(growth) < 1.15 * min(growth)
+
+    whole = stored_bytes(bench)[1]
+    for _ in range(2):  # as many are made as are pruned, again and again
+        prune(bench.database, candidates(bench.database, keep=at_once))
+        assert [run_id for run_id in kept if verify_run(bench.database, run_id)] == []
+        used, file = stored_bytes(bench)
+        print(f"kept {at_once}: {used:,} bytes used of {file:,}")
+        assert used < held[0] + 1.1 * max(growth)
+        kept = some()
+        assert stored_bytes(bench)[1] <= whole, "what was freed is used again"
+    assert [run_id for run_id in kept if verify_run(bench.database, run_id)] == []
+    assert len(bench.runs.look(1_000).runs) == 2 * at_once
 
 
 def test_spending_is_told_by_user_skill_model_and_day_to_the_last_digit(bench):

@@ -11,6 +11,7 @@ from pitboss.jobs.pulse import Rhythm
 from pitboss.jobs.worker import Terms
 from pitboss.store.faults import patiently
 from pitboss.store.queue import Queue
+from pitboss.store.rouse import rousing
 
 
 def open_queue(workspace: Workspace) -> Queue:
@@ -19,8 +20,9 @@ def open_queue(workspace: Workspace) -> Queue:
 
 
 async def wait_for_workspace(settings: Settings) -> Workspace:
-    """The open workspace; a database that is away for a moment is waited for."""
-    return await patiently(lambda: open_workspace(settings))
+    """The open workspace; a database that is away, or locked by one who stands still, is waited for."""
+    with rousing(settings.database_url or str(settings.home / "pitboss.db")):
+        return await patiently(lambda: open_workspace(settings))
 
 
 def worker_name(place: str = "") -> str:
@@ -45,6 +47,12 @@ def terms_of(
         drain_s=settings.worker_drain_s,
         per_user=settings.runs_per_user or None,
         build=None if any_build else build(),
-        rhythm=Rhythm(settings.heartbeat_s, settings.stale_s, settings.scan_s),
+        rhythm=_rhythm(settings),
         logged=settings.log_commits,
     )
+
+
+def _rhythm(settings: Settings) -> Rhythm:
+    """A lease is renewed a few times before it runs out, and lost ones are looked for as often, however short it is."""
+    stale_s = settings.lease_stale_s
+    return Rhythm(min(settings.lease_heartbeat_s, stale_s / 4), stale_s, min(settings.scan_s, stale_s / 4))

@@ -19,8 +19,9 @@ SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 EXAMPLE = "postgresql://user@host/name"
 PATIENCE_S = 10
 """How long a server may take to answer at all."""
-IDLE_MS = 10_000
-"""A worker that stops inside a transaction (its machine sleeps) loses it after so long, and with it every lock."""
+IDLE_MS = 5_000
+"""A worker that stops inside a transaction (its machine sleeps) loses it after so long, and with it every lock. It may
+have been about to claim a run that somebody else had lost: that wait comes on top of the lease."""
 LOCK_MS = 10_000
 """How long to wait for somebody else's lock."""
 _NOW = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack, cast
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, func, or_, select
 
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
@@ -38,6 +38,8 @@ class Where(TypedDict, total=False):
     study_id: str
     model: str
     skill: str
+    besides: str
+    """Not those of this study."""
 
 
 class Runs:
@@ -107,17 +109,24 @@ class Runs:
 
     def look(self, limit: int = 100, status: Status | None = None, **where: Unpack[Where]) -> Listing:
         """Runs, newest first, around those that were damaged."""
-        try:
-            with self._database.read() as connection:
-                found = rows.fetch_all(connection, _newest(rows.raw(runs), limit, status, where))
-            ids = [row["id"] for row in found]
-        except UserError:  # perhaps text in one row that the driver cannot read
-            with self._database.read() as connection:
-                ids = connection.execute(_newest(select(runs.c.id), limit, status, where)).scalars().all()
-            found = [row for run_id in ids if (row := self._readable(run_id)) is not None]
+        ids, found = self.stored(limit, status, **where)
         sound = {row["id"]: read_run(row) for row in found if rows.intact(runs, row)}
         damaged = [run_id for run_id in ids if run_id not in sound]
         return Listing([sound[run_id] for run_id in ids if run_id in sound], damaged)
+
+    def stored(
+        self, limit: int = 100, status: Status | None = None, **where: Unpack[Where]
+    ) -> tuple[Sequence[str], Sequence[dict[str, Any]]]:
+        """Ids and rows of runs, newest first, just as they lie there: nothing is read out of them, and no seal is checked.
+        A row that the driver cannot read is only among the ids."""
+        try:
+            with self._database.read() as connection:
+                found = rows.fetch_all(connection, _newest(rows.raw(runs), limit, status, where))
+            return [row["id"] for row in found], found
+        except UserError:  # perhaps text in one row that the driver cannot read
+            with self._database.read() as connection:
+                ids = connection.execute(_newest(select(runs.c.id), limit, status, where)).scalars().all()
+            return ids, [row for run_id in ids if (row := self._readable(run_id)) is not None]
 
     def count(self, **where: Unpack[Where]) -> dict[Status, int]:
         """How many runs there are, by status."""
@@ -301,6 +310,8 @@ def _chosen(query: Any, where: Where) -> Any:
         if name == "skill":
             named = select(skills.c.id).where(skills.c.name == value).scalar_subquery()
             query = query.where(runs.c.skill_id == named)
+        elif name == "besides":
+            query = query.where(or_(runs.c.study_id.is_(None), runs.c.study_id != value))
         elif value is not None:
             query = query.where(runs.c[name] == value)
     return query

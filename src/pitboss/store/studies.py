@@ -7,20 +7,27 @@ belong to it is said by the runs.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from typing import Any, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
 from pitboss.core import codec
-from pitboss.core.errors import UserError
+from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import Instant
 from pitboss.store import rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import Status
+from pitboss.store.run import Run, read_run
+from pitboss.store.runs import Runs
 from pitboss.store.schema import facts, runs
 
+T = TypeVar("T")
 PREFIX = "study/"
+MARK = "study"
+"""Where the parameters of a run say which trial of its study it is."""
+MOST_RUNS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,34 @@ class RunLine:
     id: str
     status: Status
     progress: float
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run of a study as far as tables and comparisons need it: everything but what was asked for and the baselines.
+
+    Reading a whole run takes several times as long, and a study has thousands. What it came to stays as it is stored until
+    somebody asks: a thousand documents that are held at once cost more in housekeeping than in reading.
+    """
+
+    id: str
+    status: Status
+    model: str
+    mark: Mapping[str, Any]
+    from_at: Instant
+    to_at: Instant
+    body: bytes | None
+    digest: str | None
+    error_text: str | None
+    report: str | None
+    cost_usd: Decimal
+    saved_usd: Decimal
+    wall_s: float
+
+    @property
+    def metrics(self) -> Mapping[str, Any] | None:
+        """What it came to, read anew each time."""
+        return None if self.body is None else codec.loads(self.body)
 
 
 class AlreadyThere(UserError):
@@ -129,3 +164,77 @@ class Studies:
         with self._database.read() as connection:
             found: Any = connection.execute(query)
             return [RunLine(run_id, status, float(done)) for run_id, status, done in found]
+
+
+def parts(
+    stored: Runs,
+    study_id: str,
+    status: Status | None = None,
+    model: str | None = None,
+    point: Mapping[str, str] | None = None,
+) -> list[Part]:
+    """The runs of a study in the order of its trials, those that fit all that is given. Damaged rows are left out."""
+    found = [_part(row) for row in _sound(stored, study_id, status, model, point)]
+    return _in_order([(part.mark, part) for part in found], point)
+
+
+def whole_runs(
+    stored: Runs,
+    study_id: str,
+    status: Status | None = None,
+    model: str | None = None,
+    point: Mapping[str, str] | None = None,
+) -> list[Run]:
+    """The same with everything that is known of each run."""
+    found = [read_run(row) for row in _sound(stored, study_id, status, model, point)]
+    return _in_order([(run.params.get(MARK) or {}, run) for run in found], point)
+
+
+def metrics_of_skill(stored: Runs, skill: str, besides: str) -> list[Mapping[str, Any]]:
+    """What all finished runs of a skill came to, in other studies than this one or in none."""
+    _, found = stored.stored(MOST_RUNS, "complete", skill=skill, besides=besides)
+    return [codec.loads(row["metrics"]) for row in found if row["metrics"] is not None and rows.intact(runs, row)]
+
+
+def _in_order(found: Sequence[tuple[Mapping[str, Any], T]], point: Mapping[str, str] | None) -> list[T]:
+    wanted = (point or {}).items()
+    chosen = [(mark.get("trial", 0), mark.get("repeat", 0), one) for mark, one in found if wanted <= _at(mark)]
+    return [one for _, _, one in sorted(chosen, key=lambda one: one[:2])]
+
+
+def _at(mark: Mapping[str, Any]) -> Any:
+    return mark.get("point", {}).items()
+
+
+def _sound(
+    stored: Runs, study_id: str, status: Status | None, model: str | None, point: Mapping[str, str] | None
+) -> list[dict[str, Any]]:
+    """Rows that are what was written. Where a point is asked for, only those in whose parameters its values are written
+    down somewhere: parameters are canonical bytes, so no other row can fit, and most need not be read at all."""
+    more: dict[str, Any] = {} if model is None else {"model": model}
+    _, found = stored.stored(MOST_RUNS, status, study_id=study_id, **more)
+    written = [codec.dumps({name: value})[1:-1] for name, value in (point or {}).items()]
+    fitting = [row for row in found if all(words in row["params"] for words in written)]
+    return [row for row in fitting if rows.intact(runs, row)]
+
+
+def _part(row: Mapping[str, Any]) -> Part:
+    try:
+        params = codec.loads(row["params"])
+        return Part(
+            row["id"],
+            row["status"],
+            row["model"],
+            params.get(MARK) or {},
+            params["from_at"],
+            params["to_at"],
+            row["metrics"],
+            row["digest"],
+            row["error_text"],
+            row["report"],
+            Decimal(row["cost_usd"]),
+            Decimal(row["saved_usd"]),
+            row["wall_s"],
+        )
+    except (ValueError, TypeError, KeyError, ArithmeticError):
+        raise ReplayMismatch(f"the row of run {row['id']} was changed after it was written") from None
