@@ -1,8 +1,9 @@
-"""The same study on a Ray cluster of several nodes: `python ray_story.py HOME JOBS LOSE_A_NODE DATABASE`. Prints JSON.
+"""The same study on a Ray cluster of several nodes: `python ray_story.py HOME KIND LOSE_A_NODE DATABASE`. Prints JSON.
 
 A process of its own, because Ray leaves threads, warnings and sockets behind that a test run would stumble over.
 """
 
+import asyncio
 import json
 import os
 import sys
@@ -13,22 +14,52 @@ from typing import Any
 
 import ray
 from ray.cluster_utils import Cluster
-from yard import study_requests
+from yard import story, told
 
-from pitboss.bootstrap.runner import job_of
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.jobs import study as studying
 from pitboss.jobs.executors import ray as executor
+from pitboss.jobs.study import Onlooker, Terms, study
 from pitboss.jobs.terms import open_queue
 from pitboss.store import events, history_check
-from pitboss.store.lifecycle import ENDED
+from pitboss.store.studies import Studies
 
 MEMORY = 100 * 2**20
 CANARY = "A_SECRET_OF_WHOEVER_QUEUES"
 PATIENCE_S = 240
+MIDDLE = 0.6
+"""A run of which less is done will not have ended before its node is gone."""
 
 
-def main(home: str, jobs: str, lose: str, database: str) -> None:
+class Watcher:
+    """Looks on while the study works: asks the workers for their surroundings, and takes a node away in the middle."""
+
+    def __init__(self, workspace: Workspace, cluster: Cluster, nodes: list[Any], lose: bool) -> None:
+        self._workspace, self._cluster, self._nodes, self._lose = workspace, cluster, nodes, lose
+        self.surroundings: dict[str, list[str]] = {}
+        self.lost_at: float | None = None
+        """The share of the study that was done when the node was lost."""
+
+    def moved(self, run_id: str, status: str, done: float) -> None:
+        """One run has come so far."""
+        del done
+        if status != "running":
+            return
+        for name in names():
+            if name not in self.surroundings:
+                self.surroundings[name] = variables(name)
+        run = self._workspace.runs.get(run_id)  # as it is now: asking the workers took a while
+        early = run.status == "running" and 0.05 < run.progress < MIDDLE
+        if self._lose and self.lost_at is None and early and run.worker:
+            node_id = run.worker.partition(":")[0].removeprefix("ray-")
+            victim = next(node for node in self._nodes if node.node_id.startswith(node_id))
+            lines = Studies(self._workspace.database).progress(str(run.study_id))
+            self.lost_at = round(sum(line.progress for line in lines) / len(lines), 3)
+            self._cluster.remove_node(victim, allow_graceful=False)
+
+
+def main(home: str, kind: str, lose: str, database: str) -> None:
     """Start a cluster, do the study on it, tell what came of it."""
     cluster = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
@@ -41,8 +72,8 @@ def main(home: str, jobs: str, lose: str, database: str) -> None:
         "max_workers": 2,
         "ray_memory_mb": 64,
         "worker_idle_s": 5.0,
-        "heartbeat_s": 0.5,
-        "stale_s": 3.0,
+        "lease_heartbeat_s": 0.5,
+        "lease_stale_s": 3.0,
         "scan_s": 0.5,
         "log_commits": True,
         "commit_records": 2,
@@ -50,54 +81,39 @@ def main(home: str, jobs: str, lose: str, database: str) -> None:
     }
     settings = load_settings(Path(home)).model_copy(update=changes)
     with open_workspace(settings) as workspace:
-        queue = open_queue(workspace)
-        study = [job_of(workspace, request) for request in study_requests(int(jobs))]
-        ids = queue.enqueue(study[:2])
-        executor.ensure(workspace, queue, any_build=True)
-        surroundings = [variables(name) for name in names()]  # answers when the worker is there
-        ids += queue.enqueue(study[2:])
-        if lose == "lose":
-            wait(lambda: busy(workspace), "nobody has a run")
-            node_id = busy(workspace)[0].partition(":")[0].removeprefix("ray-")
-            victim = next(node for node in nodes if node.node_id.startswith(node_id))
-            cluster.remove_node(victim, allow_graceful=False)
-        again = 0.0
-
-        def done() -> bool:
-            nonlocal again
-            if time.monotonic() > again:  # whoever waits sees to it that somebody works
-                again = time.monotonic() + 3
-                executor.ensure(workspace, queue, any_build=True)
-            return all(workspace.runs.get(run_id).status in ENDED for run_id in ids)
-
-        wait(done, "the study did not end")
+        queue, made = open_queue(workspace), story(kind)
+        # Files of the program may change while this runs; whose build it is has tests of its own.
+        studying.ensure = lambda workspace: executor.ensure(workspace, queue, any_build=True)
+        watcher = Watcher(workspace, cluster, nodes, lose == "lose")
+        began = time.monotonic()
+        done = asyncio.run(study(workspace, made.plan, made.method, Terms("workers"), Onlooker(moved=watcher.moved)))
+        took_s = time.monotonic() - began
         wait(lambda: not names(), "the workers did not leave")
-        runs = [workspace.runs.get(run_id) for run_id in ids]
-        found = history_check.check(events.read(workspace.database), ids, stale_ms=3_000)
+        found = told(workspace, made, done)
+        history = history_check.check(events.read(workspace.database), list(found["digests"]), stale_ms=3_000)
         workers = {event.worker for event in events.read(workspace.database) if event.kind == "claimed"}
-    told = {
-        "digests": [run.digest for run in runs],
-        "ends": found.ends,
-        "violations": found.violations,
-        "requeues": found.requeues,
+    surroundings = watcher.surroundings.values()
+    figures = {
+        "ends": history.ends,
+        "violations": history.violations,
+        "requeues": history.requeues,
         "nodes": len({str(worker).split(":")[0] for worker in workers}),
+        "lost_at": watcher.lost_at,
+        "took_s": round(took_s, 1),
+        "looked_at": len(surroundings),
         "canaries": sum(CANARY in names for names in surroundings),
         "keys": sum("LLM_API_KEY" in names for names in surroundings),
     }
-    print(json.dumps(told))
+    print(json.dumps({**found, **figures}))
     sys.stdout.flush()
     ray.shutdown()
     cluster.shutdown()
 
 
-def busy(workspace: Workspace) -> list[str]:
-    """The workers that have a run of which something is committed, and not all."""
-    return [str(run.worker) for run in workspace.runs.look(100, "running").runs if 0 < run.progress < 1]
-
-
 def names() -> list[str]:
     """The workers that there are."""
-    return [one["name"] for one in ray.util.list_named_actors(all_namespaces=True)]
+    found: Any = ray.util.list_named_actors(all_namespaces=True)
+    return [one["name"] for one in found]
 
 
 def variables(name: str) -> list[str]:

@@ -30,7 +30,7 @@ from pitboss.store.queue import Depth
 @pytest.fixture
 def quick(yard: Yard) -> Iterator[Yard]:
     """A yard whose lost workers are missed soon; none of its workers outlives the test."""
-    changes = {"max_workers": 2, "worker_idle_s": 0.3, "heartbeat_s": 0.2, "stale_s": 1.0, "scan_s": 0.2}
+    changes = {"max_workers": 2, "worker_idle_s": 0.3, "lease_heartbeat_s": 0.2, "lease_stale_s": 1.0, "scan_s": 0.2}
     settings = yard.settings.model_copy(update=changes)
     before = len(local._started)
     try:

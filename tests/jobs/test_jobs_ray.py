@@ -1,4 +1,4 @@
-"""Workers on a real Ray cluster of several nodes: the same digests as on this machine, also when a node is lost.
+"""A study on a real Ray cluster of several nodes: the same as on this machine, also when a node is lost in the middle.
 
 The cluster is `ray_story.py`, in a process of its own.
 """
@@ -12,69 +12,79 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from yard import Yard, study_requests
+from yard import Yard, story, told
 
 from pitboss.bootstrap import machine
-from pitboss.bootstrap.runner import job_of
-from pitboss.jobs import waiting
+from pitboss.jobs import study as studying
 from pitboss.jobs.executors import local
 from pitboss.jobs.loan import loan
+from pitboss.jobs.study import Terms, study
+from pitboss.store import events
 
 STORY = Path(__file__).with_name("ray_story.py")
+FIGURES = ("took_s", "requeues", "nodes", "lost_at", "ends")
 
 
-def on_ray(home: Path, jobs: int, lose: str, database: str = "sqlite") -> dict[str, Any]:
+def on_ray(market: Path, folder: Path, kind: str, lose: str, database: str = "sqlite") -> dict[str, Any]:
     """What came of a study on a cluster."""
     pytest.importorskip("ray", reason="ray is not installed: pip install 'pitboss[ray]'")
+    home = folder / "ray"
+    home.mkdir()
+    (home / "lake").symlink_to(market / "lake", target_is_directory=True)
     variables = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(STORY.parent)}
-    words = [sys.executable, str(STORY), str(home), str(jobs), lose, database]
+    words = [sys.executable, str(STORY), str(home), kind, lose, database]
     done = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr[-3_000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def on_this_machine(yard: Yard, jobs: int, monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
-    """The digests of the same study with the pool of this machine."""
+def on_this_machine(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The same study with the pool of this machine."""
     settings = yard.settings.model_copy(update={"max_workers": 2, "worker_idle_s": 0.5})
-    monkeypatch.setattr(waiting, "ensure", lambda workspace: local.ensure(settings, yard.queue, any_build=True))
-    ids = yard.queue.enqueue([job_of(yard.workspace, request) for request in study_requests(jobs)])
-    return [run.digest for run in asyncio.run(waiting.ended(yard.workspace, ids))]
+    monkeypatch.setattr(studying, "ensure", lambda workspace: local.ensure(settings, yard.queue, any_build=True))
+    made = story(kind)
+    done = asyncio.run(study(yard.workspace, made.plan, made.method, Terms("workers")))
+    workers = {event.worker for event in events.read(yard.workspace.database) if event.kind == "claimed"}
+    assert workers
+    assert not any(str(worker).startswith("ray-") for worker in workers)
+    return json.loads(json.dumps(told(yard.workspace, made, done)))
 
 
 @pytest.mark.chaos
-def test_a_study_on_a_ray_cluster_of_three_nodes_has_the_digests_of_the_local_pool(
+@pytest.mark.timeout(900)
+def test_a_walk_forward_on_a_ray_cluster_of_three_nodes_is_that_of_the_local_pool(
     yard: Yard, market: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = tmp_path / "ray"
-    home.mkdir()
-    (home / "lake").symlink_to(market / "lake", target_is_directory=True)
-
-    told = on_ray(home, 4, "keep")
-
-    assert told["digests"] == on_this_machine(yard, 4, monkeypatch)
-    assert (told["ends"], told["violations"]) == ({"complete": 4}, [])
-    assert (told["canaries"], told["keys"]) == (0, 0), "the environment of whoever queued reached a worker"
+    found = on_ray(market, tmp_path, "walk", "keep")
+    print({name: found[name] for name in FIGURES})
+    alike = on_this_machine(yard, "walk", monkeypatch)
+    assert {name: found[name] for name in alike} == alike, "ids, digests, scores and choices"
+    assert len(alike["digests"]) == 10
+    assert len(alike["chosen"]) == 2
+    assert (found["ends"], found["violations"]) == ({"complete": 10}, [])
+    assert found["looked_at"] >= 1
+    assert (found["canaries"], found["keys"]) == (0, 0), "the environment of whoever queued reached a worker"
 
 
 @pytest.mark.chaos
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
-def test_a_node_lost_in_the_middle_of_a_study_changes_nothing_but_the_time(
+def test_a_node_lost_in_the_middle_of_a_sweep_changes_nothing_but_the_time(
     database: str, yard: Yard, market: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = tmp_path / "ray"
-    home.mkdir()
-    (home / "lake").symlink_to(market / "lake", target_is_directory=True)
     if database == "postgres":
-        from store import postgres_server
+        import postgres_server
 
         database = postgres_server.new_database()
 
-    told = on_ray(home, 12, "lose", database)
+    found = on_ray(market, tmp_path, "grid", "lose", database)
 
-    assert told["digests"] == on_this_machine(yard, 12, monkeypatch)
-    assert (told["ends"], told["violations"], told["nodes"]) == ({"complete": 12}, [], 2)
-    assert told["requeues"] >= 1
+    print({name: found[name] for name in FIGURES})
+    alike = on_this_machine(yard, "grid", monkeypatch)
+    assert {name: found[name] for name in alike} == alike, "ids, digests and scores"
+    assert (found["ends"], found["violations"], found["nodes"]) == ({"complete": 16}, [], 2)
+    assert 0 < found["lost_at"] < 0.9, "the node went in the middle"
+    assert found["requeues"] >= 1
 
 
 def test_a_worker_elsewhere_is_lent_what_its_models_need_and_nothing_else(

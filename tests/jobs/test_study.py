@@ -22,6 +22,7 @@ from pitboss.jobs.make import Made, sweep
 from pitboss.jobs.plan import members
 from pitboss.jobs.search import is_there
 from pitboss.jobs.study import Done, Onlooker, Terms, call_off, study
+from pitboss.sim.report.metric import metrics_of
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store.studies import Studies
 
@@ -405,6 +406,15 @@ def test_daily_returns_come_to_the_return_that_the_run_reports(known: tuple[Work
             growth *= 1 + value
         assert 100 * (growth - 1) == pytest.approx((run.metrics or {})["total_return_pct"], abs=1e-9)
         assert len(found[run.id].returns) == (TO - FROM) // DAY_MS
+
+
+def test_every_metric_that_can_be_asked_for_is_one_that_a_run_has(known: tuple[Workspace, Done]) -> None:
+    _, done = known
+    (run, *_), *_ = done.trials.values()
+    assert run.metrics is not None
+    for name in metrics_of("perp"):
+        assert name in run.metrics, name
+        assert run.metrics[name] is None or isinstance(run.metrics[name], int | float), name
 
 
 def test_calling_off_takes_waiting_runs_out_of_the_queue(workspace: Workspace) -> None:

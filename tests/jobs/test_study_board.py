@@ -53,19 +53,19 @@ def test_the_table_tells_how_far_it_is_who_is_at_work_and_who_is_best() -> None:
     found.moved("two", "complete", 1.0)
     found.moved("six", "running", 0.25)
     lines = drawn(found).splitlines()
-    assert lines[0].rstrip() == "grid abc: 3 runs, 2 complete, 1 running"
+    assert lines[0].rstrip() == "grid abc: 3 runs, 2 complete, 1 at work"
     assert "75%" in lines[1]
     assert "running 25%" in lines[3]
     assert lines[4].split()[:2] == ["two", "max_position_pct=20"]
-    assert lines[4].rstrip().endswith("1.250")
-    assert "-0.500" in lines[5]
+    assert lines[4].rstrip().endswith("1.25")
+    assert "−0.50" in lines[5]
 
 
 def test_a_run_without_the_figure_is_not_among_the_best() -> None:
     found = board(Shelf({"one": None}))
     found.moved("one", "complete", 1.0)
     assert "33%" in drawn(found)
-    assert len(drawn(found).splitlines()) == 3
+    assert len(drawn(found).splitlines()) == 2
 
 
 def test_where_nobody_sees_a_table_a_line_is_said_now_and_then(
@@ -80,7 +80,7 @@ def test_where_nobody_sees_a_table_a_line_is_said_now_and_then(
     now[0] = 21.0
     found.moved("one", "running", 0.2)
     found.moved("one", "running", 0.3)
-    assert capsys.readouterr().out == "grid abc: 3 runs, 1 running\n"
+    assert capsys.readouterr().out == "grid abc: 3 runs, 1 at work, 2 waiting\n"
 
 
 def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
@@ -94,3 +94,34 @@ def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_where_less_is_better_the_least_stands_first() -> None:
+    made = sweep(request(), parse_axes(["risk.max_position_pct=10,20"]), by="max_drawdown_pct")
+    found = Scoreboard(Shelf({"one": 0.0, "two": 0.0}), "grid abc", "max_drawdown_pct")  # pyright: ignore[reportArgumentType]
+    found.began(members(made.plan, made.known), ["one", "two"])
+    found._scores = {"one": 9.0, "two": 3.0}  # pyright: ignore[reportPrivateUsage]
+    lines = drawn(found).splitlines()
+    assert [line.split()[0] for line in lines[3:]] == ["two", "one"]
+    assert lines[3].rstrip().endswith("3.00%")
+
+
+def test_the_time_that_is_left_counts_only_what_was_done_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(scoreboard, "stopwatch", lambda: now[0])
+    found = board(Shelf({"one": 1.0, "two": 1.0}))
+    found.moved("one", "complete", 1.0)
+    assert drawn(found).splitlines()[1].rstrip().endswith("33%  0:00"), "known from an earlier time"
+    now[0] = 10.0
+    found.moved("two", "complete", 1.0)
+    assert drawn(found).splitlines()[1].rstrip().endswith("67%  0:10, about 0:10 left")
+
+
+def test_before_anything_is_queued_it_prepares_and_after_ctrl_c_it_says_that_it_stops() -> None:
+    shelf: Any = Shelf({"one": 1.0})
+    assert drawn(Scoreboard(shelf, "grid abc", "sharpe")).startswith("grid abc: preparing")
+    found = board(shelf)
+    found.moved("one", "complete", 1.0)
+    found.interrupted = True
+    assert "stopping: every run ends its tick first" in drawn(found)
+    assert found.complete == (1, 3)

@@ -7,11 +7,16 @@ from pitboss.bootstrap.backtest import Request
 from pitboss.bootstrap.runner import job_of
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.instant import parse_instant
+from pitboss.core.instant import iso, parse_instant
+from pitboss.jobs.make import Made, sweep
+from pitboss.jobs.page import document_of
+from pitboss.jobs.study import Done
 from pitboss.jobs.worker import Terms, Worker
+from pitboss.sim.study.axis import parse_axes
 from pitboss.store.queue import Queue
 from pitboss.testing.builders import plain_skill
 
+WHO = "model=standin/analyst,policy/momentum"
 FROM, END = parse_instant("2025-03-28"), parse_instant("2025-03-31")
 HOUR_MS = 3_600_000
 
@@ -45,7 +50,30 @@ class Yard:
 
 
 def study_requests(count: int) -> list[Request]:
-    """A study: two skills over several ranges."""
+    """Two skills over several ranges."""
     skills = [plain_skill(["BTC"], "15m", model=model) for model in ("standin/analyst", "policy/momentum")]
     starts = [FROM + number * HOUR_MS for number in range(count)]
     return [Request(skills[n % 2], start, start + 24 * HOUR_MS, seed=n) for n, start in enumerate(starts)]
+
+
+def story(kind: str) -> Made:
+    """A study: two skills that take a while and differ in what they do, as a sweep over ranges or walked forward."""
+    skill = plain_skill(["BTC"], "5m", model="policy/momentum")
+    if kind == "walk":
+        request = Request(skill, FROM, FROM + 48 * HOUR_MS)
+        return sweep(request, parse_axes([WHO, "risk.max_position_pct=10,30"]), walk="24h/12h", by="total_return_pct")
+    starts = [FROM + number * HOUR_MS for number in range(8)]
+    ranges = ",".join(f"{iso(start)}/{iso(start + 24 * HOUR_MS)}" for start in starts)
+    return sweep(Request(skill, FROM, FROM + 48 * HOUR_MS), parse_axes([WHO, f"range={ranges}"]), by="total_return_pct")
+
+
+def told(workspace: Workspace, made: Made, done: Done) -> dict[str, Any]:
+    """What a study came to, without what only time changes."""
+    runs = [run for found in done.trials.values() for run in found]
+    document = document_of(workspace, made.plan.id)
+    return {
+        "study_id": done.id,
+        "digests": {run.id: run.digest for run in runs},
+        "trials": [[one["trial"], one["point"], one["score"]] for one in document["trials"]],
+        "chosen": [one["point"] for one in document.get("forward", {}).get("windows", [])],
+    }

@@ -114,7 +114,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(home: Path, stor
         assert before < server.calls <= TICKS + 2, (
             "answers are kept and shared; what was on its way when it was stopped may not be"
         )
-    kept = [f"{found['study_id']}.{kind}" for kind in ("jsonl", "lock")]
+    kept = [f"{found['study_id']}.{kind}" for kind in ("jsonl", "lock", "luck")]
     assert sorted(os.listdir(home / "studies")) == kept
     assert here("study", "runs", found["study_id"], "--home", home).out.count("complete") == 3
 

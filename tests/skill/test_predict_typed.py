@@ -50,7 +50,6 @@ def test_a_mandate_is_read_beside_the_file_that_is_checked(brain: Path):
     "words",
     [
         ("backtest", "FILE", "--from", "2025-02-10", "--to", "2025-02-11"),
-        ("skill", "preview", "FILE"),
         ("audit", "lookahead", "FILE", "--from", "2025-02-10", "--to", "2025-02-11"),
         ("redteam", "FILE"),
     ],

@@ -54,7 +54,7 @@ async def call(name: str, context: ToolContext, arguments: Mapping[str, Any]) ->
 async def of_run(workspace: Workspace, run_id: str, at: Instant | None = None, mode: Mode = "read") -> ToolContext:
     """The context at a tick of a stored run, before anything was decided there. Without `at`: as far as the run has got."""
     run = workspace.runs.get(run_id)
-    assembly = assemble(unasked(request_of(run)), workspace.lake, workspace.settings)
+    assembly = assemble(unasked(request_of(run)), workspace.lake_of(run.params), workspace.settings)
     if run.data_digest and run.data_digest != assembly.data_digest:
         raise UserError(
             "the data under this run has changed since it began; what it saw cannot be shown any more",

@@ -11,10 +11,9 @@ from typing import Any
 from pitboss.bootstrap.backtest import tool_names
 from pitboss.bootstrap.servers import allowed_tools
 from pitboss.bootstrap.settings import Settings
-from pitboss.bootstrap.workspace import Workspace
+from pitboss.bootstrap.workspace import Workspace, lake_of
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.data.lake import Lake
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.skill.document import to_plain
 from pitboss.skill.load import (
@@ -71,6 +70,13 @@ def read_document(
     return to_plain(found.skill)
 
 
+def read_any(file: Path, overrides: Sequence[str] = (), settings: Settings | None = None) -> dict[str, Any]:
+    """A checked skill file of whichever venue it names."""
+    if venue_of(read_text(file), file.suffix) == PREDICT:
+        return read_predict(file, overrides)
+    return read_file(file, overrides, settings)
+
+
 def read_predict(file: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """A checked skill file of the predict venue as the whole plain document, a mandate in a file read into it."""
     text = read_text(file)
@@ -96,7 +102,7 @@ def store(workspace: Workspace, skill: AnySkill) -> StoredSkill:
 
 def known_symbols(settings: Settings) -> set[str]:
     """Symbols that pitboss knows the terms of, or has bars of."""
-    lake = Lake(settings.home / "lake")  # not made if it is not there: checking a file leaves no trace
+    lake = lake_of(settings)  # not made if it is not there: checking a file leaves no trace
     found = set(SHIPPED)
     for venue in lake.venues():
         found |= {*lake.symbols(venue), *lake.assets(venue)}

@@ -19,7 +19,7 @@ from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.runner import journal_of, params_of, refuse_live, request_of
-from pitboss.bootstrap.workspace import Workspace
+from pitboss.bootstrap.workspace import PUSH, Workspace
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import ReplayMismatch, UserError
@@ -70,7 +70,7 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: Change) -> st
     refuse_live(source)
     request = change.apply(request_of(source))
     request = replace(request, data_venue=source.params["data_venue"])
-    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
+    assembly = kit_of(request.skill).assemble(request, workspace.lake_of(source.params), workspace.settings)
     gateway.check(workspace, assembly.request)
     before = _assembly_of(workspace, source)
     _check_same_course(before, assembly)
@@ -203,7 +203,7 @@ def _step(plain: dict[str, Any]) -> Step:
 def _assembly_of(workspace: Workspace, source: Run) -> Prepared:
     """The first run ready to be replayed, without anybody to ask."""
     request = unasked(request_of(source))
-    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
+    assembly = kit_of(request.skill).assemble(request, workspace.lake_of(source.params), workspace.settings)
     if source.data_digest and source.data_digest != assembly.data_digest:
         raise UserError(
             "the data under this run has changed since it began; its past cannot be taken over",
@@ -267,6 +267,7 @@ def _queued(workspace: Workspace, source: Run, assembly: Prepared, also: dict[st
     request, skill = assembly.request, assembly.skill
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
     params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | mcp.pin(workspace, assembly) | also
+    params |= {name: source.params[name] for name in (PUSH,) if name in source.params}  # the past goes on in one lake
     return replace(
         source,
         id=new_id(),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from typing import Any, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.keys import Values, open_secrets
@@ -26,7 +27,7 @@ from pitboss.core.ports import Message, Model, ModelRequest, ToolSpec
 from pitboss.core.trace import SILENT, Tracer
 from pitboss.models import catalog, native
 from pitboss.models.budgeted import Budget, Budgeted, usd
-from pitboss.models.cached import Cached
+from pitboss.models.cached import Cached, Flights
 from pitboss.models.limited import Lane, Limited, Limiter, fingerprint
 from pitboss.models.local import LocalModel, LocalServer, find_weights
 from pitboss.models.priced import Priced
@@ -38,6 +39,7 @@ from pitboss.models.traced import Traced
 from pitboss.sim.purse import Purse
 from pitboss.sim.speculate import Speculation
 from pitboss.store.answers import Answers
+from pitboss.store.database import Database
 from pitboss.store.doubts import Doubts
 from pitboss.store.journal import StoredJournal
 
@@ -194,7 +196,7 @@ def _stacked(
     if lane is not None:
         settings = workspace.settings
         asked = Retried(asked, random=_dice(), attempts=settings.model_attempts, deadline_s=settings.model_deadline_s)
-    cached = Cached(asked, answers, run_id, request.repeat)
+    cached = Cached(asked, answers, run_id, request.repeat, _flights(workspace.database))
     stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)
     # A model on this machine answers one question at a time.
@@ -268,6 +270,14 @@ def known_price(request: Asked, found: Route) -> Price | None:
 
 def _kind(found: Route) -> native.Kind:
     return "anthropic" if found.provider.name == "anthropic" else "google"
+
+
+_FLIGHTS: WeakKeyDictionary[Database, Flights] = WeakKeyDictionary()
+
+
+def _flights(database: Database) -> Flights:
+    """The calls under way of all runs that keep their answers in one database, as far as they are in this process."""
+    return _FLIGHTS.setdefault(database, Flights())
 
 
 def _dice() -> Callable[[], float]:

@@ -6,7 +6,7 @@ with, verifies or shows a run asks for the kit and knows no venue.
 
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pitboss.bootstrap.request import Prepared
 from pitboss.bootstrap.settings import Settings
@@ -19,11 +19,19 @@ from pitboss.data.lake import Lake
 from pitboss.sim.outcome import Ledger
 from pitboss.store.runs import Run
 
+if TYPE_CHECKING:
+    from pitboss.bootstrap.mcp import Offered
+    from pitboss.bootstrap.preview import Preview
+
 MODULES = {"perp": "pitboss.bootstrap.perp_kit", "predict": "pitboss.bootstrap.predict.kit"}
 
 
 class Kit(Protocol):
     """One venue's side of a run."""
+
+    def new_request(self, **fields: Any) -> Any:
+        """A request with the venue's own defaults where nothing is said."""
+        ...
 
     def request_of(self, params: Mapping[str, Any]) -> Any:
         """The request that was stored with a run."""
@@ -35,6 +43,15 @@ class Kit(Protocol):
 
     def assemble(self, request: Any, lake: Lake, settings: Settings) -> Prepared:
         """Check a request against the data and build what the replay needs. Raises `UserError` before any work."""
+        ...
+
+    def preview(
+        self, request: Any, lake: Lake, settings: Settings, at: Instant | None = None, outside: "Offered | None" = None
+    ) -> "Preview":
+        """What a model would be given at a tick, the first of its run; at the newest that has data unless `at` says.
+
+        `outside` is what the skill's MCP servers offer.
+        """
         ...
 
     def params(self, assembly: Any) -> dict[str, Any]:

@@ -154,7 +154,8 @@ async def _questions(workspace: Workspace, run: Run, model: str) -> list[dict[st
     if request.decisions is not None or request.source.startswith(("policy/", "standin/")):
         return []
     try:
-        assembly = kit_of(request.skill).assemble(unasked(request), workspace.lake, workspace.settings)
+        lake = workspace.lake_of(run.params)
+        assembly = kit_of(request.skill).assemble(unasked(request), lake, workspace.settings)
     except UserError:
         return []
     records = list(journal_of(workspace, run).records())

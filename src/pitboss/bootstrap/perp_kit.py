@@ -2,14 +2,16 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pitboss.bootstrap import blind
-from pitboss.bootstrap import realism as settings
+from pitboss.bootstrap import realism as fidelity
 from pitboss.bootstrap.backtest import Assembly, Request, assemble, read_skill
+from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.instant import Instant, interval_ms
+from pitboss.data.lake import Lake
 from pitboss.data.universe import words
 from pitboss.sim import baseline
 from pitboss.sim.metrics import compute, compute_together
@@ -17,12 +19,26 @@ from pitboss.sim.outcome import Ledger, fills, read_ledger
 from pitboss.sim.perp import Script, first_state, read_state
 from pitboss.store.runs import Run
 
+if TYPE_CHECKING:
+    from pitboss.bootstrap.mcp import Offered
+    from pitboss.bootstrap.preview import Preview
+
+new_request = Request
 __all__ = ["assemble", "fills", "first_state", "read_ledger", "read_skill", "read_state"]
 
 
 def request_of(params: Mapping[str, Any]) -> Request:
     """The request a run was started with."""
     return codec.parse(Request, params)
+
+
+def preview(
+    request: Request, lake: Lake, settings: Settings, at: Instant | None = None, outside: "Offered | None" = None
+) -> "Preview":
+    """What a model would be given at a tick."""
+    from pitboss.bootstrap.preview import preview as build
+
+    return build(request, lake, settings, at, outside)
 
 
 def params(assembly: Assembly) -> dict[str, Any]:
@@ -81,7 +97,7 @@ def changed_course(one: Script, other: Script) -> str:
 
 def realism(request: Request) -> dict[str, dict[str, str]]:
     """Every setting of the fills."""
-    return settings.settings(request)
+    return fidelity.settings(request)
 
 
 def page(workspace: Workspace, run: Run) -> str:

@@ -21,6 +21,7 @@ from pitboss.bootstrap import blind, realism
 from pitboss.bootstrap.assumptions import assumptions
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.kits import kit_of
+from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.runner import document, journal_of, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
@@ -54,7 +55,7 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
     run = workspace.runs.get(run_id)
     path = (out or workspace.report_path(run.id)).absolute()
     page = kit_of(run.params["skill"]).page(workspace, run)
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{new_id()[:8]}.part")  # of this writer alone: another may write the same page
     try:
         if out is None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,13 +132,13 @@ def _curve(outcome: Outcome) -> Curve:
 def is_synthetic(workspace: Workspace, run: Run) -> bool:
     """Whether the run stood on generated data, also when that data is gone."""
     venue = str(run.params.get("data_venue", ""))
-    return venue == DEMO_VENUE or workspace.lake.is_synthetic(venue)
+    return venue == DEMO_VENUE or workspace.lake_of(run.params).is_synthetic(venue)
 
 
 def same_data(workspace: Workspace, run: Run, request: Request) -> Assembly | None:
     """The run's data as it was, or None if it is not there any more."""
     try:
-        assembly = assemble(request, workspace.lake, workspace.settings)
+        assembly = assemble(request, workspace.lake_of(run.params), workspace.settings)
     except UserError:
         return None
     return assembly if assembly.data_digest == run.data_digest else None

@@ -69,6 +69,7 @@ def _kept(workspace: Workspace, assembly: Prepared) -> tuple[StoredSkill, dict[s
     """What is stored with a run: its skill, and everything else that was asked for."""
     skill = assembly.skill
     params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | mcp.pin(workspace, assembly)
+    params |= workspace.pin()
     return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill))), params
 
 
@@ -107,7 +108,7 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_
 
 def _assembled(workspace: Workspace, run: Run, request: Any) -> Prepared:
     """A stored run put together again, if everything under it is as it was."""
-    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
+    assembly = kit_of(request.skill).assemble(request, workspace.lake_of(run.params), workspace.settings)
     if run.data_digest and run.data_digest != assembly.data_digest:
         raise UserError(
             "the data under this run has changed since it began; going on would mix two pasts",

@@ -3,98 +3,51 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.documents import read_file, read_predict
+from pitboss.bootstrap.documents import read_any
 from pitboss.bootstrap.gateway import is_model
-from pitboss.bootstrap.predict.backtest import PredictRequest
+from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.cli import screen
-from pitboss.cli.backtest import check_numbers, read_window
+from pitboss.cli.manner import Manner
+from pitboss.cli.options import Asking
 from pitboss.cli.place import Place
 from pitboss.cli.scoreboard import following
 from pitboss.cli.verdicts import estimate_line, show_estimate, show_study
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
-from pitboss.jobs.arena import arena
 from pitboss.jobs.estimate import Estimate, agreed, at_worst, estimate, pilot
 from pitboss.jobs.make import Made
+from pitboss.jobs.page import document_of, write_page
 from pitboss.jobs.plan import Member, members
-from pitboss.jobs.standing import judged
 from pitboss.jobs.study import Money, Terms, study
-from pitboss.skill.load import PREDICT, read_text, venue_of
 from pitboss.store.studies import Studies
 
 MANY = 32
 """Runs from which on it pays to start workers for what only computes."""
+STOPPED = 130
+"""The exit code of a program that Ctrl-C has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How a study is to be done, as it was typed."""
-
-    yes: bool
-    executor: Literal["auto", "here", "local", "ray"]
-    concurrency: int
-    only_estimate: bool
-    with_pilot: bool
-    json: bool
-    out: Path | None = None
-
-
-def base_request(
-    place: Place,
-    file: Path,
-    sets: tuple[str, ...],
-    from_at: int,
-    to_at: int,
-    model: str,
-    equity: Decimal | None,
-    data_venue: str,
-    seed: int,
-    max_gap: int | None,
-    max_cost_usd: Decimal | None,
-    price_in: Decimal | None,
-    price_out: Decimal | None,
-    yes: bool,
-    speculate: str,
-) -> Any:
+def base_request(place: Place, file: Path, asked: Asking, model: str = "") -> Any:
     """The base request, of the venue that the skill names."""
-    check_numbers(max_cost_usd, price_in, price_out, Decimal(35), 1, seed, max_gap, (from_at, to_at))
+    asked.check()
     settings = place.settings()
-    predict = venue_of(read_text(file), file.suffix) == PREDICT
-    plain = read_predict(file, sets) if predict else read_file(file, sets, settings)
-    more: dict[str, Any] = {} if equity is None else {"equity_usd": equity}
-    kind = PredictRequest if predict else Request
-    return kind(
-        skill=plain,
-        from_at=from_at,
-        to_at=to_at,
-        model=model,
-        data_venue=data_venue,
-        seed=seed,
-        max_gap=settings.max_gap if max_gap is None else max_gap,
-        max_cost_usd=max_cost_usd,
-        price_in=price_in,
-        price_out=price_out,
-        any_price=yes,
-        speculate=read_window(speculate),
-        **more,
-    )
+    plain = read_any(file, asked.set_, settings)
+    return kit_of(plain).new_request(skill=plain, model=model, **asked.fields(settings))
 
 
-def conduct(place: Place, made: Made, manner: Manner) -> int:
-    """Estimate, ask, do, show. Gives the exit code."""
+def conduct(place: Place, made: Made, manner: Manner, yes: bool) -> int:
+    """Estimate, ask, do, show. `yes`: nobody needs to be asked. Gives the exit code."""
     if not 1 <= manner.concurrency <= 256:
         raise UserError("--concurrency: not from 1 to 256", "for example --concurrency 8")
     with place.workspace() as workspace:
         known = members(made.plan, made.known)
         found = _estimated(workspace, made, known, manner)
-        if manner.only_estimate:
+        if manner.estimate:
             if manner.json:
                 screen.put_json({"study_id": made.plan.id, "estimate": found.plain()})
             else:
@@ -104,43 +57,24 @@ def conduct(place: Place, made: Made, manner: Manner) -> int:
         if found.usd:
             for words in found.basis:
                 screen.note(f"  {words}")
-        agreed(found, manner.yes, asker(manner.json))
+        agreed(found, yes, asker(manner.json))
         workspace, terms = _terms(workspace, known, found, manner)
         code = _work(workspace, place, made, terms)
         document = document_of(workspace, made.plan.id)
-        if "entries" in document and not code:
+        if code != STOPPED:
             document["report"] = str(write_page(workspace, document, manner.out))
         if manner.json:
             screen.put_json({**document, "estimate": found.plain()})
-        elif not code:
+        elif code != STOPPED:
             show_study(document, place)
     return code
-
-
-def document_of(workspace: Workspace, study_id: str) -> dict[str, Any]:
-    """Everything that can be said about a study or an arena."""
-    asked = Studies(workspace.database).document(study_id)
-    return arena(workspace, study_id) if asked["kind"] == "arena" else judged(workspace, study_id)
-
-
-def write_page(workspace: Workspace, document: Mapping[str, Any], out: Path | None) -> Path:
-    """The page of an arena."""
-    from pitboss.sim.report.arena import render
-
-    path = out or workspace.home / "reports" / f"arena-{document['study_id']}.html"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(document), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
-    return path
 
 
 def _estimated(workspace: Workspace, made: Made, known: Sequence[Member], manner: Manner) -> Estimate:
     """Of the runs that are not done yet."""
     standing = {line.id: line.status for line in Studies(workspace.database).progress(made.plan.id)}
     open_ = [member.request for member in known if standing.get(member.run_id(made.plan.id)) != "complete"]
-    per_tick = asyncio.run(pilot(workspace, open_)) if manner.with_pilot and open_ else None
+    per_tick = asyncio.run(pilot(workspace, open_)) if manner.pilot and open_ else None
     return estimate(workspace, open_, per_tick)
 
 
@@ -165,17 +99,20 @@ def _terms(workspace: Workspace, known: Sequence[Member], found: Estimate, manne
 def _work(workspace: Workspace, place: Place, made: Made, terms: Terms) -> int:
     plan = made.plan
     again = "the same command goes on with it"
-    try:
-        with following(workspace, f"{plan.kind} {plan.id}", plan.by) as board:
+    with following(workspace, f"{plan.kind} {plan.id}", plan.by) as board:
+        try:
             done = asyncio.run(study(workspace, plan, made.method, terms, board.onlooker()))
-    except (RunCancelled, KeyboardInterrupt):
-        screen.note(f"study {plan.id} stopped; everything up to there is kept, and {again}")
+        except (RunCancelled, KeyboardInterrupt):
+            done = None
+        except BudgetExceeded as error:
+            raise UserError(
+                str(error), "raise the setting daily_usd (0: no limit), or bound every run with --max-cost-usd"
+            ) from None
+    if done is None:
+        complete, known = board.complete
+        screen.note(f"study {plan.id} stopped: {complete} of {known} runs are done, everything is kept, and {again}")
         screen.note(f"hint: {place.typed(f'study show {plan.id}')}")
-        return 130
-    except BudgetExceeded as error:
-        raise UserError(
-            str(error), "raise the setting daily_usd (0: no limit), or bound every run with --max-cost-usd"
-        ) from None
+        return STOPPED
     if done.failed:
         first = done.failed[0]
         screen.complain(

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pitboss.bootstrap.request import Asked
     from pitboss.bootstrap.settings import Settings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.data.lake import Lake
@@ -23,8 +20,6 @@ class Place:
 
     home: Path | None = None
     db: str | None = None
-    instead: "Callable[[Place, Asked, int, bool], int] | None" = None
-    """What is done with the request of a backtest instead of running it here."""
 
     def settings(self) -> "Settings":
         """The settings that hold here."""
@@ -41,11 +36,11 @@ class Place:
         start_logs(settings.log_level, settings.log_file)
         return open_workspace(settings)
 
-    def lake(self) -> "Lake":
-        """The data alone."""
+    def lake(self, writing: bool = False) -> "Lake":
+        """The data alone; for `writing` it must be a folder of this machine."""
         from pitboss.bootstrap.workspace import open_lake
 
-        return open_lake(self.settings())
+        return open_lake(self.settings(), writing)
 
     def typed(self, command: str) -> str:
         """What to type for a command that is to work in the same place."""

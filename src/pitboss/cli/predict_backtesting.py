@@ -1,14 +1,15 @@
 """`pitboss predict backtest`: a skill of the predict venue over a stretch of the past."""
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from pitboss.cli import screen
-from pitboss.cli.backtest import check_numbers, read_decisions, read_window, run_backtest
-from pitboss.cli.options import Amount, Json, Moment, Override, given
+from pitboss.cli.backtest import done_or_queued
+from pitboss.cli.options import Amount, Backtesting, Json, Priority, Queue, given
 from pitboss.cli.place import Here, Place
 
 
@@ -21,8 +22,7 @@ def backtest(
     skill: Path,
     /,
     *,
-    from_: Annotated[Moment, given("--from", "First instant of the range, as 2026-02-22 or ISO time (UTC).")],
-    to: Annotated[Moment, given("--to", "End of the range; the last tick lies before it.")],
+    asked: Backtesting,
     prices: Annotated[
         Path | None, given("--prices", "A file of one-minute bars to import first; without it the lake has them.")
     ] = None,
@@ -33,42 +33,11 @@ def backtest(
             "A file of recorded surfaces, named by market or expiry. Default: flat ones from realised volatility.",
         ),
     ] = None,
-    model: Annotated[
-        str, given("--model", "Who decides, instead of the skill's model: policy/alternate, groq/…, llm.")
-    ] = "",
-    decisions: Annotated[
-        Path | None, given("--decisions", "Take the decisions from a JSON lines file instead of a model.")
-    ] = None,
-    data_venue: Annotated[
-        str, given("--data-venue", "Whose one-minute bars to use. Default: hyperliquid, or the only one there is.")
-    ] = "",
-    equity: Annotated[Amount, given("--equity", "Money to start with, in DUSDC.")] = Decimal(200),
     vault: Annotated[Amount, given("--vault", "What the other side of every contract has, in DUSDC.")] = Decimal(
         1_000_000
     ),
-    seed: Annotated[int, given("--seed", "Seed of whatever is random.")] = 0,
-    set_: Override = (),
-    max_gap: Annotated[
-        int | None, given("--max-gap", "Missing bars in a row to tolerate. Default: the setting.")
-    ] = None,
-    max_cost_usd: Annotated[Amount | None, given("--max-cost-usd", "Stop when the model has cost this much.")] = None,
-    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
-    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
-    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
-    speculate: Annotated[
-        str, given("--speculate", "Ticks to ask ahead while an answer is awaited: a number, auto, or 0 for none.")
-    ] = "auto",
-    max_waste_pct: Annotated[
-        Amount, given("--max-waste-pct", "Most that answers asked ahead in vain may cost, in % of the useful ones.")
-    ] = Decimal(35),
-    repeats: Annotated[int, given("--repeats", "Run it N times with the seeds seed, seed+1, … and summarise.")] = 1,
-    prompts: Annotated[
-        bool | None,
-        Parameter(
-            negative="--no-prompts",
-            help="Keep the prompt texts, also in runs that need none; or keep only their digests.",
-        ),
-    ] = None,
+    queue: Queue = False,
+    priority: Priority = None,
     json: Json = False,
     place: Here,
 ) -> int:
@@ -81,13 +50,14 @@ def backtest(
 
         pitboss predict backtest btc-brain.yaml --from 2026-02-22 --to 2026-02-24 --model policy/alternate
         pitboss predict backtest btc-brain.yaml --from 2026-02-22 --to 2026-02-24 --prices btc_1m.parquet --json
+        pitboss predict backtest btc-brain.yaml --from 2026-02-22 --to 2026-02-24 --queue
 
     Parameters
     ----------
     skill
         A .yaml or .json file with `venue: predict`.
     """
-    check_numbers(max_cost_usd, price_in, price_out, max_waste_pct, repeats, seed, max_gap, (from_, to))
+    asked.check()
     from pitboss.agent.terminal import Shape
     from pitboss.bootstrap.documents import read_predict
     from pitboss.bootstrap.predict.agent import fallen_back
@@ -95,35 +65,21 @@ def backtest(
     from pitboss.core.instant import parse_duration
     from pitboss.venues.predict.intents import ALIASES, KEYS, read
 
-    plain = read_predict(skill, set_)
-    source, warning = fallen_back(model or str(plain["model"]), place.settings().home)
+    plain = read_predict(skill, asked.set_)
+    source, warning = fallen_back(asked.model or str(plain["model"]), place.settings().home)
     if warning:
         screen.note(f"warning: {warning}")
-    text = None
-    if decisions is not None:
-        period = parse_duration(plain["schedule"]["every"])
-        text = read_decisions(decisions, period, from_, to, Shape(read, "hold"), (*KEYS, *ALIASES))
+    period = parse_duration(plain["schedule"]["every"])
     request = PredictRequest(
         skill=plain,
-        from_at=from_,
-        to_at=to,
-        model=source,
-        decisions=text,
-        data_venue=data_venue if prices is None else _imported(place, prices, plain["context"]["underlying"]),
-        equity_usd=equity,
+        **replace(asked, model=source).fields(place.settings()),
+        decisions=asked.read_decisions(period, Shape(read, "hold"), (*KEYS, *ALIASES)),
         vault_usd=vault,
         surfaces="" if surfaces is None else str(surfaces.absolute()),
-        seed=seed,
-        prompts=prompts,
-        max_gap=place.settings().max_gap if max_gap is None else max_gap,
-        max_cost_usd=max_cost_usd,
-        price_in=price_in,
-        price_out=price_out,
-        any_price=yes,
-        speculate=read_window(speculate),
-        max_waste_pct=max_waste_pct,
     )
-    return run_backtest(place, request, repeats, json)
+    if prices is not None:
+        request = replace(request, data_venue=_imported(place, prices, plain["context"]["underlying"]))
+    return done_or_queued(place, request, asked, queue, priority, json)
 
 
 def _imported(place: Place, prices: Path, underlying: str) -> str:

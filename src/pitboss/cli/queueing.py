@@ -1,19 +1,62 @@
-"""`pitboss jobs …`: the queue as a person sees it."""
+"""`pitboss jobs …`: the queue as a person sees it, and putting a backtest there."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App
 
 from pitboss.cli import screen
 from pitboss.cli.options import Json, RunId, given
-from pitboss.cli.place import Here
+from pitboss.cli.place import Here, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pitboss.bootstrap.request import Asked
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.store.runs import Run
 
 app = App(name="jobs", help="Look at queued runs, wait for them, stop them, queue them again.")
+MOST_NAMED = 5
+"""Runs that are named in what to type next; of more all that is queued is waited for."""
 OPEN = ("queued", "loading", "running", "computing_metrics")
+
+
+def put(place: Place, request: "Asked", repeats: int, priority: int, yes: bool, json: bool) -> int:
+    """Queue a backtest of any venue: say what it will cost, ask if need be, set that aside, start workers."""
+    from pitboss.bootstrap.gateway import may_cost
+    from pitboss.cli.conducting import asker
+    from pitboss.cli.verdicts import estimate_line
+    from pitboss.core.errors import BudgetExceeded, UserError
+    from pitboss.jobs.enqueue import enqueue
+    from pitboss.jobs.estimate import agreed, at_worst, estimate
+
+    requests = [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]
+    with place.workspace() as workspace:
+        found = estimate(workspace, requests)
+        agreed(found, yes, asker(json))
+        limit, reserve = workspace.settings.daily_usd or None, None
+        if limit is not None:
+            reserve = at_worst(found, request) if request.max_cost_usd is None else request.max_cost_usd
+            if may_cost(request) and reserve:
+                requests = [replace(one, max_cost_usd=reserve) for one in requests]
+        told = {"estimate": found.plain(), "report": True}
+        try:
+            ids = enqueue(
+                workspace, requests, priority=priority, reserve_usd=reserve, daily_usd=limit, beside={"queued": told}
+            )
+        except BudgetExceeded as error:
+            raise UserError(str(error), "raise the setting daily_usd (0: no limit), or give --max-cost-usd") from None
+    if json:
+        more = {"run_ids": ids} if repeats > 1 else {}
+        screen.put_json({"run_id": ids[0], "estimate": found.plain(), **more})
+        return 0
+    screen.put(f"queued: {', '.join(ids)}")
+    screen.put(estimate_line(found))
+    for words in found.basis:
+        screen.put(f"  {words}")
+    screen.put(f"next: {place.typed(' '.join(['jobs wait', *(ids if len(ids) <= MOST_NAMED else [])]))}")
+    return 0
 
 
 @app.command(name="list")
@@ -62,6 +105,35 @@ def list_(*, json: Json = False, place: Here) -> int:
 
 
 @app.command
+def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
+    """Show where a queued run stands: who works on it, what it may cost and has cost, what came of it.
+
+    For example:
+
+        pitboss jobs show 3f9a
+    """
+    from pitboss.bootstrap.runner import long_document
+    from pitboss.core.errors import UserError
+
+    with place.workspace() as workspace:
+        found = workspace.runs.get(workspace.runs.find(run))
+        if found.build is None and found.queued_at is None:
+            raise UserError(f"run {found.id} was never queued", f"`{place.typed(f'runs show {found.id}')}` shows it")
+        document = long_document(found, workspace.settings.model_cutoffs)
+    told = found.params.get("queued") or {}
+    more = {"estimate": told.get("estimate"), "max_cost_usd": found.params.get("max_cost_usd")}
+    document = {**document, **_plain(found), **more}
+    if json:
+        screen.put_json(document)
+        return 0
+    for name, words in _lines(document):
+        screen.put(f"{name:<10}{words}")
+    ended = document["finished_at"] is not None
+    screen.put(f"{'next':<10}{place.typed(f'runs show {found.id}' if ended else f'jobs wait {found.id}')}")
+    return 0
+
+
+@app.command
 def cancel(*runs: RunId, json: Json = False, place: Here) -> int:
     """Ask for runs to stop. One that nobody works on is cancelled at once, the others within a tick.
 
@@ -105,7 +177,7 @@ def again(
 
 @app.command
 def wait(*runs: RunId, json: Json = False, place: Here) -> int:
-    """Wait for runs to end, or for everything that is queued, and see to it that there are workers.
+    """Wait for runs to end, or for everything that is queued, and see to it that there are workers and reports.
 
     Ends with 1 if one of them did not complete.
 
@@ -115,19 +187,50 @@ def wait(*runs: RunId, json: Json = False, place: Here) -> int:
     """
     import asyncio
 
+    from pitboss.jobs.report import awaited
     from pitboss.jobs.waiting import ended
+
+    async def all_ended(workspace: "Workspace", ids: list[str]) -> "list[Run]":
+        return [await awaited(workspace, run) for run in await ended(workspace, ids)]
 
     with place.workspace() as workspace:
         ids = [workspace.runs.find(run) for run in runs] or [run.id for run in _open_runs(workspace)]
-        done = asyncio.run(ended(workspace, ids))
-        found = [_plain(run) for run in done]
+        found = [_plain(run) for run in asyncio.run(all_ended(workspace, ids))]
     if json:
         screen.put_json(found)
     else:
         for one in found:
             why = f": {one['error_text']}" if one["error_text"] else ""
-            screen.put(f"run {one['run_id']} {one['status']}{why}")
+            page = f", report {one['report']}" if one["report"] else ""
+            screen.put(f"run {one['run_id']} {one['status']}{why}{page}")
     return 0 if all(one["status"] == "complete" for one in found) else 1
+
+
+def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
+    """What is worth a line about a queued run, with its name."""
+    from pitboss.bootstrap.explaining import one_line
+    from pitboss.cli.verdicts import estimate_line
+    from pitboss.jobs.estimate import Estimate
+
+    yield "run", f"{document['run_id']} ({document['status']}, {document['progress_pct']:.0f} %)"
+    yield "skill", f"{one_line(document['skill'])} · {document['venue']} · {document['from']} to {document['to']}"
+    yield "model", one_line(document["model"])
+    yield "queue", f"priority {document['priority']}, by {document['owner']}, build {document['build'] or 'any'}"
+    lost = f", lost {document['requeues']} times before" if document["requeues"] else ""
+    yield "worker", f"{document['worker'] or 'none yet'}{lost}"
+    if document["estimate"] is not None:
+        found = Estimate.read(document["estimate"])
+        of = f" for {found.runs} runs together" if found.hi and found.runs > 1 else ""
+        yield "estimate", f"{estimate_line(found)}{of}"
+        for words in found.basis:
+            yield "", words
+    limit = "" if document["max_cost_usd"] is None else f" of at most ${document['max_cost_usd']}"
+    cost = "unknown" if document["cost_usd"] is None else f"${document['cost_usd']:.4f}{limit}"
+    yield "cost", f"{cost}, spared by known answers ${document['saved_usd']:.4f}"
+    if document["report"]:
+        yield "report", document["report"]
+    if document["error_text"]:
+        yield "error", one_line(document["error_text"], 2_000)
 
 
 def _open_runs(workspace: "Workspace") -> "list[Run]":
@@ -137,8 +240,12 @@ def _open_runs(workspace: "Workspace") -> "list[Run]":
 
 
 def _plain(run: "Run") -> dict[str, Any]:
+    from pitboss.sim.report.source import mapping
+
     return {
         "run_id": run.id,
+        "skill": mapping(run.params.get("skill")).get("name", ""),
+        "venue": mapping(run.params.get("skill")).get("venue", "perp"),
         "status": run.status,
         "progress_pct": round(run.progress * 100, 2),
         "model": run.model,
@@ -149,5 +256,6 @@ def _plain(run: "Run") -> dict[str, Any]:
         "worker": run.worker,
         "build": run.build,
         "digest": run.digest,
+        "report": run.report,
         "error_text": run.error_text,
     }

@@ -18,14 +18,22 @@ from rich.text import Text
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.cli import screen
-from pitboss.jobs.plan import Member, words_of
+from pitboss.jobs.plan import Member
 from pitboss.jobs.study import Onlooker
-from pitboss.sim.study.choice import figure
+from pitboss.sim.report.measures import show
+from pitboss.sim.report.metric import named
+from pitboss.sim.study.axis import words_of
+from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure
+from pitboss.store.lifecycle import ENDED
 
 MOST_WORKING, MOST_BEST = 8, 5
 BAR = 60
 LINE_S = 20.0
 """How often a line is said where there is no table."""
+SURE = 0.02
+"""Share that must be done before the time that is left is told."""
+ASIDE = ("complete", "running", "loading", "computing_metrics")
+"""States that have their own words in the line."""
 
 
 class Scoreboard:
@@ -34,10 +42,12 @@ class Scoreboard:
     def __init__(self, workspace: Workspace, label: str, by: str) -> None:
         self.interrupted = False
         self._workspace, self._label, self._by = workspace, label, by
+        self._metric, self._less = named(by), by in SMALLER_IS_BETTER
         self._members: dict[str, Member] = {}
         self._status: dict[str, tuple[str, float]] = {}
         self._scores: dict[str, float | None] = {}
-        self._said_s = stopwatch()
+        self._began_s = self._said_s = stopwatch()
+        self._known: float | None = None
 
     def onlooker(self) -> Onlooker:
         """For the study to talk to."""
@@ -57,6 +67,11 @@ class Scoreboard:
             self._said_s = stopwatch()
             screen.note(self._line())
 
+    @property
+    def complete(self) -> tuple[int, int]:
+        """How many runs have a result, of how many that are known."""
+        return sum(status == "complete" for status, _ in self._status.copy().values()), len(self._members)
+
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """The handler of Ctrl-C. It only leaves a mark, so it can come at any moment."""
         del number, frame
@@ -64,30 +79,63 @@ class Scoreboard:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def _line(self) -> str:
+        if not self._members:
+            return f"{self._label}: preparing"
         counts: dict[str, int] = {}
         for status, _ in self._status.copy().values():
             counts[status] = counts.get(status, 0) + 1
-        told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-        return f"{self._label}: {len(self._members)} runs, {told or 'none begun'}"
+        working = sum(counts.get(status, 0) for status in ASIDE[1:])
+        others = {status: count for status, count in sorted(counts.items()) if status not in (*ASIDE, "queued")}
+        waiting = len(self._members) - counts.get("complete", 0) - working - sum(others.values())
+        told = {"complete": counts.get("complete", 0), "at work": working, "waiting": waiting, **others}
+        said = ", ".join(f"{count:,} {words}" for words, count in told.items() if count)
+        return f"{self._label}: {len(self._members):,} runs, {said}"
+
+    def _share(self) -> float:
+        """How much is done, of all runs that are known by now."""
+        now = self._status.copy().values()
+        return sum(1.0 if status in ENDED else share for status, share in now) / (len(self._members) or 1)
+
+    def _time(self, share: float) -> str:
+        """How long it has taken, and how long it may take yet. What was known at the start took no time."""
+        passed = stopwatch() - self._began_s
+        if self._known is None and self._members:
+            self._known = share
+        fresh = share - (self._known or 0.0)
+        left = f", about {_clock(passed * (1 - share) / fresh)} left" if fresh > SURE and share < 1 else ""
+        return f"{_clock(passed)}{left}"
 
     def __rich__(self) -> Group:
         """The table as it is now."""
-        now = self._status.copy()
-        whole = len(self._members) or 1
-        done = sum(1.0 if status == "complete" else share for status, share in now.values())
+        now, share = self._status.copy(), self._share()
         table = Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
-        for heading in ("run", "point", "repeat", "state", self._by):
-            table.add_column(heading, justify="right" if heading == self._by else "left", no_wrap=True)
-        working = [(run_id, *now[run_id]) for run_id in now if now[run_id][0] in ("loading", "running")]
+        for heading, least in (("run", 12), ("point", None), ("repeat", 6), ("state", 12), (self._by, len(self._by))):
+            # Where there is no room for all, the point is what is cut.
+            side = "right" if heading == self._by else "left"
+            table.add_column(heading, justify=side, no_wrap=True, min_width=least)
+        working = [(run_id, *now[run_id]) for run_id in now if now[run_id][0] in ASIDE[1:]]
         scored = [(run_id, value) for run_id, value in self._scores.copy().items() if value is not None]
-        best = sorted(scored, key=lambda one: -one[1])[:MOST_BEST]
-        for run_id, status, share in working[:MOST_WORKING]:
-            table.add_row(*self._cells(run_id), f"{status} {share:.0%}", "")
-        for run_id, value in best:
-            table.add_row(*self._cells(run_id), "complete", f"{value:,.3f}", style="green")
-        filled = int(BAR * done / whole)
-        bar = Text.assemble(("━" * filled, "green"), ("━" * (BAR - filled), "dim"), f" {done / whole:.0%}")
-        return Group(Text(self._line()), bar, table)
+        best = sorted(scored, key=lambda one: one[1] if self._less else -one[1])[:MOST_BEST]
+        for run_id, status, done in working[:MOST_WORKING]:
+            table.add_row(*self._cells(run_id), f"{status} {done:.0%}", "")
+        if len(working) > MOST_WORKING:
+            table.add_row("", f"… and {len(working) - MOST_WORKING} more at work", "", "", "", style="dim")
+        for place, (run_id, value) in enumerate(best):
+            table.add_row(
+                *self._cells(run_id),
+                "complete",
+                show(value, self._metric.form),
+                style="bold green" if not place else "green",
+            )
+        width = max(10, min(BAR, screen.ERR.width - 32))
+        filled = int(width * share)
+        bar = Text.assemble(
+            ("━" * filled, "green"), ("━" * (width - filled), "dim"), f" {share:.0%}  ", (self._time(share), "dim")
+        )
+        shown = [Text(self._line(), overflow="ellipsis", no_wrap=True), bar]
+        if self.interrupted:
+            shown.append(Text("stopping: every run ends its tick first. Ctrl-C again leaves at once.", "yellow"))
+        return Group(*shown, *([table] if table.row_count else []))
 
     def _cells(self, run_id: str) -> tuple[str, str, str]:
         member = self._members.get(run_id)
@@ -95,6 +143,12 @@ class Scoreboard:
             return run_id, "", ""
         place = "" if member.trial.window is None else f"window {member.trial.window + 1}: "
         return run_id, place + words_of(dict(member.trial.point)), str(member.repeat + 1)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -76,6 +74,7 @@ def init(
         bars = "--prices BTC_1M_BARS.parquet --model standin/analyst"
         then = (
             "pitboss predict markets              # those on the protocol's schedule",
+            f"pitboss skill preview {skills[-1]}    # with one-minute bars of BTC imported",
             f"pitboss predict backtest {skills[-1]} --from 2026-02-22 --to 2026-02-24 {bars}",
             f"pitboss predict run {skills[-1]} --model policy/alternate    # on paper, on live prices",
         )
@@ -133,12 +132,13 @@ def preview(
     /,
     *,
     at: Annotated[Moment | None, given("--at", "The tick, as ISO time. Default: the newest that has data.")] = None,
-    equity: Annotated[Amount, given("--equity", "Money in the fresh account.")] = Decimal(10_000),
+    equity: Annotated[
+        Amount | None, given("--equity", "Money in the fresh account. Default: what a backtest begins with.")
+    ] = None,
     data_venue: Annotated[str, given("--data-venue", "Whose data to read.")] = "",
-    news_latency: Annotated[Lateness, given("--news-latency", "How long after its publication news is known.")] = (
-        0,
-        "",
-    ),
+    news_latency: Annotated[
+        Lateness | None, given("--news-latency", "How long after its publication news is known; perp venue only.")
+    ] = None,
     set_: Override = (),
     json: Json = False,
     place: Here,
@@ -148,19 +148,24 @@ def preview(
     For example:
 
         pitboss skill preview trend-thesis.yaml --at 2025-03-01T12:00:00Z
+        pitboss skill preview btc-brain.yaml --equity 200
 
     Parameters
     ----------
     file
         A .yaml or .json file.
     """
-    from pitboss.bootstrap.backtest import Request
-    from pitboss.bootstrap.preview import preview as build
+    from pitboss.bootstrap.documents import read_any
+    from pitboss.bootstrap.kits import kit_of
 
-    request = Request(skill=read_plain(file, set_, place), from_at=0, to_at=1)
-    late_ms, late = news_latency
-    request = replace(request, equity_usd=equity, data_venue=data_venue, news_latency_ms=late_ms, news_latency=late)
-    shown = build(request, place.lake(), place.settings(), at, _outside(place, request.skill))
+    plain = read_any(file, set_, place.settings())
+    kit, fields = kit_of(plain), {} if equity is None else {"equity_usd": equity}
+    if news_latency is not None:
+        if plain.get("venue") == "predict":
+            raise UserError("--news-latency: skills of the predict venue read no news", "leave it out")
+        fields |= dict(zip(("news_latency_ms", "news_latency"), news_latency, strict=True))
+    request = kit.new_request(skill=plain, from_at=0, to_at=1, data_venue=data_venue, **fields)
+    shown = kit.preview(request, place.lake(), place.settings(), at, _outside(place, plain))
     if json:
         screen.put_json(
             {
@@ -204,7 +209,7 @@ def schema(
 
 def _outside(place: Place, plain: Mapping[str, Any]) -> "Offered | None":
     """What the MCP servers of a skill offer to a backtest."""
-    if not plain["tools"]["mcp_servers"]:
+    if not plain["tools"].get("mcp_servers"):
         return None
     import asyncio
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from pitboss.cli import screen
-from pitboss.cli.options import Amount, Json, Moment, Override, given
+from pitboss.cli.manner import USUAL, Manner, Out
+from pitboss.cli.options import Asking, Json, given
 from pitboss.cli.place import Here
 from pitboss.core.errors import UserError
 
@@ -22,26 +23,6 @@ Vary = Annotated[
         "model=a,b, seed=0..4, range=2025-02-01/2025-03-01, and run.taker_bps=3,6 for settings of the run. May be repeated.",
     ),
 ]
-Executor = Annotated[
-    Literal["auto", "here", "local", "ray"],
-    given("--executor", "Who does the runs: this process, workers on this machine, workers on Ray, or what fits."),
-]
-From = Annotated[Moment, given("--from", "First instant of the range, as 2025-06-01 or ISO time (UTC).")]
-To = Annotated[Moment, given("--to", "End of the range; the last tick lies before it.")]
-Equity = Annotated[Amount | None, given("--equity", "Money to start with. Default: that of the venue's backtest.")]
-Venue = Annotated[str, given("--data-venue", "Whose data to use. Default: hyperliquid, or the only one there is.")]
-Gap = Annotated[int | None, given("--max-gap", "Missing bars in a row to tolerate. Default: the setting.")]
-Cost = Annotated[Amount | None, given("--max-cost-usd", "Stop a run when its model has cost this much.")]
-PriceIn = Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")]
-PriceOut = Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")]
-Yes = Annotated[
-    bool, given("--yes", "Spend more than $5 without being asked, and ask models whose price nobody knows.")
-]
-Ahead = Annotated[str, given("--speculate", "Ticks to ask ahead: a number, auto, or 0 for none.")]
-AtOnce = Annotated[int, given("--concurrency", "Runs at once in this process.")]
-Name = Annotated[str, given("--name", "A name that makes it another study, though all else is the same.")]
-Only = Annotated[bool, given("--estimate", "Say what it would cost, and do nothing.")]
-Pilot = Annotated[bool, given("--pilot", "Ask five ticks of each model for real first, and estimate from those.")]
 StudyId = Annotated[str, Parameter(help="A study's id, or the start of it.")]
 
 
@@ -49,8 +30,7 @@ def sweep(
     skill: Path,
     /,
     *,
-    from_: From,
-    to: To,
+    asked: Asking,
     vary: Vary = (),
     random: Annotated[int | None, given("--random", "Draw so many points instead of taking all of them.")] = None,
     search: Annotated[int | None, given("--search", "Let optuna choose so many points, one after the other.")] = None,
@@ -63,30 +43,23 @@ def sweep(
     anchored: Annotated[
         bool, given("--anchored", "Let every stretch to choose on begin at the start of the range.")
     ] = False,
-    by: Annotated[str, given("--by", "The metric that trials are chosen by.")] = "sharpe",
+    by: Annotated[
+        str,
+        Parameter(
+            name=("--by", "--metric"),
+            help="The metric that trials are chosen by. Default: sharpe, and total_return_pct on the predict venue, which also "
+            "has brier, log_loss and others.",
+        ),
+    ] = "",
     repeats: Annotated[int, given("--repeats", "Runs of every point, with the seeds seed, seed+1, …")] = 1,
     model: Annotated[str, given("--model", "Who decides, instead of the skill's model.")] = "",
-    equity: Equity = None,
-    data_venue: Venue = "",
-    seed: Annotated[int, given("--seed", "Seed of whatever is random.")] = 0,
-    set_: Override = (),
-    max_gap: Gap = None,
-    max_cost_usd: Cost = None,
-    price_in: PriceIn = None,
-    price_out: PriceOut = None,
-    yes: Yes = False,
-    speculate: Ahead = "auto",
-    executor: Executor = "auto",
-    concurrency: AtOnce = 4,
-    name: Name = "",
-    estimate: Only = False,
-    pilot: Pilot = False,
-    json: Json = False,
+    manner: Manner = USUAL,
     place: Here,
 ) -> int:
     """Run a skill many times with something varied, and say which was best and how much of that is luck.
 
     Every run is an ordinary one. Ctrl-C keeps what is done; the same command goes on. Answers of models are shared by all.
+    Writes a page that opens offline.
 
     For example:
 
@@ -99,69 +72,36 @@ def sweep(
     skill
         A .yaml or .json file.
     """
-    from pitboss.cli.conducting import Manner, base_request, conduct
+    from pitboss.cli.conducting import base_request, conduct
     from pitboss.jobs.make import sweep as make
     from pitboss.sim.study.axis import parse_axes
 
-    request = base_request(
-        place,
-        skill,
-        set_,
-        from_,
-        to,
-        model,
-        equity,
-        data_venue,
-        seed,
-        max_gap,
-        max_cost_usd,
-        price_in,
-        price_out,
-        yes,
-        speculate,
-    )
+    request = base_request(place, skill, asked, model)
     made = make(
         request,
         parse_axes(vary),
         repeats=repeats,
         by=by,
-        name=name,
+        name=manner.name,
         random=random,
         search=search,
         walk=walk_forward,
         anchored=anchored,
     )
-    return conduct(place, made, Manner(yes, executor, concurrency, estimate, pilot, json))
+    return conduct(place, made, manner, asked.yes)
 
 
 def arena(
     skill: Path,
     /,
     *,
-    from_: From,
-    to: To,
+    asked: Asking,
     models: Annotated[str, given("--models", "Who takes part, with commas between.")],
     baselines: Annotated[
         str | None, given("--baselines", "Programs to hold them against, with commas between; empty for none.")
     ] = None,
     repeats: Annotated[int, given("--repeats", "Runs of every model.")] = 3,
-    out: Annotated[Path | None, given("--out", "File for the page. Default: under reports in the workspace.")] = None,
-    equity: Equity = None,
-    data_venue: Venue = "",
-    seed: Annotated[int, given("--seed", "Seed of whatever is random.")] = 0,
-    set_: Override = (),
-    max_gap: Gap = None,
-    max_cost_usd: Cost = None,
-    price_in: PriceIn = None,
-    price_out: PriceOut = None,
-    yes: Yes = False,
-    speculate: Ahead = "auto",
-    executor: Executor = "auto",
-    concurrency: AtOnce = 4,
-    name: Name = "",
-    estimate: Only = False,
-    pilot: Pilot = False,
-    json: Json = False,
+    manner: Manner = USUAL,
     place: Here,
 ) -> int:
     """Let several models trade the same skill over the same market, and say who can be told from whom.
@@ -177,28 +117,12 @@ def arena(
     skill
         A .yaml or .json file.
     """
-    from pitboss.cli.conducting import Manner, base_request, conduct
+    from pitboss.cli.conducting import base_request, conduct
     from pitboss.jobs.make import contest
 
-    request = base_request(
-        place,
-        skill,
-        set_,
-        from_,
-        to,
-        "",
-        equity,
-        data_venue,
-        seed,
-        max_gap,
-        max_cost_usd,
-        price_in,
-        price_out,
-        yes,
-        speculate,
-    )
-    made = contest(request, _listed(models), None if baselines is None else _listed(baselines), repeats, name)
-    return conduct(place, made, Manner(yes, executor, concurrency, estimate, pilot, json, out))
+    request = base_request(place, skill, asked)
+    others = None if baselines is None else _listed(baselines)
+    return conduct(place, contest(request, _listed(models), others, repeats, manner.name), manner, asked.yes)
 
 
 @app.command(name="list")
@@ -240,8 +164,8 @@ def show(study: StudyId, /, *, json: Json = False, place: Here) -> int:
 
         pitboss study show 7c56
     """
-    from pitboss.cli.conducting import document_of
     from pitboss.cli.verdicts import show_study
+    from pitboss.jobs.page import document_of
     from pitboss.store.studies import Studies
 
     with place.workspace() as workspace:
@@ -258,7 +182,10 @@ def runs(
     study: StudyId,
     /,
     *,
-    status: Annotated[str | None, given("--status", "Only runs in this state, such as error.")] = None,
+    status: Annotated[
+        Literal["queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled"] | None,
+        given("--status", "Only runs in this state."),
+    ] = None,
     model: Annotated[str | None, given("--model", "Only runs of this model.")] = None,
     where: Annotated[
         tuple[str, ...],
@@ -279,31 +206,38 @@ def runs(
         pitboss study runs 7c56 --where risk.max_leverage=2 --status complete
     """
     from pitboss.bootstrap.listing import short
-    from pitboss.jobs.plan import words_of
     from pitboss.jobs.standing import runs_of
-    from pitboss.store.studies import Studies
+    from pitboss.sim.report.measures import show
+    from pitboss.sim.report.metric import named
+    from pitboss.sim.study.axis import words_of
+    from pitboss.sim.study.choice import figure
+    from pitboss.store.studies import Studies, whole_runs
 
-    point = {one.partition("=")[0]: one.partition("=")[2] for one in where}
     with place.workspace() as workspace:
         chosen: Any = status
-        found = runs_of(workspace, Studies(workspace.database).find(study), chosen, model, point)
+        study_id = Studies(workspace.database).find(study)
+        asked = Studies(workspace.database).document(study_id)
+        point = _point(where, [written.partition("=")[0] for written in asked["vary"]])
         if json:
             now = workspace.now()
+            found = whole_runs(workspace.runs, study_id, chosen, model, point)
             screen.put_json([{**short(run, now), "study": run.params["study"]} for run in found])
             return 0
+        listed = runs_of(workspace, study_id, chosen, model, point)
+    names = tuple(dict.fromkeys((asked["by"], "total_return_pct")))
     rows = [
         (
             run.id,
             run.status,
             run.model,
-            words_of(run.params["study"]["point"]),
-            str(run.params["study"]["repeat"] + 1),
-            _figure((run.metrics or {}).get("total_return_pct")),
-            _figure((run.metrics or {}).get("sharpe")),
+            words_of(run.mark["point"]),
+            str(run.mark["repeat"] + 1),
+            *(show(figure(run.metrics or {}, name), named(name).form) for name in names),
         )
-        for run in found
+        for run in listed
     ]
-    screen.put_table(("run", "state", "model", "point", "repeat", "return %", "Sharpe"), rows, right=(5, 6), folds=(3,))
+    heads = ("run", "state", "model", "point", "repeat", *names)
+    screen.put_table(heads, rows, right=tuple(range(5, len(heads))), folds=(3,))
     return 0
 
 
@@ -312,26 +246,21 @@ def report(
     study: StudyId,
     /,
     *,
-    out: Annotated[Path | None, given("--out", "File for the page. Default: under reports in the workspace.")] = None,
+    out: Out = None,
     place: Here,
 ) -> int:
-    """Write the page of an arena again.
+    """Write the page of a study or an arena anew. Runs that have a report of their own by now are linked.
 
     For example:
 
-        pitboss study report 5c24 --out arena.html
+        pitboss study report 5c24 --out study.html
     """
-    from pitboss.cli.conducting import document_of, write_page
+    from pitboss.jobs.page import document_of, write_page
     from pitboss.store.studies import Studies
 
     with place.workspace() as workspace:
         study_id = Studies(workspace.database).find(study)
-        document = document_of(workspace, study_id)
-        if "entries" not in document:
-            raise UserError(
-                f"study {study_id} is no arena: it has no page", f"`pitboss study show {study_id}` shows it"
-            )
-        screen.put(str(write_page(workspace, document, out)))
+        screen.put(str(write_page(workspace, document_of(workspace, study_id), out)))
     return 0
 
 
@@ -353,13 +282,22 @@ def cancel(study: StudyId, /, *, place: Here) -> int:
     return 0
 
 
+def _point(where: tuple[str, ...], fields: list[str]) -> dict[str, str]:
+    """What `--where` asks for. A field may be named by its last word."""
+    point: dict[str, str] = {}
+    for words in where:
+        name, equals, value = words.partition("=")
+        fitting = [field for field in fields if name in (field, field.rpartition(".")[2])]
+        if not equals or len(fitting) != 1:
+            varied = ", ".join(fields) or "nothing"
+            raise UserError(f"--where {words}: not a varied field and its value", f"this study varies {varied}")
+        point[fitting[0]] = value
+    return point
+
+
 def _listed(words: str) -> list[str]:
     return [one.strip() for one in words.split(",") if one.strip()]
 
 
 def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
-
-
-def _figure(value: Any) -> str:
-    return "" if value is None else f"{value:,.2f}"

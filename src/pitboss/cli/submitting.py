@@ -1,82 +1,58 @@
-"""`pitboss submit`: a backtest for the queue. It takes what `pitboss backtest` takes, says what it will cost, and returns."""
+"""`pitboss submit`: a backtest of either venue for the queue. It takes what the venue's own command takes with `--queue`."""
 
 import inspect
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from pitboss.cli import screen
-from pitboss.cli.backtest import backtest
-from pitboss.cli.options import given
+from cyclopts import Parameter
+
+from pitboss.cli import backtest, predict_backtesting
 from pitboss.cli.place import Place
+from pitboss.core.errors import UserError
 
-if TYPE_CHECKING:
-    from pitboss.bootstrap.request import Asked
-
-Priority = Annotated[int, given("--priority", "Higher goes first.")]
+COMMANDS = {"perp": backtest.backtest, "predict": predict_backtesting.backtest}
 
 
-def submit(*words: Any, priority: int = 0, place: Place, **options: Any) -> int:
-    """Queue a backtest, start workers for it, and say what it will cost. Takes what `pitboss backtest` takes.
+def submit(skill: Path, /, *, place: Place, **options: Any) -> int:
+    """Queue a backtest, start workers for it, and say what it will cost. Takes what `pitboss backtest` takes, or
+    `pitboss predict backtest` where the skill says `venue: predict`.
 
     Above $5 somebody has to agree: give `--yes` where nobody can be asked. `pitboss jobs wait` waits for it.
 
     For example:
 
         pitboss submit trend-thesis.yaml --from 2025-02-10 --to 2025-03-10 --model policy/momentum
+        pitboss submit btc-brain.yaml --from 2026-02-22 --to 2026-02-24 --model policy/alternate
 
     Parameters
     ----------
     skill
         A .yaml or .json file.
     """
-    yes = bool(options.get("yes"))
+    from pitboss.skill.load import read_text, venue_of
 
-    def queue(here: Place, request: "Asked", repeats: int, json: bool) -> int:
-        return _queue(here, request, repeats, json, priority, yes)
-
-    return backtest(*words, **options, place=replace(place, instead=queue))
-
-
-def _signature() -> inspect.Signature:
-    """That of a backtest, with what a queue needs besides."""
-    own = inspect.Parameter("priority", inspect.Parameter.KEYWORD_ONLY, default=0, annotation=Priority)
-    there = inspect.signature(backtest)
-    return there.replace(parameters=[*there.parameters.values(), own])
+    venue = venue_of(read_text(skill), skill.suffix)
+    command = COMMANDS[venue]
+    for name in options:
+        if name not in inspect.signature(command).parameters:
+            raise UserError(f"--{name.replace('_', '-')}: backtests on the {venue} venue have no such option")
+    return command(skill, **options, queue=True, place=place)
 
 
-submit.__signature__ = _signature()  # pyright: ignore[reportFunctionMemberAccess]
-submit.__annotations__ = {**backtest.__annotations__, "priority": Priority}
+def _parameters() -> dict[str, inspect.Parameter]:
+    """Those of both commands; what only one of them has is told apart in the help."""
+    found: dict[str, inspect.Parameter] = {}
+    for venue, command in COMMANDS.items():
+        others = [inspect.signature(one).parameters for one in COMMANDS.values() if one is not command]
+        for name, parameter in inspect.signature(command).parameters.items():
+            if not all(name in one for one in others):
+                parameter = parameter.replace(
+                    annotation=Annotated[parameter.annotation, Parameter(group=f"Only on the {venue} venue")]
+                )
+            found.setdefault(name, parameter)
+    del found["queue"]  # it always does
+    return found
 
 
-def _queue(place: Place, request: "Asked", repeats: int, json: bool, priority: int, yes: bool) -> int:
-    """Estimate, ask, queue."""
-    from pitboss.bootstrap.gateway import may_cost
-    from pitboss.cli.conducting import asker
-    from pitboss.cli.verdicts import estimate_line
-    from pitboss.core.errors import BudgetExceeded, UserError
-    from pitboss.jobs.enqueue import enqueue
-    from pitboss.jobs.estimate import agreed, at_worst, estimate
-
-    requests = [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]
-    with place.workspace() as workspace:
-        found = estimate(workspace, requests)
-        agreed(found, yes, asker(json))
-        limit, reserve = workspace.settings.daily_usd or None, None
-        if limit is not None:
-            reserve = at_worst(found, request) if request.max_cost_usd is None else request.max_cost_usd
-            if may_cost(request) and reserve:
-                requests = [replace(one, max_cost_usd=reserve) for one in requests]
-        try:
-            ids = enqueue(workspace, requests, priority=priority, reserve_usd=reserve, daily_usd=limit)
-        except BudgetExceeded as error:
-            raise UserError(str(error), "raise the setting daily_usd (0: no limit), or give --max-cost-usd") from None
-    if json:
-        more = {"run_ids": ids} if repeats > 1 else {}
-        screen.put_json({"run_id": ids[0], "estimate": found.plain(), **more})
-        return 0
-    screen.put(f"queued: {', '.join(ids)}")
-    screen.put(estimate_line(found))
-    for words in found.basis:
-        screen.put(f"  {words}")
-    screen.put(f"next: {place.typed(f'jobs wait {ids[0]}')}")
-    return 0
+submit.__signature__ = inspect.Signature(list(_parameters().values()))  # pyright: ignore[reportFunctionMemberAccess]
+submit.__annotations__ = {name: one.annotation for name, one in _parameters().items()}

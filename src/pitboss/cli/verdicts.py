@@ -6,8 +6,11 @@ from typing import Any
 from pitboss.cli import screen
 from pitboss.cli.place import Place
 from pitboss.jobs.estimate import Estimate
-from pitboss.jobs.plan import words_of
 from pitboss.sim.report import figures
+from pitboss.sim.report.measures import show
+from pitboss.sim.report.metric import named
+from pitboss.sim.report.study.view import stretch
+from pitboss.sim.study.axis import words_of
 
 Plain = Mapping[str, Any]
 MOST_TRIALS = 20
@@ -35,8 +38,13 @@ def show_study(document: Plain, place: Place) -> None:
         _show_arena(document)
     else:
         _show_trials(document)
-        if "forward" in document:
+        if "forward" in document and document["forward"]["windows"]:
             _show_forward(document["forward"], document["by"])
+        if document["counts"].get("complete") and not any(one["score"] is not None for one in document["trials"]):
+            screen.put()
+            screen.put(
+                f"no run has a {document['by']}: nothing could be compared by it; judge by another with --by", "yellow"
+            )
         if "luck" in document:
             _show_luck(document["luck"])
     screen.put()
@@ -55,14 +63,13 @@ def _show_trials(document: Plain) -> None:
         (
             str(one["trial"]),
             words_of(one["point"]),
-            figures.plain(one["metrics"].get(by)),
-            *(figures.plain(one["metrics"][name]) for name in names),
+            *(show(one["metrics"].get(name), named(name).form) for name in (by, *names)),
             _states(one["runs"]),
         )
         for one in chosen[:MOST_TRIALS]
     ]
     screen.put(
-        f"{document['skill']} · {document['kind']} · {document['runs']} runs · {document['from'][:10]} to {document['to'][:10]}",
+        f"{document['skill']} · {document['kind']} · {document['runs']} runs · {stretch(document['from'], document['to'])}",
         "bold",
     )
     heads = ("trial", "point", by, *names, "runs")
@@ -97,10 +104,10 @@ def _show_forward(forward: Plain, by: str) -> None:
     rows = [
         (
             str(one["window"] + 1),
-            f"{one['from'][:10]} to {one['to'][:10]}",
+            stretch(one["from"], one["to"]),
             words_of(one["point"]),
-            figures.plain(one["inside"]),
-            figures.plain(one["outside"]),
+            show(one["inside"], named(by).form),
+            show(one["outside"], named(by).form),
             figures.percent(one["total_return_pct"], signed=True),
         )
         for one in forward["windows"]
@@ -114,17 +121,16 @@ def _show_forward(forward: Plain, by: str) -> None:
         else f" (95 %: {figures.percent(around[0], signed=True)} to {figures.percent(around[1], signed=True)})"
     )
     screen.put(
-        f"all that was judged, {forward['days']} days: {figures.percent(forward['total_return_pct'], signed=True)}{told}, "
+        f"all that was judged, {figures.plural(forward['days'], 'day')}: {figures.percent(forward['total_return_pct'], signed=True)}{told}, "
         f"Sharpe {figures.plain(forward['sharpe'])}"
     )
 
 
 def _show_arena(arena: Plain) -> None:
-    screen.put(
-        f"{arena['skill']} · arena · {arena['runs']} runs · {arena['from_at'][:10]} to {arena['to_at'][:10]}", "bold"
-    )
+    screen.put(f"{arena['skill']} · arena · {arena['runs']} runs · {stretch(arena['from_at'], arena['to_at'])}", "bold")
     for words in arena["warnings"]:
         screen.put(f"note: {words}", "yellow")
+    forecasts = any(entry["brier"] is not None for entry in arena["entries"])
     rows = [
         (
             "–" if entry["tier"] is None else str(entry["tier"]),
@@ -132,6 +138,7 @@ def _show_arena(arena: Plain) -> None:
             "" if entry["rank"] is None else f"{entry['rank'][0]}–{entry['rank'][1]}",
             figures.percent(entry["total_return_pct"], signed=True),
             _around(entry["total_return_ci"]),
+            *((figures.plain(entry["brier"], 4),) if forecasts else ()),
             figures.plain(entry["sharpe"]),
             figures.NONE if entry["deflated_sharpe"] is None else f"{entry['deflated_sharpe']:.0%}",
             str(entry["repeats"]),
@@ -140,8 +147,9 @@ def _show_arena(arena: Plain) -> None:
         )
         for entry in arena["entries"]
     ]
-    heads = ("tier", "entrant", "ranks", "return", "95 %", "Sharpe", "deflated", "runs", "a run cost", "answer")
-    screen.put_table(heads, rows, right=(3, 5, 6, 7, 8, 9))
+    brier = ("Brier",) if forecasts else ()
+    heads = ("tier", "entrant", "ranks", "return", "95 %", *brier, "Sharpe", "deflated", "runs", "a run cost", "answer")
+    screen.put_table(heads, rows, right=(3, *range(5, len(heads))))
     apart = sum(pair["told_apart"] for pair in arena["pairs"])
     screen.put(f"{apart} of {len(arena['pairs'])} pairs can be told apart. {arena['correction']}")
     if arena["overfitting"] is not None:

@@ -14,17 +14,17 @@ from pitboss.bootstrap.reporting import PROGRAMS, is_synthetic
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.jobs.plan import MODEL
-from pitboss.jobs.standing import Document, deflated, overfit, returns_of, runs_of, together
+from pitboss.jobs.standing import Document, curve_of, deflated, overfit, returns_of, runs_of, together
 from pitboss.jobs.trace import Trace, traces
 from pitboss.models.heuristics import heuristics
 from pitboss.sim import statistics
 from pitboss.sim.metrics import intervals
+from pitboss.sim.report import figures
 from pitboss.sim.study.axis import Axis
 from pitboss.sim.study.choice import figure
 from pitboss.sim.study.paired import Difference, differences, log_growth, mean_log_growth
 from pitboss.sim.study.tiers import tiers
-from pitboss.store.runs import Run
-from pitboss.store.studies import Studies
+from pitboss.store.studies import Part, Studies
 
 BASELINES = ("policy/hold", "policy/buy_and_hold", "policy/random")
 REPEATS = 3
@@ -77,14 +77,14 @@ def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
         "runs": len(runs),
         "complete": sum(run.status == "complete" for run in runs),
         "trials": len(every),
-        "synthetic": any(is_synthetic(workspace, run) for run in runs[:1]),
+        "synthetic": any(is_synthetic(workspace, workspace.runs.get(run.id)) for run in runs[:1]),
         "entries": entries,
         "tiers": max((place.tier for place in places.values()), default=0),
         "pairs": [_pair(one, names) for one in pairs],
         "overfitting": overfit(list(returns.values())),
         "correction": CORRECTION,
         "warnings": _warnings(entries, days, asked["repeats"]),
-        "curves": {name: _curve(together(returns[name])) for name in names},
+        "curves": {name: curve_of(together(returns[name])) for name in names},
         "cost_usd": _sum([entry["cost_usd"] for entry in entries]),
     }
 
@@ -95,26 +95,26 @@ CORRECTION = (
 )
 
 
-def _by_model(runs: Sequence[Run]) -> dict[int, list[Run]]:
-    groups: dict[int, list[Run]] = {}
+def _by_model(runs: Sequence[Part]) -> dict[int, list[Part]]:
+    groups: dict[int, list[Part]] = {}
     for run in runs:
-        groups.setdefault(run.params["study"]["trial"], []).append(run)
+        groups.setdefault(run.mark["trial"], []).append(run)
     return groups
 
 
-def _model(repeats: Sequence[Run]) -> str:
+def _model(repeats: Sequence[Part]) -> str:
     return repeats[0].model
 
 
 def _entry(
-    repeats: Sequence[Run],
+    repeats: Sequence[Part],
     known: Mapping[str, Trace],
     returns: Sequence[Sequence[float]],
     every: Sequence[Sequence[float]],
     seed: int,
 ) -> Document:
-    done = [run for run in repeats if run.metrics is not None]
-    metrics: list[Mapping[str, Any]] = [run.metrics for run in done if run.metrics is not None]
+    done = [run for run in repeats if run.body is not None]
+    metrics: list[Mapping[str, Any]] = [found for run in done if (found := run.metrics) is not None]
     totals = [100 * math.expm1(log_growth(one)) for one in returns]
     held = together(returns) if returns else []
     return_ci, sharpe_ci = intervals([held], seed)[0] if held else (None, None)
@@ -162,7 +162,7 @@ def _warnings(entries: Sequence[Document], days: int, repeats: int) -> list[str]
     said: list[str] = []
     if days < statistics.MIN_BOOTSTRAP_RETURNS:
         said.append(
-            f"Only {days} days: intervals need {statistics.MIN_BOOTSTRAP_RETURNS}, so nobody can be told from anybody."
+            f"Only {figures.plural(days, 'day')}: intervals need {statistics.MIN_BOOTSTRAP_RETURNS}, so nobody can be told from anybody."
         )
     if repeats < REPEATS and any(not entry["baseline"] for entry in entries):
         said.append(f"Fewer than {REPEATS} repeats: how much a model differs from itself is hardly known.")
@@ -175,15 +175,6 @@ def _warnings(entries: Sequence[Document], days: int, repeats: int) -> list[str]
         if broken:
             said.append(f"{entry['model']}: {broken} of {len(entry['runs'])} runs have no result.")
     return said
-
-
-def _curve(returns: Sequence[float]) -> list[float]:
-    """What is left of 1 after each day."""
-    found, growth = list[float](), 1.0
-    for value in returns:
-        growth *= 1 + value
-        found.append(growth)
-    return found
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

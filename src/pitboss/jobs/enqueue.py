@@ -1,14 +1,16 @@
 """Putting runs into the queue: checked as if they began here, made known to workers, and workers started for them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from pitboss.bootstrap.request import Asked
-from pitboss.bootstrap.runner import job_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.jobs.build import build
 from pitboss.jobs.executors import local
+from pitboss.jobs.prepare import Preparation
 from pitboss.jobs.terms import open_queue
 from pitboss.store.queue import Job
 
@@ -22,10 +24,17 @@ def enqueue(
     study_id: str | None = None,
     reserve_usd: Decimal | None = None,
     daily_usd: Decimal | None = None,
+    beside: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """Queue runs, all or none, start workers for them, and give their ids."""
+    """Queue runs of any venue, all or none, start workers for them, and give their ids.
+
+    `beside` is stored with each of them besides its request: what it was estimated to cost, whether a report is wanted.
+    """
     more = {"owner": owner, "priority": priority, "study_id": study_id, "reserve_usd": reserve_usd, "build": build()}
-    return enqueue_jobs(workspace, [job_of(workspace, request, **more) for request in requests], daily_usd)
+    preparation = Preparation(workspace)
+    jobs = [preparation.job(request, **more) for request in requests]
+    jobs = [replace(job, params={**job.params, **(beside or {})}) for job in jobs]
+    return enqueue_jobs(workspace, jobs, daily_usd)
 
 
 def enqueue_jobs(workspace: Workspace, jobs: Sequence[Job], daily_usd: Decimal | None = None) -> list[str]:

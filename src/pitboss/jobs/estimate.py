@@ -12,7 +12,8 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from pitboss.bootstrap import gateway
-from pitboss.bootstrap.preview import CHARS_PER_TOKEN, preview
+from pitboss.bootstrap.kits import kit_of
+from pitboss.bootstrap.preview import CHARS_PER_TOKEN
 from pitboss.bootstrap.request import Asked
 from pitboss.bootstrap.runner import start
 from pitboss.bootstrap.workspace import Workspace
@@ -37,8 +38,6 @@ GROWTH = (Decimal("0.95"), Decimal("1.15"), Decimal("1.6"))
 ASLEEP = (Decimal("0.1"), Decimal("0.5"), Decimal(1))
 """Share of ticks at which a skill that sleeps is asked."""
 PAST = (Decimal("0.7"), Decimal(1), Decimal("1.5"))
-PREDICT_TOKENS = 1_500
-"""Of a question on the predict venue, which has no preview."""
 PAST_RUNS = 20
 CENT = Decimal("0.01")
 
@@ -66,6 +65,12 @@ class Estimate:
         amounts = {"usd": self.usd, "lo": self.lo, "hi": self.hi}
         shown = {name: None if value is None else float(round(value, 6)) for name, value in amounts.items()}
         return {**shown, "basis": list(self.basis), "runs": self.runs, "calls": self.calls}
+
+    @classmethod
+    def read(cls, plain: Mapping[str, Any]) -> "Estimate":
+        """What `plain` gave, for people: to set money aside more is needed."""
+        usd, lo, hi = (None if plain[name] is None else Decimal(str(plain[name])) for name in ("usd", "lo", "hi"))
+        return cls(usd, lo, hi, tuple(plain["basis"]), plain["runs"], plain["calls"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,23 +213,24 @@ def _times(shares: Three, usd: Decimal, waste: Decimal) -> Three:
     return usd * shares[0], usd * shares[1], usd * shares[2] * (1 + waste)
 
 
-def _question(workspace: Workspace, requests: Sequence[Any]) -> tuple[int, str]:
+def _question(workspace: Workspace, requests: Sequence[Asked]) -> tuple[int, str]:
     """How many tokens a question has, and how that is known."""
-    kinds: dict[str, Any] = {}
+    kinds: dict[str, Asked] = {}
     for request in requests:
         kinds.setdefault(codec.digest(codec.number_fragments(dict(request.skill))), request)
     every = list(kinds.values())
     chosen = every[:: max(1, len(every) // VARIANTS)][:VARIANTS]
-    if chosen[0].skill.get("venue") == "predict":
-        return PREDICT_TOKENS, "assumed: the predict venue has no preview"
-    sizes = [
-        preview(request, workspace.lake, workspace.settings, _first_tick(request)).tokens_estimate for request in chosen
-    ]
+    sizes = [_tokens(workspace, request) for request in chosen]
     of = f"{len(chosen)} of {len(every)} skills" if len(every) > 1 else "the skill"
     return sum(sizes) // len(sizes), f"measured on the prompt of {of} at the first tick, 4 characters a token"
 
 
-def _first_tick(request: Any) -> int:
+def _tokens(workspace: Workspace, request: Asked) -> int:
+    shown = kit_of(request.skill).preview(request, workspace.lake, workspace.settings, _first_tick(request))
+    return shown.tokens_estimate
+
+
+def _first_tick(request: Asked) -> int:
     period = parse_duration(str(request.skill["schedule"]["every"]))
     return -(-request.from_at // period) * period
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from pitboss.bootstrap.request import Asked
@@ -11,7 +10,7 @@ from pitboss.core.instant import parse_duration
 from pitboss.jobs.arena import entrants
 from pitboss.jobs.plan import RANGE, Plan
 from pitboss.jobs.search import Search
-from pitboss.sim.report.meaning import METRICS
+from pitboss.sim.report.metric import PERP, chosen
 from pitboss.sim.study.axis import Axis, Point
 from pitboss.sim.study.grid import grid
 from pitboss.sim.study.random import drawn
@@ -19,8 +18,6 @@ from pitboss.sim.study.trial import Fixed, Forward, Method, Trial, trials_of
 from pitboss.sim.study.walk import windows
 
 MOST_REPEATS = 1_000
-FORECASTS = ("brier", "log_loss", "calibration_error", "pnl_usd")
-"""Metrics that runs of the predict venue have besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +34,22 @@ def sweep(
     axes: Sequence[Axis],
     *,
     repeats: int = 1,
-    by: str = "sharpe",
+    by: str = "",
     name: str = "",
     random: int | None = None,
     search: int | None = None,
     walk: str = "",
     anchored: bool = False,
 ) -> Made:
-    """A sweep over axes: all points, `random` of them, `search` of them, and with `walk` as a walk-forward."""
+    """A sweep over axes: all points, `random` of them, `search` of them, and with `walk` as a walk-forward.
+
+    `by` is the metric that trials are judged by; the venue's own if none is named.
+    """
     if not 1 <= repeats <= MOST_REPEATS:
         raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 3")
     if random is not None and search is not None:
         raise UserError("--random and --search are two ways to choose points", "give one of them")
-    _check_metric(by)
+    by = chosen(by, _venue(request))
     axes = tuple(axes)
     span = request.from_at, request.to_at
     if search is not None:
@@ -85,18 +85,14 @@ def contest(
     """An arena of models."""
     if not 1 <= repeats <= MOST_REPEATS:
         raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 3")
-    axis = entrants(models, baselines, str(request.skill.get("venue") or "perp"))
+    axis = entrants(models, baselines, _venue(request))
     trials = trials_of(grid([axis]), request.from_at, request.to_at)
     plan = Plan("arena", request, (axis,), {}, repeats, "total_return_pct", name)
     return Made(plan, Fixed(trials), trials)
 
 
-def _check_metric(by: str) -> None:
-    """Refuse a metric that no run will have, before any is made."""
-    if by not in METRICS and by not in FORECASTS:
-        near = get_close_matches(by, (*METRICS, *FORECASTS), 1)
-        hint = f"did you mean {near[0]}?" if near else "for example sharpe, total_return_pct or max_drawdown_pct"
-        raise UserError(f"--by: there is no metric {by!r}", hint)
+def _venue(request: Asked) -> str:
+    return str(request.skill.get("venue") or PERP)
 
 
 def _stretches(words: str) -> tuple[int, int, int]:

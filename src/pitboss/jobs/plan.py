@@ -13,7 +13,7 @@ from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.request import Asked
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, iso, parse_instant
+from pitboss.core.instant import Instant, parse_instant
 from pitboss.sim.study.axis import Axis, Point
 from pitboss.sim.study.trial import Trial
 from pitboss.skill.document import to_plain
@@ -142,21 +142,6 @@ def read_range(words: str) -> tuple[Instant, Instant]:
     if to_at <= from_at:
         raise UserError(f"--vary range: {words} is empty", "the second time must be after the first")
     return from_at, to_at
-
-
-def words_of(point: Mapping[str, str]) -> str:
-    """A point in a line."""
-    return ", ".join(f"{name.rpartition('.')[2]}={value}" for name, value in point.items()) or "as it is"
-
-
-def span_words(from_at: Instant, to_at: Instant) -> str:
-    """A stretch of time in a line."""
-    return f"{_short(from_at)} to {_short(to_at)}"
-
-
-def _short(at: Instant) -> str:
-    said = iso(at)
-    return said[:10] if said[10:].startswith("T00:00:00") else said
 
 
 def _is_own(name: str) -> bool:

@@ -9,19 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pitboss.bootstrap.reporting import is_synthetic
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.core.instant import iso
-from pitboss.jobs.study import MOST_RUNS
-from pitboss.jobs.trace import Trace, traces
+from pitboss.core.instant import DAY_MS, Instant, iso
+from pitboss.jobs.trace import Trace, once, traces
 from pitboss.sim import statistics
+from pitboss.sim.report.metric import PERP, shown
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure, score
 from pitboss.sim.study.overfit import overfitting
 from pitboss.sim.study.paired import Entry
 from pitboss.store.lifecycle import Status
-from pitboss.store.runs import Run
-from pitboss.store.studies import Studies
+from pitboss.store.studies import Part, Studies, metrics_of_skill, parts
 
-SHOWN = ("total_return_pct", "sharpe", "max_drawdown_pct", "total_trades", "total_ai_cost_usd")
 Document = dict[str, Any]
 
 
@@ -50,21 +49,16 @@ def runs_of(
     status: Status | None = None,
     model: str | None = None,
     point: Mapping[str, str] | None = None,
-) -> list[Run]:
+) -> list[Part]:
     """The runs of a study in the order of its trials, those that fit all that is given."""
-    more: dict[str, Any] = {} if model is None else {"model": model}
-    found = workspace.runs.look(MOST_RUNS, status, study_id=study_id, **more).runs
-    wanted = (point or {}).items()
-    chosen = [run for run in found if wanted <= _mark(run).get("point", {}).items()]
-    return sorted(chosen, key=lambda run: (_mark(run).get("trial", 0), _mark(run).get("repeat", 0)))
+    return parts(workspace.runs, study_id, status, model, point)
 
 
-def opened(workspace: Workspace, study_id: str, runs: Sequence[Run] | None = None) -> Document:
+def opened(workspace: Workspace, study_id: str, runs: Sequence[Part] | None = None) -> Document:
     """A study with its trials, the best first. `runs` are those to show; all of them if none are given."""
     asked = Studies(workspace.database).document(study_id)
     found = runs_of(workspace, study_id) if runs is None else runs
-    by = asked["by"]
-    trials = trials_of(found, by)
+    by, venue = asked["by"], str(asked["skill"].get("venue") or PERP)
     counts: dict[str, int] = {}
     for run in found:
         counts[run.status] = counts.get(run.status, 0) + 1
@@ -72,41 +66,52 @@ def opened(workspace: Workspace, study_id: str, runs: Sequence[Run] | None = Non
     return {
         "study_id": study_id,
         **{name: asked[name] for name in ("kind", "name", "vary", "method", "repeats", "by")},
+        "better": "less" if by in SMALLER_IS_BETTER else "more",
         "skill": asked["skill"].get("name", ""),
+        "venue": venue,
         "from": iso(asked["request"]["from_at"]),
         "to": iso(asked["request"]["to_at"]),
         "runs": len(found),
         "counts": counts,
         "cost_usd": float(sum(priced)),
+        "unpriced": len(found) - len(priced),
         "saved_usd": float(sum(run.saved_usd for run in found)),
         "wall_s": math.fsum(run.wall_s for run in found),
-        "trials": trials,
+        "trials": trials_of(found, by, shown(venue)),
     }
 
 
-def trials_of(runs: Sequence[Run], by: str) -> list[Document]:
-    """Runs put together by trial, the best first; trials without a result come last."""
-    grouped: dict[int, list[Run]] = {}
+def trials_of(runs: Sequence[Part], by: str, beside: Sequence[str]) -> list[Document]:
+    """Runs put together by trial, the best first; trials without a result come last. `beside`: metrics to show as well."""
+    grouped: dict[int, list[Part]] = {}
     for run in runs:
-        grouped.setdefault(_mark(run).get("trial", 0), []).append(run)
-    found = [_trial(number, repeats, by) for number, repeats in grouped.items()]
+        grouped.setdefault(run.mark.get("trial", 0), []).append(run)
+    names = tuple(dict.fromkeys((by, *beside)))
+    said = {at: iso(at) for at in {at for run in runs for at in (run.from_at, run.to_at)}}  # mostly the same two
+    found = [_trial(number, repeats, by, names, said) for number, repeats in grouped.items()]
     return sorted(found, key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["trial"]))
 
 
-def _trial(number: int, repeats: Sequence[Run], by: str) -> Document:
-    mark, done = _mark(repeats[0]), [run.metrics for run in repeats if run.metrics is not None]
-    means = {name: _mean([figure(one, name) for one in done]) for name in dict.fromkeys((by, *SHOWN))}
+def _trial(
+    number: int, repeats: Sequence[Part], by: str, names: Sequence[str], said: Mapping[Instant, str]
+) -> Document:
+    mark, done = repeats[0].mark, [metrics for run in repeats if (metrics := run.metrics) is not None]
+    means = {name: _mean([figure(one, name) for one in done]) for name in names}
     costs = [float(run.cost_usd) for run in repeats]
     return {
         "trial": number,
         "point": mark.get("point", {}),
         "role": mark.get("role", ""),
         "window": mark.get("window"),
+        "from": said[repeats[0].from_at],
+        "to": said[repeats[0].to_at],
         "model": repeats[0].model,
         "score": score(done, by),
         "metrics": means,
         "cost_usd": None if any(map(math.isnan, costs)) else math.fsum(costs),
-        "runs": [{"run_id": run.id, "status": run.status, "error": run.error_text} for run in repeats],
+        "runs": [
+            {"run_id": run.id, "status": run.status, "error": run.error_text, "report": run.report} for run in repeats
+        ],
     }
 
 
@@ -115,39 +120,55 @@ def judged(workspace: Workspace, study_id: str) -> Document:
     walk-forward, what came of the choices."""
     runs = runs_of(workspace, study_id)
     document = opened(workspace, study_id, runs)
-    known = traces(workspace, study_id, runs)
-    groups = returns_of(runs, known)
-    by_run = [one for repeats in groups.values() for one in repeats]
-    best = next((one for one in document["trials"] if one["role"] != "out" and one["trial"] in groups), None)
+    document["synthetic"] = any(is_synthetic(workspace, workspace.runs.get(run.id)) for run in runs[:1])
     if document["kind"] == "walk":
-        return {**document, "forward": _forward(document, runs, known)}
+        return {**document, "forward": _forward(document, runs, traces(workspace, study_id, runs))}
+    found = dict(once(workspace, study_id, runs, lambda: _luck(workspace, document, runs)))
+    held, own = found.pop("held"), found.pop("sharpes")
+    return {**document, "luck": {**found, **_with_all(workspace, document, held, own)}}
+
+
+def _luck(workspace: Workspace, document: Document, runs: Sequence[Part]) -> Document:
+    """What the best came to, beside what luck alone gives the best of as many.
+
+    `held` are the daily returns of the best, `sharpes` what all finished runs report.
+    """
+    groups = returns_of(runs, traces(workspace, document["study_id"], runs))
+    best = next((one for one in document["trials"] if one["score"] is not None and one["trial"] in groups), None)
+    held = None if best is None else together(groups[best["trial"]])
+    every = [one for repeats in groups.values() for one in repeats]
+    sharpes = [value for one in every if (value := statistics.sharpe(one)) is not None]
+    year = math.sqrt(statistics.DAYS_A_YEAR)
     return {
-        **document,
-        "luck": {
-            "trials": len(groups),
-            "runs": len(by_run),
-            "best_trial": None if best is None or best["score"] is None else best["trial"],
-            "deflated_sharpe": None if best is None else deflated(groups[best["trial"]], by_run),
-            **_with_all(workspace, document["skill"], None if best is None else groups[best["trial"]]),
-            "overfitting": overfit(list(groups.values())),
-        },
+        "trials": len(groups),
+        "runs": len(every),
+        "best_trial": None if best is None else best["trial"],
+        "best_sharpe": None if held is None else statistics.sharpe(held),
+        "lucky_sharpe": statistics.lucky_sharpe(sharpes) * year if len(sharpes) > 1 else None,
+        "deflated_sharpe": None if held is None or not sharpes else statistics.deflated_sharpe(held, sharpes),
+        "overfitting": overfit(list(groups.values())),
+        "held": held,
+        "sharpes": [figure(run.metrics or {}, "sharpe") for run in runs if run.status == "complete"],
     }
 
 
-def _with_all(workspace: Workspace, skill: str, best: Entry | None) -> Document:
+def _with_all(
+    workspace: Workspace, document: Document, held: Sequence[float] | None, own: Sequence[float | None]
+) -> Document:
     """The same over every run of the skill that is stored here, in this study or not: those were tries too."""
-    stored = workspace.runs.look(MOST_RUNS, "complete", skill=skill).runs
-    sharpes = [value for run in stored if (value := figure(run.metrics or {}, "sharpe")) is not None]
-    judged = None if best is None or not sharpes else statistics.deflated_sharpe(together(best), sharpes)
-    return {"runs_of_skill": len(stored), "deflated_sharpe_of_skill": judged}
+    others = metrics_of_skill(workspace.runs, document["skill"], document["study_id"])
+    every = [*own, *(figure(one, "sharpe") for one in others)]
+    sharpes = [value for value in every if value is not None]
+    judged = None if held is None or not sharpes else statistics.deflated_sharpe(held, sharpes)
+    return {"runs_of_skill": len(every), "deflated_sharpe_of_skill": judged}
 
 
-def returns_of(runs: Sequence[Run], known: Mapping[str, Trace]) -> dict[int, list[tuple[float, ...]]]:
+def returns_of(runs: Sequence[Part], known: Mapping[str, Trace]) -> dict[int, list[tuple[float, ...]]]:
     """Daily returns of the repeats of each trial that has any."""
     groups: dict[int, list[tuple[float, ...]]] = {}
     for run in runs:
         if run.id in known:
-            groups.setdefault(_mark(run).get("trial", 0), []).append(known[run.id].returns)
+            groups.setdefault(run.mark.get("trial", 0), []).append(known[run.id].returns)
     return groups
 
 
@@ -177,38 +198,47 @@ def _even(entries: Sequence[Entry]) -> bool:
     return len({len(one) for repeats in entries for one in repeats}) == 1
 
 
-def _forward(document: Document, runs: Sequence[Run], known: Mapping[str, Trace]) -> Document:
+def _forward(document: Document, runs: Sequence[Part], known: Mapping[str, Trace]) -> Document:
     """What came of the choices of a walk-forward: each of them, and all that was judged as one history."""
     groups = returns_of(runs, known)
-    spans = {_mark(run).get("trial", 0): (run.params["from_at"], run.params["to_at"]) for run in runs}
     inside = [one for one in document["trials"] if one["role"] == "in" and one["score"] is not None]
     sign = -1 if document["by"] in SMALLER_IS_BETTER else 1
-    chain: list[float] = []
+    starts = {run.mark.get("trial", 0): run.from_at for run in runs}
+    judged: list[tuple[Instant, Sequence[float]]] = []
     windows: list[Document] = []
     for one in sorted((one for one in document["trials"] if one["role"] == "out"), key=lambda one: one["window"]):
-        chosen = next((other for other in inside if other["window"] == one["window"]), None)
+        tried = [other for other in inside if other["window"] == one["window"]]  # the best of them first
+        chosen = tried[0] if tried else None
+        scores = [sign * other["score"] for other in tried]
         windows.append(
             {
                 "window": one["window"],
                 "point": one["point"],
-                "from": iso(spans[one["trial"]][0]),
-                "to": iso(spans[one["trial"]][1]),
+                "chosen_from": None if chosen is None else chosen["from"],
+                "chosen_to": None if chosen is None else chosen["to"],
+                "from": one["from"],
+                "to": one["to"],
+                "tried": len(tried),
+                "tried_between": [min(scores), max(scores)] if scores else None,
                 "inside": None if chosen is None else sign * chosen["score"],
                 "outside": None if one["score"] is None else sign * one["score"],
                 "total_return_pct": one["metrics"]["total_return_pct"],
             }
         )
-        chain += together(groups[one["trial"]]) if one["trial"] in groups else []
-    growth = 1.0
-    for value in chain:
-        growth *= 1 + value
+        if one["trial"] in groups:
+            judged.append((starts[one["trial"]], together(groups[one["trial"]])))
+    chain = chained(judged)
+    curve = curve_of(chain)
     enough = len(chain) >= statistics.MIN_BOOTSTRAP_RETURNS and any(chain)
     totals, sharpes = statistics.bootstrap(chain) if enough else (None, None)
+    walked = {one["window"] for one in document["trials"]}
     return {
         "windows": windows,
+        "not_judged": len(walked) - len(windows),
         "tried_in_each": len(inside) // max(1, len(windows)),
         "days": len(chain),
-        "total_return_pct": 100 * (growth - 1) if chain else None,
+        "curve": curve,
+        "total_return_pct": 100 * (curve[-1] - 1) if curve else None,
         "total_return_ci": None if totals is None else statistics.interval(100 * totals),
         "sharpe": statistics.sharpe(chain),
         "sharpe_ci": None if sharpes is None else statistics.interval(sharpes),
@@ -218,10 +248,31 @@ def _forward(document: Document, runs: Sequence[Run], known: Mapping[str, Trace]
     }
 
 
-def _mark(run: Run) -> Mapping[str, Any]:
-    return run.params.get("study") or {}
+def chained(stretches: Sequence[tuple[Instant, Sequence[float]]]) -> list[float]:
+    """The daily returns of stretches that follow each other, given where each begins, as those of one history.
+
+    Returns are those of UTC days. A day that one stretch ends in and the next begins in is one day, not two: otherwise four
+    hours judged one by one would count as four days.
+    """
+    growth: dict[int, float] = {}
+    for from_at, returns in stretches:
+        for place, value in enumerate(returns):
+            day = from_at // DAY_MS + place
+            growth[day] = growth.get(day, 1.0) * (1 + value)
+    return [value - 1 for value in growth.values()]
+
+
+def curve_of(returns: Sequence[float]) -> list[float]:
+    """What is left of 1 after each day."""
+    found, growth = list[float](), 1.0
+    for value in returns:
+        growth *= 1 + value
+        found.append(growth)
+    return found
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
+    if len(values) == 1:  # most trials are one run
+        return values[0]
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None

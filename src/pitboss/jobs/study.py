@@ -31,7 +31,6 @@ from pitboss.store.studies import AlreadyThere, RunLine, Studies, once
 
 Where = Literal["here", "workers"]
 
-MOST_RUNS = 1_000_000
 POLL_S = 0.3
 """How often runs that others work on are looked at."""
 PATIENCE_S = 60.0

@@ -1,10 +1,11 @@
 """What a finished run went through, in the few numbers that comparing many of them takes: daily returns, time to answer.
 
 Read from the run's records, which takes a while, and kept beside the database under the run's digest, so that it is done
-once. What is kept can be thrown away at any time: it is worked out again.
+once; so is what takes long to work out of the returns of all. What is kept can be thrown away at any time: it is worked out
+again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,8 +19,9 @@ from pitboss.core.curve import columns
 from pitboss.core.snapshot import Record
 from pitboss.sim.metrics import daily_returns
 from pitboss.store.runs import Run
+from pitboss.store.studies import Part
 
-FORM = 1
+FORM, LUCK_FORM = 1, 1
 """What is kept in another form is worked out again."""
 
 
@@ -34,25 +36,29 @@ class Trace:
     """The 95th percentile."""
 
 
-def traces(workspace: Workspace, study_id: str, runs: Sequence[Run]) -> dict[str, Trace]:
+def traces(workspace: Workspace, study_id: str, runs: Sequence[Run | Part]) -> dict[str, Trace]:
     """The traces of complete runs, by id."""
-    file = workspace.home / "studies" / f"{study_id}.jsonl"
-    kept = _kept(file)
+    kept = _kept(_file(workspace, study_id))
     found: dict[str, Trace] = {}
     fresh: list[tuple[str, Trace]] = []
     for run in runs:
         if run.status != "complete" or run.digest is None:
             continue
         # A digest covers every equity point; what answers cost and took is each run's own.
-        name = f"{run.id}/{run.digest}"
+        name = name_of(run.id, run.digest)
         trace = kept.get(name)
         if trace is None:
-            trace = trace_of(workspace, run)
+            trace = trace_of(workspace, run if isinstance(run, Run) else workspace.runs.get(run.id))
             fresh.append((name, trace))
         found[run.id] = trace
     if fresh:
-        _keep(file, fresh)
+        keep(workspace, study_id, fresh)
     return found
+
+
+def name_of(run_id: str, digest: str) -> str:
+    """What a trace is kept under."""
+    return f"{run_id}/{digest}"
 
 
 def trace_of(workspace: Workspace, run: Run) -> Trace:
@@ -74,6 +80,29 @@ def trace_of(workspace: Workspace, run: Run) -> Trace:
     return Trace(tuple(returns), len(waits), median(waits) if waits else None, slow)
 
 
+def once(workspace: Workspace, study_id: str, runs: Sequence[Part], make: Callable[[], Any]) -> Any:
+    """What `make` gives, a plain value that follows from what these runs came to; kept until they are others."""
+    file = workspace.home / "studies" / f"{study_id}.luck"
+    name = codec.digest([LUCK_FORM, [[run.id, run.digest, run.mark.get("trial", 0)] for run in runs]])
+    try:
+        kept = codec.loads(file.read_bytes())
+        if kept["of"] == name:
+            return kept["found"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # nobody has asked yet, or somebody was stopped while writing it
+    found = make()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(codec.dumps({"of": name, "found": found}))
+    except OSError:
+        pass  # next time it is worked out again
+    return found
+
+
+def _file(workspace: Workspace, study_id: str) -> Path:
+    return workspace.home / "studies" / f"{study_id}.jsonl"
+
+
 def _kept(file: Path) -> dict[str, Trace]:
     try:
         lines = file.read_bytes().splitlines()
@@ -90,7 +119,9 @@ def _kept(file: Path) -> dict[str, Trace]:
     return found
 
 
-def _keep(file: Path, fresh: Sequence[tuple[str, Trace]]) -> None:
+def keep(workspace: Workspace, study_id: str, fresh: Sequence[tuple[str, Trace]]) -> None:
+    """Keep traces under their names. Where that is not possible nothing is kept."""
+    file = _file(workspace, study_id)
     lines = [
         codec.dumps(
             {

@@ -19,6 +19,7 @@ from pitboss.core.trace import SILENT, Tracer
 from pitboss.jobs.children import ChildDied, Children
 from pitboss.jobs.place import apart, computes
 from pitboss.jobs.pulse import News, Pulse, Rhythm
+from pitboss.jobs.report import Reports
 from pitboss.sim.watch import Watch
 from pitboss.store.faults import Unreachable, patiently
 from pitboss.store.lifecycle import ENDED, LeaseLost
@@ -125,6 +126,7 @@ class Worker:
         self._children = Children(workspace.settings, name)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
+        self._reports = Reports(workspace, self._wake.set)
         self._stops = 0
         self._in_doubt = False
         self._took_s = 0.0
@@ -154,6 +156,7 @@ class Worker:
                 await self._drain()
             finally:
                 await self._children.close()
+                await self._reports.close()
         LOG.info("worker leaves", extra={"fields": {"worker": self.name, "done": self.done}})
         return self.done
 
@@ -169,7 +172,7 @@ class Worker:
                 await asyncio.sleep(0)
                 idle_since = loop.time()
                 continue
-            if self._held:
+            if self._held or self._reports.owed:
                 idle_since = loop.time()
             elif idle_exit_s is not None and loop.time() - idle_since >= idle_exit_s:
                 if self._leaves():
@@ -232,6 +235,7 @@ class Worker:
         try:
             await self._work(held)
             self.done += 1
+            self._reports.owe(held.lease.run)
             if held.computing:
                 self._took_s = held.worked_s
         except LeaseLost:
@@ -319,7 +323,7 @@ class Worker:
             held.ask("drain")
             if held.apart:
                 self._children.stop(held.lease.run_id)
-        while self._held and self._stops < 2 and loop.time() < until:
+        while (self._held or self._reports.owed) and self._stops < 2 and loop.time() < until:
             await self._pause(min(0.1, max(0.0, until - loop.time())))
         tasks = [held.task for held in self._held.values() if held.task is not None]
         for task in tasks:

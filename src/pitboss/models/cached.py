@@ -1,8 +1,13 @@
 """`Cached`: a question that was answered before is answered from what was kept, at once and for nothing.
 
 The key of a question is a digest of everything that can change its answer, and of nothing else: ids that a provider
-invents for its calls are numbered in order of appearance, its opaque state and everything about time is left out. Equal
-questions that are asked at once share one call. An answer is kept before it is handed on, so nothing is paid twice.
+invents for its calls are numbered in order of appearance, its opaque state and everything about time is left out. An answer
+is kept before it is handed on, so nothing is paid twice.
+
+Equal questions that are asked at once share one call: those of one run, and with the same `Flights` those of all runs of this
+process. Who asked first pays; who waited for it has saved that much. A call that fails or is given up helps nobody but costs
+nobody his answer either: the next who waits asks for himself, the others wait for him. Between two processes there is only
+what is kept: both may ask, both pay, and the answer that was kept first is the one that everybody is given from then on.
 
 Not kept: exceptions, and replies of a provider that failed halfway, for another day it may not; a refused, blocked or cut
 reply is an answer like any other. Where answers are kept is the caller's (`store/answers.py`).
@@ -116,14 +121,38 @@ def _tool_sha256(tool: ToolSpec) -> str:
     return digest
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Flight:
-    """A call under way and how many wait for it."""
+    """A call under way, who pays for it, and how many of that run wait for it. Others may wait too, but have no say in it."""
 
     call: asyncio.Task[ModelReply]
     interest: Interest
+    owner: "Cached"
     waiting: int = 0
     answered: bool = False
+
+
+class Flights:
+    """The calls under way of all runs that share their answers, by the key of the question."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[str, _Flight] = {}
+
+    def find(self, key: str) -> _Flight | None:
+        """The call that will answer a question. One that has ended is none, nor is one of another thread's loop."""
+        found = self._under_way.get(key)
+        if found is None or found.call.done() or found.call.get_loop() is not asyncio.get_running_loop():
+            return None
+        return found
+
+    def begin(self, key: str, flight: _Flight) -> None:
+        """Let others know of a call."""
+        self._under_way[key] = flight
+
+    def end(self, key: str, flight: _Flight) -> None:
+        """It is over, or given up; perhaps it has a successor by now."""
+        if self._under_way.get(key) is flight:
+            del self._under_way[key]
 
 
 class Cached:
@@ -133,7 +162,10 @@ class Cached:
     that another run paid for costs nothing and counts as saved. An unknown cost stays unknown when it is our own.
     """
 
-    def __init__(self, inner: Model, answers: Keeper, run_id: str, repeat: int = 0) -> None:
+    def __init__(
+        self, inner: Model, answers: Keeper, run_id: str, repeat: int = 0, flights: Flights | None = None
+    ) -> None:
+        """`flights` is what other runs have that keep their answers in the same place; without it nobody else is heard."""
         self.inner = inner
         self.name = inner.name
         self.run_id = run_id
@@ -143,36 +175,53 @@ class Cached:
         self.hits = 0
         """Questions that were answered from what was kept, or by a call that somebody else had made just before."""
         self._answers = answers
-        self._flights: dict[str, _Flight] = {}
+        self._flights = flights or Flights()
+        self._own: dict[str, _Flight] = {}
         self._fresh: dict[str, ModelReply] = {}
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """The answer that is known, or the one that is asked for now."""
         key = request_key(self.name, request, self.repeat)
         while True:
-            joined = key in self._flights
+            flight = self._flights.find(key)
+            if flight is not None and flight.owner is not self:
+                reply = await self._of_another(flight)
+                if reply is not None:
+                    return reply
+                continue  # it came to nothing: we ask for ourselves, unless the next one who waited does already
             try:
-                return await self._one(key, request)
+                return await self._one(key, request, flight)
             except TransientError:
-                if not joined:
-                    raise  # a call that somebody else made ahead of us has failed: we ask for ourselves
+                if flight is None:
+                    raise  # else a call that we made before has failed: it is asked again
 
-    async def _one(self, key: str, request: ModelRequest) -> ModelReply:
-        flight = self._flights.get(key)
+    async def _of_another(self, flight: _Flight) -> ModelReply | None:
+        """What another run's call brings; None where it brings no answer, whatever the reason."""
+        await asyncio.wait((flight.call,))  # which is not stopped with us, nor we with it
+        if flight.call.cancelled() or flight.call.exception() is not None:
+            return None
+        reply = flight.call.result()
+        if not kept(reply):
+            return None
+        self.hits += 1
+        return self._told(reply, flight.owner.run_id, reply.cost_usd)
+
+    async def _one(self, key: str, request: ModelRequest, flight: _Flight | None) -> ModelReply:
         if flight is None:
             fresh = self._fresh.get(key)
             if fresh is not None:
                 self.hits += 1
                 return replace(fresh, latency_ms=0.0, saved_usd=ZERO)
-            kept = self._answers.get(key)
-            if kept is not None:
+            known = self._answers.get(key)
+            if known is not None:
                 self.hits += 1
-                return self._known(kept)
+                return self._told(known.reply, known.run_id, known.cost_usd)
             self.calls += 1
             interest = Interest()
-            flight = _Flight(asyncio.create_task(self._ask(key, request, interest)), interest)
+            flight = _Flight(asyncio.create_task(self._ask(key, request, interest)), interest, self)
             flight.call.add_done_callback(_seen)
-            self._flights[key] = flight
+            self._own[key] = flight
+            self._flights.begin(key, flight)
         else:
             self.hits += 1
         flight.waiting += 1
@@ -185,11 +234,19 @@ class Cached:
                 self._lose(key, flight)
 
     def _lose(self, key: str, flight: _Flight) -> None:
-        """Nobody wants it any more. What is at the provider will be paid for, so its answer is awaited and kept."""
+        """Nobody here wants it any more. What is at the provider will be paid for, so its answer is awaited and kept.
+
+        That another run waits for it does not count: it would be us who pays.
+        """
         flight.interest.wanted = False
         if not flight.interest.sent:
             flight.call.cancel()
-            del self._flights[key]
+            self._forget(key, flight)
+
+    def _forget(self, key: str, flight: _Flight) -> None:
+        if self._own.get(key) is flight:  # given up, it may have a successor
+            del self._own[key]
+        self._flights.end(key, flight)
 
     def _remember(self, key: str, reply: ModelReply) -> None:
         self._fresh[key] = reply
@@ -198,45 +255,46 @@ class Cached:
 
     async def close(self) -> None:
         """Give up what is still being asked, and wait until it has ended. What has been answered is kept first."""
-        flights = list(self._flights.values())
-        for flight in flights:
+        flights = dict(self._own)
+        for key, flight in flights.items():
             if not flight.answered:
                 flight.call.cancel()
-        await asyncio.gather(*(flight.call for flight in flights), return_exceptions=True)
+                self._forget(key, flight)
+        await asyncio.gather(*(flight.call for flight in flights.values()), return_exceptions=True)
 
     def knows(self, request: ModelRequest) -> bool:
         """Whether this question would be a hit, or is being asked already."""
         key = request_key(self.name, request, self.repeat)
-        return key in self._flights or self._answers.get(key) is not None
+        return self._flights.find(key) is not None or self._answers.get(key) is not None
 
     def paid_usd(self) -> Decimal:
         """What this run has paid for answers, used or not."""
         return self._answers.paid_usd(self.run_id)
 
-    def _known(self, kept: Kept) -> ModelReply:
-        ours = kept.run_id == self.run_id
+    def _told(self, reply: ModelReply, run_id: str, cost_usd: Decimal | None) -> ModelReply:
+        """An answer that a run has paid for, as it counts for this one."""
+        ours = run_id == self.run_id
         return replace(
-            kept.reply,
+            reply,
             latency_ms=0.0,
-            cost_usd=kept.cost_usd if ours else ZERO,
-            saved_usd=ZERO if ours else kept.cost_usd or ZERO,
+            cost_usd=cost_usd if ours else ZERO,
+            saved_usd=ZERO if ours else cost_usd or ZERO,
         )
 
     async def _ask(self, key: str, request: ModelRequest, interest: Interest) -> ModelReply:
         INTEREST.set(interest)  # the context of a task is its own
-        flight = self._flights[key]
+        flight = self._own[key]
         try:
             reply = await self.inner.complete(request)
             flight.answered = True  # from here on it is paid for, and kept whoever still waits
             if kept(reply):
-                more = len(self._flights) > 1
+                more = len(self._own) > 1
                 first = await self._answers.put(key, self.name, self.run_id, reply.cost_usd, reply, more)
                 if first:  # what was asked ahead is wanted soon, and reading it back costs as much as a fifth of a tick
                     self._remember(key, reply)
             return reply
         finally:
-            if self._flights.get(key) is flight:  # given up, it may have a successor
-                del self._flights[key]
+            self._forget(key, flight)
 
 
 def kept(reply: ModelReply) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from pitboss.bootstrap.documents import read_document, read_file, read_stored
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
-from pitboss.bootstrap.workspace import Workspace, look_into, open_workspace
+from pitboss.bootstrap.workspace import Workspace, lake_of, look_into, open_workspace
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.data.lake import Lake
 from pitboss.servers.serving import Door
@@ -42,7 +42,7 @@ class Desk:
     @property
     def lake(self) -> Lake:
         """The data. Not made if it is not there."""
-        return Lake(self.home / "lake")
+        return lake_of(self.settings)
 
     def workspace(self) -> Workspace:
         """The open workspace, closed to writing unless writing was allowed."""

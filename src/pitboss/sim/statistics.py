@@ -101,17 +101,22 @@ def expected_best_sharpe(variance: float, trials: int) -> float:
     )
 
 
+def lucky_sharpe(trials: Sequence[float]) -> float:
+    """The daily Sharpe that luck alone gives the best of a study, from the annualised Sharpes of all its runs."""
+    count = len(trials)
+    if count < 2:
+        return 0.0
+    mean = math.fsum(trials) / count
+    variance = math.fsum((value - mean) ** 2 for value in trials) / (count - 1) / DAYS_A_YEAR
+    return expected_best_sharpe(variance, count)
+
+
 def deflated_sharpe(returns: Sequence[float], trials: Sequence[float]) -> float | None:
     """Probability that the true Sharpe is above what luck alone gives the best of a study (2014, same authors).
 
     `trials` are the annualised Sharpes of all runs of the study, this one among them.
     """
-    count = len(trials)
-    variance = 0.0
-    if count > 1:
-        mean = math.fsum(trials) / count
-        variance = math.fsum((value - mean) ** 2 for value in trials) / (count - 1) / DAYS_A_YEAR
-    return probabilistic_sharpe(returns, expected_best_sharpe(variance, count))
+    return probabilistic_sharpe(returns, lucky_sharpe(trials))
 
 
 def stationary_days(count: int, draws: int, seed: int, block: float | None = None) -> Iterator[Ints]:

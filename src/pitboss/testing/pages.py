@@ -315,9 +315,9 @@ def _grouped(value: object) -> str:
 
 _PROGRAM = """
 import json
-from pitboss.cli import backtest, main, options
+from pitboss.cli import main, options
 bounds = [
-    ("repeats of a backtest", backtest.MOST_REPEATS, "runs", "refused", "cli.backtest"),
+    ("repeats of a backtest", options.MOST_REPEATS, "runs", "refused", "cli.options"),
     ("digits of an amount on the command line", options.MOST_DIGITS, "digits", "refused", "cli.options"),
     ("places of an amount on the command line", options.MOST_PLACES, "before or after the point", "refused", "cli.options"),
 ]

@@ -1,7 +1,8 @@
-"""A study of a thousand runs: how long it takes to list the studies, to filter its runs, and to open it.
+"""A study of a thousand runs: how long it takes to list the studies, to filter its runs, to open it, and to judge its luck.
 
-The runs are rows as real runs leave them: one is really made, and stored again under other names. What is measured is what
-a page or a command calls, from the database to the finished document.
+The runs are rows as real runs leave them: one is really made, and stored again under other names, with daily returns of two
+months for each. What is measured is what a page or a command calls, from the database to the finished document; judging
+counts from the second time on, as the first reads every record of every run once.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ from collections.abc import Iterable
 from statistics import median
 from time import perf_counter
 
+from numpy.random import PCG64, Generator
 from sqlalchemy import insert
 
 from pitboss.bench.market import Shape
@@ -18,8 +20,9 @@ from pitboss.bench.trial import policy_request
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.jobs.make import sweep
-from pitboss.jobs.standing import opened, runs_of, studies
+from pitboss.jobs.standing import judged, opened, runs_of, studies
 from pitboss.jobs.study import Terms, study
+from pitboss.jobs.trace import Trace, keep, name_of
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store import rows
 from pitboss.store.schema import SEAL
@@ -28,12 +31,14 @@ from pitboss.store.schema import runs as table
 RUNS, FEW = 1_000, 20
 LIMIT_MS = 300.0
 GATE = Gate("at most", 1.0)
+DAYS = 60
+"""So many daily returns make 16 blocks, the most that judging takes."""
 SHARES = 50
 """Values of the varied field; each has its part of the runs, told apart by their seed."""
 
 
 def measure(bench: Bench) -> Iterable[Row]:
-    """One row each for the list, a filter and the whole."""
+    """One row each for the list, a filter, the whole, and the whole with how much of it is luck."""
     count = RUNS if bench.scale == FULL else FEW
     shape = Shape(4)
     with bench.grounds.workspace(shape) as workspace:
@@ -42,8 +47,10 @@ def measure(bench: Bench) -> Iterable[Row]:
             "listed": lambda: studies(workspace),
             "filtered": lambda: runs_of(workspace, study_id, "complete", point={"risk.max_position_pct": "7"}),
             "opened": lambda: opened(workspace, study_id),
+            "judged": lambda: judged(workspace, study_id),
         }
         found = len(runs_of(workspace, study_id))
+        judged(workspace, study_id)
         for name, call in asked.items():
             taken: list[float] = []
             for _ in range(max(3, bench.repeats)):
@@ -68,7 +75,10 @@ def _made(workspace: Workspace, shape: Shape, count: int) -> str:
             row = {**first, "id": f"{number:012x}", "params": body, "created_at": first["created_at"] + number}
             copies.append({**row, SEAL: rows.seal_of(table, row)})
         connection.execute(insert(table), copies)
+    random = Generator(PCG64(0))
+    names = [name_of(run.id, run.digest) for run in runs_of(workspace, done.id) if run.digest is not None]
+    keep(workspace, done.id, [(name, Trace(tuple(random.normal(0, 0.01, DAYS).tolist()))) for name in names])
     return done.id
 
 
-MEASURE = Measure("study", "a study of a thousand runs: listed, filtered, opened", measure, 60)
+MEASURE = Measure("study", "a study of a thousand runs: listed, filtered, opened, judged", measure, 60)

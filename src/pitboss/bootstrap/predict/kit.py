@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pitboss.bootstrap.predict.agent import read_predict_skill as read_skill
 from pitboss.bootstrap.predict.backtest import (
@@ -12,10 +12,12 @@ from pitboss.bootstrap.predict.backtest import (
     assemble,
     surfaces_words,
 )
+from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.instant import Instant, interval_ms
 from pitboss.core.money import text
+from pitboss.data.lake import Lake
 from pitboss.models.heuristics import heuristics
 from pitboss.models.rungs import LEAST
 from pitboss.sim.predict.baselines import baseline_metrics
@@ -28,12 +30,27 @@ from pitboss.sim.predict.script import PredictScript, first_state
 from pitboss.store.runs import Run
 from pitboss.tick.predict import read_state
 
+if TYPE_CHECKING:
+    from pitboss.bootstrap.mcp import Offered
+    from pitboss.bootstrap.preview import Preview
+
+new_request = PredictRequest
 __all__ = ["assemble", "fills", "first_state", "read_ledger", "read_skill", "read_state"]
 
 
 def request_of(params: Mapping[str, Any]) -> PredictRequest:
     """The request a run was started with."""
     return codec.parse(PredictRequest, params)
+
+
+def preview(
+    request: PredictRequest, lake: Lake, settings: Settings, at: Instant | None = None, outside: "Offered | None" = None
+) -> "Preview":
+    """What a model would be given at a tick. No MCP servers are offered on this venue."""
+    from pitboss.bootstrap.predict.preview import preview as build
+
+    del outside
+    return build(request, lake, settings, at)
 
 
 def params(assembly: PredictAssembly) -> dict[str, Any]:

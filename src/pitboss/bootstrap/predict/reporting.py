@@ -67,7 +67,7 @@ def build_predict_report(workspace: Workspace, run: Run, ledger: PredictLedger, 
 def same_data(workspace: Workspace, run: Run, request: PredictRequest) -> PredictAssembly | None:
     """The run's data as it was, or None if it is not there any more."""
     try:
-        assembly = assemble(request, workspace.lake, workspace.settings)
+        assembly = assemble(request, workspace.lake_of(run.params), workspace.settings)
     except UserError:
         return None
     return assembly if assembly.data_digest == run.data_digest else None

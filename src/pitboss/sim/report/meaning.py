@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-Form = Literal["percent", "signed_percent", "share", "signed_share", "ratio", "usd", "count", "days", "table"]
+Form = Literal["percent", "signed_percent", "share", "signed_share", "ratio", "score", "usd", "count", "days", "table"]
 
 
 class Rule(NamedTuple):

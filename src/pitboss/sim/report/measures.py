@@ -15,6 +15,7 @@ _FORMS: dict[Form, Callable[[object], str]] = {
     "share": figures.share,
     "signed_share": lambda value: figures.share(value, signed=True),
     "ratio": figures.plain,
+    "score": lambda value: figures.plain(value, 4),
     "usd": figures.usd,
     "count": figures.count,
     "days": lambda value: f"{figures.plain(value, 1)} days",

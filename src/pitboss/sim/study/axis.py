@@ -121,6 +121,11 @@ def parse_axes(words: Iterable[str]) -> tuple[Axis, ...]:
     return axes
 
 
+def words_of(point: Point) -> str:
+    """A point in a line."""
+    return ", ".join(f"{name.rpartition('.')[2]}={value}" for name, value in point.items()) or "as it is"
+
+
 def _part(name: str, words: str) -> str | Span:
     found = _SPAN.fullmatch(words)
     if found is None:

@@ -23,7 +23,10 @@ SMALLER_IS_BETTER = frozenset(
         "calibration_error",
     }
 )
-WHERE = {name: ("scores", "all", name) for name in ("brier", "log_loss", "calibration_error")}
+WHERE = {
+    **{name: ("scores", "all", name) for name in ("brier", "log_loss", "calibration_error")},
+    "brier_skill": ("scores", "all", "against", "normalised", "skill"),
+}
 """Figures that lie deeper than others: scores of forecasts."""
 
 Metrics = Mapping[str, Any]

@@ -17,6 +17,7 @@ def board(arena: Plain) -> Html:
     edges = [edge for entry in entries for edge in (pair(entry["total_return_ci"]) or ())]
     edges += [value for entry in entries if (value := number(entry["total_return_pct"])) is not None]
     low, high = min([0.0, *edges]), max([0.0, *edges])
+    forecasts = any(number(entry["brier"]) is not None for entry in entries)
     rows = [
         (
             tag("span", entry["model"], tag("small", "baseline") if entry["baseline"] else None, class_="who"),
@@ -28,6 +29,7 @@ def board(arena: Plain) -> Html:
                 class_=figures.tone(entry["total_return_pct"]),
             ),
             _bar(entry, low, high),
+            *((figures.plain(entry["brier"], 4),) if forecasts else ()),
             figures.plain(entry["sharpe"]),
             _chance(entry["deflated_sharpe"]),
             figures.percent(_below(entry["max_drawdown_pct"])),
@@ -42,6 +44,7 @@ def board(arena: Plain) -> Html:
         ("Ranks", RIGHT),
         ("Return", RIGHT),
         ("95% interval", LEFT),
+        *([("Brier", RIGHT)] if forecasts else []),
         ("Sharpe", RIGHT),
         ("Deflated", RIGHT),
         ("Drawdown", RIGHT),
@@ -52,6 +55,10 @@ def board(arena: Plain) -> Html:
         "Entrants of one tier cannot be told from its first; their order inside it is only that of their mean return. "
         "Ranks are those that cannot be ruled out; the deflated Sharpe is explained under luck."
     )
+    if forecasts:
+        words += (
+            " The Brier score is how far stated confidence lay from what happened: lower is better, a coin has 0.25."
+        )
     return join([tag("p", words, class_="note"), table("Leaderboard", head, rows, style="board")])
 
 

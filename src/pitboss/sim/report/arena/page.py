@@ -12,6 +12,7 @@ from pitboss.sim.report.headline import label, note, tile
 from pitboss.sim.report.markup import Html, join, tag
 from pitboss.sim.report.shell import Part, document, layout
 from pitboss.sim.report.source import number
+from pitboss.sim.report.study.view import stretch
 
 Plain = Mapping[str, Any]
 STYLE = "arena/arena.css"
@@ -41,7 +42,7 @@ def render(arena: Plain) -> str:
 def _title(arena: Plain) -> Html:
     whole = arena["complete"] == arena["runs"]
     facts = [
-        ("Period", f"{str(arena['from_at'])[:10]} to {str(arena['to_at'])[:10]}"),
+        ("Period", stretch(arena["from_at"], arena["to_at"])),
         ("Days", figures.count(arena["days"])),
         ("Entrants", figures.count(len(arena["entries"]))),
         ("Repeats of a model", figures.count(arena["repeats"])),

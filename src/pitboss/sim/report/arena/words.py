@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.sim.report import figures
+from pitboss.sim.report.luck import overfit_rows, told
 from pitboss.sim.report.markup import Html, join, tag
 
 Plain = Mapping[str, Any]
@@ -72,32 +73,6 @@ def _money(models: list[Plain]) -> str:
 
 def luck_section(arena: Plain) -> Html:
     """The probability of overfitting and the deflated Sharpe, with what they mean."""
-    over = arena["overfitting"]
-    if over is None:
-        rows = [("Probability of overfitting", figures.NONE, "Needs at least two entrants and twelve days.")]
-    else:
-        rows = [
-            (
-                "Probability of overfitting",
-                figures.share(over["probability"], 1),
-                f"Over {figures.count(over['splits'])} ways to split {figures.count(over['days'])} days in {over['blocks']} blocks: how "
-                "often the best of one half was no better than the middle in the other.",
-            ),
-            (
-                "Probability of a loss",
-                figures.share(over["loss"], 1),
-                "How often the chosen one lost money in the other half.",
-            ),
-            (
-                "Sharpe where chosen, and after",
-                f"{figures.plain(over['inside'])} → {figures.plain(over['outside'])}",
-                "The mean Sharpe of the chosen ones on the days they were chosen by, and on the others.",
-            ),
-        ]
-    body = [
-        tag("tr", tag("th", name, scope="row"), tag("td", value, class_="num"), tag("td", words))
-        for name, value, words in rows
-    ]
     words = (
         f"The deflated Sharpe on the board is the probability that an entrant's true Sharpe is above what the best of "
         f"{figures.count(arena['trials'])} tries without any skill would show by luck (Bailey and López de Prado 2014). Each run counts "
@@ -105,11 +80,7 @@ def luck_section(arena: Plain) -> Html:
     )
     return join(
         [
-            tag(
-                "div",
-                tag("table", tag("caption", "Overfitting"), tag("tbody", *body), class_="metrics"),
-                class_="scroll",
-            ),
+            told("Overfitting", overfit_rows(arena["overfitting"], "entrants")),
             tag("p", words, class_="note after"),
         ]
     )

@@ -1,0 +1,132 @@
+"""What a model would be given on the predict venue, before anybody is asked: the very bytes of a run's first tick."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import polars as pl
+import pytest
+
+from pitboss.bootstrap.documents import read_any
+from pitboss.bootstrap.kits import kit_of
+from pitboss.bootstrap.predict.agent import read_predict_skill, tool_loop
+from pitboss.bootstrap.predict.backtest import PredictRequest, assemble
+from pitboss.bootstrap.preview import Preview
+from pitboss.bootstrap.runner import journal_of, start
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.cli.main import main
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+from pitboss.core.instant import MINUTE_MS, iso, parse_instant
+from pitboss.data.importing import import_paths
+from pitboss.models.scripted import ScriptedModel, calls
+from pitboss.sim.predict.script import first_state
+
+FROM = parse_instant("2026-02-22T12:00:00Z")
+LAST = FROM + 30 * MINUTE_MS
+SKILL: dict[str, Any] = {
+    "pitboss": 1,
+    "name": "bets",
+    "venue": "predict",
+    "model": "standin/analyst",
+    "schedule": {"every": "5m"},
+    "strategy": {"mandate": "momentum"},
+    "context": {"tiers": ["15m", "1h"]},
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    rng, price, lines = Random(5), 65_000.0, ["date,open,high,low,close,volume"]
+    for place in range(-24 * 60, 30):
+        before, price = price, price * (1 + rng.gauss(0, 0.0006))
+        row = (before, max(before, price), min(before, price), price)
+        lines.append(f"{iso(FROM + place * MINUTE_MS)},{','.join(f'{one:.2f}' for one in row)},1")
+    (tmp_path / "bars.csv").write_text("\n".join(lines))
+    with open_workspace(load_settings(tmp_path / "home")) as opened:
+        import_paths(opened.lake, [tmp_path / "bars.csv"], "bars", "BTC", "1m", "generated", False, None, LAST, None)
+        yield opened
+
+
+def asked(**more: Any) -> PredictRequest:
+    return replace(PredictRequest(SKILL, FROM, LAST), **more)
+
+
+def shown(workspace: Workspace, request: PredictRequest, at: int | None = FROM) -> Preview:
+    return kit_of(request.skill).preview(request, workspace.lake, workspace.settings, at)
+
+
+def first_prompt(workspace: Workspace, request: PredictRequest) -> list[str]:
+    run = asyncio.run(start(workspace, request))
+    first = next(record for record in journal_of(workspace, run).records() if record.kind == "tick")
+    return codec.loads(first.extra)["prompt"]
+
+
+@pytest.mark.parametrize("late_ms", [0, 15 * MINUTE_MS])
+def test_it_is_byte_for_byte_what_the_first_tick_of_a_run_is_given(workspace: Workspace, late_ms: int) -> None:
+    request = asked(from_at=FROM + late_ms)
+    found = shown(workspace, request, FROM + late_ms)
+    assert first_prompt(workspace, request) == [found.system, found.user]
+
+
+def test_recorded_surfaces_are_part_of_it(workspace: Workspace, tmp_path: Path) -> None:
+    expiry = FROM + 15 * MINUTE_MS
+    billionths = {"a": 400_000, "b": 1_000_000, "rho": 0, "m": 0, "sigma": 100_000_000}
+    row = {"market_id": str(expiry), "time": FROM - MINUTE_MS, **billionths, "rho_negative": False, "m_negative": False}
+    pl.DataFrame([row]).write_csv(tmp_path / "surfaces.csv")
+    request = asked(surfaces=str(tmp_path / "surfaces.csv"))
+    found = shown(workspace, request)
+    assert first_prompt(workspace, request) == [found.system, found.user]
+    assert found.user != shown(workspace, asked()).user
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_the_tools_are_those_that_the_first_question_offers(workspace: Workspace, steps: int) -> None:
+    request = asked(skill={**SKILL, "max_steps": steps})
+    skill = read_predict_skill(request.skill)
+    model = ScriptedModel([calls("submit_decision", action="hold", reasoning="Nothing.")])
+    script = assemble(request, workspace.lake, workspace.settings).script
+    fresh = first_state(script)
+    world = script.advance(fresh.world, 0, script.places()[0]).world
+    observation = script.ports.observe(replace(fresh, world=world), FROM)
+    asyncio.run(tool_loop(skill, "scripted", model).decide(observation, lambda intent: pytest.fail("nobody judges")))
+    offered = [
+        {"name": one.name, "description": one.description, "input_schema": dict(one.schema)}
+        for one in model.requests[0].tools
+    ]
+    assert list(shown(workspace, request).tools) == offered
+
+
+def test_a_model_that_cannot_be_asked_here_is_no_reason_to_fail(workspace: Workspace) -> None:
+    assert shown(workspace, asked(model="anthropic/some-model")) == shown(workspace, asked())
+
+
+def test_without_an_instant_it_is_the_newest_tick_that_has_a_price(workspace: Workspace) -> None:
+    assert shown(workspace, asked(), None).at == LAST
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [(FROM + MINUTE_MS, "not a tick of a 5m schedule"), (FROM - 10_000 * MINUTE_MS, "no price of BTC")],
+)
+def test_what_is_no_tick_or_has_no_price_is_said(workspace: Workspace, at: int, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        shown(workspace, asked(), at)
+
+
+def test_the_command_shows_the_same(workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bets.json"
+    file.write_bytes(codec.dumps(SKILL))
+    words = ["skill", "preview", str(file), "--at", iso(FROM), "--home", str(tmp_path / "home")]
+    assert main([*words, "--equity", "50", "--json"]) == 0
+    told = codec.loads(capsys.readouterr().out.encode())
+    found = shown(workspace, asked(skill=read_any(file), equity_usd=Decimal(50)))
+    assert (told["system"], told["user"], told["at"]) == (found.system, found.user, iso(FROM))
+    assert [tool["name"] for tool in told["tools"]] == [tool["name"] for tool in found.tools]
+    assert main([*words, "--news-latency", "1h"]) == 2
+    assert "read no news" in capsys.readouterr().err

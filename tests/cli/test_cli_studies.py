@@ -1,0 +1,39 @@
+"""`pitboss study …` after a sweep: its page, its runs by what was varied, and what is wrong said in a line."""
+
+from pathlib import Path
+
+from answers import done, refused
+
+DAYS = ("--from", "2025-06-02", "--to", "2025-06-04")
+
+
+def test_a_sweep_ends_in_a_page_and_its_runs_are_found_by_what_was_varied(home: Path, skill: Path) -> None:
+    where = ("--home", home)
+    asked = ("sweep", skill, *DAYS, "--model", "policy/sma_cross", "--vary", "risk.max_position_pct=10,20", *where)
+    told = done(*asked, "--metric", "total_return_pct", "--json").json
+    study_id = told["study_id"]
+    assert told["by"] == "total_return_pct"
+    assert Path(told["report"]) == (home / "reports" / f"study-{study_id}.html").absolute()
+    page = Path(told["report"]).read_text("utf-8")
+    assert "What each field does" in page
+
+    best = told["trials"][0]["runs"][0]["run_id"]
+    done("report", best, *where)
+    again = home.parent / "again.html"
+    assert done("study", "report", study_id[:6], "--out", again, *where).out.strip() == str(again.absolute())
+    assert f'<a href="home/reports/{best}.html">' in again.read_text("utf-8")
+
+    short = done("study", "runs", study_id, "--where", "max_position_pct=20", "--json", *where).json
+    assert [run["study"]["point"] for run in short] == [{"risk.max_position_pct": "20"}]
+    whole = done("study", "runs", study_id, "--where", "risk.max_position_pct=20", *where).out
+    assert short[0]["run_id"] in whole
+    assert "this study varies risk.max_position_pct" in refused("study", "runs", study_id, "--where", "seed=1", *where)
+    assert "this study varies" in refused("study", "runs", study_id, "--where", "max_position_pct", *where)
+    assert "Choose from" in refused("study", "runs", study_id, "--status", "done", *where)
+
+
+def test_a_metric_that_no_run_has_is_refused_before_anything_is_made(home: Path, skill: Path) -> None:
+    asked = ("sweep", skill, *DAYS, "--vary", "risk.max_position_pct=10,20", "--home", home)
+    assert "did you mean sharpe?" in refused(*asked, "--by", "sharp")
+    assert "runs of the perp venue have no brier" in refused(*asked, "--metric", "brier")
+    assert done("study", "list", "--json", "--home", home).json == []

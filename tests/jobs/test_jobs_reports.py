@@ -1,0 +1,145 @@
+"""Reports that workers write: where they were asked for, whole or not at all, and never at the cost of a run."""
+
+import asyncio
+import logging
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from yard import FROM, HOUR_MS, Yard
+
+from pitboss.bootstrap import reporting
+from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.reporting import write_report
+from pitboss.bootstrap.runner import verify
+from pitboss.core.errors import UserError
+from pitboss.jobs import enqueue as enqueueing
+from pitboss.jobs import report
+from pitboss.jobs import worker as working
+from pitboss.jobs.enqueue import enqueue
+from pitboss.testing.builders import plain_skill
+
+ASKED = {"queued": {"report": True}}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(working, "POLL_S", 0.02)
+    monkeypatch.setattr(enqueueing, "ensure", lambda workspace: 0)
+
+
+def put(yard: Yard, count: int = 1, hours: int = 6, **more: Any) -> list[str]:
+    skill = plain_skill(["BTC"], "15m", model="policy/momentum")
+    requests = [Request(skill, FROM, FROM + hours * HOUR_MS, seed=seed, repeat=seed) for seed in range(count)]
+    return enqueue(yard.workspace, requests, **more)
+
+
+def work(yard: Yard, **terms: Any) -> None:
+    asyncio.run(yard.worker(**terms).run())
+
+
+def test_a_worker_writes_the_reports_that_were_asked_for_and_no_others(yard: Yard) -> None:
+    asked = put(yard, 3, beside=ASKED)
+    others = put(yard, 1) + put(yard, 1, beside={"queued": {}}) + yard.put(1)
+    work(yard)
+    reports = yard.workspace.home / "reports"
+    assert sorted(os.listdir(reports)) == sorted(f"{run_id}.html" for run_id in asked)
+    for run_id in asked:
+        run = yard.workspace.runs.get(run_id)
+        assert (run.status, run.report) == ("complete", str(reports / f"{run_id}.html"))
+        again = write_report(yard.workspace, run_id, reports / "again.html")
+        assert again.read_bytes() == Path(run.report or "").read_bytes(), "whoever writes it writes the same"
+        assert verify(yard.workspace, run_id) == []
+    assert {yard.workspace.runs.get(run_id).report for run_id in others} == {None}
+    assert {yard.status(run_id) for run_id in others} == {"complete"}
+
+
+@pytest.mark.parametrize("problem", [UserError("the disk is full"), MemoryError(), KeyError("gone")])
+def test_a_report_that_cannot_be_written_is_told_in_the_log_and_the_run_stays_complete(
+    problem: Exception, yard: Yard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(report, "write_report", broken)
+    ids = put(yard, 2, beside=ASKED)
+    with caplog.at_level(logging.WARNING, "pitboss.jobs"):
+        work(yard)
+    assert [yard.status(run_id) for run_id in ids] == ["complete"] * 2
+    assert [record.getMessage() for record in caplog.records].count("report not written") == 2
+    assert all(verify(yard.workspace, run_id) == [] for run_id in ids)
+
+
+def test_a_folder_that_takes_no_files_costs_the_report_and_nothing_else(yard: Yard) -> None:
+    (yard.workspace.home / "reports").write_text("not a folder")
+    (run_id,) = put(yard, beside=ASKED)
+    work(yard)
+    run = yard.workspace.runs.get(run_id)
+    assert (run.status, run.report) == ("complete", None)
+    assert run.digest is not None
+
+
+def test_a_run_that_ended_in_error_or_was_cancelled_has_no_report(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run_id,) = put(yard, beside=ASKED)
+
+    async def failing(workspace: Any, lease: Any, *rest: Any) -> None:
+        workspace.runs.fail(lease.run_id, lease.epoch, "no luck")
+
+    monkeypatch.setattr(working, "work", failing)
+    work(yard)
+    assert yard.status(run_id) == "error"
+    assert not (yard.workspace.home / "reports").exists()
+
+
+def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_waits_for_it(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def slow(*words: Any) -> Path:
+        began.set()
+        assert go_on.wait(20)
+        return write_report(*words)
+
+    monkeypatch.setattr(report, "write_report", slow)
+    (first,) = put(yard, beside=ASKED)
+
+    async def story() -> None:
+        worker = yard.worker(idle_exit_s=60.0)
+        running = asyncio.create_task(worker.run())
+        while not began.is_set():  # noqa: ASYNC110 - it is set by a thread
+            await asyncio.sleep(0.01)
+        assert yard.status(first) == "complete"
+        (second,) = yard.put(1, hours=3)
+        while yard.status(second) != "complete":  # noqa: ASYNC110 - it is in the database
+            await asyncio.sleep(0.01)
+        worker.stop()
+        await asyncio.sleep(0.1)
+        assert not running.done()
+        go_on.set()
+        await running
+
+    asyncio.run(story())
+    assert Path(yard.workspace.runs.get(first).report or "").exists()
+
+
+def test_two_who_write_the_same_page_at_once_never_mix_their_bytes(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is stopped between its file and the move while the other goes all the way."""
+    (run_id,) = put(yard)
+    work(yard)
+    place = os.replace
+    other: list[bytes] = []
+
+    def meanwhile(source: Path, target: Path) -> None:
+        if not other:
+            other.append(b"")
+            write_report(yard.workspace, run_id)
+            other.append(target.read_bytes())
+        place(source, target)
+
+    monkeypatch.setattr(reporting.os, "replace", meanwhile)
+    path = write_report(yard.workspace, run_id)
+    assert path.read_bytes() == other[1] != b""
+    assert os.listdir(path.parent) == [path.name], "no half of it is left behind"

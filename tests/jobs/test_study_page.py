@@ -1,0 +1,198 @@
+"""The page of a study: every kind of it, what strangers wrote on it, what is missing, links, and the same bytes each time."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from studied import market, request
+
+from pitboss.bootstrap.reporting import write_report
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.core.errors import UserError
+from pitboss.jobs.make import Made, sweep
+from pitboss.jobs.page import document_of, linked, write_page
+from pitboss.jobs.search import is_there
+from pitboss.jobs.study import Terms, study
+from pitboss.sim.report.study import render
+from pitboss.sim.study.axis import parse_axes
+
+Plain = dict[str, Any]
+VARIED = ("risk.max_position_pct=10,20,40", "model=policy/sma_cross,policy/momentum")
+MEAN = "<script>alert('x')</script>"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    home = tmp_path_factory.mktemp("page") / "home"
+    home.mkdir()
+    (home / "lake").symlink_to(market(), target_is_directory=True)
+    with open_workspace(load_settings(home)) as found:
+        yield found
+
+
+def made(workspace: Workspace, asked: Made) -> Plain:
+    asyncio.run(study(workspace, asked.plan, asked.method, Terms("here", 2)))
+    return document_of(workspace, asked.plan.id)
+
+
+@pytest.fixture(scope="module")
+def grid(workspace: Workspace) -> Plain:
+    return made(workspace, sweep(request(days=14), parse_axes(VARIED)))
+
+
+@pytest.fixture(scope="module")
+def walk(workspace: Workspace) -> Plain:
+    return made(workspace, sweep(request(days=14), parse_axes(VARIED), walk="6d/4d"))
+
+
+def outside(page: str) -> list[str]:
+    """Whatever the page would fetch, or lead to, outside of itself."""
+    return re.findall(r'(?:src|href)="(?!#|data:)[^"]*"|url\((?!#)[^)]*\)|https?://[^\s"<]+', page)
+
+
+def rows_of(page: str, caption: str) -> list[str]:
+    """The rows of the table with this caption."""
+    (found,) = re.findall(rf"<caption>{caption}</caption>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    return re.findall(r"<tr>.*?</tr>", found, re.DOTALL)
+
+
+def test_a_sweep_shows_its_fields_trials_and_luck_and_is_the_same_each_time(grid: Plain) -> None:
+    page = render(grid)
+    assert page == render(grid)
+    assert outside(page) == []
+    trials = rows_of(page, "Trials")
+    assert len(trials) == 6
+    order = [re.findall(r"<code>(\w+)</code>", row)[0] for row in trials]
+    assert order == [one["runs"][0]["run_id"] for one in grid["trials"]], "the best first"
+    assert page.count("<title>Sharpe by ") == 2, "a picture for each field"
+    assert len(rows_of(page, "Both fields together")) == 2
+    assert "Deflated Sharpe" in page
+    assert f"best of {grid['luck']['runs']} tries" in page
+    assert "Synthetic market" in page
+    assert "None: every run has a result." in page
+
+
+def test_a_walk_forward_shows_what_was_chosen_and_what_came_of_it(walk: Plain) -> None:
+    page = render(walk)
+    assert outside(page) == []
+    windows = walk["forward"]["windows"]
+    assert len(windows) == 2
+    assert len(rows_of(page, "Windows of the walk-forward")) == 2
+    assert page.count('class="dot before" cx') - 1 == 2, "and one in the legend"
+    assert page.count('class="dot after" cx') - 1 == 2
+    assert all(one["tried"] == 6 and one["tried_between"][1] == one["inside"] for one in windows)
+    assert walk["forward"]["curve"][-1] == pytest.approx(1 + walk["forward"]["total_return_pct"] / 100)
+    assert "Days judged" in page
+
+
+@pytest.mark.skipif(not is_there(), reason="optuna is not installed")
+def test_a_search_shows_how_it_went_on_and_a_draw_from_where(workspace: Workspace) -> None:
+    found = made(workspace, sweep(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), search=6))
+    page = render(found)
+    assert "How the search went on" in page
+    assert "optuna, seed 0" in page
+    drawn = made(workspace, sweep(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), random=3))
+    assert "3 points, drawn at random (seed 0)" in render(drawn)
+    assert "asked for: 5..60" in render(drawn)
+
+
+def test_what_strangers_wrote_is_only_text(grid: Plain, walk: Plain) -> None:
+    for plain in (grid, walk):
+        broken = [{"run_id": MEAN, "status": "error", "error": MEAN, "report": None}]
+        point = {f"context.{MEAN}": MEAN, "model": "x"}
+        trials = [{**one, "point": point, "model": MEAN, "runs": [*one["runs"], *broken]} for one in plain["trials"]]
+        page = render({**plain, "trials": trials, "skill": MEAN, "name": MEAN, "vary": [f"{MEAN}={MEAN}"]})
+        assert MEAN not in page
+        assert page.count("<script>") == 1, "our own"
+        assert "&lt;script&gt;alert(" in page
+
+
+def test_runs_without_a_result_are_told_with_their_cause(grid: Plain) -> None:
+    states = ("error", "cancelled", "queued", "running", "complete", "complete")
+    trials = [
+        {**one, "score": None, "metrics": dict.fromkeys(one["metrics"]), "runs": [{**one["runs"][0], "status": state}]}
+        for one, state in zip(grid["trials"], states, strict=True)
+    ]
+    trials[0]["runs"][0]["error"] = "bars of BTC are missing"
+    page = render({**grid, "trials": trials})
+    rows = rows_of(page, "Runs without a result")
+    assert len(rows) == 4
+    for cause in ("bars of BTC are missing", "it was stopped", "nobody has begun it", "it is being worked on"):
+        assert sum(cause in row for row in rows) == 1
+    assert "partial" in page
+    assert "4 runs have no result" in page
+
+
+def test_a_metric_that_no_run_has_is_said_with_what_to_do(grid: Plain) -> None:
+    bare = [{**one, "score": None, "metrics": {**one["metrics"], "brier": None}} for one in grid["trials"]]
+    luck = {**grid["luck"], "deflated_sharpe": None, "best_sharpe": None, "overfitting": None}
+    page = render({**grid, "by": "brier", "better": "less", "trials": bare, "luck": luck})
+    assert "Nothing to compare by" in page
+    assert "--by, for example total_return_pct" in page
+
+
+def test_less_is_better_turns_the_shades_and_the_words_round(workspace: Workspace) -> None:
+    found = made(workspace, sweep(request(days=14), parse_axes(VARIED), by="max_drawdown_pct"))
+    assert found["better"] == "less"
+    page = render(found)
+    assert "lower is better" in page
+    values = {one["metrics"]["max_drawdown_pct"]: one["score"] for one in found["trials"]}
+    least = min(values)
+    assert values[least] == max(values.values())
+    (peak,) = re.findall(r'class="shade q6 peak">([^<]+)<', page)
+    assert peak == f"{least:.2f}%"
+
+
+def test_a_study_without_runs_and_one_of_a_single_point_have_a_page(grid: Plain) -> None:
+    empty = {**grid, "trials": [], "runs": 0, "counts": {}, "luck": {**grid["luck"], "runs": 0}}
+    assert "No run has a result yet." in render(empty)
+    one = {**grid, "trials": grid["trials"][:1]}
+    assert "Only one point was tried" in render(one)
+
+
+def test_a_thousand_trials_are_cut_to_what_can_be_read(grid: Plain) -> None:
+    first = grid["trials"][0]
+    trials = [
+        {
+            **first,
+            "trial": number,
+            "point": {"risk.x": f"{number / 10:.1f}"},
+            "metrics": {**first["metrics"], "sharpe": number},
+        }
+        for number in range(1_000)
+    ]
+    page = render({**grid, "trials": trials})
+    assert len(rows_of(page, "Trials")) == 500
+    assert "… and 500 more" in page
+    assert len(page) < 600_000
+
+
+def test_the_page_links_the_reports_that_are_there_and_no_others(
+    workspace: Workspace, grid: Plain, tmp_path: Path
+) -> None:
+    best, second = (one["runs"][0]["run_id"] for one in grid["trials"][:2])
+    write_report(workspace, best)
+    gone = write_report(workspace, second, tmp_path / "gone & <away>.html")
+    document = document_of(workspace, grid["study_id"])
+    there = write_page(workspace, document)
+    assert there == workspace.home / "reports" / f"study-{grid['study_id']}.html"
+    links = re.findall(r'<a href="([^"#]+)"', there.read_text("utf-8"))
+    assert links[0] == workspace.report_path(best).name
+    assert links[1].endswith("gone%20%26%20%3Caway%3E.html")
+    gone.unlink()
+    page = write_page(workspace, document_of(workspace, grid["study_id"]), tmp_path / "elsewhere.html")
+    (link,) = re.findall(r'<a href="([^"#]+)"', page.read_text("utf-8"))
+    assert (tmp_path / link).resolve() == workspace.report_path(best).resolve()
+    assert linked(grid, tmp_path)["trials"][0]["point"] == grid["trials"][0]["point"]
+
+
+def test_a_page_that_cannot_be_written_is_one_line_and_leaves_nothing(
+    workspace: Workspace, grid: Plain, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="cannot write"):
+        write_page(workspace, grid, tmp_path / "missing" / "page.html")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,205 @@
+"""Sweeps, walk-forwards and arenas on the predict venue: the same machinery, its own metrics, hours instead of days."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from studied import request as perp_request
+
+from pitboss.bootstrap.predict.backtest import PredictRequest
+from pitboss.bootstrap.runner import verify
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.core.errors import UserError
+from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
+from pitboss.data.importing import import_paths
+from pitboss.jobs.arena import arena
+from pitboss.jobs.make import Made, contest, sweep
+from pitboss.jobs.page import document_of, write_page
+from pitboss.jobs.plan import members
+from pitboss.jobs.standing import chained, runs_of, trials_of
+from pitboss.jobs.study import Terms, study
+from pitboss.sim.report.arena import render as render_arena
+from pitboss.sim.report.metric import chosen, metrics_of
+from pitboss.sim.report.study import render
+from pitboss.sim.study.axis import parse_axes
+from pitboss.sim.study.choice import SMALLER_IS_BETTER, WHERE
+
+FROM = parse_instant("2026-02-22T12:00:00Z")
+HOURS = 6
+WHO = "model=policy/alternate,policy/yes_only,standin/analyst"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    folder = tmp_path_factory.mktemp("predict")
+    rng, price = Random(3), 65_000.0
+    lines = ["date,open,high,low,close,volume"]
+    for place in range(-6 * 60, HOURS * 60 + 5):
+        before, price = price, price * (1 + rng.gauss(0, 0.0006))
+        row = (before, max(before, price), min(before, price), price)
+        lines.append(f"{iso(FROM + place * MINUTE_MS)},{','.join(f'{one:.2f}' for one in row)},1")
+    (folder / "bars.csv").write_text("\n".join(lines))
+    end = FROM + HOURS * HOUR_MS
+    with open_workspace(load_settings(folder / "home")) as opened:
+        import_paths(opened.lake, [folder / "bars.csv"], "bars", "BTC", "1m", "generated", False, None, end, None)
+        yield opened
+
+
+def request(hours: int = 2, **more: Any) -> PredictRequest:
+    skill = {
+        "pitboss": 1,
+        "name": "bets",
+        "venue": "predict",
+        "model": "policy/alternate",
+        "schedule": {"every": "60s"},
+        "strategy": {"mandate": "momentum"},
+        "context": {"tiers": ["15m", "1h"]},
+    }
+    return PredictRequest(skill, FROM, FROM + hours * HOUR_MS, **more)
+
+
+def made(workspace: Workspace, asked: Made) -> dict[str, Any]:
+    done = asyncio.run(study(workspace, asked.plan, asked.method, Terms("here", 2)))
+    assert done.failed == []
+    return document_of(workspace, asked.plan.id)
+
+
+@pytest.fixture(scope="module")
+def swept(workspace: Workspace) -> dict[str, Any]:
+    return made(workspace, sweep(request(), parse_axes([WHO]), by="brier"))
+
+
+def test_a_sweep_is_judged_by_brier_and_who_states_no_confidence_comes_last(
+    workspace: Workspace, swept: dict[str, Any]
+) -> None:
+    assert (swept["by"], swept["better"], swept["venue"]) == ("brier", "less", "predict")
+    first, *others = swept["trials"]
+    assert first["model"] == "standin/analyst"
+    assert 0 < first["metrics"]["brier"] < 1
+    assert first["score"] == -first["metrics"]["brier"]
+    assert [one["score"] for one in others] == [None, None], "heuristics say no probability"
+    assert {"log_loss", "hit_rate", "calls"} < set(first["metrics"])
+    assert verify(workspace, first["runs"][0]["run_id"]) == []
+    page = render(swept)
+    assert "Best Brier score" in page
+    assert f"{first['metrics']['brier']:.4f}" in page
+
+
+def test_every_metric_that_can_be_asked_for_is_one_that_runs_of_the_venue_have(
+    workspace: Workspace, swept: dict[str, Any]
+) -> None:
+    metrics = workspace.runs.get(swept["trials"][0]["runs"][0]["run_id"]).metrics
+    for name in metrics_of("predict"):
+        assert is_there(metrics, name), name
+    assert set(SMALLER_IS_BETTER) <= {*metrics_of("predict"), *metrics_of("perp")}
+
+
+def is_there(found: Any, name: str) -> bool:
+    """Whether a run has the figure, be it as unknown."""
+    for part in WHERE.get(name, (name,)):
+        if part not in found:
+            return False
+        found = found[part]
+    return found is None or isinstance(found, int | float)
+
+
+def test_trials_can_be_put_into_the_order_of_any_of_the_metrics(workspace: Workspace, swept: dict[str, Any]) -> None:
+    runs = runs_of(workspace, swept["study_id"])
+    for by in ("brier", "log_loss", "total_return_pct", "hit_rate", "brier_skill", "max_drawdown_pct"):
+        values = [one["metrics"][by] for one in trials_of(runs, by, ()) if one["score"] is not None]
+        assert values, by
+        assert values == sorted(values, reverse=by not in SMALLER_IS_BETTER), by
+
+
+def test_without_a_metric_the_return_is_taken_as_hours_have_no_sharpe() -> None:
+    assert sweep(request(), parse_axes([WHO])).plan.by == "total_return_pct"
+    assert sweep(perp_request(), parse_axes([WHO])).plan.by == "sharpe"
+
+
+@pytest.mark.parametrize(
+    ("by", "venue", "said", "hint"),
+    [
+        ("win_rate", "predict", "runs of the predict venue have no win_rate", "for example total_return_pct, brier"),
+        ("brier", "perp", "runs of the perp venue have no brier", "for example total_return_pct, sharpe"),
+        ("Brier-Score", "predict", "there is no metric 'Brier-Score'", "did you mean brier?"),
+        ("sharp", "perp", "there is no metric 'sharp'", "did you mean sharpe?"),
+        ("rejections_by_rule", "perp", "there is no metric", "one of total_return_pct"),
+        ("deflated_sharpe", "perp", "no single run has a deflated_sharpe", "choose by sharpe"),
+        ("zzz", "predict", "there is no metric", "log_loss, calibration_error"),
+    ],
+)
+def test_a_metric_that_no_run_will_have_is_refused_with_one_that_they_have(
+    by: str, venue: str, said: str, hint: str
+) -> None:
+    with pytest.raises(UserError) as told:
+        chosen(by, venue)
+    assert said in told.value.message
+    assert hint in (told.value.hint or "")
+
+
+def test_a_walk_forward_over_hours_counts_days_as_days(workspace: Workspace) -> None:
+    found = made(workspace, sweep(request(HOURS), parse_axes(["model=policy/alternate,policy/yes_only"]), walk="2h/1h"))
+    forward = found["forward"]
+    windows = forward["windows"]
+    assert len(windows) == 4
+    assert [one["from"] for one in windows] == [iso(FROM + hour * HOUR_MS) for hour in (2, 3, 4, 5)]
+    whole = 1.0
+    for one in windows:
+        whole *= 1 + one["total_return_pct"] / 100
+    assert forward["total_return_pct"] == pytest.approx(100 * (whole - 1))
+    assert (forward["days"], forward["sharpe"]) == (1, None), "four hours of one day are no four days"
+    assert "2026-02-22 14:00 to 15:00" in render(found)
+
+
+def test_a_walk_forward_that_can_choose_nothing_says_so(workspace: Workspace) -> None:
+    axes = parse_axes(["model=policy/alternate,policy/yes_only"])
+    found = made(workspace, sweep(request(4), axes, walk="2h/1h", by="log_loss"))
+    assert found["forward"]["windows"] == []
+    assert found["forward"]["not_judged"] == 2
+    page = render(found)
+    assert "No window could be judged" in page
+    assert "Judge by another metric with --by" in page
+
+
+def test_stretches_become_one_history_of_days() -> None:
+    noon = FROM
+    assert chained([]) == []
+    assert chained([(noon, [0.1]), (noon + HOUR_MS, [-0.5])]) == [pytest.approx(1.1 * 0.5 - 1)]
+    night = FROM + 12 * HOUR_MS
+    assert chained([(noon, [0.1, 0.2]), (night + HOUR_MS, [0.5])]) == [pytest.approx(0.1), pytest.approx(0.8)]
+    assert chained([(night, [0.1, 0.2]), (night + 48 * HOUR_MS, [0.3])]) == pytest.approx([0.1, 0.2, 0.3])
+
+
+def test_an_arena_holds_models_against_the_heuristics_and_shows_their_brier(workspace: Workspace) -> None:
+    asked = contest(request(), ["standin/analyst"], repeats=2)
+    asyncio.run(study(workspace, asked.plan, asked.method, Terms("here", 2)))
+    found = arena(workspace, asked.plan.id)
+    assert [entry["model"] for entry in found["entries"] if entry["baseline"]]
+    assert {entry["model"] for entry in found["entries"]} == {
+        "standin/analyst",
+        "policy/alternate",
+        "policy/no_only",
+        "policy/yes_only",
+    }
+    briers = {entry["model"]: entry["brier"] for entry in found["entries"]}
+    assert briers["policy/alternate"] is None
+    assert 0 < briers["standin/analyst"] < 1
+    assert found["warnings"][0].startswith("Only 1 day:")
+    page = render_arena(found)
+    assert "Brier" in page
+    assert f"{briers['standin/analyst']:.4f}" in page
+
+
+def test_what_a_point_may_vary_is_that_of_the_venue() -> None:
+    for wrong, said in (("risk.max_leverage=1,2", "max_leverage"), ("run.taker_bps=1", "no such field")):
+        asked = sweep(request(), parse_axes([wrong]))
+        with pytest.raises(UserError, match=said):
+            members(asked.plan, asked.known)
+
+
+def test_the_page_is_written_where_the_others_are(workspace: Workspace, swept: dict[str, Any], tmp_path: Path) -> None:
+    assert write_page(workspace, swept, tmp_path / "bets.html").read_text("utf-8") == render(swept)

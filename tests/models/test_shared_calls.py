@@ -1,0 +1,305 @@
+"""Equal questions of several runs at once: one call, one who pays, and nobody who waits for nothing."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from models.virtual import run
+from pitboss.core.errors import BudgetExceeded, TransientError, UserError
+from pitboss.core.money import ZERO
+from pitboss.core.ports import Message, ModelReply, ModelRequest
+from pitboss.models.cached import Cached, Flights, request_key
+from pitboss.models.failures import Failure
+from pitboss.models.retried import Once, Retried
+
+CENT = Decimal("0.01")
+DOWN = Failure("retry", "busy", "busy", status=503)
+WRONG = Failure("user", "auth", "the key is wrong", status=401)
+HALFWAY = ModelReply(finish_reason="error", problem="the provider could not take the reply (OTHER)")
+
+
+def question(name: str) -> ModelRequest:
+    return ModelRequest("Be calm.", (Message("user", name),), (), None, {})
+
+
+@dataclass
+class Kept:
+    run_id: str
+    cost_usd: Decimal | None
+    reply: ModelReply
+
+
+class Shelf:
+    """Answers in memory that take a moment to be written."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Kept] = {}
+
+    def get(self, key: str) -> Kept | None:
+        return self.kept.get(key)
+
+    async def put(
+        self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
+    ) -> bool:
+        await asyncio.sleep(0.01)
+        assert key not in self.kept, "the same question was paid for twice"
+        self.kept[key] = Kept(run_id, cost_usd, reply)
+        return True
+
+    def paid_usd(self, run_id: str) -> Decimal:
+        return sum((one.cost_usd or ZERO for one in self.kept.values() if one.run_id == run_id), ZERO)
+
+
+class Provider:
+    """Takes its time, fails as it is told to, and charges for every answer that it has given."""
+
+    name = "example/model"
+
+    def __init__(self, fails: dict[str, list[ModelReply | Failure]] | None = None, takes_s: float = 1.0) -> None:
+        self.fails, self.takes_s = fails or {}, takes_s
+        self.asked, self.answered = Counter[str](), Counter[str]()
+
+    async def once(self, request: ModelRequest, left_s: float) -> ModelReply | Failure:
+        name = request.messages[0].text
+        self.asked[name] += 1
+        await asyncio.sleep(self.takes_s)
+        if self.fails.get(name):
+            return self.fails[name].pop(0)
+        self.answered[name] += 1
+        return ModelReply(f"{name}!", cost_usd=CENT, latency_ms=90.0)
+
+
+class Room:
+    """Runs that share their answers, or keep what is under way to themselves."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider, self.shelf, self.flights = provider, Shelf(), Flights()
+
+    def run(self, run_id: str, repeat: int = 0, attempts: int = 1) -> Cached:
+        asking = Retried(Once(self.provider), random=lambda: 1.0, attempts=attempts)
+        return Cached(asking, self.shelf, run_id, repeat, self.flights)
+
+
+def money(reply: ModelReply) -> tuple[Decimal | None, Decimal]:
+    return reply.cost_usd, reply.saved_usd
+
+
+def test_who_asked_first_pays_and_who_waited_has_saved_it() -> None:
+    async def main() -> None:
+        room = Room(Provider())
+        first, *others = [room.run(f"run{number}") for number in range(4)]
+        replies = await asyncio.gather(*(one.complete(question("up?")) for one in (first, *others)))
+        assert [reply.text for reply in replies] == ["up?!"] * 4
+        assert [money(reply) for reply in replies] == [(CENT, ZERO)] + [(ZERO, CENT)] * 3
+        assert [reply.latency_ms for reply in replies] == [90.0, 0.0, 0.0, 0.0]
+        assert (room.provider.asked["up?"], first.calls, [one.hits for one in others]) == (1, 1, [1, 1, 1])
+        assert [room.shelf.paid_usd(one.run_id) for one in (first, *others)] == [CENT, ZERO, ZERO, ZERO]
+
+    run(main())
+
+
+def test_repeats_are_questions_of_their_own_and_other_rooms_are_not_heard() -> None:
+    async def main() -> None:
+        room = Room(Provider())
+        elsewhere = Room(room.provider)
+        asked = [room.run("a", 0), room.run("b", 1), room.run("c", 1), elsewhere.run("d", 0)]
+        await asyncio.gather(*(one.complete(question("up?")) for one in asked))
+        assert room.provider.answered["up?"] == 3
+
+    run(main())
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_one_whose_call_is_given_up_by_its_run_asks_for_himself(sent: bool) -> None:
+    async def main() -> None:
+        room = Room(Provider())
+        first, second, third = room.run("first"), room.run("second"), room.run("third")
+        leaving = asyncio.create_task(first.complete(question("up?")))
+        await asyncio.sleep(0.5 if sent else 0)
+        staying = [asyncio.create_task(one.complete(question("up?"))) for one in (second, third)]
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await first.close()
+        replies = await asyncio.gather(*staying)
+        assert [money(reply) for reply in replies] == [(CENT, ZERO), (ZERO, CENT)]
+        assert room.provider.answered["up?"] == 1
+        assert first.paid_usd() == ZERO
+
+    run(main())
+
+
+def test_what_its_run_lost_after_it_was_sent_still_serves_the_others_and_is_paid_by_who_sent_it() -> None:
+    async def main() -> None:
+        room = Room(Provider())
+        first, second = room.run("first"), room.run("second")
+        leaving = asyncio.create_task(first.complete(question("up?")))
+        await asyncio.sleep(0.5)
+        staying = asyncio.create_task(second.complete(question("up?")))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        assert money(await staying) == (ZERO, CENT)
+        assert first.paid_usd() == CENT
+
+    run(main())
+
+
+def test_one_who_waits_for_another_and_leaves_takes_nothing_along() -> None:
+    async def main() -> None:
+        room = Room(Provider())
+        staying = asyncio.create_task(room.run("first").complete(question("up?")))
+        await asyncio.sleep(0.5)
+        leaving = asyncio.create_task(room.run("second").complete(question("up?")))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        assert money(await staying) == (CENT, ZERO)
+        assert leaving.cancelled()
+
+    run(main())
+
+
+class Refusing:
+    """A run's stack that asks nobody: its own budget or key is the matter."""
+
+    name = "example/model"
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        await asyncio.sleep(0.1)
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [BudgetExceeded("spent"), UserError("no key"), TransientError("busy")])
+def test_what_is_the_matter_with_one_run_is_not_passed_on_to_another(error: Exception) -> None:
+    async def main() -> None:
+        room = Room(Provider())
+        poor = Cached(Refusing(error), room.shelf, "poor", 0, room.flights)
+        asked = [poor, room.run("rich"), room.run("third")]
+        ended = await asyncio.gather(*(one.complete(question("up?")) for one in asked), return_exceptions=True)
+        assert ended[0] is error
+        assert [money(one) for one in ended[1:] if isinstance(one, ModelReply)] == [(CENT, ZERO), (ZERO, CENT)]
+
+    run(main())
+
+
+def test_a_reply_that_is_no_answer_is_for_who_got_it_and_the_next_one_asks_again() -> None:
+    async def main() -> None:
+        room = Room(Provider({"up?": [HALFWAY]}))
+        first, second = await asyncio.gather(
+            room.run("first").complete(question("up?")), room.run("second").complete(question("up?"))
+        )
+        assert (first.finish_reason, second.text, money(second)) == ("error", "up?!", (CENT, ZERO))
+
+    run(main())
+
+
+def test_a_call_that_a_closed_loop_left_behind_is_not_waited_for() -> None:
+    room = Room(Provider())
+
+    async def leave() -> None:
+        asyncio.create_task(room.run("first").complete(question("up?")))  # noqa: RUF006 - that is the point
+        await asyncio.sleep(0.5)
+
+    run(leave())
+    reply = run(room.run("second").complete(question("up?")))
+    assert money(reply) == (CENT, ZERO)
+
+
+# Anybody, at any time ----------------------------------------------------------------------------------------------
+
+TENTHS = st.integers(0, 25).map(lambda tenths: tenths / 10)
+MISHAPS = st.sampled_from((DOWN, WRONG, HALFWAY))
+
+
+@dataclass(frozen=True)
+class Ask:
+    run: int
+    question: str
+    after_s: float
+    leaves_s: float | None
+    """How long it waits before it is cancelled."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    asks: list[Ask]
+    closes: dict[int, float]
+    """When whole runs stop."""
+    fails: dict[str, list[ModelReply | Failure]]
+    repeats: tuple[int, ...]
+    attempts: int
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    names = st.sampled_from("abc")
+    asks = st.builds(Ask, st.integers(0, 5), names, TENTHS, st.none() | TENTHS)
+    return Plan(
+        draw(st.lists(asks, min_size=1, max_size=24)),
+        draw(st.dictionaries(st.integers(0, 5), TENTHS, max_size=3)),
+        draw(st.dictionaries(names, st.lists(MISHAPS, max_size=4))),
+        draw(st.tuples(*[st.integers(0, 1)] * 6)),
+        draw(st.integers(1, 3)),
+    )
+
+
+@given(plans())
+@settings(max_examples=150, deadline=None)
+def test_whoever_comes_leaves_or_fails_every_question_is_paid_once_and_nobody_waits_for_ever(plan: Plan) -> None:
+    fails = {name: list(mishaps) for name, mishaps in plan.fails.items()}
+    room = Room(Provider(fails))
+    runs = [room.run(f"run{number}", repeat, plan.attempts) for number, repeat in enumerate(plan.repeats)]
+
+    async def asked(ask: Ask) -> ModelReply:
+        await asyncio.sleep(ask.after_s)
+        if ask.leaves_s is None:
+            return await runs[ask.run].complete(question(ask.question))
+        async with asyncio.timeout(ask.leaves_s):
+            return await runs[ask.run].complete(question(ask.question))
+
+    async def closed(number: int, after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        await runs[number].close()
+
+    async def main() -> list[ModelReply | BaseException]:
+        tasks = [asyncio.create_task(asked(ask)) for ask in plan.asks]
+        stops = [asyncio.create_task(closed(*one)) for one in plan.closes.items()]
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*stops)
+        for one in runs:
+            await one.close()
+        return ended
+
+    ended = run(main())  # where everybody waits for nothing, the loop says so
+
+    kept: Counter[str] = Counter()
+    for ask, end in zip(plan.asks, ended, strict=True):
+        key = request_key("example/model", question(ask.question), plan.repeats[ask.run])
+        if isinstance(end, ModelReply) and end.finish_reason != "error":
+            assert end.text == f"{ask.question}!"
+            ours = room.shelf.kept[key].run_id == f"run{ask.run}"
+            assert money(end) == ((CENT, ZERO) if ours else (ZERO, CENT))
+            kept[key] += 1
+        elif isinstance(end, ModelReply):
+            assert HALFWAY in plan.fails.get(ask.question, ()), "another's failed reply was passed on"
+        elif isinstance(end, asyncio.CancelledError):
+            assert ask.run in plan.closes, "a call that another gave up took somebody along"
+        elif isinstance(end, TimeoutError):
+            assert ask.leaves_s is not None
+        else:
+            assert isinstance(end, TransientError | UserError)
+            assert plan.fails.get(ask.question), "nothing failed"
+    # `Shelf.put` has seen to it that no question was paid for twice
+    assert set(kept) <= set(room.shelf.kept)
+    assert sum(room.provider.answered.values()) >= len(room.shelf.kept)
+    if not plan.closes:
+        assert sum(room.provider.answered.values()) == len(room.shelf.kept), "an answer that was given was not kept"
+    names = [request_key("example/model", question(name), repeat) for name in "abc" for repeat in (0, 1)]
+    assert not any(one._flights._under_way or one._own for one in runs)
+    assert sum((one.paid_usd() for one in runs), ZERO) == CENT * sum(key in room.shelf.kept for key in names)

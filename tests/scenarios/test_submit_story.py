@@ -1,0 +1,273 @@
+"""Backtests of both venues through the queue: the same run, the same report, whatever befalls its worker."""
+
+import hashlib
+import math
+import os
+import re
+import signal
+import sqlite3
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from program import begin, end, here, wait_for_records
+from serving import served
+
+from pitboss.bootstrap.runner import job_of, request_of
+from pitboss.bootstrap.settings import load_settings
+from pitboss.bootstrap.workspace import open_workspace
+from pitboss.core import codec
+from pitboss.core.instant import MINUTE_MS, iso, parse_instant
+from pitboss.testing.provider import FakeProvider, Play, call
+
+START = parse_instant("2026-02-21T12:00:00Z")
+BETS = """\
+pitboss: 1
+name: bets
+venue: predict
+model: standin/analyst
+strategy: {mandate: momentum}
+context: {tiers: [15m, 1h]}
+risk: {max_spend_per_day: 20}
+"""
+TRENDS = """\
+pitboss: 1
+name: trends
+venue: perp
+model: standin/analyst
+schedule: {every: 15m}
+strategy: {mode: thesis, thesis: Trends go on., avoid: Ranges.}
+context: {symbols: [SOL], bars_interval: 15m, bars_lookback: 40}
+"""
+HALF_AN_HOUR = ("--from", "2026-02-22T12:00:00Z", "--to", "2026-02-22T12:30:00Z")
+SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
+PAID = ("--model", "llm/fake", "--price-in", "1", "--price-out", "2", "--speculate", "0")
+WORK = ("worker", "--idle-exit", "0s", "--processes", "0")
+
+
+@pytest.fixture(scope="module")
+def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A day and an hour of one-minute bars."""
+    rng, price, rows = Random(11), 64_000.0, ["open_time,open,high,low,close,volume"]
+    for place in range(25 * 60):
+        opens = price
+        price = round(price * math.exp(rng.gauss(0, 0.0006)), 2)
+        rows.append(f"{iso(START + place * MINUTE_MS)},{opens},{max(opens, price)},{min(opens, price)},{price},1")
+    path = tmp_path_factory.mktemp("prices") / "btc.csv"
+    path.write_text("\n".join(rows))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nobody_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are started by the tests."""
+    monkeypatch.setenv("PITBOSS_EXECUTOR", "none")
+
+
+@pytest.fixture
+def bets(tmp_path: Path) -> Path:
+    path = tmp_path / "bets.yaml"
+    path.write_text(BETS)
+    return path
+
+
+@pytest.fixture
+def trends(tmp_path: Path) -> Path:
+    path = tmp_path / "trends.yaml"
+    path.write_text(TRENDS)
+    return path
+
+
+@pytest.fixture
+def lent(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The provider's address for commands of this process."""
+
+    def lend(server: FakeProvider) -> None:
+        for name, value in reached(server).items():
+            monkeypatch.setenv(name, value)
+
+    return lend
+
+
+def reached(server: FakeProvider) -> dict[str, str]:
+    return {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
+
+
+def betting(question: Mapping[str, Any]) -> Play:
+    """Holds, but for about one tick in eight, as the prompt says."""
+    words = next(one["content"] for one in question["messages"] if one["role"] == "user")
+    dice = hashlib.sha256(words.encode()).digest()
+    found = re.findall(r"^(BTC-\S+) \|.*\| (\d+): YES", words, re.MULTILINE)
+    if dice[0] % 8 or not found:
+        return call("submit_decision", {"action": "hold", "reasoning": "Nothing."})
+    name, strike = found[dice[1] % len(found)]
+    mint = {"action": "mint", "market_id": name, "side": "YES", "strike": int(strike), "spend": 2}
+    return call("submit_decision", {**mint, "confidence": 0.55, "reasoning": "It turns."})
+
+
+def page(run: Mapping[str, Any]) -> str:
+    """A report without what is of one run only: its id, and how long it took."""
+    text = Path(run["report"]).read_text().replace(run["run_id"], "RUN")
+    return re.sub(r"\b\d+(\.\d+)? ?(ms|s)\b", "TIME", text)
+
+
+@pytest.mark.parametrize("venue", ["perp", "predict"])
+def test_what_is_queued_ends_as_it_would_in_the_foreground_with_the_same_report(
+    venue: str, home: Path, prices: Path, bets: Path, trends: Path
+) -> None:
+    words = {"perp": ("backtest", trends, *SIX_HOURS), "predict": ("predict", "backtest", bets, *HALF_AN_HOUR)}[venue]
+    more = ("--prices", prices) if venue == "predict" else ()
+    direct = here(*words, *more, "--json", "--home", home).json
+    submitted = here("submit", *words[words.index("backtest") + 1 :], *more, "--json", "--home", home).json
+    queued = here(*words, *more, "--queue", "--priority", "2", "--json", "--home", home).json
+    for told in (submitted, queued):
+        assert set(told) == {"run_id", "estimate"}
+        assert {"usd", "lo", "hi", "basis"} <= set(told["estimate"])
+    waiting = here("jobs", "list", "--json", "--home", home).json["runs"]
+    assert [(one["run_id"], one["priority"], one["venue"]) for one in waiting] == [
+        (queued["run_id"], 2, venue),
+        (submitted["run_id"], 0, venue),
+    ]
+    assert here(*WORK, "--home", home).code == 0
+    for told in (submitted, queued):
+        run = here("runs", "show", told["run_id"], "--json", "--home", home).json
+        assert (run["status"], run["digest"]) == ("complete", direct["digest"])
+        assert run["metrics"] == direct["metrics"]
+        assert run["report"] == str(home / "reports" / f"{run['run_id']}.html")
+        assert page(run) == page(direct)
+        assert here("runs", "verify", run["run_id"], "--home", home).out.strip() == f"OK {run['digest']}"
+        shown = here("jobs", "show", run["run_id"], "--home", home).out
+        assert "it costs nothing" in shown
+        assert run["report"] in shown.replace("\n", "")
+    assert sorted(os.listdir(home / "reports")) == sorted(
+        f"{one['run_id']}.html" for one in (direct, submitted, queued)
+    )
+
+
+def test_a_predict_run_is_estimated_from_its_own_prompt_held_to_the_day_and_settled(
+    home: Path, prices: Path, bets: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PITBOSS_DAILY_USD", "2")
+    words = ("submit", bets, *HALF_AN_HOUR, "--prices", prices, *PAID, "--json", "--home", home)
+    asked: list[int] = []
+
+    def counting(question: Mapping[str, Any]) -> Play:
+        said = "".join(one.get("content") or "" for one in question["messages"])
+        asked.append(len(said) + len(str(question.get("tools", ""))))
+        return betting(question)
+
+    with served(counting) as server:
+        lent(server)
+        told = here(*words).json
+        basis = " ".join(told["estimate"]["basis"])
+        assert "30 ticks" in basis
+        tokens = int(re.findall(r"([\d,]+) tokens a question", basis)[0].replace(",", ""))
+        assert "measured on the prompt of the skill at the first tick" in basis
+        assert server.calls == 0
+        stored = here("jobs", "show", told["run_id"], "--json", "--home", home).json
+        assert stored["estimate"] == told["estimate"]
+        cap = Decimal(stored["max_cost_usd"])
+        assert told["estimate"]["hi"] <= cap <= 2
+        assert "daily_usd" in here(*words, code=2).err, "twice of that is more than a day has"
+        assert here(*WORK, "--home", home).code == 0
+    assert 0.8 < tokens * 4 / asked[0] < 1.25, "what was measured is what was asked"
+    run = here("jobs", "show", told["run_id"], "--json", "--home", home).json
+    assert run["status"] == "complete"
+    assert 0 < run["cost_usd"] < cap
+    spent = here("jobs", "show", told["run_id"], "--home", home).out
+    assert f"of at most ${cap}" in spent
+    with sqlite3.connect(home / "pitboss.db") as base:
+        reserved = base.execute("SELECT count(*) FROM reservations").fetchone()[0]
+    assert reserved == 0, "what was not spent came back"
+
+
+def test_a_predict_run_whose_worker_was_killed_goes_on_elsewhere_and_ends_the_same(
+    home: Path, prices: Path, bets: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PITBOSS_COMMIT_RECORDS", "4")
+    monkeypatch.setenv("PITBOSS_LEASE_HEARTBEAT_S", "0.2")
+    monkeypatch.setenv("PITBOSS_LEASE_STALE_S", "0.6")
+    monkeypatch.setenv("PITBOSS_SCAN_S", "0.1")
+    words = (bets, *HALF_AN_HOUR, "--prices", prices, *PAID, "--json", "--home", home)
+    with served(betting, 0.04) as server:
+        lent(server)
+        run_id = here("submit", *words).json["run_id"]
+        worker = begin("worker", "--processes", "0", "--home", home, **{**os.environ, **reached(server)})
+        assert wait_for_records(worker, home, 8) == run_id
+        worker.send_signal(signal.SIGKILL)
+        end(worker)
+        assert here("worker", "--idle-exit", "1s", "--processes", "0", "--home", home).code == 0
+        run = here("jobs", "show", run_id, "--json", "--home", home).json
+        assert (run["status"], run["requeues"]) == ("complete", 1)
+        calls = server.calls
+        alone = here("predict", "backtest", *words).json
+        assert server.calls == calls, "every answer was known"
+    assert alone["digest"] == run["digest"]
+    assert page(alone)
+    assert Path(run["report"]).exists()
+
+
+def test_waiting_writes_the_report_that_a_killed_worker_still_owed(
+    home: Path, prices: Path, bets: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pitboss.jobs import report
+
+    told = here("submit", bets, *HALF_AN_HOUR, "--prices", prices, "--json", "--home", home).json
+    with monkeypatch.context() as patched:
+        patched.setattr(report.Reports, "owe", lambda self, run: None)
+        assert here(*WORK, "--home", home).code == 0
+    assert here("runs", "show", told["run_id"], "--json", "--home", home).json["report"] is None
+    monkeypatch.setattr(report, "GRACE_S", 0.0)
+    (run,) = here("jobs", "wait", told["run_id"], "--json", "--home", home).json
+    assert Path(run["report"]).exists()
+
+
+@pytest.mark.parametrize("venue", ["perp", "predict"])
+def test_repeats_are_queued_as_if_each_were_made_by_itself(
+    venue: str, home: Path, prices: Path, bets: Path, trends: Path
+) -> None:
+    """The data under them is loaded and hashed once for all."""
+    words = (trends, *SIX_HOURS) if venue == "perp" else (bets, *HALF_AN_HOUR, "--prices", prices)
+    told = here("submit", *words, "--model", "policy/" + {"perp": "random", "predict": "alternate"}[venue],
+                "--repeats", "3", "--json", "--home", home).json  # fmt: skip
+    with open_workspace(load_settings(home)) as workspace:
+        runs = [workspace.runs.get(run_id) for run_id in told["run_ids"]]
+        assert [(run.params["seed"], run.params["repeat"]) for run in runs] == [(0, 0), (1, 1), (2, 2)]
+        for run in runs:
+            alone = job_of(workspace, request_of(run))
+            assert {name: value for name, value in run.params.items() if name != "queued"} == codec.plain(alone.params)
+            assert (run.data_digest, run.skill_id, run.model) == (alone.data_digest, alone.skill_id, alone.model)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("submit", "bets", "--fees-taker-bps", "3"), "--fees-taker-bps: backtests on the predict venue"),
+        (("submit", "bets", "--blind"), "--blind: backtests on the predict venue"),
+        (("submit", "trends", "--vault", "3"), "--vault: backtests on the perp venue"),
+        (("submit", "bets", "--queue"), "--queue"),
+        (("backtest", "trends", "--priority", "3"), "--priority: nothing is queued"),
+        (("submit", "bets", "--equity", "0"), "above zero"),
+        (("submit", "trends", "--repeats", "0"), "--repeats"),
+        (("submit", "trends", "--speculate", "-1"), "--speculate"),
+        (("submit", "trends", "--price-in", "1"), "go together"),
+        (("jobs", "show", "nothing"), "nothing"),
+    ],
+)
+def test_what_cannot_be_queued_gets_one_clear_line(
+    home: Path, bets: Path, trends: Path, words: tuple[str, ...], said: str
+) -> None:
+    files = {"bets": (bets, *HALF_AN_HOUR), "trends": (trends, *SIX_HOURS)}
+    filled = [part for word in words for part in files.get(word, (word,))]
+    done = here(*filled, "--home", home, code=2)
+    assert said in done.err
+    assert done.err.count("error:") == 1
+    assert here("jobs", "list", "--json", "--home", home).json["runs"] == []
+
+
+def test_a_run_of_the_foreground_is_no_job(home: Path, trends: Path) -> None:
+    run = here("backtest", trends, *SIX_HOURS, "--model", "policy/hold", "--json", "--home", home).json
+    assert "was never queued" in here("jobs", "show", run["run_id"], "--home", home, code=2).err
