@@ -23,6 +23,7 @@ from pitboss.jobs.executors import ray as executor
 from pitboss.jobs.study import Onlooker, Terms, study
 from pitboss.jobs.terms import open_queue
 from pitboss.store import events, history_check
+from pitboss.store.runs import Run
 from pitboss.store.studies import Studies
 
 MEMORY = 100 * 2**20
@@ -46,17 +47,21 @@ class Watcher:
         del done
         if status != "running":
             return
-        for name in names():
-            if name not in self.surroundings:
-                self.surroundings[name] = variables(name)
-        run = self._workspace.runs.get(run_id)  # as it is now: asking the workers took a while
-        early = run.status == "running" and 0.05 < run.progress < MIDDLE
-        if self._lose and self.lost_at is None and early and run.worker:
-            node_id = run.worker.partition(":")[0].removeprefix("ray-")
-            victim = next(node for node in self._nodes if node.node_id.startswith(node_id))
-            lines = Studies(self._workspace.database).progress(str(run.study_id))
-            self.lost_at = round(sum(line.progress for line in lines) / len(lines), 3)
-            self._cluster.remove_node(victim, allow_graceful=False)
+        if self._lose:
+            if self.lost_at is None:
+                self._take_away(self._workspace.runs.get(run_id))
+        elif not self.surroundings:  # a worker answers when it has a moment
+            self.surroundings = {name: variables(name) for name in names()}
+
+    def _take_away(self, run: Run) -> None:
+        """Lose the node of a run that is in its middle."""
+        if run.status != "running" or run.worker is None or not 0 < run.progress < MIDDLE:
+            return
+        node_id = run.worker.partition(":")[0].removeprefix("ray-")
+        victim = next(node for node in self._nodes if node.node_id.startswith(node_id))
+        lines = Studies(self._workspace.database).progress(str(run.study_id))
+        self.lost_at = round(sum(line.progress for line in lines) / len(lines), 3)
+        self._cluster.remove_node(victim, allow_graceful=False)
 
 
 def main(home: str, kind: str, lose: str, database: str) -> None:

@@ -82,9 +82,8 @@ def list_(*, json: Json = False, place: Here) -> int:
         screen.put_json({**counts, "runs": found})
         return 0
     later = f", {depth.later} later" if depth.later else ""
-    screen.put(
-        f"{depth.ready} ready{later}, {depth.working} being worked on, {workers} workers started on this machine"
-    )
+    started = f"{workers} {'worker' if workers == 1 else 'workers'} started on this machine"
+    screen.put(f"{depth.ready} ready{later}, {depth.working} being worked on, {started}")
     rows = [
         (
             one["run_id"],
@@ -101,6 +100,8 @@ def list_(*, json: Json = False, place: Here) -> int:
     if rows:
         headings = ("run", "status", "done", "model", "owner", "priority", "lost", "worker")
         screen.put_table(headings, rows, right=(2, 5, 6), folds=(3, 7))
+    else:
+        screen.note("runs that have ended: pitboss runs list")
     return 0
 
 
