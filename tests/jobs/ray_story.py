@@ -16,14 +16,13 @@ import ray
 from ray.cluster_utils import Cluster
 from yard import story, told
 
-from pitboss.bootstrap.settings import load_settings
-from pitboss.bootstrap.workspace import Workspace, open_workspace
+from pitboss.bootstrap.settings import Settings, load_settings
+from pitboss.bootstrap.workspace import open_workspace
 from pitboss.jobs import study as studying
 from pitboss.jobs.executors import ray as executor
 from pitboss.jobs.study import Onlooker, Terms, study
 from pitboss.jobs.terms import open_queue
 from pitboss.store import events, history_check
-from pitboss.store.runs import Run
 from pitboss.store.studies import Studies
 
 MEMORY = 100 * 2**20
@@ -34,33 +33,43 @@ MIDDLE = 0.6
 
 
 class Watcher:
-    """Looks on while the study works: asks the workers for their surroundings, and takes a node away in the middle."""
+    """Looks on while the study works, and asks the workers for their surroundings."""
 
-    def __init__(self, workspace: Workspace, cluster: Cluster, nodes: list[Any], lose: bool) -> None:
-        self._workspace, self._cluster, self._nodes, self._lose = workspace, cluster, nodes, lose
+    def __init__(self) -> None:
         self.surroundings: dict[str, list[str]] = {}
-        self.lost_at: float | None = None
-        """The share of the study that was done when the node was lost."""
 
     def moved(self, run_id: str, status: str, done: float) -> None:
         """One run has come so far."""
-        del done
-        if status != "running":
-            return
-        if self._lose:
-            if self.lost_at is None:
-                self._take_away(self._workspace.runs.get(run_id))
-        elif not self.surroundings:  # a worker answers when it has a moment
-            self.surroundings = {name: variables(name) for name in names()}
+        del run_id, done
+        if status == "running" and not self.surroundings:
+            self.surroundings = {name: variables(name) for name in names()}  # a worker answers when it has a moment
 
-    def _take_away(self, run: Run) -> None:
-        """Lose the node of a run that is in its middle."""
-        if run.status != "running" or run.worker is None or not 0 < run.progress < MIDDLE:
-            return
-        node_id = run.worker.partition(":")[0].removeprefix("ray-")
+
+class Loss(threading.Thread):
+    """Takes the node of a run that is in its middle away. `at` is the share of the study that was done by then."""
+
+    def __init__(self, settings: Settings, cluster: Cluster, nodes: list[Any], study_id: str) -> None:
+        super().__init__(daemon=True)
+        self.at: float | None = None
+        self._settings, self._cluster, self._nodes, self._study_id = settings, cluster, nodes, study_id
+
+    def run(self) -> None:
+        """Look often: runs are short."""
+        pause = threading.Event()
+        with open_workspace(self._settings) as workspace:
+            while self.at is None:
+                pause.wait(0.05)
+                lines = Studies(workspace.database).progress(self._study_id)
+                middle = [line.id for line in lines if line.status == "running" and 0 < line.progress < MIDDLE]
+                for run_id in middle:
+                    worker = workspace.runs.get(run_id).worker
+                    if worker is not None:
+                        self.at = round(sum(line.progress for line in lines) / len(lines), 3)
+                        self._lose(worker.partition(":")[0].removeprefix("ray-"))
+                        break
+
+    def _lose(self, node_id: str) -> None:
         victim = next(node for node in self._nodes if node.node_id.startswith(node_id))
-        lines = Studies(self._workspace.database).progress(str(run.study_id))
-        self.lost_at = round(sum(line.progress for line in lines) / len(lines), 3)
         self._cluster.remove_node(victim, allow_graceful=False)
 
 
@@ -89,9 +98,12 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
         queue, made = open_queue(workspace), story(kind)
         # Files of the program may change while this runs; whose build it is has tests of its own.
         studying.ensure = lambda workspace: executor.ensure(workspace, queue, any_build=True)
-        watcher = Watcher(workspace, cluster, nodes, lose == "lose")
+        watcher, loss = Watcher(), Loss(settings, cluster, nodes, made.plan.id)
+        if lose == "lose":
+            loss.start()
+        onlooker = Onlooker() if lose == "lose" else Onlooker(moved=watcher.moved)
         began = time.monotonic()
-        done = asyncio.run(study(workspace, made.plan, made.method, Terms("workers"), Onlooker(moved=watcher.moved)))
+        done = asyncio.run(study(workspace, made.plan, made.method, Terms("workers"), onlooker))
         took_s = time.monotonic() - began
         wait(lambda: not names(), "the workers did not leave")
         found = told(workspace, made, done)
@@ -103,7 +115,7 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
         "violations": history.violations,
         "requeues": history.requeues,
         "nodes": len({str(worker).split(":")[0] for worker in workers}),
-        "lost_at": watcher.lost_at,
+        "lost_at": loss.at,
         "took_s": round(took_s, 1),
         "looked_at": len(surroundings),
         "canaries": sum(CANARY in names for names in surroundings),

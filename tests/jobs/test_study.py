@@ -393,6 +393,22 @@ def test_what_is_kept_of_runs_may_be_half_written(known: tuple[Workspace, Done])
     first = standing.judged(workspace, done.id)
     file = workspace.home / "studies" / f"{done.id}.jsonl"
     file.write_bytes(file.read_bytes()[:-500])
+    file.with_suffix(".luck").unlink()
+    assert standing.judged(workspace, done.id) == first
+
+
+@pytest.mark.parametrize("kept", [b"", b'{"of":', b"[]", b'{"of":"other","found":{}}'])
+def test_what_is_kept_of_luck_is_believed_only_if_it_is_of_these_runs(
+    known: tuple[Workspace, Done], kept: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, done = known
+    first = standing.judged(workspace, done.id)
+    file = workspace.home / "studies" / f"{done.id}.luck"
+    whole = file.read_bytes()
+    file.write_bytes(kept)
+    assert standing.judged(workspace, done.id) == first
+    assert file.read_bytes() == whole, "worked out again, to the same bytes"
+    monkeypatch.setattr(standing, "overfit", lambda entries: pytest.fail("it is known"))
     assert standing.judged(workspace, done.id) == first
 
 

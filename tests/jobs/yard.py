@@ -63,7 +63,7 @@ def story(kind: str) -> Made:
         request = Request(skill, FROM, FROM + 48 * HOUR_MS)
         return sweep(request, parse_axes([WHO, "risk.max_position_pct=10,30"]), walk="24h/12h", by="total_return_pct")
     starts = [FROM + number * HOUR_MS for number in range(8)]
-    ranges = ",".join(f"{iso(start)}/{iso(start + 24 * HOUR_MS)}" for start in starts)
+    ranges = ",".join(f"{iso(start)}/{iso(start + 40 * HOUR_MS)}" for start in starts)
     return sweep(Request(skill, FROM, FROM + 48 * HOUR_MS), parse_axes([WHO, f"range={ranges}"]), by="total_return_pct")
 
 

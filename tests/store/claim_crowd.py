@@ -7,8 +7,11 @@ seconds, and how many were told that the database is away.
 
 import json
 import os
+import socket
 import sys
 import time
+from collections.abc import Callable, Sequence
+from typing import TextIO
 
 from pitboss.core.instant import Instant
 from pitboss.store.database import open_database
@@ -16,15 +19,16 @@ from pitboss.store.faults import Unreachable
 from pitboss.store.queue import Job, Queue
 
 
-def contend(address: str, number: int, moments: list[float]) -> dict[str, object]:
-    """Ask at these moments."""
+def contend(address: str, number: int, begin: Callable[[], float], turns: Sequence[float]) -> dict[str, object]:
+    """Ask at these moments after the begin, which is when all have the database open."""
     took: list[float] = []
     away = 0
     with open_database(address) as database:
         queue = Queue(database, now, str)
         queue.claim(f"early-{number}", build="none of ours")
-        for moment in moments:
-            sleep_until(moment)
+        began = begin()
+        for turn in turns:
+            sleep_until(began + turn)
             asked = time.perf_counter()
             try:
                 queue.claim(f"w-{number}")
@@ -53,22 +57,39 @@ def sleep_until(moment: float) -> None:
 
 
 def main(address: str, skill_id: str, contenders: int, rounds: int, period_s: float, spread: float) -> None:
-    begin = time.time() + 1.0 + contenders * 0.05
-    ends: list[int] = []
+    ours: list[TextIO] = []
     for number in range(contenders):
-        read, write = os.pipe()
+        here, there = socket.socketpair()
         if not os.fork():
+            here.close()
+            late_s = spread * period_s * number / contenders
             try:
-                late_s = spread * period_s * number / contenders
-                told = contend(address, number, [begin + turn * period_s + late_s for turn in range(rounds)])
-                os.write(write, json.dumps(told).encode())
+                line = there.makefile("rw")
+                told = contend(
+                    address, number, lambda: begun(line), [turn * period_s + late_s for turn in range(rounds)]
+                )
+                line.write(json.dumps(told))
+                line.flush()
             finally:
                 os._exit(0)  # a fork must not go on as its parent; what it did not tell is missed
-        os.close(write)
-        ends.append(read)
+        there.close()
+        ours.append(here.makefile("rw"))
+    for line in ours:
+        line.readline()
+    begin = time.time() + 1.0
+    for line in ours:
+        line.write(f"{begin}\n")
+        line.flush()
     feed(address, skill_id, [begin + (turn - 0.5) * period_s for turn in range(rounds)])
-    told = [json.loads(b"".join(iter(lambda end=end: os.read(end, 65_536), b""))) for end in ends]
+    told = [json.loads(line.read()) for line in ours]
     print(json.dumps({"took": [one for each in told for one in each["took"]], "away": sum(e["away"] for e in told)}))
+
+
+def begun(line: TextIO) -> float:
+    """Say that we are ready, and hear when it begins."""
+    line.write("ready\n")
+    line.flush()
+    return float(line.readline())
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from figures import keep
 from pitboss.core.errors import BudgetExceeded, InvariantError
 from pitboss.core.instant import DAY_MS
 from pitboss.core.ports import ModelReply
@@ -274,7 +275,18 @@ def test_threads_that_reserve_from_one_budget_at_once_never_pass_it(bench):
 @pytest.mark.proof
 def test_sixty_four_at_once_a_thousand_times_never_pass_a_budget(address):
     """E5: 16 processes of 4 threads, 1,000 budgets."""
-    assert race(address, processes=16, threads=4, usd="0.7", rounds=1_000) == [7] * 1_000
+    granted = race(address, processes=16, threads=4, usd="0.7", rounds=1_000)
+    keep(
+        f"budget_race_{'postgres' if '://' in address else 'sqlite'}",
+        {
+            "at_once": 64,
+            "budgets": len(granted),
+            "asked": 64_000,
+            "granted": sum(granted),
+            "most_usd": max(granted) * 0.7,
+        },
+    )
+    assert granted == [7] * 1_000
 
 
 @pytest.mark.proof

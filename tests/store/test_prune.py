@@ -185,7 +185,7 @@ def test_the_store_grows_by_the_same_for_every_run_and_pruning_holds_it_there(fi
         return [ran(bench, count=60) for _ in range(at_once)]
 
     ran(bench, [("a", "0.1")], count=60)
-    held = [stored_bytes(bench)[0]]
+    held, kept = [stored_bytes(bench)[0]], list[str]()
     for _ in range(3):
         kept = some()
         held.append(stored_bytes(bench)[0])

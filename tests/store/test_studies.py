@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from pitboss.core.errors import ReplayMismatch, UserError
+from pitboss.store.lifecycle import Status
 from pitboss.store.queue import Queue
 from pitboss.store.run import Run
 from pitboss.store.schema import facts, runs
@@ -111,8 +112,9 @@ POINTS = (
 
 def test_filtered_runs_are_those_that_reading_every_run_whole_finds(bench):
     filled(bench)
+    filters: list[tuple[Status | None, dict[str, str]]] = [(None, {}), (None, {"model": "policy/a"}), ("cancelled", {})]
     for point in POINTS:
-        for status, more in ((None, {}), (None, {"model": "policy/a"}), ("cancelled", {})):
+        for status, more in filters:
             wanted = plainly(list(bench.runs.look(1_000, status, study_id="one", **more).runs), point)
             assert whole_runs(bench.runs, "one", status, more.get("model"), point) == wanted
             light = parts(bench.runs, "one", status, more.get("model"), point)

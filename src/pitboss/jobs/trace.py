@@ -21,7 +21,7 @@ from pitboss.sim.metrics import daily_returns
 from pitboss.store.runs import Run
 from pitboss.store.studies import Part
 
-FORM, LUCK_FORM = 1, 1
+FORM, LUCK_FORM = 1, 2
 """What is kept in another form is worked out again."""
 
 

@@ -33,7 +33,7 @@ def board(arena: Plain) -> Html:
             figures.plain(entry["sharpe"]),
             _chance(entry["deflated_sharpe"]),
             figures.percent(_below(entry["max_drawdown_pct"])),
-            figures.plain(entry["total_trades"], 1),
+            *(() if forecasts else (figures.plain(entry["total_trades"], 1),)),
             figures.count(entry["repeats"]),
         )
         for entry in entries
@@ -48,7 +48,7 @@ def board(arena: Plain) -> Html:
         ("Sharpe", RIGHT),
         ("Deflated", RIGHT),
         ("Drawdown", RIGHT),
-        ("Trips", RIGHT),
+        *([] if forecasts else [("Trips", RIGHT)]),
         ("Repeats", RIGHT),
     ]
     words = (

@@ -91,7 +91,12 @@ def _curve(view: View, windows: Sequence[Plain]) -> Html:
     return _figure("Equity over all judged stretches", marks, frame.bottom + 34, words, "")
 
 
+def _return(one: Plain) -> Html:
+    return toned(figures.percent(one["total_return_pct"], signed=True), figures.tone(one["total_return_pct"]))
+
+
 def _table(view: View, windows: Sequence[Plain]) -> Html:
+    beside = view.by != "total_return_pct"
     rows = [
         (
             figures.count(one["window"] + 1),
@@ -100,7 +105,7 @@ def _table(view: View, windows: Sequence[Plain]) -> Html:
             view.shown(one["inside"]),
             stretch(one["from"], one["to"]),
             tag("b", view.shown(one["outside"])),
-            toned(figures.percent(one["total_return_pct"], signed=True), figures.tone(one["total_return_pct"])),
+            *([_return(one)] if beside else []),
         )
         for one in windows
     ]
@@ -111,7 +116,7 @@ def _table(view: View, windows: Sequence[Plain]) -> Html:
         (f"{view.metric.label} there", RIGHT),
         ("Judged on", LEFT),
         (f"{view.metric.label} there", RIGHT),
-        ("Return there", RIGHT),
+        *([("Return there", RIGHT)] if beside else []),
     ]
     return table("Windows of the walk-forward", head, rows, style="windows")
 
