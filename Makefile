@@ -66,8 +66,8 @@ bench: $(READY) ## Measure against floors and peers in the same run (peers get a
 proof: $(READY) ## The long property suites
 	@$(BIN)/python -m pytest -m proof --timeout 3600
 
-chaos: $(READY) ## The long crash and fault suites
-	@$(BIN)/python -m pytest -m chaos --timeout 3600
+chaos: $(READY) ## The long crash and fault suites, one by one; figures go to figures.json
+	@FIGURES=$${FIGURES:-figures.json} $(BIN)/python -m pytest -m chaos -n 0 --timeout 3600
 
 docs: $(READY) ## Write the generated pages of docs/ anew
 	@$(BIN)/python -m pitboss.testing.pages

@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 from pitboss.core.instant import Instant
@@ -19,14 +19,14 @@ from pitboss.store.faults import Unreachable
 from pitboss.store.queue import Job, Queue
 
 
-def contend(address: str, number: int, begin: Callable[[], float], turns: Sequence[float]) -> dict[str, object]:
+def contend(address: str, number: int, line: TextIO, turns: Sequence[float]) -> dict[str, object]:
     """Ask at these moments after the begin, which is when all have the database open."""
     took: list[float] = []
     away = 0
     with open_database(address) as database:
         queue = Queue(database, now, str)
         queue.claim(f"early-{number}", build="none of ours")
-        began = begin()
+        began = begun(line)
         for turn in turns:
             sleep_until(began + turn)
             asked = time.perf_counter()
@@ -65,9 +65,7 @@ def main(address: str, skill_id: str, contenders: int, rounds: int, period_s: fl
             late_s = spread * period_s * number / contenders
             try:
                 line = there.makefile("rw")
-                told = contend(
-                    address, number, lambda: begun(line), [turn * period_s + late_s for turn in range(rounds)]
-                )
+                told = contend(address, number, line, [turn * period_s + late_s for turn in range(rounds)])
                 line.write(json.dumps(told))
                 line.flush()
             finally:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
-import postgres_server
 import pytest
 
+import postgres_server
 from pitboss.core.snapshot import Record
 from pitboss.store.database import Database, open_database
 from pitboss.store.journal import StoredJournal

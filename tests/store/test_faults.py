@@ -138,8 +138,9 @@ def server_bench(empty_postgres, make_bench):
 
 def cut_all(bench):
     """End every connection to the database, as a restart of the server does."""
-    import postgres_server
     import psycopg
+
+    import postgres_server
 
     name = bench.database.engine.url.database
     with psycopg.connect(postgres_server.server(), autocommit=True) as other:

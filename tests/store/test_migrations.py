@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import postgres_server
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -23,6 +22,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 from zstandard import ZstdCompressor
 
+import postgres_server
 from pitboss.core import codec
 from pitboss.store import migrations, postgres, rows
 from pitboss.store.database import Database, open_database

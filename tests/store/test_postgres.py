@@ -1,9 +1,9 @@
 """What is particular to Postgres: how it is named, what it refuses, how connections are set up and used again."""
 
-import postgres_server
 import pytest
 from sqlalchemy import make_url
 
+import postgres_server
 from pitboss.core.errors import UserError
 from pitboss.store import postgres
 from pitboss.store.database import open_database
@@ -86,7 +86,7 @@ def test_every_connection_gives_up_locks_and_transactions_in_time_and_is_durable
                 for name in ("idle_in_transaction_session_timeout", "lock_timeout", "TimeZone", "synchronous_commit")
             }
             assert shown == {
-                "idle_in_transaction_session_timeout": "10s",
+                "idle_in_transaction_session_timeout": "5s",
                 "lock_timeout": "10s",
                 "TimeZone": "UTC",
                 "synchronous_commit": "on",

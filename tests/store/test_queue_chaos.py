@@ -30,9 +30,10 @@ def started(address, name, stale_ms, records):
 
 
 def cut_connections(address):
-    import postgres_server
     import psycopg
     from sqlalchemy import make_url
+
+    import postgres_server
 
     with psycopg.connect(postgres_server.server(), autocommit=True) as other:
         name = make_url(address).database

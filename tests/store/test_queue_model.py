@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
-import postgres_server
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+import postgres_server
 from pitboss.core.errors import BudgetExceeded, InvariantError, UserError
 from pitboss.store import events
 from pitboss.store.budgets import Budgets

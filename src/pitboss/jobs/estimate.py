@@ -97,7 +97,9 @@ def estimate(
     groups = _groups(workspace, [request for request in requests if gateway.may_cost(request)])
     free = len(requests) - sum(len(group.requests) for group in groups)
     if free:
-        basis.append(f"{free} {_runs(free)} on programs, files or this machine's models {'costs' if free == 1 else 'cost'} nothing")
+        basis.append(
+            f"{free} {_runs(free)} on programs, files or this machine's models {'costs' if free == 1 else 'cost'} nothing"
+        )
     for group in groups:
         if group.price is None:
             basis.append(f"{group.model}: nobody knows its price, so no sum can be given")

@@ -85,7 +85,9 @@ class Pulse:
                     self.beat()
                 else:
                     self._look()
-                if now_s >= scan_s:
+                if (
+                    now_s >= scan_s and stopwatch() - now_s <= self._rhythm.stale_s / 2
+                ):  # the beat itself may have waited
                     scan_s = now_s + self._rhythm.scan_s
                     self._scan()
             except Unreachable:
