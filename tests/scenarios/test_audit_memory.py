@@ -140,6 +140,7 @@ def test_refusals_count_as_wrong_and_are_shown(
     assert "cost $0.0066" in out
 
 
+@pytest.mark.chaos
 def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill: Path) -> None:
     words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--json", "--home", home)
     with served(honest, 0.05) as server:

@@ -181,6 +181,7 @@ def test_programs_and_files_of_decisions_do_the_same_blind_and_their_kept_prompt
     assert [leak for prompt in prompts for leak in scanner.request(prompt)] == []
 
 
+@pytest.mark.chaos
 def test_a_stopped_blind_run_goes_on_with_the_disguise_it_began_with(home: Path, trader: Path) -> None:
     with served(trading) as server:
         whole = backtest(home, trader, server, "--speculate", "0")

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import pytest
 from program import PATIENCE_S, Told, begin, end, tell
 from serving import served
 
@@ -71,6 +72,7 @@ def test_a_try_that_broke_off_is_counted_though_the_next_one_was_answered(home: 
         assert "cut off and may have been charged" in said
 
 
+@pytest.mark.chaos
 def test_a_call_under_way_when_the_process_was_killed_is_counted_when_it_goes_on(home: Path, skill: Path) -> None:
     asked = Event()
 

@@ -108,6 +108,7 @@ def test_lessons_are_paid_for_once_and_every_way_of_doing_it_again_ends_in_the_s
     assert all(answer["used"] for answer in answers)
 
 
+@pytest.mark.chaos
 def test_a_run_killed_between_lessons_goes_on_to_the_same_digest(home: Path, skill: Path, tmp_path: Path) -> None:
     with served(trading, 0.05) as server:
         asked = ("backtest", skill, *EIGHT_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--home", home)

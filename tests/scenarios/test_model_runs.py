@@ -102,7 +102,11 @@ FAULTS: dict[str, Play] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+LONG = ("errors of the server", "no JSON", "slow drips", "another model's name", "words")
+"""Those whose like is among the others, or in the tests of the client; `make chaos` has them all."""
+
+
+@pytest.mark.parametrize("fault", [pytest.param(one, marks=pytest.mark.chaos if one in LONG else ()) for one in FAULTS])
 def test_whatever_a_provider_does_every_tick_is_accounted_for(home: Path, skill: Path, fault: str) -> None:
     """Two of three calls go wrong; the run ends, in time, with every tick recorded."""
     count = 0
@@ -143,7 +147,7 @@ def test_a_bad_key_is_said_at_once(home: Path, skill: Path) -> None:
     assert "key" in refused.err
 
 
-@pytest.mark.parametrize(("speculate", "under_way"), [("0", 1), ("4", 5)])
+@pytest.mark.parametrize(("speculate", "under_way"), [pytest.param("0", 1, marks=pytest.mark.chaos), ("4", 5)])
 def test_an_answer_that_came_is_never_paid_for_again_after_a_kill(
     home: Path, skill: Path, speculate: str, under_way: int
 ) -> None:

@@ -252,6 +252,7 @@ def pitboss(home: Path, url: str, *more: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.chaos
 def test_a_download_killed_again_and_again_ends_like_one_that_was_not(
     tmp_path: Path, undisturbed: dict[str, bytes]
 ) -> None:
