@@ -109,6 +109,7 @@ def test_unknown_names_and_no_repeats_are_refused(options: Options, hint: str) -
     assert refused.value.hint == hint
 
 
+@pytest.mark.chaos
 def test_a_peer_that_does_not_install_is_missing_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(environment.REQUIREMENTS, "backtesting", str(tmp_path / "no-such-package.whl"))
     said: list[str] = []

@@ -161,7 +161,7 @@ def kill_and_resume(
         assert rounds <= 3 * kills + 3, "nothing was killed"
 
 
-@pytest.mark.parametrize("skill", SKILLS)
+@pytest.mark.parametrize("skill", ["standin"])  # all of them, many more times, below
 def test_a1_killed_three_times_and_resumed_the_run_is_the_same(
     skill: str, lake: Path, tmp_path: Path, undisturbed: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

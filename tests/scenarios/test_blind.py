@@ -209,6 +209,7 @@ def test_a_stopped_blind_run_goes_on_with_the_disguise_it_began_with(home: Path,
     assert done["digest"] == whole["digest"]
 
 
+@pytest.mark.chaos
 def test_a_fork_of_a_blind_run_is_blind_and_takes_its_past_over(home: Path, trader: Path) -> None:
     with served(trading) as server:
         first = backtest(home, trader, server)

@@ -44,6 +44,7 @@ def worst_case(home: Path, skill: Path, server: FakeProvider) -> float:
     return float(found[1])
 
 
+@pytest.mark.chaos
 def test_tries_that_break_off_use_the_budget_up_and_a_resume_does_not_forget_them(home: Path, skill: Path) -> None:
     with served([BROKEN]) as server:
         worst = worst_case(home, skill, server)

@@ -126,6 +126,7 @@ def test_a_run_killed_between_lessons_goes_on_to_the_same_digest(home: Path, ski
         assert sum(map(is_reflection, server.questions)) >= 2
 
 
+@pytest.mark.chaos
 def test_the_stand_in_reflects_too_and_a_policy_never_does(home: Path, skill: Path) -> None:
     days = ("--from", "2025-03-18", "--to", "2025-03-23")
     document = skill.read_text().replace("symbols: [SOL]", "symbols: [SOL, BTC, ETH]").replace("every: 2", "every: 3")

@@ -120,6 +120,7 @@ def killed(live: Live, kills: int, seed: int) -> None:
     assert sum(Decimal(one["facts"]["cost"]) for one in filled) <= 7
 
 
+@pytest.mark.chaos
 def test_killed_at_any_moment_it_goes_on_with_the_same_run_and_spends_nothing_twice(live: Live) -> None:
     killed(live, 1, 6)
 

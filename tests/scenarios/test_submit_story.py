@@ -184,6 +184,7 @@ def test_a_predict_run_is_estimated_from_its_own_prompt_held_to_the_day_and_sett
     assert reserved == 0, "what was not spent came back"
 
 
+@pytest.mark.chaos
 def test_a_predict_run_whose_worker_was_killed_goes_on_elsewhere_and_ends_the_same(
     home: Path, prices: Path, bets: Path, lent: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
