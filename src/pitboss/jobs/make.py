@@ -45,8 +45,7 @@ def sweep(
 
     `by` is the metric that trials are judged by; the venue's own if none is named.
     """
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 3")
+    _check(repeats)
     if random is not None and search is not None:
         raise UserError("--random and --search are two ways to choose points", "give one of them")
     by = chosen(by, _venue(request))
@@ -83,8 +82,7 @@ def contest(
     request: Asked, models: Sequence[str], baselines: Sequence[str] | None = None, repeats: int = 3, name: str = ""
 ) -> Made:
     """An arena of models."""
-    if not 1 <= repeats <= MOST_REPEATS:
-        raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 3")
+    _check(repeats)
     axis = entrants(models, baselines, _venue(request))
     trials = trials_of(grid([axis]), request.from_at, request.to_at)
     plan = Plan("arena", request, (axis,), {}, repeats, "total_return_pct", name)
@@ -105,3 +103,8 @@ def _stretches(words: str) -> tuple[int, int, int]:
     except UserError as error:
         raise UserError(f"--walk-forward: {error.message}", "for example --walk-forward 30d/10d") from None
     return found[0], found[1], found[2] if len(found) == 3 else 0
+
+
+def _check(repeats: int) -> None:
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 3")

@@ -5,7 +5,7 @@ Every kind of report is put together from these; what stands in the sections is 
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -87,3 +87,15 @@ def _policy(script: str) -> str:
 def _part(name: str) -> str:
     """A style sheet or the script, with the line ends that browsers hash."""
     return "\n" + files("pitboss.sim.report").joinpath(name).read_text("utf-8").replace("\r\n", "\n")
+
+
+def to_type(commands: Iterable[tuple[str, str]]) -> Html:
+    """Commands to type, each with what it is for."""
+    return tag(
+        "ol",
+        *[
+            tag("li", tag("code", command), tag("br"), tag("span", words, class_="muted"))
+            for command, words in commands
+        ],
+        class_="commands",
+    )

@@ -10,7 +10,7 @@ from pitboss.sim.report.arena.duels import duel_table
 from pitboss.sim.report.arena.words import limits, luck_section, paragraphs
 from pitboss.sim.report.headline import label, note, tile
 from pitboss.sim.report.markup import Html, join, tag
-from pitboss.sim.report.shell import Part, document, layout
+from pitboss.sim.report.shell import Part, document, layout, to_type
 from pitboss.sim.report.source import number
 from pitboss.sim.report.study.view import stretch
 
@@ -116,11 +116,4 @@ def _verify(arena: Plain) -> Html:
         commands.append(
             (f"pitboss runs verify {done[0]}", "one run against its own records; each of them can be checked")
         )
-    return tag(
-        "ol",
-        *[
-            tag("li", tag("code", command), tag("br"), tag("span", words, class_="muted"))
-            for command, words in commands
-        ],
-        class_="commands",
-    )
+    return to_type(commands)

@@ -3,7 +3,7 @@
 from pitboss.sim.report import figures
 from pitboss.sim.report.headline import interval, label, note, tile
 from pitboss.sim.report.markup import Html, join, tag
-from pitboss.sim.report.shell import Part, document, layout
+from pitboss.sim.report.shell import Part, document, layout, to_type
 from pitboss.sim.report.source import number
 from pitboss.sim.report.study.course import search_chart, window_section
 from pitboss.sim.report.study.fields import field_section
@@ -187,11 +187,4 @@ def _verify(view: View) -> Html:
         commands.append(
             (f"pitboss report {done[0]}", "a page of that run; pages that are there are linked in the table")
         )
-    return tag(
-        "ol",
-        *[
-            tag("li", tag("code", command), tag("br"), tag("span", words, class_="muted"))
-            for command, words in commands
-        ],
-        class_="commands",
-    )
+    return to_type(commands)
