@@ -170,6 +170,31 @@ def test_equal_questions_at_once_share_one_call():
     assert asyncio.run(main()) == (1, ["hold"] * 5)
 
 
+def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_for_more():
+    class Told(Shelf):
+        """Tells, too, who was said to be still under way."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.more: list[bool] = []
+
+        async def put(self, *answer: Any, more: bool = False) -> None:
+            self.more.append(more)
+            await super().put(*answer)
+
+    async def story() -> list[bool]:
+        inner, shelf = Slow(paid()), Told()
+        model = Cached(inner, shelf, "run1")
+        asked = [asyncio.create_task(model.complete(replace(ASKED, system=f"system {n}"))) for n in range(3)]
+        while inner.asked < 3:
+            await asyncio.sleep(0)
+        inner.let.set()
+        await asyncio.gather(*asked)
+        return shelf.more
+
+    assert asyncio.run(story()) == [True, True, False]
+
+
 def test_one_who_leaves_does_not_take_the_call_from_the_others():
     async def main() -> tuple[str, int]:
         slow = Slow(paid())

@@ -288,8 +288,8 @@ class Cached:
             reply = await self.inner.complete(request)
             flight.answered = True  # from here on it is paid for, and kept whoever still waits
             if kept(reply):
-                more = len(self._own) > 1
-                first = await self._answers.put(key, self.name, self.run_id, reply.cost_usd, reply, more)
+                more = any(not one.answered for one in self._own.values())
+                first = await self._answers.put(key, self.name, self.run_id, reply.cost_usd, reply, more=more)
                 if first:  # what was asked ahead is wanted soon, and reading it back costs as much as a fifth of a tick
                     self._remember(key, reply)
             return reply

@@ -7,10 +7,12 @@ lead to, in one transaction: a crash loses at most what was not committed, and a
 """
 
 import asyncio
+import gc
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import localcontext
+from functools import cache
 from typing import Any
 
 from pitboss.core.curve import Curve, Piece, join, split
@@ -37,8 +39,15 @@ async def replay(script: Course, journal: Journal, state: State, watch: Watch, l
 
     `ledger` holds what came before and is filled with what comes, which spares reading it all back for the metrics.
     """
+    _spare_what_is_loaded()
     with localcontext(CONTEXT):
         return await _replay(script, _Pen(script, journal, state, watch, ledger or Ledger()))
+
+
+@cache
+def _spare_what_is_loaded() -> None:
+    """Once a process: modules stay for good, so the collector need not go through them (50 to 90 ms each time it did)."""
+    gc.freeze()
 
 
 async def _replay(script: Course, pen: "_Pen") -> State:

@@ -236,11 +236,12 @@ class Speculator:
         """Let answers that have come be heard, and what follows from them be asked, before the replay works on."""
         if all(ask.decision is not None for ask in self._asks.values()):
             return  # all has been heard: a turn of the loop would bring nothing
-        await asyncio.sleep(0)
+        sent = False
         for _ in range(MOST_TURNS):
-            if all(ask.sent for ask in self._asks.values()):
-                return
             await asyncio.sleep(0)
+            if sent:
+                return  # once more after they were: now they are under way
+            sent = all(ask.sent for ask in self._asks.values())
 
     def _size(self, index: int, held: int = 0) -> int:
         """The window behind a tick, after `held` more that are known to hold.

@@ -24,6 +24,9 @@ MEMORY = 0.998
 KNOWN_ORDERS, KNOWN_SHARE = 2.5, 0.5
 """So many orders, and so large a share, at one distance from the order before are no accident."""
 
+AT_ONCE = 0.7
+"""The share of what may still be wasted that one window may put at risk: without any left, ticks are asked one by one."""
+
 FARTHEST = 512
 """Distances beyond are one."""
 
@@ -86,21 +89,25 @@ class Holds:
 
 
 def best_window(hold_rates: Iterable[float], room: float, ahead: int) -> int:
-    """The largest window that can be kept up for `ahead` ticks if `room` guesses may still come to nothing.
+    """The window that can be kept up for `ahead` ticks if `room` guesses may still come to nothing.
 
     A tick and `k` guesses after it waste, on average, those behind the first order. What such windows are expected to
-    waste until the end must fit into the room together with a standard deviation of it: windows of one size all the way
-    are quicker than large ones first and none when the room is used up. Nor is a guess made that is hardly likely to be
-    used.
+    waste until the end must fit into the room, and together with a standard deviation of it come nearest to it: windows
+    of one size all the way are quicker than large ones first and none when the room is used up. So no window may use up
+    all of it, either. Nor is a guess made that is hardly likely to be used.
     """
-    used, likely, wasted, squared = 1.0, 1.0, 0.0, 0.0
-    for window, rate in enumerate(islice(hold_rates, MAX_WINDOW)):
+    most = max(0, min(MAX_WINDOW, round(AT_ONCE * room)))
+    used, likely, wasted, squared, needed = 1.0, 1.0, 0.0, 0.0, 0.0
+    for window, rate in enumerate(islice(hold_rates, most)):
         likely *= rate
         used += likely
         squared += 2 * wasted + 1 - likely  # a longer window wastes one more if there was an order before its end
         wasted += 1 - likely
         windows = max(1.0, ahead / used)
-        spread = sqrt(windows * max(0.0, squared - wasted * wasted))
-        if likely < LIKELY or windows * wasted + spread > room + 1e-9:
+        expected, spread = windows * wasted, sqrt(windows * max(0.0, squared - wasted * wasted))
+        if likely < LIKELY or expected > room + 1e-9:
             return window
-    return MAX_WINDOW
+        if expected + spread > room + 1e-9:
+            return window + (expected + spread - room < room - needed)
+        needed = expected + spread
+    return most
