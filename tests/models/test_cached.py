@@ -178,16 +178,19 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
             super().__init__()
             self.more: list[bool] = []
 
-        async def put(self, *answer: Any, more: bool = False) -> None:
+        async def put(
+            self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
+        ) -> None:
             self.more.append(more)
-            await super().put(*answer)
+            await super().put(key, model, run_id, cost_usd, reply)
 
     async def story() -> list[bool]:
         inner, shelf = Slow(paid()), Told()
         model = Cached(inner, shelf, "run1")
         asked = [asyncio.create_task(model.complete(replace(ASKED, system=f"system {n}"))) for n in range(3)]
-        while inner.asked < 3:
+        for _ in range(3):
             await asyncio.sleep(0)
+        assert inner.asked == 3
         inner.let.set()
         await asyncio.gather(*asked)
         return shelf.more

@@ -25,6 +25,7 @@ from pitboss.core import codec
 from pitboss.core.errors import TransientError
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolSpec
+from pitboss.models.remembered import Remembered
 from pitboss.models.retried import INTEREST, Interest
 
 
@@ -101,24 +102,15 @@ def _text_sha256(words: str) -> str:
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-_known_tools: dict[int, tuple[ToolSpec, str]] = {}
-MOST_KNOWN = 512
 MOST_FRESH = 64
 """Answers of this run that are known without looking: more than the widest window has, twice over."""
 
 
+@Remembered
 def _tool_sha256(tool: ToolSpec) -> str:
-    """A tool is known by being the same object: its schema is larger than most prompts and never changes."""
-    known = _known_tools.get(id(tool))
-    if known is not None and known[0] is tool:
-        return known[1]
-    if len(_known_tools) >= MOST_KNOWN:
-        _known_tools.clear()
-    digest = hashlib.sha256(
-        _bytes({"name": tool.name, "description": tool.description, "schema": tool.schema})
-    ).hexdigest()
-    _known_tools[id(tool)] = tool, digest
-    return digest
+    """A tool's schema is larger than most prompts and never changes."""
+    plain = {"name": tool.name, "description": tool.description, "schema": tool.schema}
+    return hashlib.sha256(_bytes(plain)).hexdigest()
 
 
 @dataclass(slots=True, eq=False)

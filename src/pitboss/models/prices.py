@@ -18,7 +18,8 @@ from pitboss.core.instant import Instant
 from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.money import ZERO, decimal, exact
 from pitboss.core.noun import noun
-from pitboss.core.ports import ModelRequest
+from pitboss.core.ports import ModelRequest, ToolSpec
+from pitboss.models.remembered import Remembered
 
 MILLION = Decimal(1_000_000)
 FREE_PROVIDERS = frozenset({"local", "ollama"})
@@ -179,9 +180,13 @@ def most_input_tokens(request: ModelRequest) -> int:
             tokens += _size(call.arguments) + _size(call.name) + _size(call.id) + MESSAGE_TOKENS
     if request.tools:
         tokens += TOOLS_TOKENS
-        for tool in request.tools:
-            tokens += TOOL_TOKENS + _size(tool.name) + _size(tool.description) + len(codec.dumps(tool.schema))
+        tokens += sum(map(_tool_tokens, request.tools))
     return tokens
+
+
+@Remembered
+def _tool_tokens(tool: ToolSpec) -> int:
+    return TOOL_TOKENS + _size(tool.name) + _size(tool.description) + len(codec.dumps(tool.schema))
 
 
 def _size(text: str) -> int:

@@ -18,6 +18,8 @@ PLACE = 20
 _TITLE = "## Market context\nClosed bars only, oldest first; the time of a bar is its open."
 _SLACK = 512
 """Rows kept behind the window, so that going back a little costs nothing; memory stays flat over a long run."""
+_BLOCKS = 64
+"""Blocks kept of a symbol: after an order the ticks that were foreseen without it are told of once more."""
 
 
 class Rows:
@@ -49,14 +51,14 @@ class Rows:
 
 
 class _Symbol:
-    """One symbol's block as last rendered, and the columns and counts it was rendered from."""
+    """One symbol's blocks as they were rendered last, by how many bars had closed, and the columns they are of."""
 
-    __slots__ = ("rows", "series", "text")
+    __slots__ = ("columns", "rows", "texts")
 
     def __init__(self) -> None:
         self.rows: dict[str, Rows] = {}
-        self.series: list[tuple[Bars, int] | None] = []
-        self.text = ""
+        self.columns: list[Bars | None] = []
+        self.texts: dict[tuple[int, ...], str] = {}
 
 
 def render(observation: Observation, memo: Memo) -> str:
@@ -72,14 +74,25 @@ def render(observation: Observation, memo: Memo) -> str:
         if not view.listed(symbol):  # no data of it, neither from before nor from after
             blocks.append(f"### {symbol}\n{'no longer listed' if view.ended(symbol) else 'not listed yet'}")
             continue
-        known = kept.get(symbol) or kept.setdefault(symbol, _Symbol())
-        # Column sets compare by identity, so another market can never be taken for this one.
-        if series != known.series:
-            known.text = _block(symbol, series, memo, known.rows)
-            known.series = series
+        text = _known(symbol, series, memo, kept.get(symbol) or kept.setdefault(symbol, _Symbol()))
         ends_at = view.ends_at(symbol)
-        blocks.append(known.text if ends_at is None else f"{known.text}\nthe venue stops listing it at {iso(ends_at)}")
+        blocks.append(text if ends_at is None else f"{text}\nthe venue stops listing it at {iso(ends_at)}")
     return "\n".join(blocks)
+
+
+def _known(symbol: str, series: Sequence[tuple[Bars, int] | None], memo: Memo, known: _Symbol) -> str:
+    """A symbol's block, made once for each number of closed bars."""
+    columns = [one and one[0] for one in series]
+    if columns != known.columns:  # they compare by identity, so another market can never be taken for this one
+        known.columns, known.texts = columns, {}
+    closed = tuple([one[1] if one else -1 for one in series])
+    text = known.texts.get(closed)
+    if text is None:
+        text = _block(symbol, series, memo, known.rows)
+        if len(known.texts) >= _BLOCKS:
+            del known.texts[next(iter(known.texts))]
+        known.texts[closed] = text
+    return text
 
 
 def _block(symbol: str, series: Sequence[tuple[Bars, int] | None], memo: Memo, rows: dict[str, Rows]) -> str:
