@@ -4,13 +4,22 @@ Intents stay as the raw JSON values they arrived as: the venue's first rule judg
 untrusted is ever cast. Numbers in them are exact (`int` or `Decimal`).
 """
 
+import hashlib
 from decimal import Decimal
 from typing import Any, Literal
 
+from pitboss.core import codec
+from pitboss.core.instant import Instant
 from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 
 FinishReason = Literal["stop", "length", "tool_calls", "error"]
+
+
+def sealed_intent(tick_at: Instant, intent: Any) -> tuple[str, bytes]:
+    """The name of an intent, which is its tick and its exact content, and that content in canonical bytes."""
+    content = codec.dumps(codec.number_fragments(intent))
+    return hashlib.sha256(b"%d %b" % (tick_at, content)).hexdigest(), content
 
 
 @noun

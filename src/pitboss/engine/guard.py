@@ -4,13 +4,12 @@ The first rule that refuses names the verdict; every rule's margin is recorded a
 allowed verdict is worked out here too (`Order`, `Cancel`), so that nothing is rounded twice.
 """
 
-import hashlib
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from pitboss.core import codec
 from pitboss.core.instant import Instant, interval_ms
+from pitboss.core.intent import sealed_intent
 from pitboss.core.money import HUNDRED, ONE, exact, round_down
 from pitboss.core.noun import noun
 from pitboss.core.rulebook import weigh
@@ -68,16 +67,10 @@ def caps_of(skill: Skill) -> Caps:
     )
 
 
-def intent_key(tick_at: Instant, content: bytes) -> str:
-    """The name of an intent: its tick and its exact content."""
-    return hashlib.sha256(b"%d %b" % (tick_at, content)).hexdigest()
-
-
 @exact
 def guard(caps: Caps, terms: Terms, state: State, intent: Any, now: Instant) -> Judgement:
     """Judge one intent against the state as it is at this moment."""
-    content = codec.dumps(codec.number_fragments(intent))
-    key = intent_key(now, content)
+    key, content = sealed_intent(now, intent)
     stored = state.seen.get(key)
     if stored is not None:  # R12 first of all: an answer once given is not judged again on what it has changed
         return Judgement(replace(stored, duplicate=True), key, content)

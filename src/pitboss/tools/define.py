@@ -8,7 +8,7 @@ registry can refuse before anything runs and the catalogue can show it without b
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pitboss.agent.decider import Judge
 from pitboss.agent.observation import Observation
@@ -109,4 +109,38 @@ def define_tool(
         example=example,
         reach=reach,
         build=lambda context: BuiltTool(spec, context, look, checked),
+    )
+
+
+class Intents(Protocol):
+    """A module of a venue that says by which tool a model decides there."""
+
+    @property
+    def TERMINAL(self) -> str: ...
+    @property
+    def DESCRIPTION(self) -> str: ...
+    @property
+    def SCHEMA(self) -> dict[str, Any]: ...
+
+
+def define_decision(intents: Intents, *, example: Mapping[str, Any], ui_hint: str) -> ToolDefinition:
+    """The decision of a tick on a venue. Terminal: calling it ends the tick; the agent loop takes the call, no tool runs.
+
+    It is a tool so that it is offered, catalogued and refused in read mode like every other.
+    """
+
+    async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+        # A tool run that gets here would be a way around the guard.
+        raise InvariantError(f"{intents.TERMINAL} was run as a tool; it is a decision, taken by the agent loop")
+
+    return define_tool(
+        name=intents.TERMINAL,
+        category="execution",
+        description=intents.DESCRIPTION,
+        ui_hint=ui_hint,
+        modes=("write",),
+        schema=intents.SCHEMA,
+        example=example,
+        look=look,
+        checked=False,
     )

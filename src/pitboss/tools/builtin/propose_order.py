@@ -1,28 +1,11 @@
-"""The decision of a tick. Terminal: calling it ends the tick, and the agent loop takes the call before any tool runs.
+"""The decision of a tick, as the agent loop takes it (`define_decision`)."""
 
-It is defined here so that it is offered, catalogued and refused in read mode like every other tool; it does nothing.
-"""
-
-from collections.abc import Mapping
-from typing import Any
-
-from pitboss.core.errors import InvariantError
-from pitboss.tools.define import ToolContext, define_tool
+from pitboss.tools.define import define_decision
 from pitboss.venues.perp import intents
 
-
-async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Never reached: a tool run that gets here would be a way around the guard."""
-    raise InvariantError(f"{intents.TERMINAL} was run as a tool; it is a decision, taken by the agent loop")
-
-
-TOOL = define_tool(
-    name=intents.TERMINAL,
-    category="execution",
-    description=intents.DESCRIPTION,
+TOOL = define_decision(
+    intents,
     ui_hint="Always offered to a trading agent, never to a chat; need not be listed.",
-    modes=("write",),
-    schema=intents.SCHEMA,
     example={
         "action": "open_long",
         "symbol": "BTC",
@@ -33,6 +16,4 @@ TOOL = define_tool(
         "reason": "close above the 20-bar high with rising volume",
         "confidence": 0.6,
     },
-    look=look,
-    checked=False,
 )

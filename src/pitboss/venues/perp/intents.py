@@ -4,10 +4,10 @@ Reading never raises: it gives a `Proposal` or the list of what is wrong with it
 """
 
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
-from pitboss.core.codec import json_number, printable
 from pitboss.core.noun import noun
+from pitboss.core.vocabulary import Vocabulary
 
 ACTIONS = ("open_long", "open_short", "close", "reduce", "cancel", "no_op")
 OPENS = ("open_long", "open_short")
@@ -20,9 +20,7 @@ DESCRIPTION = (
 _NUMBERS = ("size_usd", "leverage", "limit_price", "stop_loss", "take_profit", "reduce_pct", "confidence")
 _TEXTS = ("action", "symbol", "order_type", "order_id", "reason")
 KEYS = (*_TEXTS, *_NUMBERS)
-_NUMBER_KEYS, _TEXT_KEYS = frozenset(_NUMBERS), frozenset(_TEXTS)
-MOST_NAMED = 5
-"""So many unknown keys are named; a proposal can hold thousands."""
+_WORDS = Vocabulary("a proposal", frozenset(_TEXTS), frozenset(_NUMBERS))
 
 
 SCHEMA: dict[str, Any] = {
@@ -76,39 +74,17 @@ class Proposal:
 
 def read(raw: Any) -> tuple[Proposal | None, list[str]]:
     """An untrusted JSON value → a proposal, or everything that is wrong with it. A null field counts as left out."""
-    if not isinstance(raw, dict):
-        return None, ["a proposal is a JSON object"]
-    texts: dict[str, Any] = {}
-    numbers: dict[str, Any] = {}
-    unknown: list[str] = []
-    wrong: list[str] = []
-    for key, value in cast("dict[Any, Any]", raw).items():
-        if value is None:
-            continue
-        if key in _TEXT_KEYS:
-            if type(value) is str and value.isascii():
-                texts[key] = value
-            elif isinstance(value, str):
-                texts[key] = printable(value)
-            else:
-                wrong.append(f"{key} must be text")
-        elif key in _NUMBER_KEYS:
-            number = json_number(value)
-            if number is None:
-                wrong.append(f"{key} must be a finite JSON number")
-            else:
-                numbers[key] = number
-        else:
-            unknown.append(str(key)[:40])
-    if unknown or wrong:
-        return None, [f"unknown key {key!r}" for key in sorted(unknown)[:MOST_NAMED]] + sorted(wrong)
+    texts, numbers, wrong = _WORDS.read(raw)
+    if wrong:
+        return None, wrong
     action = texts.get("action", "")
     if action not in ACTIONS:
         return None, [f"action must be one of {', '.join(ACTIONS)}"]
     problems = _missing(action, texts, numbers)
     if problems:
         return None, problems
-    return Proposal(**texts, **numbers), problems
+    given: dict[str, Any] = {**texts, **numbers}
+    return Proposal(**given), problems
 
 
 def _missing(action: str, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:

@@ -7,8 +7,8 @@ Reading never raises: it gives a `Decision` or the list of what is wrong with it
 from decimal import Decimal
 from typing import Any, Literal, cast
 
-from pitboss.core.codec import json_number, printable
 from pitboss.core.noun import noun
+from pitboss.core.vocabulary import Vocabulary
 from pitboss.venues.predict.state import SIDES, Side
 
 Action = Literal["mint", "redeem", "hold"]
@@ -23,9 +23,7 @@ _NUMBERS = ("strike", "spend", "confidence")
 _TEXTS = ("action", "market_id", "side", "reasoning")
 KEYS = (*_TEXTS, *_NUMBERS)
 ALIASES = {"spend_dusdc": "spend", "spendDusdc": "spend", "confidence_0_1": "confidence"}
-_NUMBER_KEYS, _TEXT_KEYS = frozenset((*_NUMBERS, *ALIASES)), frozenset(_TEXTS)
-MOST_NAMED = 5
-"""So many unknown keys are named; a decision can hold thousands."""
+_WORDS = Vocabulary("a decision", frozenset(_TEXTS), frozenset(_NUMBERS), ALIASES)
 
 
 SCHEMA: dict[str, Any] = {
@@ -59,30 +57,9 @@ class Decision:
 
 def read(raw: Any) -> tuple[Decision | None, list[str]]:
     """An untrusted JSON value → a decision, or everything that is wrong with it. A null field counts as left out."""
-    if not isinstance(raw, dict):
-        return None, ["a decision is a JSON object"]
-    texts: dict[str, str] = {}
-    numbers: dict[str, Decimal] = {}
-    unknown: list[str] = []
-    wrong: list[str] = []
-    for key, value in cast("dict[Any, Any]", raw).items():
-        if value is None:
-            continue
-        if key in _TEXT_KEYS:
-            if isinstance(value, str):
-                texts[key] = value if value.isascii() else printable(value)
-            else:
-                wrong.append(f"{key} must be text")
-        elif key in _NUMBER_KEYS:
-            number, name = json_number(value), ALIASES.get(str(key), str(key))
-            if number is None:
-                wrong.append(f"{key} must be a finite JSON number")
-            elif numbers.setdefault(name, number) != number:
-                wrong.append(f"{name} is given twice and differs")
-        else:
-            unknown.append(printable(str(key))[:40])
-    if unknown or wrong:
-        return None, [f"unknown key {key!r}" for key in sorted(unknown)[:MOST_NAMED]] + sorted(wrong)
+    texts, numbers, wrong = _WORDS.read(raw)
+    if wrong:
+        return None, wrong
     action, side = texts.get("action", ""), texts.get("side")
     if action not in ACTIONS:
         return None, [f"action must be one of {', '.join(ACTIONS)}"]

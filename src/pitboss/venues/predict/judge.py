@@ -4,12 +4,11 @@ The first rule that refuses names the verdict; every rule's margin is recorded a
 the code of the rule that cut. What may follow is worked out here too (`Order`), so that nothing is sized twice.
 """
 
-import hashlib
 from dataclasses import replace
 from typing import Any, Literal
 
-from pitboss.core import codec
 from pitboss.core.instant import Instant
+from pitboss.core.intent import sealed_intent
 from pitboss.core.money import exact
 from pitboss.core.noun import noun
 from pitboss.core.rulebook import weigh
@@ -49,11 +48,6 @@ class Judgement:
     """The order as the world it was judged on would carry it out."""
 
 
-def intent_key(tick_at: Instant, content: bytes) -> str:
-    """The name of an intent: its tick and its exact content."""
-    return hashlib.sha256(b"%d %b" % (tick_at, content)).hexdigest()
-
-
 @exact
 def judge(
     caps: Caps,
@@ -66,8 +60,7 @@ def judge(
 ) -> Judgement:
     """Judge one decision as things stand at `now`, the instant of execution; it was made at `tick_at`, by default now."""
     tick_at = now if tick_at is None else tick_at
-    content = codec.dumps(codec.number_fragments(intent))
-    key = intent_key(tick_at, content)
+    key, content = sealed_intent(tick_at, intent)
     stored = spent.seen.get(key)
     if stored is not None:  # B14 first of all: an answer once given is not judged again on what it has changed
         return Judgement(replace(stored, duplicate=True), key, content)
