@@ -32,13 +32,14 @@ def quick(yard: Yard) -> Iterator[Yard]:
     """A yard whose lost workers are missed soon; none of its workers outlives the test."""
     changes = {"max_workers": 2, "worker_idle_s": 0.3, "lease_heartbeat_s": 0.2, "lease_stale_s": 1.0, "scan_s": 0.2}
     settings = yard.settings.model_copy(update=changes)
-    before = len(local._started)
+    before = tuple(local._started)
     try:
         yield Yard(replace(yard.workspace, settings=settings), yard.queue)
     finally:
-        for process in local._started[before:]:
-            process.kill()
-            process.wait(10)
+        for process in local._started:  # those that ended are taken out of it whenever others are started
+            if process not in before:
+                process.kill()
+                process.wait(10)
 
 
 def wait_until(true: Callable[[], bool], patience_s: float = 60.0) -> None:

@@ -17,6 +17,7 @@ from pitboss.core.errors import RunCancelled, TransientError, UserError
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.jobs import prepare, standing, trace
 from pitboss.jobs import study as studying
+from pitboss.jobs.executors import local
 from pitboss.jobs.helm import Helm
 from pitboss.jobs.make import Made, sweep
 from pitboss.jobs.plan import members
@@ -454,4 +455,6 @@ def test_workers_of_this_machine_come_to_the_same_digests(
         pool = replace(found, settings=quick)
         shared = asyncio.run(study(pool, made.plan, made.method, Terms("workers")))
         assert {run.worker is not None for runs in shared.trials.values() for run in runs} == {True}
+        for process in local._started:
+            process.wait(60)
     assert digests(shared) == digests(alone)

@@ -106,7 +106,8 @@ class Children:
             await child.end()
             raise
         finally:
-            del self.busy[lease.run_id]
+            if self.busy.get(lease.run_id) is child:  # or it was put back, claimed again, and is with another by now
+                del self.busy[lease.run_id]
             # A child that did a run which was put back may have been hurt by it; the next run deserves a new one.
             if child.alive and lease.run.requeues < SUSPECT:
                 self._free.append(child)

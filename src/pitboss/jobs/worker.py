@@ -249,7 +249,8 @@ class Worker:
             cause = REDACTOR.redact(f"unexpected fault: {error!r}")
             await self._last_word(held, lambda: self._workspace.runs.fail(run_id, epoch, cause))
         finally:
-            del self._held[run_id]
+            if self._held.get(run_id) is held:  # or it was put back, and claimed again before we noticed
+                del self._held[run_id]
             self._wake.set()
 
     async def _work(self, held: Held) -> None:
