@@ -4,21 +4,26 @@ import asyncio
 import re
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
 from studied import market, request
 
+from pitboss.bootstrap.reporting import write_report
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
-from pitboss.core.errors import UserError
+from pitboss.core.errors import TransientError, UserError
+from pitboss.jobs import study as studying
 from pitboss.jobs.arena import arena, entrants
 from pitboss.jobs.make import Made, contest, sweep
+from pitboss.jobs.page import document_of, write_page
 from pitboss.jobs.study import Terms, study
 from pitboss.sim.report.arena import render
 from pitboss.sim.study.axis import parse_axes
 
 MODELS = ("policy/sma_cross", "policy/momentum", "policy/random")
+MEAN = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +143,118 @@ def test_tiers_and_runs_without_a_result_have_their_place_on_the_page(found: dic
     assert "Tier 4" in page
     assert "no result" in page
     assert render({**found, "entries": [], "pairs": [], "curves": {}, "overfitting": None})
+
+
+def rows_of(page: str, caption: str) -> list[str]:
+    """The rows of the table with this caption."""
+    (found,) = re.findall(rf"<caption>{caption}</caption>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    return re.findall(r"<tr>.*?</tr>", found, re.DOTALL)
+
+
+def broken(entry: dict[str, Any], *states: tuple[str, str | None]) -> dict[str, Any]:
+    """An entrant with so many more runs, none of which has a result."""
+    more = [
+        {**entry["runs"][0], "run_id": f"bad{place}", "status": status, "error": error, "total_return_pct": None}
+        for place, (status, error) in enumerate(states)
+    ]
+    return {**entry, "runs": [*entry["runs"], *more]}
+
+
+def test_every_run_is_listed_with_what_it_came_to_and_what_to_type(found: dict[str, Any]) -> None:
+    page = render(found)
+    rows = rows_of(page, "Runs")
+    every = [(entry, run) for entry in found["entries"] for run in entry["runs"]]
+    assert len(rows) == len(every) == found["runs"]
+    for row, (entry, run) in zip(rows, every, strict=True):
+        assert entry["model"] in row
+        assert f"<code>pitboss report {run['run_id']}</code> <code>pitboss runs show {run['run_id']}</code>" in row
+        assert f"{abs(run['total_return_pct']):.2f}%" in row
+        assert "$0.00" in row
+    returns = {entry["model"]: [run["total_return_pct"] for run in entry["runs"]] for entry in found["entries"]}
+    for entry in found["entries"]:
+        assert returns[entry["model"]] == pytest.approx(entry["returns_pct"]), "what the board is made of"
+    assert [run["repeat"] for entry, run in every if entry["model"] == "policy/random"] == [0, 1, 2]
+    assert "None: every run has a result." in page
+    assert "incomplete" not in page
+
+
+def test_the_row_of_an_entrant_leads_to_its_runs_also_where_they_are_folded(found: dict[str, Any]) -> None:
+    many = [{**entry, "runs": entry["runs"][:1] * 120} for entry in found["entries"]]
+    for entries, folded in ((found["entries"], 0), (many, 1)):
+        page = render({**found, "entries": entries})
+        assert page.count('<details class="folded">') == folded
+        names = re.findall(r' id="([^"]+)"', page)
+        assert len(names) == len(set(names))
+        assert set(re.findall(r'href="#([^"]+)"', page)) <= {*names}
+        for place, (row, entry) in enumerate(zip(rows_of(page, "Leaderboard"), entries, strict=True)):
+            assert f'href="#runs-{place}"' in row
+            (first,) = [line for line in rows_of(page, "Runs") if f'id="runs-{place}"' in line]
+            assert entry["runs"][0]["run_id"] in first
+    assert "… and 100 more" in page
+
+
+def test_causes_are_counted_cut_and_only_text(found: dict[str, Any]) -> None:
+    long = f"{MEAN}\n{'far too much ' * 100}"
+    states = (("error", long), ("error", long), ("cancelled", None), ("queued", None))
+    entries = [broken(one, *states) if one["model"] == "policy/hold" else one for one in found["entries"]]
+    page = render({**found, "entries": entries, "runs": 11})
+    (row,) = [row for row in rows_of(page, "Leaderboard") if "incomplete" in row]
+    assert "policy/hold" in row
+    assert "incomplete, 4 of 5 runs without a result" in row
+    assert re.search(r"&lt;script&gt;.{,75}… \(2 runs\); other causes \(2 runs\)", row)
+    assert ">1 of 5<" in row
+    failed = rows_of(page, "Runs without a result")
+    assert [re.findall(r"<code>(\w+)</code>", line)[0] for line in failed] == ["bad0", "bad1", "bad2", "bad3"]
+    assert max(map(len, failed)) < 600
+    assert "it was stopped (1 run)" in page
+    assert "nobody has begun it (1 run)" in page
+    assert "4 runs have no result; the causes are below." in page
+    assert MEAN not in page
+
+
+def test_an_entrant_that_fails_is_incomplete_where_it_is_ranked_and_the_others_are_compared(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = contest(request(days=4), ["policy/random"], ["policy/hold", "policy/momentum"], repeats=2)
+    real = studying.resume
+
+    async def fails(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
+        run = place.runs.get(run_id)
+        if run.model == "policy/momentum" or (run.model, run.params["study"]["repeat"]) == ("policy/random", 1):
+            place.runs.fail(run_id, place.runs.claim(run_id), f"{run.model}: the line went dead")
+            raise TransientError("the line went dead")
+        return await real(place, run_id, watch, cap)
+
+    monkeypatch.setattr(studying, "resume", fails)
+    study_id = asyncio.run(study(workspace, made.plan, made.method, Terms("here", 2))).id
+    page = write_page(workspace, document_of(workspace, study_id)).read_text("utf-8")
+    board = {model: row for row in rows_of(page, "Leaderboard") for model in re.findall(r"policy/\w+", row)[:1]}
+    assert "incomplete" not in board["policy/hold"]
+    assert "1 of 2 runs without a result" in board["policy/random"]
+    assert "Tier 1" in board["policy/random"], "by the repeat that has a result"
+    assert "1 of 1 run without a result" in board["policy/momentum"]
+    assert "no result" in board["policy/momentum"]
+    assert all(">the line went dead (1 run)<" in board[f"policy/{name}"] for name in ("random", "momentum"))
+    assert len(rows_of(page, "Runs")) == 4
+    assert len(rows_of(page, "Runs without a result")) == 2
+
+
+def test_one_entrant_with_a_result_is_not_called_ahead_of_anybody(found: dict[str, Any]) -> None:
+    none = {"tier": None, "rank": None, "returns_pct": [], "total_return_pct": None, "total_return_ci": None}
+    entries = [found["entries"][0], *({**entry, **none} for entry in found["entries"][1:])]
+    page = render({**found, "entries": entries, "pairs": [], "curves": {}})
+    assert "it has nobody to be compared with" in page
+    assert "No other entrant has a result to compare it with." in page
+    assert "beyond doubt" not in page
+
+
+def test_only_reports_that_are_there_are_linked(workspace: Workspace, found: dict[str, Any], tmp_path: Path) -> None:
+    first, second = (found["entries"][place]["runs"][0]["run_id"] for place in (0, 1))
+    write_report(workspace, first)
+    write_report(workspace, second, tmp_path / "gone.html").unlink()
+    document = document_of(workspace, found["study_id"])
+    beside = write_page(workspace, document).read_text("utf-8")
+    assert re.findall(r'<a href="([^"#]+)"', beside) == [workspace.report_path(first).name]
+    away = write_page(workspace, document, tmp_path / "arena.html").read_text("utf-8")
+    (link,) = re.findall(r'<a href="([^"#]+)"', away)
+    assert (tmp_path / link).resolve() == workspace.report_path(first).resolve()

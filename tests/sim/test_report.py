@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.instant import DAY_MS, iso
-from pitboss.sim.report import Report, render
 from pitboss.sim.report.markup import tag
 from pitboss.sim.report.meaning import RULES
+from pitboss.sim.report.page import render
 from pitboss.sim.report.series import thin
+from pitboss.sim.report.source import Report
 
 START = 1_740_787_200_000  # 2025-03-01T00:00:00Z
 BAR = 300_000

@@ -18,7 +18,7 @@ from pitboss.bootstrap import mcp
 from pitboss.bootstrap.backtest import Assembly, Request, assemble, choose_venue, read_skill
 from pitboss.bootstrap.fork import unasked
 from pitboss.bootstrap.preview import ANY_GAP, newest_tick
-from pitboss.bootstrap.runner import journal_of, request_of
+from pitboss.bootstrap.stored import journal_of, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms

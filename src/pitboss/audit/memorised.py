@@ -19,6 +19,8 @@ from pitboss.audit.naming import Exam, Guess, Named
 from pitboss.audit.pairs import Course, Split, Stretch
 from pitboss.bootstrap import blind, gateway, runner
 from pitboss.bootstrap.backtest import Assembly, Request, assemble, read_skill
+from pitboss.bootstrap.line import Line
+from pitboss.bootstrap.stored import request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import RunCancelled, TransientError, UserError
@@ -222,9 +224,7 @@ def _payer(workspace: Workspace, assembly: Assembly) -> Iterator[str]:
         workspace.runs.delete(run_id, force=True)
 
 
-async def _ask(
-    workspace: Workspace, line: gateway.Line, exam: Exam, settings: Mapping[str, Any], watch: Watch
-) -> list[Guess]:
+async def _ask(workspace: Workspace, line: Line, exam: Exam, settings: Mapping[str, Any], watch: Watch) -> list[Guess]:
     """Every question once, some at a time. Nobody answering time after time ends it, as it ends a run."""
     left = list(range(len(exam.questions)))
     guesses: list[Guess] = [Guess(failed=True)] * len(left)
@@ -312,7 +312,7 @@ def made_before(workspace: Workspace, assembly: Assembly) -> list[Run]:
 def _like(runs: Sequence[Run], request: Request) -> Run | None:
     """The run of just this request: a whole one first, else one to go on with."""
     wanted = _bare(request)
-    found = [run for run in runs if _bare(runner.request_of(run)) == wanted]
+    found = [run for run in runs if _bare(request_of(run)) == wanted]
     return next((run for run in found if run.status == "complete"), found[0] if found else None)
 
 
@@ -332,7 +332,7 @@ def _bare(request: Request) -> Request:
 
 
 def _course(workspace: Workspace, run: Run) -> Course:
-    request, params = runner.request_of(run), run.params
+    request, params = request_of(run), run.params
     period = interval_ms(params["skill"]["schedule"]["every"])
     start: Instant = -(-request.from_at // period) * period
     ledger = runner.ledger_of(workspace, run)

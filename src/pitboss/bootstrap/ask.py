@@ -15,8 +15,8 @@ from pitboss.agent.loop import MAX_RESULT_CHARS
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.fork import past, unasked
 from pitboss.bootstrap.preview import script_at
-from pitboss.bootstrap.runner import journal_of, request_of
 from pitboss.bootstrap.settings import Settings
+from pitboss.bootstrap.stored import journal_of, request_of
 from pitboss.bootstrap.stored_past import StoredPast
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pitboss.bootstrap import blind
-from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.perp_request import Request
 from pitboss.bootstrap.realism import size_words, slippage_words
 from pitboss.core.instant import SECOND_MS
 from pitboss.core.money import text

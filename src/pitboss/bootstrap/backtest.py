@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any
 
 from pitboss.agent.context import Context
@@ -13,7 +12,8 @@ from pitboss.agent.memory import recall_of
 from pitboss.agent.observation import Observation
 from pitboss.agent.reflect import Reflector
 from pitboss.bootstrap.blind import disguise_for
-from pitboss.bootstrap.request import Asked, Prepared
+from pitboss.bootstrap.perp_request import Request
+from pitboss.bootstrap.request import Prepared
 from pitboss.bootstrap.settings import Settings
 from pitboss.brokers.paper import PaperBroker
 from pitboss.core.asof import Market
@@ -38,7 +38,7 @@ from pitboss.tick.perp import PerpPorts
 from pitboss.tools.define import ToolContext, ToolDefinition
 from pitboss.tools.registry import lookup, permit, registry
 from pitboss.venues.perp.assets import SHIPPED, Asset
-from pitboss.venues.perp.book import MAX_AGE_MS, Books
+from pitboss.venues.perp.book import Books
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.state import Terms
 from pitboss.venues.perp.tape import Tape, make_tape
@@ -46,30 +46,6 @@ from pitboss.venues.perp.tape import Tape, make_tape
 DEFAULT_VENUE = "hyperliquid"
 LEAP_COMMITS = 100
 """Records of policies and decision files are cheap to make again: they share larger transactions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request(Asked):
-    """What was asked for on the perp venue."""
-
-    taker_bps: Decimal = Decimal("4.5")
-    maker_bps: Decimal = Decimal("1.5")
-    slippage_bps_per_million: Decimal = Decimal(10)
-    penalty_bps: Decimal = Decimal(50)
-    news_latency_ms: int = 0
-    news_latency: str = ""
-    """Where news is not all equally late: what `data.arrival` reads. It stands instead of the milliseconds."""
-    extracted_events: bool = False
-    """Whether events that were only read out of headlines are shown, marked as unconfirmed."""
-    decision_latency_ms: int = 0
-    slippage: str = "linear"
-    """What prices a taker's fill: `linear`, or `book` where an imported order book is at hand."""
-    book_max_age_ms: int = MAX_AGE_MS
-    max_volume_pct: Decimal | None = None
-    """The share of a bar's volume that fills may take; None = any size fills."""
-    close_at_end: bool = False
-    disguise: Mapping[str, Any] | None = None
-    """The disguise of a blind run as it is kept with it; None before it begins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

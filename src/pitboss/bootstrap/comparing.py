@@ -3,7 +3,7 @@
 from itertools import zip_longest
 from typing import Any
 
-from pitboss.bootstrap.runner import journal_of
+from pitboss.bootstrap.stored import journal_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.instant import iso

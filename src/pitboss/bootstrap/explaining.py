@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pitboss.bootstrap import blind
-from pitboss.bootstrap.reporting import decision_rows
-from pitboss.bootstrap.runner import journal_of
+from pitboss.bootstrap.stored import decision_rows, journal_of, one_line
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso, parse_instant
@@ -128,12 +127,6 @@ def refusal(row: Plain) -> dict[str, str]:
     words["refused by"] = f"{row['code']}: {rule(row['code']).meaning}"
     words["in numbers"] = _beyond(row) or row["detail"]
     return words
-
-
-def one_line(text: object, most: int = 200) -> str:
-    """A stranger's text on one line, cut, with nothing in it that a terminal would obey."""
-    clean = "".join(char if char.isprintable() else " " for char in str(text))
-    return clean if len(clean) <= most else clean[: most - 1] + "…"
 
 
 def _asked(row: Plain) -> str:

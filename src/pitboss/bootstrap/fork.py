@@ -18,7 +18,8 @@ from pitboss.bootstrap import gateway, mcp
 from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.request import Asked, Prepared
-from pitboss.bootstrap.runner import journal_of, params_of, refuse_live, request_of
+from pitboss.bootstrap.runner import params_of, refuse_live
+from pitboss.bootstrap.stored import journal_of, request_of
 from pitboss.bootstrap.workspace import PUSH, Workspace
 from pitboss.core import codec
 from pitboss.core.asof import Market

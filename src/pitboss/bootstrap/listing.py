@@ -1,13 +1,15 @@
 """What a workspace holds, as short documents for lists: its runs, and the data in its lake."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pitboss.bootstrap.runner import long_document
+from pitboss.bootstrap.stored import long_document
 from pitboss.core.instant import Instant, iso
-from pitboss.data.lake import Lake
 from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.runs import Run
+
+if TYPE_CHECKING:
+    from pitboss.data.lake import Lake
 
 
 def short(run: Run, now: Instant) -> dict[str, Any]:
@@ -24,7 +26,7 @@ def short(run: Run, now: Instant) -> dict[str, Any]:
     }
 
 
-def holdings(lake: Lake) -> list[dict[str, Any]]:
+def holdings(lake: "Lake") -> list[dict[str, Any]]:
     """Every series in the lake with its extent and its holes."""
     return [{**times(asdict(one)), "synthetic": lake.is_synthetic(one.venue)} for one in lake.list()]
 

@@ -26,7 +26,7 @@ from pitboss.bootstrap.bundle import (
 )
 from pitboss.bootstrap.fork import past, unasked
 from pitboss.bootstrap.kits import kit_of
-from pitboss.bootstrap.runner import journal_of, request_of
+from pitboss.bootstrap.stored import journal_of, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError

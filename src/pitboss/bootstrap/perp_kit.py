@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pitboss.bootstrap import blind
-from pitboss.bootstrap import realism as fidelity
-from pitboss.bootstrap.backtest import Assembly, Request, assemble, read_skill
+from pitboss.bootstrap.backtest import Assembly, assemble, read_skill
+from pitboss.bootstrap.perp_form import realism, request_of
+from pitboss.bootstrap.perp_request import Request
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
     from pitboss.bootstrap.preview import Preview
 
 new_request = Request
-__all__ = ["assemble", "fills", "first_state", "read_ledger", "read_skill", "read_state"]
-
-
-def request_of(params: Mapping[str, Any]) -> Request:
-    """The request a run was started with."""
-    return codec.parse(Request, params)
+__all__ = [
+    "assemble",
+    "fills",
+    "first_state",
+    "read_ledger",
+    "read_skill",
+    "read_state",
+    "realism",
+    "request_of",
+]
 
 
 def preview(
@@ -95,14 +100,9 @@ def changed_course(one: Script, other: Script) -> str:
     return "" if one.base_interval == other.base_interval else "the base interval"
 
 
-def realism(request: Request) -> dict[str, dict[str, str]]:
-    """Every setting of the fills."""
-    return fidelity.settings(request)
-
-
 def page(workspace: Workspace, run: Run) -> str:
     """The report."""
     from pitboss.bootstrap.reporting import build_report
-    from pitboss.sim.report import render
+    from pitboss.sim.report.page import render
 
     return render(build_report(workspace, run))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.perp_request import Request
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, SECOND_MS
 from pitboss.core.money import text
 from pitboss.core.receipt import Receipt

@@ -22,7 +22,7 @@ from pitboss.bootstrap.assumptions import assumptions
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.machine import new_id
-from pitboss.bootstrap.runner import document, journal_of, request_of
+from pitboss.bootstrap.stored import decision_rows, document, is_synthetic, journal_of, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.curve import points
@@ -31,13 +31,12 @@ from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.money import decimal
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
-from pitboss.core.verdict import unfold
-from pitboss.data.demo import VENUE as DEMO_VENUE
+from pitboss.models.providers import PROGRAMS
 from pitboss.sim import baseline
 from pitboss.sim.metrics import Outcome
 from pitboss.sim.outcome import fills, read_ledger
-from pitboss.sim.report import Report
 from pitboss.sim.report.decisions import MOST_ROWS
+from pitboss.sim.report.source import Report
 from pitboss.skill.document import to_json
 from pitboss.skill.load import check_plain
 from pitboss.store.runs import Run
@@ -46,7 +45,6 @@ from pitboss.venues.perp.trades import OpenTrade, Trade, book
 MOST_BARS = 6_000
 """Bars of a symbol that go into a report; longer ranges are shown in a coarser interval."""
 
-PROGRAMS = ("policy/", "standin/")
 Curve = list[tuple[Instant, float]]
 
 
@@ -129,12 +127,6 @@ def _curve(outcome: Outcome) -> Curve:
     return [curve[0], curve[-1]] if flat else curve
 
 
-def is_synthetic(workspace: Workspace, run: Run) -> bool:
-    """Whether the run stood on generated data, also when that data is gone."""
-    venue = str(run.params.get("data_venue", ""))
-    return venue == DEMO_VENUE or workspace.lake_of(run.params).is_synthetic(venue)
-
-
 def same_data(workspace: Workspace, run: Run, request: Request) -> Assembly | None:
     """The run's data as it was, or None if it is not there any more."""
     try:
@@ -177,38 +169,6 @@ def noticing(records: Iterable[Record], rows: list[dict[str, Any]]) -> Iterator[
 def _bare(row: dict[str, Any]) -> None:
     for name in ("margins", "steps", "text", "detail"):
         row.pop(name, None)
-
-
-def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
-    """The decisions of a record: one for each proposal, one for a hold or a stretch of holds."""
-    body = codec.loads(record.covered)
-    if record.kind == "span":
-        flags = list(body["flags"])
-        yield {
-            "seq": record.seq,
-            "tick_at": record.tick_at,
-            "outcome": "noop",
-            "flags": flags,
-            "times": body["ticks"],
-            "until": body["until_at"],
-        }
-    if record.kind != "tick":
-        return
-    about: dict[str, Any] = {
-        "seq": record.seq,
-        "tick_at": record.tick_at,
-        "flags": body["flags"],
-        "text": body["text"],
-        "steps": body["steps"],
-        "cost_usd": codec.loads(record.extra)["cost_usd"],
-    }
-    if not body["proposals"]:
-        yield {**about, "outcome": "noop"}
-    for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
-        told = {key: verdict[key] for key in ("outcome", "code", "detail")} | {"margins": unfold(verdict["margins"])}
-        yield {**(proposal if isinstance(proposal, dict) else {}), **about, **told}
-        # one place on the page for each tick, and what was said only once
-        about = {**about, "seq": None, "text": "", "steps": [], "cost_usd": None}
 
 
 def _bars(assembly: Assembly, symbol: str) -> list[tuple[int, float, float, float, float]]:

@@ -1,6 +1,7 @@
 """Running a backtest in a workspace: start, go on, finish, and say what came of it.
 
-Everything a run says about itself afterwards (document, report, verification) is computed from its stored records.
+Everything a run says about itself afterwards (document, report, verification) is computed from its stored records; what
+needs nothing else is `bootstrap/stored.py`.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pitboss import __version__
 from pitboss.bootstrap import gateway, mcp
@@ -17,14 +18,13 @@ from pitboss.bootstrap.kits import Kit, kit_of
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.request import Asked, Prepared
+from pitboss.bootstrap.stored import journal_of, request_of
 from pitboss.bootstrap.telemetry import observed, telemetry
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
-from pitboss.core.instant import iso
 from pitboss.core.money import ZERO
 from pitboss.core.trace import SILENT, Tracer, Value
-from pitboss.models import cutoffs
 from pitboss.sim.outcome import Ledger
 from pitboss.sim.replay import replay
 from pitboss.sim.speculate import Speculation
@@ -37,6 +37,9 @@ from pitboss.store.queue import Job, Lease
 from pitboss.store.runs import Run
 from pitboss.store.skills import StoredSkill
 from pitboss.store.verify import verify_run
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.line import Line
 
 NOTHING = Watch()
 LOG = logging.getLogger("pitboss.runs")
@@ -170,11 +173,6 @@ def refuse_live(run: Run) -> None:
         )
 
 
-def request_of(run: Run) -> Any:
-    """The request a run was started with, as its venue has it."""
-    return kit_of(run.params["skill"]).request_of(run.params)
-
-
 async def _watched(workspace: Workspace, run_id: str, assembly: Prepared, watch: Watch, tracer: Tracer) -> Run:
     """The work, told to whoever observes and to the log."""
     model = assembly.request.source
@@ -229,7 +227,7 @@ class _Go:
         self._journal = journal
         self._spent_s = spent_s
         self._began = stopwatch()
-        self._line: gateway.Line | None = None
+        self._line: Line | None = None
 
     def wall_s(self) -> float:
         """How long it has been worked on, all goes together."""
@@ -288,7 +286,7 @@ UNKNOWN = Decimal("NaN")
 """The cost of a run in which somebody was asked whose price nobody knows."""
 
 
-def _remember_waste(plan: Speculation | None, ledger: Ledger, line: "gateway.Line | None") -> None:
+def _remember_waste(plan: Speculation | None, ledger: Ledger, line: "Line | None") -> None:
     """A run that goes on has wasted what it wasted before: stopping and going on must not widen the cap."""
     used = ledger.cost_usd
     if plan is None or line is None or not used:
@@ -298,7 +296,7 @@ def _remember_waste(plan: Speculation | None, ledger: Ledger, line: "gateway.Lin
     plan.tally.wasted, plan.tally.wasted_usd = ceil(wasted / used * ledger.asked), wasted
 
 
-def _money(ledger: Ledger, line: "gateway.Line | None") -> dict[str, Any]:
+def _money(ledger: Ledger, line: "Line | None") -> dict[str, Any]:
     """What a run has paid, what the cache has spared it, and what of the paid was for nothing."""
     used, paid = ledger.cost_usd, ZERO if line is None else line.paid_usd
     if used is None:
@@ -310,59 +308,6 @@ def _money(ledger: Ledger, line: "gateway.Line | None") -> dict[str, Any]:
 def ledger_of(workspace: Workspace, run: Run) -> Ledger:
     """What the stored records of a run say."""
     return kit_of(run.params["skill"]).read_ledger(journal_of(workspace, run).records())
-
-
-def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
-    """The records of a run, for reading."""
-    return StoredJournal(workspace.database, run.id, run.lease_epoch, workspace.now)
-
-
-def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
-    """The public document of a run. `model_cutoffs` is the setting of that name."""
-    params = run.params
-    cutoff = cutoffs.cutoff_of(run.model, model_cutoffs)
-    return {
-        "run_id": run.id,
-        "status": run.status,
-        "digest": run.digest,
-        "skill_digest": params["skill_digest"],
-        "data_digest": run.data_digest,
-        "model": run.model,
-        "from": iso(params["from_at"]),
-        "to": iso(params["to_at"]),
-        "ticks": run.ticks,
-        "metrics": run.metrics,
-        "baselines": run.baselines,
-        "cost_usd": None if run.cost_usd.is_nan() else float(run.cost_usd),
-        "saved_usd": float(run.saved_usd),
-        "wasted_usd": float(run.wasted_usd),
-        "waste_pct": _waste_pct(run),
-        "wall_s": run.wall_s,
-        "report": run.report,
-        "errors": [run.error_text] if run.error_text else [],
-        "realism": kit_of(params["skill"]).realism(request_of(run)),
-        "cutoff": cutoffs.told(cutoff, params["from_at"], params["to_at"]),
-        **({"blind": True} if params.get("blind") else {}),
-    }
-
-
-def _waste_pct(run: Run) -> float | None:
-    """What was asked ahead in vain, in percent of the useful spending; None where there was none or nobody knows."""
-    useful = run.cost_usd - run.wasted_usd
-    return None if useful.is_nan() or useful <= 0 else round(float(run.wasted_usd / useful * 100), 2)
-
-
-def long_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
-    """The public document with the run's life beside it."""
-    return {
-        **document(run, model_cutoffs),
-        **({"disguise": run.params.get("disguise")} if run.params.get("blind") else {}),
-        "progress_pct": round(run.progress * 100, 2),
-        "error_text": run.error_text,
-        "created_at": iso(run.created_at),
-        "started_at": None if run.started_at is None else iso(run.started_at),
-        "finished_at": None if run.finished_at is None else iso(run.finished_at),
-    }
 
 
 def verify(workspace: Workspace, run_id: str) -> list[str]:

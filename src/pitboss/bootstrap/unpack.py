@@ -17,7 +17,7 @@ from typing import Any
 
 from pitboss.bootstrap.bundle import SKILL, STATE, AnswerLine, Bundle, Row, light
 from pitboss.bootstrap.kits import kit_of
-from pitboss.bootstrap.runner import journal_of
+from pitboss.bootstrap.stored import journal_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec, snapshot
 from pitboss.core.errors import ReplayMismatch, UserError

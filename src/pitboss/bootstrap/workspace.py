@@ -2,21 +2,23 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pitboss.bootstrap.machine import SystemClock, environment, new_id
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.data.lake import Lake
 from pitboss.data.objects import SECRET, VARIABLES, Address, read_address
-from pitboss.data.remote import RemoteLake, open_remote, refuse_writing
 from pitboss.store.database import Database, open_database
 from pitboss.store.runs import Runs
 from pitboss.store.skills import Skills
+
+if TYPE_CHECKING:  # the libraries for data take long to load, and many a command never looks at any
+    from pitboss.data.lake import Lake
+    from pitboss.data.remote import RemoteLake
 
 CACHE = "lake-cache"
 PUSH = "lake"
@@ -29,11 +31,16 @@ class Workspace:
 
     settings: Settings
     home: Path
-    lake: Lake
+    find_lake: "Callable[[], Lake]"
     database: Database
     runs: Runs
     skills: Skills
     now: Callable[[], Instant]
+
+    @property
+    def lake(self) -> "Lake":
+        """The data, the same at every call: of a lake in object storage that is one push."""
+        return self.find_lake()
 
     def report_path(self, run_id: str) -> Path:
         """Where a run's report goes unless another place is named."""
@@ -41,11 +48,11 @@ class Workspace:
 
     def pin(self) -> dict[str, str]:
         """Which push a run that begins now reads, to be kept with it; empty where the lake is a folder."""
-        return {PUSH: self.lake.pin} if isinstance(self.lake, RemoteLake) else {}
+        return {PUSH: cast("RemoteLake", self.lake).pin} if self.settings.lake else {}
 
-    def lake_of(self, params: Mapping[str, Any]) -> Lake:
+    def lake_of(self, params: Mapping[str, Any]) -> "Lake":
         """The lake for a run with these parameters: the push that it began with, whatever was pushed since."""
-        if not isinstance(self.lake, RemoteLake):
+        if not self.settings.lake:
             return self.lake
         pin = params.get(PUSH)
         return lake_of(self.settings, pin if isinstance(pin, str) else "")
@@ -61,28 +68,34 @@ class Workspace:
         self.close()
 
 
-def open_lake(settings: Settings, writing: bool = False) -> Lake:
+def open_lake(settings: Settings, writing: bool = False) -> "Lake":
     """The lake alone, for commands that need no database. `writing` refuses one that is only read before any work."""
     if writing and settings.lake:
+        from pitboss.data.remote import refuse_writing
+
         raise refuse_writing(str(read_address(settings.lake)))
     _folder(settings.home)
     return lake_of(settings)
 
 
-def lake_of(settings: Settings, pin: str = "") -> Lake:
+def lake_of(settings: Settings, pin: str = "") -> "Lake":
     """The lake that settings name; nothing is made. `pin`: one push of it, where it is in object storage."""
     if not settings.lake:
+        from pitboss.data.lake import Lake
+
         return Lake(settings.home / "lake")
     return _pinned(settings.lake, settings.home, pin) if pin else _remote(settings.lake, settings.home)
 
 
-def _remote(lake: str, home: Path, pin: str = "") -> RemoteLake:
+def _remote(lake: str, home: Path, pin: str = "") -> "RemoteLake":
+    from pitboss.data.remote import open_remote
+
     address = read_address(lake)
     return open_remote(address, lambda: lake_variables(address), home / CACHE, pin)
 
 
 @lru_cache(maxsize=8)
-def _pinned(lake: str, home: Path, pin: str) -> RemoteLake:
+def _pinned(lake: str, home: Path, pin: str) -> "RemoteLake":
     """One push never changes: the runs of a study share what is known of it."""
     return _remote(lake, home, pin)
 
@@ -97,20 +110,21 @@ def lake_variables(address: Address) -> dict[str, str]:
 def open_workspace(settings: Settings) -> Workspace:
     """Open a workspace, making its folder if needed."""
     home = _folder(settings.home)
-    now = SystemClock().now
     database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes)
-    return Workspace(
-        settings, home, lake_of(settings), database, Runs(database, now, new_id), Skills(database, now, new_id), now
-    )
+    return _workspace(settings, home, database)
 
 
 def look_into(settings: Settings) -> Workspace:
     """A workspace to look at: nothing of it is made, and its database refuses to be written."""
-    home, now = settings.home, SystemClock().now
+    home = settings.home
     database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes, looking=True)
-    return Workspace(
-        settings, home, lake_of(settings), database, Runs(database, now, new_id), Skills(database, now, new_id), now
-    )
+    return _workspace(settings, home, database)
+
+
+def _workspace(settings: Settings, home: Path, database: Database) -> Workspace:
+    now = SystemClock().now
+    found = cache(lambda: lake_of(settings))
+    return Workspace(settings, home, found, database, Runs(database, now, new_id), Skills(database, now, new_id), now)
 
 
 def _folder(home: Path) -> Path:

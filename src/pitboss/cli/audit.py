@@ -1,6 +1,5 @@
 """`pitboss audit …`: whether what a simulation says can be believed."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -118,6 +117,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _audit(workspace: "Workspace", wish: "Wish", cuts: int) -> "tuple[Ground, Result, bool]":
+    import asyncio
+
     from pitboss.audit.ground import prepare
     from pitboss.audit.lookahead import audit
     from pitboss.cli.progress import watching

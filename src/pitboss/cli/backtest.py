@@ -117,8 +117,7 @@ def done_or_queued(
 
 def run_backtest(place: Place, request: "Asked", repeats: int = 1, json: bool = False) -> int:
     """Run a request, once or several times, and show what came of it."""
-    from pitboss.bootstrap.runner import document
-    from pitboss.cli.repeats import summary
+    from pitboss.bootstrap.stored import document
     from pitboss.cli.results import show_journal_note, show_run, show_summary
     from pitboss.cli.running import begin
 
@@ -133,6 +132,8 @@ def run_backtest(place: Place, request: "Asked", repeats: int = 1, json: bool = 
         shown = document(runs[0], workspace.settings.model_cutoffs)
         done = [run for run in runs if run.metrics is not None]
         if repeats > 1:
+            from pitboss.cli.repeats import summary
+
             shown["repeats"] = [{"run_id": run.id, "digest": run.digest, "metrics": run.metrics} for run in done]
             shown["summary"] = summary([run.metrics or {} for run in done])
         if json:

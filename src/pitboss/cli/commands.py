@@ -1,33 +1,13 @@
 """Every command of the program in one tree, and what a mistake in typing one means. Running it is `main.py`."""
 
-from difflib import get_close_matches
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from pitboss import __version__
-from pitboss.cli import (
-    audit,
-    backtest,
-    bench,
-    data,
-    demo,
-    mcp,
-    models,
-    predict,
-    queueing,
-    redteam,
-    report,
-    runs,
-    secrets,
-    settings,
-    skill,
-    studying,
-    submitting,
-    tools,
-    working,
-)
 from pitboss.cli.place import Place
 
 EVERYWHERE = ("--home", "--db", "--help", "--version")
@@ -51,40 +31,48 @@ app = App(
         pitboss init my-skills
     """,
     version=__version__,
+    version_format="plaintext",
     help_format="markdown",
     default_parameter=Parameter(negative=(), show_default=_default),
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
 app.meta.suppress_keyboard_interrupt = False  # it does not inherit this, and would end the process without a word
-for command in (
-    demo.demo,
-    skill.init,
-    backtest.backtest,
-    submitting.submit,
-    working.worker,
-    report.report,
-    studying.sweep,
-    studying.arena,
-    redteam.redteam,
-    bench.bench,
-    settings.settings,
-):
-    app.command(command)
-for group in (
-    data.app,
-    skill.app,
-    runs.app,
-    queueing.app,
-    models.app,
-    secrets.app,
-    tools.app,
-    mcp.app,
-    audit.app,
-    predict.app,
-    studying.app,
-):
-    app.command(group)
+COMMANDS = {
+    "demo": "demo:demo",
+    "init": "skill:init",
+    "backtest": "backtest:backtest",
+    "submit": "submitting:submit",
+    "worker": "working:worker",
+    "report": "report:report",
+    "sweep": "studying:sweep",
+    "arena": "studying:arena",
+    "redteam": "redteam:redteam",
+    "bench": "bench:bench",
+    "settings": "settings:settings",
+    "data": "data:app",
+    "skill": "skill:app",
+    "runs": "runs:app",
+    "jobs": "queueing:app",
+    "models": "models:app",
+    "secrets": "secrets:app",
+    "tools": "tools:app",
+    "mcp": "mcp:app",
+    "audit": "audit:app",
+    "predict": "predict:app",
+    "study": "studying:app",
+}
+"""Where each command or group of commands is. Its module is imported when it is typed."""
+for name, where in COMMANDS.items():
+    app.command(f"pitboss.cli.{where}", name=name)
+
+
+def fetch(words: Sequence[str]) -> None:
+    """Import the module of the command that is meant; all of them where none is, for then they are listed."""
+    with suppress(CycloptsError):  # whatever is wrong with the words is said when they are read in earnest
+        chain, *_ = app.parse_commands(words)
+        if not chain or chain[0] in app.help_flags:
+            app.resolved_commands()
 
 
 @app.meta.default
@@ -107,6 +95,8 @@ def usage(error: CycloptsError) -> tuple[str, str]:
     message, _, hint = str(error).strip().partition(" Did you mean ")
     hint = f"did you mean {hint}" if hint else ""
     if isinstance(error, UnknownOptionError) and not hint:
+        from difflib import get_close_matches
+
         asked = (error.token.keyword or error.token.value).partition("=")[0]
         known = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
         near = get_close_matches(asked, [*known, *EVERYWHERE], 1)

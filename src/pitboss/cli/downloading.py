@@ -1,6 +1,5 @@
 """`pitboss data download`: data straight from where it is published. What was stored stays, however it ends."""
 
-import asyncio
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -58,6 +57,8 @@ def download(
     source
         hyperliquid, binance, pyth, rss, cryptopanic or calendar.
     """
+    import asyncio
+
     from pitboss.bootstrap.downloading import bring
     from pitboss.bootstrap.listing import times
     from pitboss.core.errors import TransientError, UserError

@@ -5,7 +5,7 @@ from typing import Any
 
 from pitboss.bootstrap.comparing import compare
 from pitboss.bootstrap.fork import Change, fork
-from pitboss.bootstrap.runner import document
+from pitboss.bootstrap.stored import document
 from pitboss.cli import screen
 from pitboss.cli.comparing import show_difference
 from pitboss.cli.place import Place

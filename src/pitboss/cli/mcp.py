@@ -4,7 +4,6 @@ Nothing of a server reaches a model before a person has read it here, or the cat
 answered in the past is `recording.py`; pitboss as a server is a command of its own file.
 """
 
-import asyncio
 import difflib
 import json as plain_json
 from collections.abc import Sequence
@@ -140,6 +139,8 @@ def try_one(
         pitboss mcp test time-mcp
         pitboss mcp test time-mcp --call get_current_time --args '{"timezone": "UTC"}'
     """
+    import asyncio
+
     from pitboss.bootstrap.servers import catalogue, find_tool
 
     with place.workspace() as workspace:
@@ -244,6 +245,8 @@ def approve(
         pitboss mcp approve time-mcp
         pitboss mcp approve coingecko-mcp --tool get_simple_price
     """
+    import asyncio
+
     from pitboss.bootstrap.servers import catalogue, find_tool, write_definition
     from pitboss.store.approvals import Approvals
 

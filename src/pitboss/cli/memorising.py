@@ -1,6 +1,5 @@
 """`pitboss audit memory`: whether a model knows by heart the past that it is tested on."""
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -102,6 +101,7 @@ def memory(
 
 
 def _audit(place: Place, wish: "Wish", from_at: int | None, to_at: int | None) -> "tuple[Report, int]":
+    import asyncio
     from dataclasses import replace
 
     from pitboss.audit.memorised import audit, begin

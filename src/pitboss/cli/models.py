@@ -1,6 +1,5 @@
 """`pitboss models …`: who can be asked for decisions, and whether they answer."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,7 +46,9 @@ def try_one(
 
         pitboss models test groq/llama-3.3-70b-versatile
     """
-    from pitboss.bootstrap.gateway import trial
+    import asyncio
+
+    from pitboss.bootstrap.line import trial
     from pitboss.models.cutoffs import cutoff_of
 
     with place.workspace() as workspace:

@@ -1,6 +1,5 @@
 """`pitboss predict …`: binary prediction markets."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -135,6 +134,8 @@ def _scheduled(now: int, tiers: str, underlying: str) -> dict[str, Any]:
 
 
 def _live(place: Here, underlying: str) -> dict[str, Any]:
+    import asyncio
+
     from pitboss.bootstrap.machine import SystemClock
     from pitboss.bootstrap.predict.readers import live_markets
     from pitboss.core.instant import iso

@@ -61,7 +61,7 @@ def backtest(
     from pitboss.agent.terminal import Shape
     from pitboss.bootstrap.documents import read_predict
     from pitboss.bootstrap.predict.agent import fallen_back
-    from pitboss.bootstrap.predict.backtest import PredictRequest
+    from pitboss.bootstrap.predict.form import PredictRequest
     from pitboss.core.instant import parse_duration
     from pitboss.venues.predict.intents import ALIASES, KEYS, read
 

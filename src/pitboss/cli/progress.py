@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.cli import screen
 from pitboss.sim.watch import Watch
@@ -78,6 +76,8 @@ def _bar(label: str) -> Iterator[Callable[[float], None]]:
     if not screen.ERR.is_terminal:
         yield lambda done: None
         return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     with Progress(*columns, console=screen.ERR, transient=True) as progress:
         task = progress.add_task(label, total=1.0)

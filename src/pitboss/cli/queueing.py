@@ -67,8 +67,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 
         pitboss jobs list
     """
-    from pitboss.jobs.capacity import Places
-    from pitboss.jobs.executors.local import most_workers
+    from pitboss.jobs.capacity import Places, most_workers
     from pitboss.jobs.terms import open_queue
 
     with place.workspace() as workspace:
@@ -113,7 +112,7 @@ def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
 
         pitboss jobs show 3f9a
     """
-    from pitboss.bootstrap.runner import long_document
+    from pitboss.bootstrap.stored import long_document
     from pitboss.core.errors import UserError
 
     with place.workspace() as workspace:
@@ -209,7 +208,7 @@ def wait(*runs: RunId, json: Json = False, place: Here) -> int:
 
 def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
     """What is worth a line about a queued run, with its name."""
-    from pitboss.bootstrap.explaining import one_line
+    from pitboss.bootstrap.stored import one_line
     from pitboss.cli.verdicts import estimate_line
     from pitboss.jobs.estimate import Estimate
 

@@ -4,7 +4,6 @@ Every answer is stored as it comes, so that stopping loses nothing. Old answers 
 file of JSON lines, and all that are stored go out into one.
 """
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,6 +60,8 @@ def record(
         pitboss mcp record cryptopanic-mcp get_crypto_news --from old-news.jsonl
         pitboss mcp record hyperliquid-info-mcp funding --to funding.jsonl
     """
+    import asyncio
+
     from pitboss.bootstrap.servers import catalogue, find_tool
     from pitboss.store.recordings import StoredRecordings
 
@@ -132,6 +133,8 @@ class _Asking:
 
     async def ask(self, every: int | None, for_: int | None) -> None:
         """Connect, ask until the time is over, close."""
+        import asyncio
+
         from pitboss.bootstrap.machine import stopwatch
         from pitboss.bootstrap.mcp import Wanted, guard, remember
         from pitboss.bootstrap.servers import reach, state_of

@@ -1,6 +1,5 @@
 """`pitboss redteam`: what happens to a skill's account when the words it is shown, or the model itself, are an enemy's."""
 
-import asyncio
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -183,6 +182,7 @@ def _play(
     place: Place,
     real: bool,
 ) -> "Result":
+    import asyncio
     from tempfile import TemporaryDirectory
 
     from pitboss.cli.progress import watching

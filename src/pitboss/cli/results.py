@@ -3,15 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pitboss.bootstrap import blind
-from pitboss.bootstrap.explaining import one_line, refusal
-from pitboss.bootstrap.reporting import PROGRAMS, decision_rows, is_synthetic
-from pitboss.bootstrap.runner import journal_of, request_of
+from pitboss.bootstrap.stored import decision_rows, is_synthetic, journal_of, one_line, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.cli import screen
 from pitboss.cli.place import Place
 from pitboss.core.instant import iso
 from pitboss.models import cutoffs
+from pitboss.models.providers import PROGRAMS
 from pitboss.sim.report import figures
 from pitboss.sim.report.meaning import INTERVALS, METRICS
 from pitboss.sim.report.source import mapping, number, pair
@@ -68,6 +66,8 @@ def labels(workspace: Workspace, run: Run) -> list[str]:
     if run.model.startswith(PROGRAMS):
         found.append(f"NOT A LANGUAGE MODEL: {one_line(run.model)} is a fixed program")
     if run.params.get("blind"):
+        from pitboss.bootstrap import blind
+
         found += [f"BLIND: {one_line(words, MOST_ERROR)}" for words in blind.told_briefly(run.params)]
     return found
 
@@ -147,6 +147,9 @@ def show_refusal(workspace: Workspace, run: Run) -> None:
     row = next(refused, None)
     if row is None:
         return
+    from pitboss.bootstrap import blind
+    from pitboss.bootstrap.explaining import refusal
+
     screen.put()
     screen.put(f"One refused order, at {iso(row['tick_at'])}:")
     (row,) = blind.unmasked([row], blind.disguise_of(run.params))

@@ -35,8 +35,8 @@ def list_(
         pitboss runs list --status complete
     """
     from pitboss.bootstrap.listing import short
+    from pitboss.bootstrap.stored import one_line
     from pitboss.cli.listing import standing
-    from pitboss.cli.results import one_line
     from pitboss.sim.report import figures
 
     if not 1 <= limit <= MOST_LISTED:
@@ -79,7 +79,7 @@ def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
 
         pitboss runs show 3f9a --json
     """
-    from pitboss.bootstrap.runner import long_document
+    from pitboss.bootstrap.stored import long_document
     from pitboss.cli.results import show_run
 
     with place.workspace() as workspace:
@@ -127,7 +127,7 @@ def resume(
         pitboss runs resume 3f9a
         pitboss runs resume 3f9a --max-cost-usd 5
     """
-    from pitboss.bootstrap.runner import document
+    from pitboss.bootstrap.stored import document
     from pitboss.cli.results import show_run
     from pitboss.cli.running import go_on
 
@@ -197,7 +197,7 @@ def export(
         pitboss runs export 3f9a --bundle run.pitboss.zip
     """
     from pitboss.bootstrap.exports import lines
-    from pitboss.bootstrap.runner import journal_of
+    from pitboss.bootstrap.stored import journal_of
 
     if (what is None) == (bundle is None):
         raise UserError("give either --what or --bundle", "for example --what fills, or --bundle run.pitboss.zip")

@@ -16,8 +16,8 @@ from rich.text import Text
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.core import money
 
-OUT = Console(highlight=False)
-ERR = Console(stderr=True, highlight=False)
+OUT = Console(highlight=False, emoji=False)
+ERR = Console(stderr=True, highlight=False, emoji=False)
 WIDE = 1_000
 """Columns of a file: where no window sets a width, nothing is folded."""
 
@@ -63,7 +63,7 @@ def put_table(
         table.add_column(heading, justify=side, overflow="fold", no_wrap=index not in folds)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console = OUT if OUT.is_terminal else Console(width=WIDE, highlight=False)
+    console = OUT if OUT.is_terminal else Console(width=WIDE, highlight=False, emoji=False)
     console.print(table)
 
 

@@ -133,7 +133,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 
         pitboss study list
     """
-    from pitboss.cli.results import one_line
+    from pitboss.bootstrap.stored import one_line
     from pitboss.jobs.standing import studies
 
     with place.workspace() as workspace:

@@ -1,6 +1,5 @@
 """`pitboss tools …`: what an agent may look at."""
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -108,6 +107,8 @@ def call(
     pairs
         Arguments as name=value, in place of --args.
     """
+    import asyncio
+
     from pitboss.bootstrap import ask
     from pitboss.core.instant import iso
     from pitboss.tools.registry import permit

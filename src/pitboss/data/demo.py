@@ -17,10 +17,10 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS, MINUTE_MS, Instant,
 from pitboss.core.market import Floats, Ints
 from pitboss.data.headlines import Headline, headlines, moves_of
 from pitboss.data.lake import Holding, Lake
+from pitboss.data.marker import DEMO as VENUE
 from pitboss.data.series import TIME, series
 from pitboss.venues.perp.assets import MAX_PRICE_DECIMALS, MAX_SIGNIFICANT_FIGURES, SHIPPED
 
-VENUE = "demo"
 END = "2025-04-01"
 INTERVAL = "5m"
 STEP_MS = INTERVALS[INTERVAL]

@@ -17,8 +17,8 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.data.lake import MARKER
 from pitboss.data.manifest import MANIFEST
+from pitboss.data.marker import MARKER
 from pitboss.data.places import PART, group
 
 VERSION = 1

@@ -11,7 +11,6 @@ A write is staged beside the data and landed as one, so a reader never meets hal
 It does not judge rows (that is `table`) and it does not cut by time (that is the as-of view).
 """
 
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, Event, Floats, Ints, Listing, NewsItem, Points, Unconfirmed
 from pitboss.data.landing import settle
 from pitboss.data.manifest import load
+from pitboss.data.marker import MARKER, venue_folder
 from pitboss.data.moment import EARLIEST, LATEST
 from pitboss.data.places import Place, find_places
 from pitboss.data.series import POINT_KINDS, SERIES, series
@@ -36,8 +36,6 @@ from pitboss.data.staging import Added, Batch, locked, read_parquet, read_rows, 
 from pitboss.venues.perp.assets import Asset, make_asset
 from pitboss.venues.perp.book import MAX_AGE_MS
 
-MARKER = "SYNTHETIC"
-_VENUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _ROLLING = 25
 
 
@@ -118,9 +116,7 @@ class Lake:
     def folder(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> Path:
         """The folder of one series."""
         shape = series(kind)
-        if not _VENUE.fullmatch(venue):
-            raise UserError(f"{venue!r} is not a venue name", "letters, digits, dots, dashes and underscores")
-        path = self.root / kind / f"venue={venue}"
+        path = venue_folder(self.root, kind, venue)
         if shape.per_interval:
             interval_ms(interval or "")
             path /= f"interval={interval}"

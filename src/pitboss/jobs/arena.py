@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.bootstrap.listing import times
-from pitboss.bootstrap.reporting import PROGRAMS, is_synthetic
+from pitboss.bootstrap.stored import is_synthetic
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.jobs.plan import MODEL
-from pitboss.jobs.standing import Document, curve_of, deflated, overfit, returns_of, runs_of, together
+from pitboss.jobs.standing import Document, curve_of, deflated, named, overfit, returns_of, runs_of, together
 from pitboss.jobs.trace import Trace, traces
 from pitboss.models.heuristics import heuristics
+from pitboss.models.providers import PROGRAMS
 from pitboss.sim import statistics
 from pitboss.sim.metrics import intervals
 from pitboss.sim.report import figures
@@ -121,12 +122,11 @@ def _entry(
     asked = sum(one["funnel"]["asked"] for one in metrics if "funnel" in one)
     undecided = sum((one.get("noops_by_flag") or {}).get(flag, 0) for one in metrics for flag in UNDECIDED)
     waits = [known[run.id] for run in done if run.id in known and known[run.id].latency_ms is not None]
-    costs = [None if run.cost_usd.is_nan() else float(run.cost_usd + run.saved_usd) for run in done]
-    whole = _sum(costs)
+    whole = _sum([_cost(run) for run in done])
     return {
         "model": repeats[0].model,
         "baseline": repeats[0].model.startswith(PROGRAMS),
-        "runs": [{"run_id": run.id, "status": run.status, "error": run.error_text} for run in repeats],
+        "runs": [_run(run) for run in repeats],
         "repeats": len(done),
         "total_return_pct": _mean(totals),
         "returns_pct": totals,
@@ -144,6 +144,16 @@ def _entry(
         "latency_ms": _mean([one.latency_ms for one in waits]),
         "slow_ms": _mean([one.slow_ms for one in waits]),
     }
+
+
+def _run(run: Part) -> Document:
+    total = figure(run.metrics or {}, "total_return_pct")
+    return {**named(run), "repeat": run.mark["repeat"], "total_return_pct": total, "cost_usd": _cost(run)}
+
+
+def _cost(run: Part) -> float | None:
+    """What asking anew costs: with the answers that were known."""
+    return None if run.cost_usd.is_nan() else float(run.cost_usd + run.saved_usd)
 
 
 def _pair(one: Difference, names: Sequence[str]) -> Document:

@@ -10,8 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.store.queue import Depth, Queue
+
+
+def most_workers(settings: Settings) -> int:
+    """How many workers this machine may have."""
+    return settings.max_workers or os.cpu_count() or 1
 
 
 def wanted(depth: Depth, most: int) -> int:

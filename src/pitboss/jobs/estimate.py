@@ -13,6 +13,7 @@ from typing import Any
 
 from pitboss.bootstrap import gateway
 from pitboss.bootstrap.kits import kit_of
+from pitboss.bootstrap.line import route_of
 from pitboss.bootstrap.preview import CHARS_PER_TOKEN
 from pitboss.bootstrap.request import Asked
 from pitboss.bootstrap.runner import start
@@ -162,7 +163,7 @@ def price_of(workspace: Workspace, request: Asked) -> Price | None:
         return flat(request.price_in, request.price_out)
     if request.source.partition("/")[0] in (catalog.LOCAL, catalog.REPLAY):
         return FREE
-    found = gateway.route_of(workspace, request.source)
+    found = route_of(workspace, request.source)
     return FREE if found.provider.free else price(found.provider.prices, found.model, workspace.now())
 
 

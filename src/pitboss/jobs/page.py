@@ -29,7 +29,7 @@ def write_page(workspace: Workspace, document: Mapping[str, Any], out: Path | No
     is_arena = "entries" in document
     name = f"{'arena' if is_arena else 'study'}-{document['study_id']}.html"
     path = (out or workspace.home / "reports" / name).absolute()
-    page = render_arena(document) if is_arena else render_study(linked(document, path.parent))
+    page = (render_arena if is_arena else render_study)(linked(document, path.parent))
     part = path.with_name(f".{path.name}.part")
     try:
         if out is None:
@@ -44,8 +44,11 @@ def write_page(workspace: Workspace, document: Mapping[str, Any], out: Path | No
 
 def linked(document: Mapping[str, Any], folder: Path) -> Document:
     """The document with the address of every run's report that is there, as seen from a folder."""
-    trials = [{**one, "runs": [_with_link(run, folder) for run in one["runs"]]} for one in document["trials"]]
-    return {**document, "trials": trials}
+    name = "entries" if "entries" in document else "trials"
+    return {
+        **document,
+        name: [{**one, "runs": [_with_link(run, folder) for run in one["runs"]]} for one in document[name]],
+    }
 
 
 def _with_link(run: Mapping[str, Any], folder: Path) -> Document:

@@ -8,7 +8,7 @@ kept where it can do no harm to others.
 
 from pitboss.bootstrap.gateway import is_model
 from pitboss.bootstrap.request import Asked
-from pitboss.bootstrap.runner import request_of
+from pitboss.bootstrap.stored import request_of
 from pitboss.store.runs import Run
 
 WORTH_S = 0.25

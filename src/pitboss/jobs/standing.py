@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pitboss.bootstrap.reporting import is_synthetic
+from pitboss.bootstrap.stored import is_synthetic
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.jobs.trace import Trace, once, traces
@@ -109,10 +109,13 @@ def _trial(
         "score": score(done, by),
         "metrics": means,
         "cost_usd": None if any(map(math.isnan, costs)) else math.fsum(costs),
-        "runs": [
-            {"run_id": run.id, "status": run.status, "error": run.error_text, "report": run.report} for run in repeats
-        ],
+        "runs": [named(run) for run in repeats],
     }
+
+
+def named(run: Part) -> Document:
+    """A run as the pages name it."""
+    return {"run_id": run.id, "status": run.status, "error": run.error_text, "report": run.report}
 
 
 def judged(workspace: Workspace, study_id: str) -> Document:

@@ -2,16 +2,19 @@
 
 import os
 import socket
+from typing import TYPE_CHECKING
 
 from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.jobs.build import build
 from pitboss.jobs.pulse import Rhythm
-from pitboss.jobs.worker import Terms
 from pitboss.store.faults import patiently
 from pitboss.store.queue import Queue
 from pitboss.store.rouse import rousing
+
+if TYPE_CHECKING:  # whoever only looks at the queue need not load what does its work
+    from pitboss.jobs.worker import Terms
 
 
 def open_queue(workspace: Workspace) -> Queue:
@@ -37,8 +40,10 @@ def terms_of(
     idle_exit_s: float | None = None,
     concurrency: int | None = None,
     any_build: bool = False,
-) -> Terms:
+) -> "Terms":
     """The terms that the settings ask for."""
+    from pitboss.jobs.worker import Terms
+
     alone = settings.sqlite_processes == "one" and "://" not in settings.database_url
     return Terms(
         concurrency=concurrency or settings.worker_runs,

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from pitboss.bootstrap.kits import kit_of
-from pitboss.bootstrap.runner import journal_of
+from pitboss.bootstrap.stored import journal_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.curve import columns

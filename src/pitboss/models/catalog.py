@@ -10,19 +10,17 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Model, ModelReply, ModelRequest
-from pitboss.models import policies, standin
-from pitboss.models.heuristics import heuristics
-from pitboss.models.policy import Policy, PolicyDefinition
-from pitboss.models.providers import PROVIDERS
+from pitboss.models import policies
+from pitboss.models.providers import LOCAL, PRESET, PROVIDERS, REPLAY
+
+if TYPE_CHECKING:  # a program is loaded when it is named: each brings a good part of its venue along
+    from pitboss.models.policy import Policy, PolicyDefinition
 
 Kind = Literal["policy", "standin", "model"]
-
-LOCAL, REPLAY, PRESET = "local", "replay", "llm"
-"""Names in front of the slash that are no provider's: a file on this machine, a stored run, whatever LLM_* say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +60,34 @@ class Unconnected:
         raise InvariantError(f"{self.name} was asked before it was connected")
 
 
-def resolve(name: str, seed: int = 0) -> Policy | Model:
+def resolve(name: str, seed: int = 0) -> "Policy | Model":
     """Who answers to a name: a `Policy` for `policy/*`, else a `Model` for the tool loop."""
     entry = describe(name)
     if entry.is_model:
         return Unconnected(name)
-    return policy(entry.name.removeprefix("policy/"), seed) if entry.is_policy else standin.Analyst()
+    if entry.is_policy:
+        return policy(entry.name.removeprefix("policy/"), seed)
+    from pitboss.models.standin import Analyst
+
+    return Analyst()
 
 
 def describe(name: str) -> Entry:
     """The entry of a name; an unknown one is refused with what works."""
-    known = entries()
-    if name in known:
-        return known[name]
     provider, _, model = name.partition("/")
     if provider in (*PROVIDERS, LOCAL, REPLAY, PRESET):
         if not model and provider != PRESET:
             raise UserError(f"{name!r} names no model of {provider}", f"write it as {provider}/<model>")
         return Entry(name, "model", f"a model of {provider}")
+    if provider == "policy" and model in _policies():
+        return _perp(_policies()[model])
+    known = entries()
+    if name in known:
+        return known[name]
     raise _unknown("model", name, [*known, *(f"{one}/<model>" for one in (*PROVIDERS, LOCAL, REPLAY))])
 
 
-def policy(name: str, seed: int = 0) -> Policy:
+def policy(name: str, seed: int = 0) -> "Policy":
     """A policy by its bare name."""
     known = _policies()
     if name not in known:
@@ -96,19 +100,28 @@ def policy(name: str, seed: int = 0) -> Policy:
 @cache
 def entries() -> Mapping[str, Entry]:
     """Every name that works now, sorted."""
-    found = [Entry(f"policy/{one.name}", "policy", one.summary, "perp") for one in _policies().values()]
+    from pitboss.models import standin
+    from pitboss.models.heuristics import heuristics
+
+    found = [_perp(one) for one in _policies().values()]
     found += [Entry(one.name, "policy", one.summary, "predict") for one in heuristics().values()]
     found.append(Entry(standin.NAME, "standin", standin.LABEL))
     return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.name)}
 
 
+def _perp(one: "PolicyDefinition") -> Entry:
+    return Entry(f"policy/{one.name}", "policy", one.summary, "perp")
+
+
 @cache
-def _policies() -> Mapping[str, PolicyDefinition]:
+def _policies() -> "Mapping[str, PolicyDefinition]":
     return discover()
 
 
-def discover() -> dict[str, PolicyDefinition]:
+def discover() -> "dict[str, PolicyDefinition]":
     """Look into the policies package afresh."""
+    from pitboss.models.policy import PolicyDefinition
+
     found: dict[str, PolicyDefinition] = {}
     for module in sorted(iter_modules(policies.__path__), key=lambda module: module.name):
         one = getattr(import_module(f"{policies.__name__}.{module.name}"), "POLICY", None)

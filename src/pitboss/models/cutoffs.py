@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
-from pitboss.models import catalog
+from pitboss.models.providers import LOCAL, PROGRAMS, REPLAY
 
 Kind = Literal["training", "knowledge", "given"]
 Side = Literal["before", "after", "across", "unknown", "not_applicable"]
@@ -79,27 +79,18 @@ def cutoff_of(model: str, given: str | date = "") -> Cutoff:
 
     `given` is a date that holds for this model, or the text of the setting `model_cutoffs`.
     """
-    if not _is_model(model):
+    if model == "decisions" or model.startswith(PROGRAMS):
         return Cutoff(model, source="not a language model", applies=False)
     own = given if isinstance(given, date) else read_given(given).get(model)
     if own is not None:
         return Cutoff(model, own, "given", GIVEN)
     provider, _, rest = model.partition("/")
-    if provider == catalog.REPLAY:
+    if provider == REPLAY:
         return Cutoff(model, source=REPLAYED)
-    if provider == catalog.LOCAL:
+    if provider == LOCAL:
         return Cutoff(model, source=OWN_FILE)
     row = find(rest)
     return Cutoff(model) if row is None else Cutoff(model, row.until, row.kind, row.source, row.as_of)
-
-
-def _is_model(name: str) -> bool:
-    if name == "decisions":
-        return False
-    try:
-        return catalog.describe(name).is_model
-    except UserError:  # a run of another version, or of another machine
-        return True
 
 
 def find(name: str) -> Row | None:

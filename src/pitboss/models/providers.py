@@ -16,7 +16,10 @@ from pitboss.core.errors import KeyMissing, UserError
 from pitboss.core.noun import noun
 from pitboss.models.secret import Secret
 
-PRESET = "llm"
+LOCAL, REPLAY, PRESET = "local", "replay", "llm"
+"""Names in front of the slash that are no provider's: a file on this machine, a stored run, whatever LLM_* say."""
+PROGRAMS = ("policy/", "standin/")
+"""How names begin that are no language model's."""
 MAX_TOKENS = 4_096
 """Sent when a skill sets no limit: what a call can cost at most must be known before it is made."""
 

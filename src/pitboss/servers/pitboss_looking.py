@@ -8,14 +8,14 @@ from typing import Any
 from pitboss.bootstrap import documents
 from pitboss.bootstrap.backtest import Request, read_skill
 from pitboss.bootstrap.comparing import compare
-from pitboss.bootstrap.explaining import FIRST_REFUSED, explain, one_line
+from pitboss.bootstrap.explaining import FIRST_REFUSED, explain
 from pitboss.bootstrap.listing import holdings, short
 from pitboss.bootstrap.preview import preview
-from pitboss.bootstrap.reporting import PROGRAMS, is_synthetic
-from pitboss.bootstrap.runner import long_document, request_of
+from pitboss.bootstrap.stored import is_synthetic, long_document, one_line, request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
+from pitboss.models.providers import PROGRAMS
 from pitboss.servers.pitboss_desk import MOST_FILES, Desk, is_file, one_of, overrides_of, suffix_of
 from pitboss.servers.serving import Answer, Side
 from pitboss.skill.document import to_json

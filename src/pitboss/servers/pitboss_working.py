@@ -14,7 +14,8 @@ from pitboss.bootstrap.backtest import Request
 from pitboss.bootstrap.comparing import compare
 from pitboss.bootstrap.fork import Change, fork
 from pitboss.bootstrap.reporting import write_report
-from pitboss.bootstrap.runner import request_of, resume, start
+from pitboss.bootstrap.runner import resume, start
+from pitboss.bootstrap.stored import request_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, ToolFailed, TransientError, UserError
 from pitboss.core.instant import interval_ms

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from sqlalchemy import insert
-from sqlalchemy.dialects import postgresql, sqlite
 
 from pitboss.core import codec
 from pitboss.core.money import text
@@ -28,7 +27,7 @@ T = TypeVar("T")
 def adopt(database: Database, run: Run, kept: Iterable[Record], state: Any, known: Iterable[Answer] = ()) -> None:
     """Write a run as it stands. `state` is what follows its last record, None if it has none; known answers stay."""
     press = presser()
-    make = postgresql.insert if database.engine.dialect.name == "postgresql" else sqlite.insert
+    put = rows.insert_unless_there(database.engine.dialect, answers)
     with database.write() as connection:
         rows.add(connection, runs, _run_row(run))
         for page in _pages(kept):
@@ -38,7 +37,7 @@ def adopt(database: Database, run: Run, kept: Iterable[Record], state: Any, know
             seq = state["seq"] if isinstance(state, dict) else state.seq
             rows.add(connection, run_states, {"run_id": run.id, "seq": seq, "body": body})
         for page in _pages(known):
-            connection.execute(make(answers).on_conflict_do_nothing(), [sealed(answer, press) for answer in page])
+            connection.execute(put, [sealed(answer, press) for answer in page])
 
 
 def _pages(items: Iterable[T]) -> Iterator[list[T]]:

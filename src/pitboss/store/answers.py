@@ -13,7 +13,6 @@ from typing import Any
 
 import zstandard
 from sqlalchemy import bindparam, event, select, type_coerce
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import NULLTYPE
@@ -272,8 +271,7 @@ class _Statements:
     """What is said to the driver, compiled once."""
 
     def __init__(self, dialect: Dialect) -> None:
-        make = postgresql.insert if dialect.name == "postgresql" else sqlite.insert
-        put = make(answers).on_conflict_do_nothing().compile(dialect=dialect, column_keys=[*_NAMES, SEAL])
+        put = rows.insert_unless_there(dialect, answers).compile(dialect=dialect, column_keys=[*_NAMES, SEAL])
         columns = [answers.c[name] for name in (*_NAMES, SEAL)]
         get = select(*columns).where(answers.c.key == bindparam("of_key")).compile(dialect=dialect)
         self.get, self.put = str(get), str(put)

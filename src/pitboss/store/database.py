@@ -18,7 +18,7 @@ from sqlalchemy.pool import PoolProxiedConnection
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.store import postgres, rows, schema, sqlite
-from pitboss.store.migrate import check_known, migrate, revision
+from pitboss.store.migrate import check_known, make, migrate, revision
 from pitboss.store.migrations import HEAD
 from pitboss.store.sqlite import Hold, JournalMode, Processes
 
@@ -216,6 +216,10 @@ def open_database(
             raise UserError(
                 "the database was made by an earlier pitboss", "`pitboss runs list` brings it up to date, once"
             )
+        if found is None and database.journal_mode is not None:
+            make(database.write)
+            with database.read() as connection:  # somebody else may have been there first
+                found = revision(connection)
         if found != HEAD:
             migrate(database.write, database.alone_for_long)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Bringing a database to the schema that this version knows.
+"""Bringing a database to the schema that this version knows: an empty file at once, everything else step by step.
 
 Each step is one transaction together with the note of the new version, so a process killed anywhere leaves the database
 before or after a step, never inside, and opening it again goes on. The version is read inside that transaction, so two
@@ -9,10 +9,23 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from sqlalchemy import Connection, column, inspect, select, table
+from sqlalchemy import (
+    Column,
+    Connection,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    column,
+    insert,
+    inspect,
+    select,
+)
+from sqlalchemy import table as named
 
 from pitboss.core.errors import UserError
 from pitboss.store import migrations
+from pitboss.store.schema import metadata
 
 _VERSION_TABLE = "alembic_version"
 _OURS = frozenset({_VERSION_TABLE, "runs", "records"})
@@ -25,7 +38,7 @@ def revision(connection: Connection) -> str | None:
     check_ours(names)
     if not names:
         return None
-    found = connection.execute(select(column("version_num")).select_from(table(_VERSION_TABLE))).scalar()
+    found = connection.execute(select(column("version_num")).select_from(named(_VERSION_TABLE))).scalar()
     return str(found)
 
 
@@ -42,6 +55,24 @@ def check_known(found: str | None) -> None:
             f"this database was written by a newer pitboss (schema {found}; this one knows {migrations.HEAD})",
             "upgrade pitboss, or use another --home",
         )
+
+
+def make(write: Callable[[], AbstractContextManager[Connection]]) -> None:
+    """Give an empty SQLite file the schema that all the steps lead to, in one transaction; leave any other as it is.
+
+    A quarter of a second less for a first command. Postgres takes the steps: whoever sets up a server can wait.
+    """
+    version = Table(
+        _VERSION_TABLE,
+        MetaData(),
+        Column("version_num", String(32), nullable=False),
+        PrimaryKeyConstraint("version_num", name=f"{_VERSION_TABLE}_pkc"),
+    )
+    with write() as connection:
+        if connection.dialect.name == "sqlite" and revision(connection) is None:
+            metadata.create_all(connection, checkfirst=False)
+            version.create(connection)
+            connection.execute(insert(version), {"version_num": migrations.HEAD})
 
 
 def migrate(

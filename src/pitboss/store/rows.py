@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, Update, bindparam, insert, select, type_coerce, update
+from sqlalchemy import Connection, Insert, Select, Table, Update, bindparam, insert, select, type_coerce, update
+from sqlalchemy.engine import Dialect
 from sqlalchemy.types import NULLTYPE
 
 from pitboss.core.errors import InvariantError, ReplayMismatch
@@ -94,6 +95,17 @@ def fetch(
 def add(connection: Connection, table: Table, row: Mapping[str, object]) -> None:
     """Insert a row, sealed."""
     connection.execute(insert(table), {**row, SEAL: seal_of(table, row)})
+
+
+def insert_unless_there(dialect: Dialect, table: Table) -> Insert:
+    """An INSERT that leaves a row with the same key as it is. Only the dialect that is in use is imported."""
+    if dialect.name == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as postgres_insert
+
+        return postgres_insert(table).on_conflict_do_nothing()
+    from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+
+    return sqlite_insert(table).on_conflict_do_nothing()
 
 
 def change(connection: Connection, table: Table, row: Mapping[str, Any], changes: Mapping[str, object]) -> None:

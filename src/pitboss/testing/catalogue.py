@@ -17,7 +17,8 @@ import numpy as np
 
 from pitboss.bootstrap.backtest import Assembly, Request, assemble
 from pitboss.bootstrap.predict.agent import read_predict_skill
-from pitboss.bootstrap.predict.backtest import PredictRequest, make_script
+from pitboss.bootstrap.predict.backtest import make_script
+from pitboss.bootstrap.predict.form import PredictRequest
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed

@@ -14,10 +14,10 @@ from pitboss.models.heuristics import heuristics
 from pitboss.sim.predict.baselines import baseline_metrics
 from pitboss.sim.predict.metrics import compute_predict
 from pitboss.sim.predict.outcome import PredictLedger
-from pitboss.sim.report import Report
 from pitboss.sim.report.meaning import PREDICT_RULES, rule
 from pitboss.sim.report.predict import PredictReport, render
 from pitboss.sim.report.predict.verdict import ANSWERS, FITTED, MIXED, RECORDED, standing
+from pitboss.sim.report.source import Report
 from pitboss.venues.predict.rules import RULES
 from sim.predict.run import INITIAL, drive, forecaster
 from sim.test_report import HOSTILE, Outline

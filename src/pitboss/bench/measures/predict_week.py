@@ -17,7 +17,7 @@ from pitboss.bench.measure import Bench, Measure
 from pitboss.bench.row import Gate, Row
 from pitboss.bench.timing import interleave
 from pitboss.bench.trial import Stopwatch, assembled, model_request, policy_request, replay_seconds, trader, with_model
-from pitboss.bootstrap.predict.backtest import PredictRequest
+from pitboss.bootstrap.predict.form import PredictRequest
 from pitboss.bootstrap.request import Asked
 from pitboss.bootstrap.runner import start
 from pitboss.bootstrap.workspace import Workspace

@@ -1,8 +1,9 @@
-"""The program as it is typed: how soon help is there, and how long the demo takes."""
+"""The program as it is typed: how soon help, a list and a day's backtest are there, and how long the demo takes."""
 
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from pitboss.bench.measure import Bench, Measure
@@ -11,6 +12,8 @@ from pitboss.bench.timing import interleave, seconds
 
 DEMO_LIMIT_S = 60.0
 """`make demo` has a minute after installation."""
+LIBRARIES = "import numpy, polars, sqlalchemy, pydantic"
+"""What a command that works cannot do without: loading them is the floor of its time."""
 
 
 class _Failed(Exception):
@@ -18,18 +21,39 @@ class _Failed(Exception):
 
 
 def measure(bench: Bench) -> Iterable[Row]:
-    """Help against an interpreter that does nothing; the demo against its minute."""
+    """Help against an interpreter that does nothing; the demo against its minute; work against loading its libraries."""
     try:
         taken = interleave({"help": lambda: _run("--help"), "bare": _bare}, bench.repeats)
         yield Row("pitboss --help", taken["help"] * 1e3, "ms", "python -c pass", taken["bare"] * 1e3)
     except _Failed as error:
         yield skipped("pitboss --help", "ms", str(error), "python -c pass")
-    gate = Gate("at most", 1.0)
+    gate, home = Gate("at most", 1.0), str(bench.grounds.folder / "demo")
     try:
-        taken_s = _run("demo", "--home", str(bench.grounds.folder / "demo"))
+        taken_s = _run("demo", "--home", home)
         yield Row("pitboss demo", taken_s, "s", LIMIT, DEMO_LIMIT_S, gate, "market, run and report in a new workspace")
     except _Failed as error:
         yield skipped("pitboss demo", "s", str(error), LIMIT, gate)
+        return
+    yield from _started(home, bench)
+
+
+def _started(home: str, bench: Bench) -> Iterable[Row]:
+    """How long commands take that have next to nothing to do, in the workspace of the demo."""
+    skills = bench.grounds.folder / "skills"
+    day = ("--from", "2025-03-20", "--to", "2025-03-21", "--model", "policy/hold")
+    words = {
+        "pitboss runs list": ("runs", "list", "--home", home),
+        "pitboss backtest of a day": ("backtest", str(skills / "trend-thesis.yaml"), *day, "--home", home),
+    }
+    sides = {name: partial(_run, *typed) for name, typed in words.items()}
+    try:
+        _run("init", str(skills))
+        taken = interleave({**sides, "libraries": _libraries}, bench.repeats)
+    except _Failed as error:
+        yield from (skipped(name, "ms", str(error), f"python -c '{LIBRARIES}'") for name in words)
+        return
+    for name in words:
+        yield Row(name, taken[name] * 1e3, "ms", f"python -c '{LIBRARIES}'", taken["libraries"] * 1e3)
 
 
 def _run(*words: str) -> float:
@@ -57,4 +81,8 @@ def _bare() -> float:
     return seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
 
 
-MEASURE = Measure("program", "`pitboss --help` and `pitboss demo` as they are typed", measure, 70)
+def _libraries() -> float:
+    return seconds(lambda: subprocess.run([sys.executable, "-c", LIBRARIES], check=True))
+
+
+MEASURE = Measure("program", "`pitboss --help`, `pitboss demo` and short commands as they are typed", measure, 70)

@@ -5,11 +5,8 @@ them a run had is stored with it, and its report says so.
 """
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +15,8 @@ from pitboss.agent.loop import ToolLoop
 from pitboss.agent.terminal import Shape
 from pitboss.bootstrap.backtest import LEAP_COMMITS, choose_venue
 from pitboss.bootstrap.predict.agent import decider_of, ports_of, read_predict_skill
-from pitboss.bootstrap.request import Asked, Prepared
+from pitboss.bootstrap.predict.form import PredictRequest
+from pitboss.bootstrap.request import Prepared
 from pitboss.bootstrap.settings import Settings
 from pitboss.brokers.predict_paper import PredictPaper
 from pitboss.core.asof import Market
@@ -40,18 +38,6 @@ from pitboss.venues.predict.surface import realised_at
 from pitboss.venues.predict.svi import FLOAT
 
 BASE = "1m"
-SURFACES_RECORDED, SURFACES_FITTED = "recorded", "fitted from realised volatility"
-
-
-@dataclass(frozen=True, slots=True)
-class PredictRequest(Asked):
-    """What was asked for on the predict venue. `equity_usd` is in quote units."""
-
-    equity_usd: Decimal = Decimal(200)
-    vault_usd: Decimal = Decimal(1_000_000)
-    """What the other side of every contract has."""
-    surfaces: str = ""
-    """A file of recorded surfaces; without one they are fitted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,11 +117,6 @@ def make_decider(request: PredictRequest, skill: PredictSkill, ticks: Ints) -> D
         return decider_of(skill, request.source)
     keys = (*KEYS, *ALIASES)
     return DecisionFile.read(request.decisions.encode(), "decisions", set(ticks.tolist()), Shape(read, "hold"), keys)
-
-
-def surfaces_words(params: Mapping[str, Any]) -> str:
-    """Which surfaces a run had."""
-    return SURFACES_RECORDED if params.get("surfaces") else SURFACES_FITTED
 
 
 def _check(request: PredictRequest) -> None:

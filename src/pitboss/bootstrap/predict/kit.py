@@ -5,18 +5,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pitboss.bootstrap.predict.agent import read_predict_skill as read_skill
-from pitboss.bootstrap.predict.backtest import (
-    BASE,
-    PredictAssembly,
-    PredictRequest,
-    assemble,
-    surfaces_words,
-)
+from pitboss.bootstrap.predict.backtest import BASE, PredictAssembly, assemble
+from pitboss.bootstrap.predict.form import PredictRequest, realism, request_of, surfaces_words
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.instant import Instant, interval_ms
-from pitboss.core.money import text
 from pitboss.data.lake import Lake
 from pitboss.models.heuristics import heuristics
 from pitboss.models.rungs import LEAST
@@ -35,12 +29,16 @@ if TYPE_CHECKING:
     from pitboss.bootstrap.preview import Preview
 
 new_request = PredictRequest
-__all__ = ["assemble", "fills", "first_state", "read_ledger", "read_skill", "read_state"]
-
-
-def request_of(params: Mapping[str, Any]) -> PredictRequest:
-    """The request a run was started with."""
-    return codec.parse(PredictRequest, params)
+__all__ = [
+    "assemble",
+    "fills",
+    "first_state",
+    "read_ledger",
+    "read_skill",
+    "read_state",
+    "realism",
+    "request_of",
+]
 
 
 def preview(
@@ -92,28 +90,10 @@ def changed_course(one: PredictScript, other: PredictScript) -> str:
     return "" if one.tiers == other.tiers else "context.tiers"
 
 
-def realism(request: PredictRequest) -> dict[str, dict[str, str]]:
-    """What makes the fills of a run more or less real."""
-    surfaces = "as asked" if request.surfaces else "default"
-    return {
-        "surfaces": {"about": "Surfaces", "value": surfaces_words({"surfaces": request.surfaces}), "state": surfaces},
-        "fill_price": {
-            "about": "Price of a mint",
-            "value": "the ask after the trade, quoted again at the first price at or after the decision",
-            "state": "conservative",
-        },
-        "vault": {
-            "about": "The other side of every contract",
-            "value": f"a vault of {text(request.vault_usd)} that nobody else trades with",
-            "state": "default" if request.vault_usd == PredictRequest({}, 0, 0).vault_usd else "as asked",
-        },
-    }
-
-
 def page(workspace: Workspace, run: Run) -> str:
     """The report."""
     from pitboss.bootstrap.predict.reporting import page_of
-    from pitboss.bootstrap.runner import journal_of
+    from pitboss.bootstrap.stored import journal_of
 
     return page_of(workspace, run, read_ledger(journal_of(workspace, run).records()), played)
 

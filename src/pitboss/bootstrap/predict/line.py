@@ -12,6 +12,7 @@ from typing import Any
 
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import gateway
+from pitboss.bootstrap.line import Line, known_price, route_of
 from pitboss.bootstrap.predict.deployment import Deployment
 from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.workspace import Workspace
@@ -60,7 +61,7 @@ class Asking:
     """The ports with their model connected, and what has been paid for it."""
 
     ports: PredictPorts
-    line: gateway.Line | None = None
+    line: Line | None = None
 
     @property
     def paid_usd(self) -> Decimal:
@@ -111,4 +112,4 @@ async def connected(
 def _price(workspace: Workspace, request: Asked) -> Price | None:
     if request.source.partition("/")[0] in (catalog.LOCAL, catalog.REPLAY):
         return FREE
-    return gateway.known_price(request, gateway.route_of(workspace, request.source))
+    return known_price(request, route_of(workspace, request.source))

@@ -21,8 +21,8 @@ from pitboss.bootstrap.live_process import Cancelled, How, alone, stopping
 from pitboss.bootstrap.machine import SystemClock, stopwatch
 from pitboss.bootstrap.predict import kit
 from pitboss.bootstrap.predict.agent import caps_of, decider_of, fallen_back, ports_of
-from pitboss.bootstrap.predict.backtest import SURFACES_FITTED, PredictRequest
 from pitboss.bootstrap.predict.deployment import Deployment
+from pitboss.bootstrap.predict.form import SURFACES_FITTED, PredictRequest
 from pitboss.bootstrap.predict.line import connected, request_of
 from pitboss.bootstrap.predict.readers import hermes
 from pitboss.bootstrap.predict.source import PredictSource

@@ -11,7 +11,8 @@ import numpy as np
 
 from pitboss.bootstrap.backtest import choose_venue
 from pitboss.bootstrap.predict.agent import FALLBACK, VENUE, read_predict_skill
-from pitboss.bootstrap.predict.backtest import BASE, PredictRequest, make_script
+from pitboss.bootstrap.predict.backtest import BASE, make_script
+from pitboss.bootstrap.predict.form import PredictRequest
 from pitboss.bootstrap.preview import Preview
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError

@@ -13,20 +13,22 @@ from typing import Any
 import orjson
 
 from pitboss import __version__
-from pitboss.bootstrap.predict.backtest import PredictAssembly, PredictRequest, assemble
-from pitboss.bootstrap.reporting import PROGRAMS, is_synthetic, noticing
-from pitboss.bootstrap.runner import document, journal_of
+from pitboss.bootstrap.predict.backtest import PredictAssembly, assemble
+from pitboss.bootstrap.predict.form import PredictRequest
+from pitboss.bootstrap.reporting import noticing
+from pitboss.bootstrap.stored import document, is_synthetic, journal_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.curve import Piece, points
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
 from pitboss.data.predict.recorded import read_surfaces
+from pitboss.models.providers import PROGRAMS
 from pitboss.sim.predict.outcome import Call, PredictLedger
 from pitboss.sim.predict.script import PredictScript
-from pitboss.sim.report import Report
 from pitboss.sim.report.predict import PredictReport, render
 from pitboss.sim.report.predict.source import Surfaces
+from pitboss.sim.report.source import Report
 from pitboss.store.runs import Run
 
 Play = Callable[[PredictScript, Mapping[str, PredictLedger]], Mapping[str, PredictLedger]]

@@ -19,18 +19,13 @@ from pitboss.bootstrap.processes import program, surroundings
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.telemetry import telemetry
 from pitboss.core.errors import UserError
-from pitboss.jobs.capacity import Place, Places, wanted
+from pitboss.jobs.capacity import Place, Places, most_workers, wanted
 from pitboss.jobs.terms import open_queue, terms_of, wait_for_workspace, worker_name
 from pitboss.jobs.worker import Worker
 from pitboss.store.queue import Queue
 
 _started: "list[subprocess.Popen[bytes]]" = []
 """Workers that this process has started and must not leave behind as zombies when they end before it does."""
-
-
-def most_workers(settings: Settings) -> int:
-    """How many workers this machine may have."""
-    return settings.max_workers or os.cpu_count() or 1
 
 
 def ensure(settings: Settings, queue: Queue, any_build: bool = False) -> int:

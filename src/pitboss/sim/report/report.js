@@ -120,5 +120,14 @@
     follow();
   }
 
+  // A link to something that is folded away unfolds it, also where the browser does not do so itself.
+  const reveal = () => {
+    const aim = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    const folded = aim && aim.closest('.folded:not([open])');
+    if (folded) { folded.open = true; aim.scrollIntoView(); }
+  };
+  addEventListener('hashchange', reveal);
+  reveal();
+
   addEventListener('beforeprint', () => { for (const folded of all('.folded, .document')) folded.open = true; });
 })();

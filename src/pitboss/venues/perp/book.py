@@ -8,13 +8,15 @@ an order fills is `world.py`'s business.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS, Instant, iso
-from pitboss.core.market import Ints
 from pitboss.core.money import ZERO, text
 from pitboss.core.noun import noun
+
+if TYPE_CHECKING:
+    from pitboss.core.market import Ints
 
 MAX_AGE_MS = 5 * MINUTE_MS
 """How old a book may be that prices a fill, unless a run says otherwise."""
@@ -50,7 +52,7 @@ class Books:
     """Snapshots of one symbol, oldest first, their sides as text (`price:size price:size`). `at` rises strictly."""
 
     symbol: str
-    at: Ints
+    at: "Ints"
     bids: Texts
     asks: Texts
 

@@ -1,14 +1,24 @@
-"""The tables of an arena: the board with its tiers, and what each entrant cost."""
+"""The tables of an arena: the board with its tiers, what each entrant cost, and every run."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from pitboss.sim.report import figures
 from pitboss.sim.report.markup import Html, join, tag
+from pitboss.sim.report.measures import show
+from pitboss.sim.report.metric import named
+from pitboss.sim.report.runs import cause_of, counted, name_of, without_result
 from pitboss.sim.report.source import number, pair
 from pitboss.sim.report.table import LEFT, RIGHT, table
 
 Plain = Mapping[str, Any]
+JUDGED = "total_return_pct"
+MOST_EACH = 100
+"""Runs of an entrant that are listed."""
+FOLDED = 25
+"""Runs up to which their table stands open."""
+SHORT = 72
+"""Letters of a cause on the board; more of it is under failures."""
 
 
 def board(arena: Plain) -> Html:
@@ -20,7 +30,7 @@ def board(arena: Plain) -> Html:
     forecasts = any(number(entry["brier"]) is not None for entry in entries)
     rows = [
         (
-            tag("span", entry["model"], tag("small", "baseline") if entry["baseline"] else None, class_="who"),
+            _who(entry),
             tier(entry["tier"]),
             _ranks(entry["rank"]),
             tag(
@@ -34,9 +44,9 @@ def board(arena: Plain) -> Html:
             _chance(entry["deflated_sharpe"]),
             figures.percent(_below(entry["max_drawdown_pct"])),
             *(() if forecasts else (figures.plain(entry["total_trades"], 1),)),
-            figures.count(entry["repeats"]),
+            tag("a", _repeats(entry), href=f"#runs-{place}", title="its runs"),
         )
-        for entry in entries
+        for place, entry in enumerate(entries)
     ]
     head = [
         ("Entrant", LEFT),
@@ -92,6 +102,44 @@ def cost_section(arena: Plain) -> Html:
     return join([tag("p", words, class_="note"), table("Cost and time of each entrant", head, rows)])
 
 
+def run_section(arena: Plain) -> Html:
+    """Every run of every entrant, with what to type to look at it."""
+    form = named(JUDGED)
+    rows = [
+        (
+            tag("span", entry["model"], id=None if turn else f"runs-{place}"),
+            figures.count(run["repeat"] + 1),
+            name_of(run),
+            run["status"],
+            show(run[JUDGED], form.form),
+            figures.usd(run["cost_usd"]),
+            join([tag("code", f"pitboss {verb} {run['run_id']}") for verb in ("report", "runs show")], " "),
+        )
+        for place, entry in enumerate(arena["entries"])
+        for turn, run in enumerate(entry["runs"][:MOST_EACH])
+    ]
+    head = [
+        ("Entrant", LEFT),
+        ("Repeat", RIGHT),
+        ("Run", LEFT),
+        ("State", LEFT),
+        (form.label, RIGHT),
+        ("Cost", RIGHT),
+        ("To look at it", LEFT),
+    ]
+    many, left = len(rows) > FOLDED, sum(len(entry["runs"]) for entry in arena["entries"]) - len(rows)
+    made = table("Runs", head, rows, style="runs", tall=many)
+    more = f"… and {left:,} more; `pitboss study show {arena['study_id']} --json` has all."
+    words = "In the order of the board. A run with a report is a link to it; the first command writes one."
+    return join(
+        [
+            tag("p", words, class_="note"),
+            tag("details", tag("summary", figures.plural(len(rows), "run")), made, class_="folded") if many else made,
+            tag("p", more, class_="note after") if left > 0 else "",
+        ]
+    )
+
+
 def tier(value: object) -> Html:
     """A tier as a badge."""
     found = number(value)
@@ -100,6 +148,25 @@ def tier(value: object) -> Html:
         if found is None
         else tag("span", f"Tier {found:.0f}", class_=f"tier t{min(int(found), 5)}")
     )
+
+
+def _who(entry: Plain) -> Html:
+    """The name of an entrant and, where runs of it have no result, why."""
+    broken = without_result(entry["runs"])
+    causes = [cause_of(run, SHORT).removeprefix(f"{entry['model']}: ") for run in broken]
+    told = f"incomplete, {len(broken)} of {figures.plural(len(entry['runs']), 'run')} without a result: "
+    return tag(
+        "span",
+        entry["model"],
+        tag("small", "baseline") if entry["baseline"] else None,
+        tag("small", told, tag("a", counted(causes, 1), href="#failed"), class_="loss") if broken else None,
+        class_="who",
+    )
+
+
+def _repeats(entry: Plain) -> str:
+    done, every = entry["repeats"], len(entry["runs"])
+    return figures.count(done) if done == every else f"{figures.count(done)} of {figures.count(every)}"
 
 
 def _bar(entry: Plain, low: float, high: float) -> Html:

@@ -1,16 +1,17 @@
 """The page of an arena: its sections in order. The document around them is that of every report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.sim.report import figures
-from pitboss.sim.report.arena.board import board, cost_section
+from pitboss.sim.report.arena.board import board, cost_section, run_section
 from pitboss.sim.report.arena.charts import curve_chart, duel_chart, repeat_chart
 from pitboss.sim.report.arena.duels import duel_table
 from pitboss.sim.report.arena.words import limits, luck_section, paragraphs
 from pitboss.sim.report.headline import label, note, tile
 from pitboss.sim.report.markup import Html, join, tag
-from pitboss.sim.report.shell import Part, document, layout, to_type
+from pitboss.sim.report.runs import check_section, failure_section, without_result
+from pitboss.sim.report.shell import Part, document, layout
 from pitboss.sim.report.source import number
 from pitboss.sim.report.study.view import stretch
 
@@ -19,16 +20,19 @@ STYLE = "arena/arena.css"
 
 
 def render(arena: Plain) -> str:
-    """The whole page as one HTML document."""
+    """The whole page as one HTML document. Runs of the document may have an `href`, the address of their own report."""
+    runs = [run for entry in arena["entries"] for run in entry["runs"]]
     parts: list[Part] = [
         ("board", "Board", "Leaderboard", board(arena)),
         ("duels", "Duels", "Who can be told from whom", join([duel_chart(arena), duel_table(arena)])),
         ("curves", "Equity", "How they got there", curve_chart(arena)),
         ("repeats", "Repeats", "How much each differs from itself", repeat_chart(arena)),
         ("costs", "Costs", "What each cost and how long it took", cost_section(arena)),
+        ("runs", "Runs", "Every run", run_section(arena)),
+        ("failed", "Failures", "Runs without a result", _failures(arena)),
         ("luck", "Luck", "How much of it is luck", luck_section(arena)),
         ("limits", "Limits", "How this was compared", limits(arena)),
-        ("verify", "Verify", "Check it yourself", _verify(arena)),
+        ("verify", "Verify", "Check it yourself", check_section(arena["study_id"], "arena", runs)),
     ]
     body = layout(
         [_title(arena), _labels(arena), _tiles(arena)],
@@ -72,17 +76,16 @@ def _labels(arena: Plain) -> Html:
 
 
 def _tiles(arena: Plain) -> Html:
-    first = [entry for entry in arena["entries"] if entry["tier"] == 1]
+    ranked = [entry for entry in arena["entries"] if entry["tier"] is not None]
+    first = [entry for entry in ranked if entry["tier"] == 1]
     apart = sum(pair["told_apart"] for pair in arena["pairs"])
     over = arena["overfitting"]
-    best = first[0]["model"] if first else figures.NONE
-    shared = "cannot be told from the others in this tier" if len(first) > 1 else "ahead of all others, beyond doubt"
     return tag(
         "div",
         tile(
             "First tier",
             f"{len(first)} of {len(arena['entries'])}",
-            note(f"{best} ended highest; it {shared}"),
+            note(_first(first, len(ranked))),
             None,
             "lead",
         ),
@@ -106,14 +109,20 @@ def _tiles(arena: Plain) -> Html:
     )
 
 
-def _verify(arena: Plain) -> Html:
-    commands = [
-        (f"pitboss study runs {arena['study_id']}", "every run of this arena, and how it stands"),
-        (f"pitboss study show {arena['study_id']} --json", "everything on this page as numbers, worked out again"),
+def _first(first: Sequence[Plain], ranked: int) -> str:
+    if not first:
+        return "no run has a result yet"
+    if len(first) > 1:
+        sure = "cannot be told from the others in this tier"
+    else:
+        sure = "is ahead of all others, beyond doubt" if ranked > 1 else "has nobody to be compared with"
+    return f"{first[0]['model']} ended highest; it {sure}"
+
+
+def _failures(arena: Plain) -> Html:
+    failures = [
+        (run, (entry["model"], figures.count(run["repeat"] + 1)))
+        for entry in arena["entries"]
+        for run in without_result(entry["runs"])
     ]
-    done = [run["run_id"] for entry in arena["entries"] for run in entry["runs"] if run["status"] == "complete"]
-    if done:
-        commands.append(
-            (f"pitboss runs verify {done[0]}", "one run against its own records; each of them can be checked")
-        )
-    return to_type(commands)
+    return failure_section(failures, ("Entrant", "Repeat"))

@@ -6,6 +6,7 @@ from typing import Any
 from pitboss.sim.report import figures
 from pitboss.sim.report.luck import overfit_rows, told
 from pitboss.sim.report.markup import Html, join, tag
+from pitboss.sim.report.runs import missing
 
 Plain = Mapping[str, Any]
 
@@ -13,15 +14,18 @@ Plain = Mapping[str, Any]
 def paragraphs(arena: Plain) -> list[str]:
     """What came out, then how sure it is."""
     entries = [entry for entry in arena["entries"] if entry["tier"] is not None]
+    failed = missing(arena["runs"] - arena["complete"])
     if not entries:
-        return ["No run has a result yet."]
+        return [f"No run has a result yet. {failed}".strip()]
     first = [entry for entry in entries if entry["tier"] == 1]
     best = first[0]
     said = [
         f"{best['model']} ended highest, with a mean return of {figures.percent(best['total_return_pct'], signed=True)} over "
         f"{figures.plural(arena['days'], 'day')}."
     ]
-    if len(first) == len(entries):
+    if len(entries) == 1:
+        said.append("No other entrant has a result to compare it with.")
+    elif len(first) == len(entries):
         said.append("No entrant can be told from it: all share one tier, and their order is no ranking.")
     elif len(first) > 1:
         others = ", ".join(entry["model"] for entry in first[1:])
@@ -32,7 +36,7 @@ def paragraphs(arena: Plain) -> list[str]:
     rules = [entry for entry in entries if entry["baseline"]]
     if models and rules:
         said.append(_against_rules(arena, models, rules))
-    second = [_luck(arena), _money(models)]
+    second = [_luck(arena), _money(models), failed]
     return [" ".join(said), " ".join(filter(None, second))]
 
 

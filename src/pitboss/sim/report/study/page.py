@@ -3,11 +3,12 @@
 from pitboss.sim.report import figures
 from pitboss.sim.report.headline import interval, label, note, tile
 from pitboss.sim.report.markup import Html, join, tag
-from pitboss.sim.report.shell import Part, document, layout, to_type
+from pitboss.sim.report.runs import check_section
+from pitboss.sim.report.shell import Part, document, layout
 from pitboss.sim.report.source import number
 from pitboss.sim.report.study.course import search_chart, window_section
 from pitboss.sim.report.study.fields import field_section
-from pitboss.sim.report.study.tables import cost_section, failure_section, trial_section, varied_section
+from pitboss.sim.report.study.tables import cost_section, missing_section, trial_section, varied_section
 from pitboss.sim.report.study.view import Plain, View, stretch
 from pitboss.sim.report.study.words import limits, luck_section, paragraphs
 from pitboss.sim.study.axis import words_of
@@ -30,9 +31,9 @@ def render(plain: Plain) -> str:
         ("luck", "Luck", "How much of it is luck", luck_section(view)),
         ("trials", "Trials", "Every trial", trial_section(view)),
         ("costs", "Costs", "What it cost", cost_section(view)),
-        ("failed", "Failures", "Runs without a result", failure_section(view)),
+        ("failed", "Failures", "Runs without a result", missing_section(view)),
         ("limits", "Limits", "How far this carries", limits(view)),
-        ("verify", "Verify", "Check it yourself", _verify(view)),
+        ("verify", "Verify", "Check it yourself", check_section(plain["study_id"], "study", view.runs)),
     ]
     tiles = _walk_tiles(view) if view.walks else _tiles(view)
     body = layout(
@@ -171,20 +172,3 @@ def _chance(chance: float | None, runs: object) -> str:
     if chance is None:
         return "unknown: too few daily returns"
     return f"chance that it is more than the luck of the best of {figures.plural(runs, 'try', 'tries')}; below 95% proves nothing"
-
-
-def _verify(view: View) -> Html:
-    study_id = view.plain["study_id"]
-    commands = [
-        (f"pitboss study runs {study_id}", "every run of this study, and how it stands"),
-        (f"pitboss study show {study_id} --json", "everything on this page as numbers, worked out again"),
-    ]
-    done = [run["run_id"] for one in view.trials for run in one["runs"] if run["status"] == "complete"]
-    if done:
-        commands.append(
-            (f"pitboss runs verify {done[0]}", "the best run against its own records; each of them can be checked")
-        )
-        commands.append(
-            (f"pitboss report {done[0]}", "a page of that run; pages that are there are linked in the table")
-        )
-    return to_type(commands)

@@ -6,13 +6,13 @@ from pitboss.sim.report import figures
 from pitboss.sim.report.markup import Html, join, tag
 from pitboss.sim.report.measures import show
 from pitboss.sim.report.metric import named
+from pitboss.sim.report.runs import failure_section, name_of
 from pitboss.sim.report.source import number
 from pitboss.sim.report.study.view import Plain, View, ordered, stretch
 from pitboss.sim.report.table import LEFT, RIGHT, table
 from pitboss.sim.study.axis import words_of
 
 MOST_TRIALS = 500
-MOST_FAILURES = 100
 MOST_VALUES = 12
 MOST_RUNS = 6
 """Runs of a trial that are named in its row."""
@@ -108,11 +108,7 @@ def _runs(runs: Sequence[Plain]) -> Html:
     """The runs of a trial by their ids; those with a page lead to it."""
     shown: list[object] = []
     for run in runs[:MOST_RUNS]:
-        href = run.get("href")
-        name = tag("code", run["run_id"])
-        style = None if run["status"] == "complete" else "loss"
-        shown.append(tag("a", name, href=href) if href else tag("span", name, class_=style))
-        shown.append(" ")
+        shown += [name_of(run), " "]
     if len(runs) > MOST_RUNS:
         shown.append(f"+{len(runs) - MOST_RUNS}")
     return tag("span", *shown, class_="ids")
@@ -155,37 +151,7 @@ def _time(seconds: object) -> str:
     return f"{found:,.1f} s" if found < 120 else figures.span(found * 1_000)
 
 
-def failure_section(view: View) -> Html:
+def missing_section(view: View) -> Html:
     """Runs without a result and why."""
-    failures = view.failures
-    if not failures:
-        return tag("p", "None: every run has a result.", class_="note")
-    causes: dict[str, int] = {}
-    for _, run in failures:
-        said = _cause(run)
-        causes[said] = causes.get(said, 0) + 1
-    most = sorted(causes.items(), key=lambda item: (-item[1], item[0]))
-    rows = [
-        (
-            tag("code", run["run_id"]),
-            words_of(one["point"]),
-            stretch(one["from"], one["to"]),
-            run["status"],
-            _cause(run),
-        )
-        for one, run in failures[:MOST_FAILURES]
-    ]
-    head = [("Run", LEFT), ("Point", LEFT), ("Stretch", LEFT), ("State", LEFT), ("Cause", LEFT)]
-    words = "; ".join(f"{figures.plural(count, 'run')}: {said}" for said, count in most[:3])
-    again = "The command that made the study goes on with them; what is done stays."
-    left = len(failures) - MOST_FAILURES
-    more = tag("p", f"… and {left:,} more.", class_="note after") if left > 0 else Html()
-    return join(
-        [tag("p", f"{words}. {again}", class_="note"), table("Runs without a result", head, rows, style="failed"), more]
-    )
-
-
-def _cause(run: Plain) -> str:
-    if run.get("error"):
-        return str(run["error"])
-    return {"cancelled": "it was stopped", "queued": "nobody has begun it"}.get(run["status"], "it is being worked on")
+    failures = [(run, (words_of(one["point"]), stretch(one["from"], one["to"]))) for one, run in view.failures]
+    return failure_section(failures, ("Point", "Stretch"))

@@ -70,6 +70,10 @@ class View:
         return list(found)
 
     @property
+    def runs(self) -> list[Plain]:
+        return [run for one in self.trials for run in one["runs"]]
+
+    @property
     def failures(self) -> list[tuple[Plain, Plain]]:
         """Runs without a result, each with its trial."""
         return [(one, run) for one in self.trials for run in one["runs"] if run["status"] != "complete"]

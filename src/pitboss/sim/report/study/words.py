@@ -3,6 +3,7 @@
 from pitboss.sim.report import figures
 from pitboss.sim.report.luck import Row, overfit_rows, told
 from pitboss.sim.report.markup import Html, join, tag
+from pitboss.sim.report.runs import missing
 from pitboss.sim.report.source import number, pair
 from pitboss.sim.report.study.view import Plain, View
 from pitboss.sim.study.axis import words_of
@@ -27,7 +28,7 @@ def paragraphs(view: View) -> list[str]:
         f"The best was {words_of(best['point'])} with {view.shown(view.value(best))}; the middle one had {view.shown(middle)}, the "
         f"worst {view.shown(values[-1] if view.plain['better'] == 'less' else values[0])}."
     )
-    return [first, " ".join(filter(None, (_luck(view), _over(view), _failed(view))))]
+    return [first, " ".join(filter(None, (_luck(view), _over(view), missing(len(view.failures)))))]
 
 
 def _no_result(view: View) -> str:
@@ -38,7 +39,7 @@ def _no_result(view: View) -> str:
             f"{view.label}: the stretch may be too short for it, or nothing happened that it is made of. Judge by "
             "another metric with --by, for example total_return_pct."
         )
-    return " ".join(filter(None, ("No run has a result yet.", _failed(view))))
+    return " ".join(filter(None, ("No run has a result yet.", missing(len(view.failures)))))
 
 
 def _luck(view: View) -> str:
@@ -67,11 +68,6 @@ def _over(view: View) -> str:
     )
 
 
-def _failed(view: View) -> str:
-    count = len(view.failures)
-    return f"{figures.plural(count, 'run has', 'runs have')} no result; the causes are below." if count else ""
-
-
 def _walked(view: View) -> list[str]:
     forward = view.forward
     windows = forward.get("windows") or ()
@@ -93,7 +89,7 @@ def _walked(view: View) -> list[str]:
     second.append(_steady(windows))
     if forward.get("not_judged"):
         second.append(f"{figures.plural(forward['not_judged'], 'window was', 'windows were')} not judged.")
-    second.append(_failed(view))
+    second.append(missing(len(view.failures)))
     return [first, " ".join(filter(None, second))]
 
 
