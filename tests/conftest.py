@@ -1,9 +1,27 @@
 """What holds for every test."""
 
 import os
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# What one process has compiled is there for all others. Without that every worker, and every program that a test starts,
+# would compile the libraries anew, which takes longer than most tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# Thousands of small databases, each of which waits for the disk at every commit: memory is as good, where there is enough
+# of it and programs may be run from there. No test cuts the power, and whoever is only killed leaves the same files behind.
+MEMORY, ENOUGH = Path("/dev/shm"), 4 << 30
+if (
+    os.access(MEMORY, os.W_OK)
+    and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+    and shutil.disk_usage(MEMORY).free > ENOUGH
+):
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # How long an example takes says more about what else this machine does than about the code; speed is `make bench`.
 # Where CI decides over a change the examples are the same every time; by hand every run looks for new ones.
@@ -15,3 +33,20 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Half as many again as there are processors: much of the suite waits for processes, servers and clocks."""
     del config
     return max(2, (os.cpu_count() or 2) * 3 // 2)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let every worker begin to collect at a place of its own: nobody waits to rewrite what another is rewriting now."""
+    worker: dict[str, str | int] | None = getattr(config, "workerinput", None)
+    if worker is not None and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        places = sorted(
+            str(place) for place in Path(__file__).parent.iterdir() if place.is_dir() or place.match("test_*.py")
+        )
+        first = len(places) * int(str(worker["workerid"])[2:]) // int(worker["workercount"])
+        config.args[:] = places[first:] + places[:first]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All workers must have the same order in the end."""
+    items.sort(key=lambda item: item.path)

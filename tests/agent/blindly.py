@@ -26,7 +26,7 @@ from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, plain_skill
 from pitboss.testing.journal import MemoryJournal
-from pitboss.testing.leaks import Scanner
+from pitboss.testing.leaks import Scanner, texts
 from pitboss.tools.registry import registry
 from pitboss.venues.perp.portfolio import portfolio
 
@@ -150,7 +150,8 @@ class Ran:
                 scanner.add([price for price in (order.limit, order.stop, order.take_profit) if price is not None])
         for receipt in self.ledger.receipts:
             scanner.add([Decimal(receipt.facts[name]) for name in ("price", "limit") if name in receipt.facts])
-        return [leak for request in self.requests for leak in scanner.request(codec.plain(request))]
+        sent = dict.fromkeys(text for request in self.requests for text in texts(codec.plain(request)))
+        return scanner.request(list(sent))  # each text once: schemas and what was said before come again and again
 
 
 class _Journal(MemoryJournal):

@@ -1,16 +1,16 @@
 """`runs export --bundle`, `verify FILE`, `import` and `fork`, as a person types them."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from answers import done, pitboss, refused
-from market import FROM, TO
 
 
 @pytest.fixture
-def run(home: Path, skill: Path) -> str:
-    words = ("backtest", skill, "--from", FROM, "--to", TO, "--model", "standin/analyst", "--home", home, "--json")
-    return done(*words).json["run_id"]
+def run(finished: Callable[[str], dict[str, Any]]) -> str:
+    return finished("standin/analyst")["run_id"]
 
 
 def test_a_bundle_is_written_verified_without_a_workspace_and_imported(home: Path, run: str, tmp_path: Path) -> None:

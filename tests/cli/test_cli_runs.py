@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
@@ -21,9 +22,9 @@ FILL = {"at", "symbol", "side", "size", "price", "fee_usd", "slippage_usd", "pen
 
 
 @pytest.fixture
-def run(home: Path, skill: Path) -> dict[str, Any]:
+def run(finished: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
     """A finished run of a policy."""
-    return done("backtest", skill, *RANGE, "--json", "--home", home).json
+    return finished("policy/sma_cross")
 
 
 def export(home: Path, run: dict[str, Any], what: str) -> list[Any]:

@@ -1,7 +1,9 @@
 """`pitboss tools`: listing, showing, and calling a tool as an agent would see it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from answers import done, pitboss, refused
@@ -12,9 +14,9 @@ from pitboss.tools.registry import registry
 
 
 @pytest.fixture
-def run(home: Path, skill: Path) -> str:
+def run(finished: Callable[[str], dict[str, Any]]) -> str:
     """A stored run of three days by a policy that trades."""
-    return done("backtest", skill, "--from", FROM, "--to", TO, "--home", home, "--json").json["run_id"]
+    return finished("policy/sma_cross")["run_id"]
 
 
 def test_every_tool_is_listed_and_can_be_shown() -> None:

@@ -12,7 +12,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +133,16 @@ def workspace_with(lake: Path, folder: Path, skill: str) -> Work:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, list[Any]]]:
-    """How long each backtest takes when nobody disturbs it, and its records."""
-    found: dict[str, tuple[float, list[Any]]] = {}
-    for skill in SKILLS:
+def undisturbed(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[float, list[Any]]]:
+    """How long a backtest takes when nobody disturbs it, and its records."""
+
+    @cache
+    def work_through(skill: str) -> tuple[float, list[Any]]:
         work = workspace_with(lake, tmp_path_factory.mktemp(skill), skill)
         assert work.go_on()
-        found[skill] = work.took_s, work.records()
-    return found
+        return work.took_s, work.records()
+
+    return work_through
 
 
 def kill_and_resume(
@@ -163,11 +167,11 @@ def kill_and_resume(
 
 @pytest.mark.parametrize("skill", ["standin"])  # all of them, many more times, below
 def test_a1_killed_three_times_and_resumed_the_run_is_the_same(
-    skill: str, lake: Path, tmp_path: Path, undisturbed: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    skill: str, lake: Path, tmp_path: Path, undisturbed: Callable[[str], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with capsys.disabled():
         print(f"\ncrash seed {SEED}", end=" ")
-    kill_and_resume(lake, tmp_path, skill, 3, random.Random(SEED), undisturbed[skill])
+    kill_and_resume(lake, tmp_path, skill, 3, random.Random(SEED), undisturbed(skill))
 
 
 @pytest.mark.chaos
@@ -175,6 +179,6 @@ def test_a1_killed_three_times_and_resumed_the_run_is_the_same(
 @pytest.mark.parametrize("skill", SKILLS)
 @pytest.mark.parametrize("block", range(10))
 def test_a1_killed_two_hundred_times_and_resumed_the_run_is_the_same(
-    skill: str, block: int, lake: Path, tmp_path: Path, undisturbed: dict[str, Any]
+    skill: str, block: int, lake: Path, tmp_path: Path, undisturbed: Callable[[str], Any]
 ) -> None:
-    kill_and_resume(lake, tmp_path, skill, 10, random.Random(SEED + block), undisturbed[skill])
+    kill_and_resume(lake, tmp_path, skill, 10, random.Random(SEED + block), undisturbed(skill))

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pitboss.cli.main import main
 
 PATIENCE_S = 60
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""Compiling every library anew in every process would take longer than all the work."""
+ENVIRONMENT = dict(os.environ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,12 @@ class Told:
         return json.loads(self.out)
 
 
-def here(*words: object, code: int = 0) -> Told:
+def here(*words: object, code: int = 0, **environment: str) -> Told:
     """Run a command in the test's own process, which saves starting one; it must end with this code."""
     out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name, value in environment.items():
+            patch.setenv(name, value)
         found = main([str(word) for word in words])
     assert found == code, err.getvalue()
     return Told(code, out.getvalue(), err.getvalue())

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from program import begin, end, here, tell, wait_for_records
+from program import begin, end, here, wait_for_records
 from serving import served
 
 from audit.planted import Reader, honest, memoriser, refusing
@@ -119,7 +119,7 @@ def test_guessing_and_trading_by_dice_is_no_sign_of_memory(asking: Any, home: Pa
 def test_without_a_range_it_is_the_newest_month_of_the_data(home: Path, skill: Path) -> None:
     with served(refusing) as server:
         words = ("audit", "memory", skill, "--model", "llm/fake", *PRICES, "--windows", "3", "--repeats", "0", "--json")
-        found = tell(*words, "--home", home, **environment(server)).json
+        found = here(*words, "--home", home, **environment(server)).json
     assert (found["from"], found["to"], found["ticks"]) == ("2025-03-02T00:00:00Z", "2025-04-01T00:00:00Z", 30)
     rows = here("models", "cutoffs", "--json").json
     assert {"models", "until", "kind", "source", "as_of"} == set(rows[0])
@@ -152,7 +152,7 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill:
         assert stopped.json["partial"] == "stopped"
         assert stopped.json["naming"]["asked"] == 4, "the windows were done before"
         assert "the same command goes on" in stopped.err
-        done = tell(*words, **environment(server)).json
+        done = here(*words, **environment(server)).json
         times = Counter(orjson.dumps(question["messages"]) for question in server.questions)
     assert (done["partial"], done["windows_asked_now"], len(done["runs"])) == ("", 0, 1)
     assert sum(times.values()) - len(times) <= 8, "only what was under way was asked again"
@@ -163,8 +163,7 @@ def test_ctrl_c_keeps_everything_and_the_same_command_goes_on(home: Path, skill:
 def test_a_budget_is_kept_over_windows_and_runs_together(home: Path, skill: Path) -> None:
     words = ("audit", "memory", skill, *ASKED, "--windows", "4", "--repeats", "1", "--max-cost-usd", "0.05", "--json")
     with served(honest) as server:
-        told = end(begin(*words, "--home", home, **environment(server)))
-    assert told.code == 1
+        told = here(*words, "--home", home, code=1, **environment(server))
     assert "--max-cost-usd" in told.err
     found = told.json
     assert 0 < found["cost_usd"] <= 0.05

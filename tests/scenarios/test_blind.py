@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from program import begin, end, here, tell
+from program import here
 from serving import served
 
 from pitboss.core.asof import Market
@@ -16,7 +16,7 @@ from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.data.feed import load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.testing.leaks import Scanner
+from pitboss.testing.leaks import Scanner, texts
 from pitboss.testing.provider import FakeProvider, Play, call, calls, decide
 
 SIX_HOURS = ("--from", "2025-03-20", "--to", "2025-03-20T06:00:00Z")
@@ -87,7 +87,7 @@ def environment(server: FakeProvider) -> dict[str, str]:
 
 def backtest(home: Path, skill: Path, server: FakeProvider, *words: str, span: tuple[str, ...] = SIX_HOURS) -> Any:
     asked = ("backtest", skill, *span, "--model", "llm/fake", *PRICES, "--blind", *words, "--json", "--home", home)
-    return tell(*asked, **environment(server)).json
+    return here(*asked, **environment(server)).json
 
 
 @pytest.fixture
@@ -105,6 +105,11 @@ def scanner_of(home: Path, venue: str, symbols: tuple[str, ...], until: str) -> 
         for key, bars in market.bars.items()
     }
     return Scanner(Market(recent), symbols)
+
+
+def leaks(scanner: Scanner, sent: list[Any]) -> list[str]:
+    """Everything in these questions, each text once: schemas and what was said before come again and again."""
+    return scanner.request(list(dict.fromkeys(texts(sent))))
 
 
 def exported(home: Path, run: str, what: str) -> list[Any]:
@@ -132,7 +137,7 @@ def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_
     scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T06:00:00Z")
     fills = exported(home, first["run_id"], "fills")
     scanner.add([float(fill["price"]) for fill in fills])
-    assert [leak for question in sent for leak in scanner.request(question)] == []
+    assert leaks(scanner, sent) == []
     assert not [
         name for one in sent for tool in one.get("tools", ()) if (name := tool["function"]["name"]) == "get_top_traders"
     ]
@@ -140,8 +145,8 @@ def test_nothing_true_is_in_any_byte_that_is_sent_and_the_run_can_be_made_again_
     proposals = [one["proposal"]["symbol"] for one in exported(home, first["run_id"], "decisions")]
     assert proposals
     assert set(proposals) <= set(SYMBOLS)
-    assert tell("runs", "verify", first["run_id"], "--home", home).code == 0
-    replayed = tell(
+    assert here("runs", "verify", first["run_id"], "--home", home).code == 0
+    replayed = here(
         "backtest", trader, *SIX_HOURS, "--model", f"replay/{first['run_id']}", "--blind", "--json", "--home", home
     )
     assert replayed.json["digest"] == first["digest"]
@@ -154,7 +159,7 @@ def test_an_open_run_of_the_same_decisions_ends_with_the_same_money_and_the_scan
         blind = backtest(home, trader, server)
         server.questions.clear()
         asked = ("backtest", trader, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--json", "--home", home)
-        tell(*asked, **environment(server))
+        here(*asked, **environment(server))
         scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T06:00:00Z")
         kinds = {leak.split()[0] for question in server.questions[:5] for leak in scanner.request(question)}
     assert kinds >= {"name", "price", "day"}
@@ -202,10 +207,10 @@ def test_a_stopped_blind_run_goes_on_with_the_disguise_it_began_with(home: Path,
         other = home.parent / "other"
         other.mkdir()
         (home / "lake").rename(other / "lake")
-        stopped = end(begin(*asked, "--speculate", "0", "--json", "--home", other, **environment(server))).json
+        stopped = here(*asked, "--speculate", "0", "--json", "--home", other, code=1, **environment(server)).json
         assert stopped["status"] == "error"
         words = ("runs", "resume", stopped["run_id"], "--max-cost-usd", "5", "--json", "--home", other)
-        done = tell(*words, **environment(server)).json
+        done = here(*words, **environment(server)).json
     assert done["digest"] == whole["digest"]
 
 
@@ -214,11 +219,11 @@ def test_a_fork_of_a_blind_run_is_blind_and_takes_its_past_over(home: Path, trad
     with served(trading) as server:
         first = backtest(home, trader, server)
         words = ("runs", "fork", first["run_id"], "--at", "2025-03-20T03:00:00Z", "--set", "risk.max_position_pct=20")
-        branch = tell(*words, "--json", "--home", home, **environment(server)).json
+        branch = here(*words, "--json", "--home", home, **environment(server)).json
         sent = list(server.questions)
     assert branch["blind"] is True
     scanner = scanner_of(home, venue_of(home), SYMBOLS, "2025-03-20T06:00:00Z")
-    assert [leak for question in sent for leak in scanner.request(question)] == []
+    assert leaks(scanner, sent) == []
 
 
 def test_a_reader_is_told_that_the_run_was_blind_who_was_who_and_what_cannot_be_offered(
@@ -226,7 +231,7 @@ def test_a_reader_is_told_that_the_run_was_blind_who_was_who_and_what_cannot_be_
 ) -> None:
     with served(trading) as server:
         asked = ("backtest", trader, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--blind", "--home", home)
-        told = tell(*asked, **environment(server))
+        told = here(*asked, **environment(server))
     assert "blind: not offered, because it cannot be disguised: get_top_traders" in told.err + told.out
     run = here("runs", "list", "--json", "--home", home).json
     rows = run["runs"] if isinstance(run, dict) else run
@@ -255,7 +260,7 @@ def real(tmp_path: Path, venue: str, symbols: str, span: tuple[str, ...]) -> lis
     names = tuple(symbols.strip("[]").split(", "))
     scanner = scanner_of(tmp_path, venue, names, span[-1])
     assert any("## News" in one["messages"][1]["content"] for one in sent) or venue != "binance"
-    return [leak for question in sent for leak in scanner.request(question)]
+    return leaks(scanner, sent)
 
 
 @needs_data

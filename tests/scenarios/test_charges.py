@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from program import PATIENCE_S, Told, begin, end, tell
+from program import PATIENCE_S, Told, begin, here
 from serving import served
 
 from pitboss.testing import provider
@@ -31,14 +31,13 @@ def words(home: Path, skill: Path, cap: float) -> tuple[Any, ...]:
 
 def stopped_by_its_budget(told: Told) -> tuple[str, str]:
     """The run, and what was said."""
-    assert told.code == 1, told.err
     (said,) = told.json["errors"]
     assert said.startswith("budget: ")
     return told.json["run_id"], said
 
 
 def worst_case(home: Path, skill: Path, server: FakeProvider) -> float:
-    _, said = stopped_by_its_budget(end(begin(*words(home, skill, 0.000001), **environment(server))))
+    _, said = stopped_by_its_budget(here(*words(home, skill, 0.000001), code=1, **environment(server)))
     found = re.search(r"the next call could cost \$([0-9.]+)", said)
     assert found is not None
     return float(found[1])
@@ -49,14 +48,14 @@ def test_tries_that_break_off_use_the_budget_up_and_a_resume_does_not_forget_the
     with served([BROKEN]) as server:
         worst = worst_case(home, skill, server)
         assert server.calls == 0
-        run_id, said = stopped_by_its_budget(end(begin(*words(home, skill, 2.5 * worst), **environment(server))))
+        run_id, said = stopped_by_its_budget(here(*words(home, skill, 2.5 * worst), code=1, **environment(server)))
         assert server.calls == 2, "a third try could not have been paid"
         assert "cut off and may have been charged" in said
         resume = ("runs", "resume", run_id, "--json", "--home", home)
-        stopped_by_its_budget(end(begin(*resume, **environment(server))))
+        stopped_by_its_budget(here(*resume, code=1, **environment(server)))
         assert server.calls == 2
     with served(decide) as server:
-        done = tell(*resume[:3], "--max-cost-usd", "5", *resume[3:], **environment(server)).json
+        done = here(*resume[:3], "--max-cost-usd", "5", *resume[3:], **environment(server)).json
         assert done["status"] == "complete"
 
 
@@ -66,7 +65,7 @@ def test_a_try_that_broke_off_is_counted_though_the_next_one_was_answered(home: 
 
     with served(script) as server:
         worst = worst_case(home, skill, server)
-        _, said = stopped_by_its_budget(end(begin(*words(home, skill, 4.5 * worst), **environment(server))))
+        _, said = stopped_by_its_budget(here(*words(home, skill, 4.5 * worst), code=1, **environment(server)))
         late = (server.calls + 1) // 2
         assert late * worst <= 4.5 * worst
         assert 2 <= late <= 4
@@ -87,6 +86,6 @@ def test_a_call_under_way_when_the_process_was_killed_is_counted_when_it_goes_on
         assert asked.wait(PATIENCE_S)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
-        run_id = tell("runs", "list", "--json", "--home", home).json[0]["run_id"]
-        stopped_by_its_budget(end(begin("runs", "resume", run_id, "--json", "--home", home, **environment(server))))
+        run_id = here("runs", "list", "--json", "--home", home).json[0]["run_id"]
+        stopped_by_its_budget(here("runs", "resume", run_id, "--json", "--home", home, code=1, **environment(server)))
         assert server.calls == 1, "a second one could have passed the limit"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from program import begin, end, here
 
-RANGE = ("--from", "2025-03-20", "--to", "2025-03-21")
+RANGE = ("--from", "2025-03-20", "--to", "2025-03-20T12:00:00Z")
 
 
 @pytest.mark.parametrize("model", ["standin/analyst", "policy/random"])

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from program import begin, here, tell, wait_for_records
+from program import begin, here, wait_for_records
 from serving import served
 
 from pitboss.testing.provider import FakeProvider, Play, call, decide
@@ -60,7 +60,7 @@ def environment(server: FakeProvider) -> dict[str, str]:
 
 def backtest(home: Path, skill: Path, server: FakeProvider, *words: str) -> Any:
     asked = ("backtest", skill, *EIGHT_HOURS, "--model", "llm/fake", *PRICES, *words, "--json", "--home", home)
-    return tell(*asked, **environment(server)).json
+    return here(*asked, **environment(server)).json
 
 
 def snapshots(home: Path, run_id: str) -> list[dict[str, Any]]:
@@ -116,7 +116,7 @@ def test_a_run_killed_between_lessons_goes_on_to_the_same_digest(home: Path, ski
         run_id = wait_for_records(run, home, 14)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
-        done = tell("runs", "resume", run_id, "--json", "--home", home, **environment(server)).json
+        done = here("runs", "resume", run_id, "--json", "--home", home, **environment(server)).json
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
     again = tmp_path / "again"
     again.mkdir()

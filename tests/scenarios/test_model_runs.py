@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from program import begin, end, tell, wait_for_records
+from program import begin, here, wait_for_records
 from serving import served
 
 from pitboss.testing import provider
@@ -38,7 +38,7 @@ def environment(server: FakeProvider, **more: str) -> dict[str, str]:
 
 def backtest(home: Path, skill: Path, server: FakeProvider, *words: str, **more: str) -> Any:
     asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, *words, "--json", "--home", home)
-    return tell(*asked, **environment(server, **more)).json
+    return here(*asked, **environment(server, **more)).json
 
 
 def test_one_after_the_other_ahead_of_time_again_and_replayed_end_in_the_same_digest(home: Path, skill: Path) -> None:
@@ -56,25 +56,23 @@ def test_one_after_the_other_ahead_of_time_again_and_replayed_end_in_the_same_di
     assert ahead["wasted_usd"] <= 0.35 * (ahead["cost_usd"] - ahead["wasted_usd"])
     assert ahead["cost_usd"] - ahead["wasted_usd"] == pytest.approx(alone["cost_usd"])
     (other / "lake").rename(home / "lake")
-    replayed = tell(
+    replayed = here(
         "backtest", skill, *SIX_HOURS, "--model", f"replay/{alone['run_id']}", "--json", "--home", home
     ).json
     assert len({one["digest"] for one in (alone, again, ahead, replayed)}) == 1
-    assert tell("runs", "verify", again["run_id"], "--home", home).code == 0
+    assert here("runs", "verify", again["run_id"], "--home", home).code == 0
 
 
 def test_a_budget_stops_a_run_before_the_call_that_could_pass_it_and_it_can_go_on(home: Path, skill: Path) -> None:
     with served(trading) as server:
         asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--max-cost-usd", "0.04")
-        stopped = end(begin(*asked, "--json", "--home", home, **environment(server)))
-        assert stopped.code == 1, stopped.err
-        found = stopped.json
+        found = here(*asked, "--json", "--home", home, code=1, **environment(server)).json
         assert found["status"] == "error"
         assert found["errors"][0].startswith("budget: ")
         assert 0 < found["ticks"] < TICKS
         assert 0 < found["cost_usd"] <= 0.04
         words = ("runs", "resume", found["run_id"], "--max-cost-usd", "5", "--json", "--home", home)
-        done = tell(*words, **environment(server)).json
+        done = here(*words, **environment(server)).json
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
     assert done["cost_usd"] > found["cost_usd"]
 
@@ -82,10 +80,10 @@ def test_a_budget_stops_a_run_before_the_call_that_could_pass_it_and_it_can_go_o
 def test_an_unknown_price_is_refused_then_shown_as_unknown(home: Path, skill: Path) -> None:
     with served(decide) as server:
         asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", "--json", "--home", home)
-        refused = end(begin(*asked, **environment(server)))
-        assert (refused.code, server.calls) == (2, 0)
+        refused = here(*asked, code=2, **environment(server))
+        assert server.calls == 0
         assert "nobody knows the price" in refused.err
-        assert tell(*asked, "--yes", **environment(server)).json["cost_usd"] is None
+        assert here(*asked, "--yes", **environment(server)).json["cost_usd"] is None
 
 
 FAULTS: dict[str, Play] = {
@@ -120,30 +118,30 @@ def test_whatever_a_provider_does_every_tick_is_accounted_for(home: Path, skill:
     short = ("--from", "2025-03-20", "--to", "2025-03-20T02:00:00Z")
     with served(script) as server:
         asked = ("backtest", skill, *short, "--model", "llm/fake", *PRICES, "--json", "--home", home)
-        found = tell(*asked, **environment(server, PITBOSS_MODEL_ERRORS="100", **patience)).json
+        found = here(*asked, **environment(server, PITBOSS_MODEL_ERRORS="100", **patience)).json
     funnel = found["metrics"]["funnel"]
     assert (found["status"], found["ticks"], funnel["ticks"], funnel["asked"]) == ("complete", 8, 8, 8)
     assert sum(found["metrics"]["noops_by_flag"].values()) == 8
     assert found["wall_s"] < 8 * 6  # at most a forced question and two rescues a tick, each within its deadline
-    assert tell("runs", "verify", found["run_id"], "--home", home).code == 0
+    assert here("runs", "verify", found["run_id"], "--home", home).code == 0
 
 
 def test_five_failures_in_a_row_end_a_run_that_can_be_resumed(home: Path, skill: Path) -> None:
     with served([provider.error(503)]) as server:
         asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--json")
-        broken = end(begin(*asked, "--home", home, **environment(server, PITBOSS_MODEL_ATTEMPTS="1")))
-        assert (broken.code, broken.json["ticks"]) == (1, 5)
+        broken = here(*asked, "--home", home, code=1, **environment(server, PITBOSS_MODEL_ATTEMPTS="1"))
+        assert broken.json["ticks"] == 5
     with served(decide) as server:
         words = ("runs", "resume", broken.json["run_id"], "--json", "--home", home)
-        done = tell(*words, **environment(server)).json
+        done = here(*words, **environment(server)).json
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
 
 
 def test_a_bad_key_is_said_at_once(home: Path, skill: Path) -> None:
     with served([provider.error(401, "Invalid API Key", code="invalid_api_key")]) as server:
         asked = ("backtest", skill, *SIX_HOURS, "--model", "llm/fake", *PRICES, "--speculate", "0", "--home", home)
-        refused = end(begin(*asked, **environment(server)))
-    assert (refused.code, server.calls) == (2, 1)
+        refused = here(*asked, code=2, **environment(server))
+    assert server.calls == 1
     assert "key" in refused.err
 
 
@@ -169,7 +167,7 @@ def test_an_answer_that_came_is_never_paid_for_again_after_a_kill(
         run_id = wait_for_records(run, home, 5)
         os.kill(run.pid, signal.SIGKILL)
         run.communicate()
-        done = tell("runs", "resume", run_id, "--json", "--home", home, **environment(server)).json
+        done = here("runs", "resume", run_id, "--json", "--home", home, **environment(server)).json
         times = Counter(orjson.dumps(question["messages"]) for question in server.questions)
     assert (done["status"], done["ticks"]) == ("complete", TICKS)
     assert len(times) == TICKS if speculate == "0" else len(times) >= TICKS

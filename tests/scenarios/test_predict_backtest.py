@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from program import here, tell
+from program import here
 from serving import served
 
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
@@ -135,14 +135,14 @@ def test_a_model_asked_alone_again_ahead_and_replayed_gives_one_digest(
     words = ("predict", "backtest", bets, *short, "--prices", prices, "--price-in", "1", "--price-out", "2", "--json")
     with served(betting, 0.02) as server:
         reached = {"LLM_BASE_URL": server.url, "LLM_API_KEY": "test-key-123456", "LLM_MODEL": "fake"}
-        alone = tell(*words, "--model", "llm/fake", "--speculate", "0", "--home", home, **reached).json
+        alone = here(*words, "--model", "llm/fake", "--speculate", "0", "--home", home, **reached).json
         asked = server.calls
         assert asked > 40
         assert alone["metrics"]["mints"] > 0
-        again = tell(*words, "--model", "llm/fake", "--home", home, **reached).json
+        again = here(*words, "--model", "llm/fake", "--home", home, **reached).json
         assert server.calls == asked, "every answer was known"
         assert (again["cost_usd"], again["saved_usd"]) == (0, alone["cost_usd"])
-        ahead = tell(*words, "--model", "llm/fake", "--home", tmp_path / "other", **reached).json
+        ahead = here(*words, "--model", "llm/fake", "--home", tmp_path / "other", **reached).json
     assert ahead["wasted_usd"] <= 0.35 * (ahead["cost_usd"] - ahead["wasted_usd"])
     replayed = here(*words, "--model", f"replay/{alone['run_id']}", "--home", home).json
     assert len({one["digest"] for one in (alone, again, ahead, replayed)}) == 1
