@@ -41,7 +41,7 @@ class Watcher:
     def moved(self, run_id: str, status: str, done: float) -> None:
         """One run has come so far."""
         del run_id, done
-        if status == "running" and not self.surroundings:
+        if status != "queued" and not self.surroundings:  # a short run may be over when we hear of it; its worker stays
             self.surroundings = {name: variables(name) for name in names()}  # a worker answers when it has a moment
 
 
