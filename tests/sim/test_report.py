@@ -375,6 +375,14 @@ def test_a_run_without_trades_says_so_and_shows_its_funnel(report: Report) -> No
     assert RULES["R8_HALTED"].meaning in text
 
 
+def test_the_cost_of_the_model_is_all_that_was_paid_also_what_was_asked_ahead_in_vain(report: Report) -> None:
+    document = {**report.document, "cost_usd": 1.53, "wasted_usd": 0.40}  # its metrics know of the 1.13 that were used
+    text = Outline(render(replace(report, document=document))).text
+    assert "$0.40 of it asked ahead in vain" in text
+    assert "The model cost $1.53 ($0.40 of it for questions asked ahead in vain)" in text
+    assert "in vain" not in Outline(render(report)).text
+
+
 def test_unknown_numbers_are_dashes_and_never_nan_or_none(report: Report) -> None:
     keys = dict.fromkeys(report.metrics)
     for metrics in (keys, {}, dict.fromkeys(keys, math.nan)):

@@ -3,7 +3,7 @@
 from pitboss.sim.report import cutoff, figures
 from pitboss.sim.report.funnel import Funnel
 from pitboss.sim.report.markup import Html, join, tag
-from pitboss.sim.report.source import Plain, Report, mapping, number, pair
+from pitboss.sim.report.source import Plain, Report, mapping, model_cost, number, pair
 
 
 def title(report: Report) -> Html:
@@ -85,8 +85,8 @@ def tiles(report: Report, funnel: Funnel) -> Html:
     """The headline numbers."""
     metrics, holding = report.metrics, report.baseline("buy_and_hold")
     trades = number(metrics.get("total_trades"))
-    cost = number(metrics.get("total_ai_cost_usd"))
-    cost = report.document.get("cost_usd") if cost is None else cost
+    cost, wasted = model_cost(report.document)
+    vain = f"; {figures.usd(wasted)} of it asked ahead in vain" if wasted else ""
     own = metrics.get("total_return_pct")
     return tag(
         "div",
@@ -112,7 +112,7 @@ def tiles(report: Report, funnel: Funnel) -> Html:
             figures.count(funnel.total_refused),
             note(f"of {figures.plural(funnel.proposals, 'proposal')}"),
         ),
-        tile("Cost of the model", figures.usd(cost), note(_each(cost, metrics))),
+        tile("Cost of the model", figures.usd(cost), note(_each(cost, metrics) + vain)),
         class_="tiles",
     )
 

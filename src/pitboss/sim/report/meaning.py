@@ -128,7 +128,7 @@ METRICS: dict[str, Metric] = {
     "liquidations": Metric("Liquidations", "count", "Times the account fell to its maintenance margin."),
     "deficit_usd": Metric("Deficit", "usd", "Loss beyond the account's last dollar."),
     "total_ai_cost_usd": Metric(
-        "Cost of the model", "usd", "Paid to the model's provider; not taken from the account."
+        "Cost of the model", "usd", "Paid for the answers that were used; not taken from the account."
     ),
     "cost_per_decision_usd": Metric("Cost per decision", "usd", "Cost of the model for each tick that asked it."),
     "total_ticks": Metric("Ticks", "count", "Times the schedule came round."),

@@ -6,7 +6,7 @@ from pitboss.sim.report import figures
 from pitboss.sim.report.equity import NAMES
 from pitboss.sim.report.markup import Html, join, tag
 from pitboss.sim.report.meaning import INTERVALS, METRICS, Form, Metric
-from pitboss.sim.report.source import Plain, Report, mapping, number, pair
+from pitboss.sim.report.source import Plain, Report, mapping, model_cost, number, pair
 from pitboss.sim.report.table import LEFT, RIGHT, table
 
 _FORMS: dict[Form, Callable[[object], str]] = {
@@ -78,8 +78,7 @@ def _parts(value: object) -> str:
 def cost_section(report: Report) -> Html:
     """Each cost in dollars and against the starting equity, and the result with and without them."""
     metrics = report.metrics
-    cost = number(metrics.get("total_ai_cost_usd"))
-    model = cost if cost is not None else number(report.document.get("cost_usd"))
+    model, wasted = model_cost(report.document)
     paid = {
         "Fees": number(metrics.get("total_fees_usd")) or 0.0,
         "Funding": number(metrics.get("total_funding_usd")) or 0.0,
@@ -93,7 +92,8 @@ def cost_section(report: Report) -> Html:
         (name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in paid.items()
     ]
     rows.append((tag("b", "All trading costs"), tag("b", figures.usd(whole)), tag("b", _of(whole, report)), ""))
-    rows.append(("Model, paid apart", figures.usd(model or 0.0), _of(model or 0.0, report), _bar(model or 0.0, most)))
+    label = f"Model, paid apart ({figures.usd(wasted)} of it asked ahead in vain)" if wasted else "Model, paid apart"
+    rows.append((label, figures.usd(model or 0.0), _of(model or 0.0, report), _bar(model or 0.0, most)))
     columns = (("Cost", LEFT), ("USD", RIGHT), ("Of starting equity", RIGHT), ("", LEFT))
     outcome = [
         ("Result before trading costs", result + whole),

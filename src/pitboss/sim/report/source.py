@@ -78,6 +78,16 @@ class Report:
         return float(self.equity[-1][1]) if len(self.equity) else float(self.initial_usd)
 
 
+def model_cost(document: Plain) -> tuple[float | None, float]:
+    """All that was paid for the model, None where nobody knows, and what of it was asked ahead in vain.
+
+    The metrics are worked out from the records, which know only of answers that were used.
+    """
+    if "cost_usd" not in document:
+        return number(mapping(document.get("metrics")).get("total_ai_cost_usd")), 0.0
+    return number(document["cost_usd"]), number(document.get("wasted_usd")) or 0.0
+
+
 def mapping(value: object) -> Plain:
     """The value if it is a mapping, else an empty one: a partial run may lack whole parts."""
     return value if isinstance(value, Mapping) else {}

@@ -5,7 +5,7 @@ from pitboss.sim.report import figures
 from pitboss.sim.report.equity import halt_name
 from pitboss.sim.report.funnel import Funnel
 from pitboss.sim.report.meaning import FLAGS, rule
-from pitboss.sim.report.source import Report, number, pair
+from pitboss.sim.report.source import Report, model_cost, number, pair
 
 
 def paragraphs(report: Report, funnel: Funnel) -> list[str]:
@@ -127,12 +127,12 @@ def _costs(report: Report, funnel: Funnel) -> str:
             f"Fees, funding, slippage and penalties took {figures.usd(whole)}, "
             f"{figures.percent(100 * whole / report.initial_usd)} of the starting equity."
         )
-    spent = number(metrics.get("total_ai_cost_usd"))
-    spent = number(report.document.get("cost_usd")) if spent is None else spent
+    spent, wasted = model_cost(report.document)
     if spent:
+        vain = f" ({figures.usd(wasted)} of it for questions asked ahead in vain)" if wasted else ""
         left = 100.0 * ((report.final_usd - spent) / report.initial_usd - 1.0) if report.initial_usd else 0.0
         said.append(
-            f"The model cost {figures.usd(spent)}, which the account does not pay; "
+            f"The model cost {figures.usd(spent)}{vain}, which the account does not pay; "
             f"with it the return would be {figures.percent(left, signed=True)}."
         )
     return " ".join(said)

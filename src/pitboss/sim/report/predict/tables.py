@@ -8,7 +8,7 @@ from pitboss.sim.report.meaning import Form
 from pitboss.sim.report.measures import show
 from pitboss.sim.report.predict.source import PredictReport, inside
 from pitboss.sim.report.predict.verdict import cents, score
-from pitboss.sim.report.source import Plain, mapping, number, pair
+from pitboss.sim.report.source import Plain, mapping, model_cost, number, pair
 from pitboss.sim.report.table import LEFT, RIGHT, table, toned
 
 FORECASTERS = {
@@ -112,7 +112,7 @@ def spread_section(report: PredictReport) -> Html:
     """What stood between the fair price and the price paid, and what was left of the result."""
     metrics = report.metrics
     spread = mapping(metrics.get("spread_cost"))
-    model = number(metrics.get("total_ai_cost_usd")) or 0.0
+    model = model_cost(report.run.document)[0] or 0.0
     mints, redeems = (number(spread.get(name)) or 0.0 for name in ("mints_usd", "redeems_usd"))
     total, result = mints + redeems, number(metrics.get("pnl_usd")) or 0.0
     rows = [
@@ -184,7 +184,7 @@ FIGURES: tuple[tuple[tuple[str, ...], str, Form, str], ...] = (
     (("edge", "calls", "realised"), "Edge realised, all calls", "signed_share", "Outcome less ask, bought or not."),
     (("edge", "minted", "promised_usd"), "Edge promised", "usd", "On what was bought, by the model's own probabilities."),
     (("edge", "minted", "realised_usd"), "Edge realised", "usd", "On what was bought, as if held to settlement."),
-    (("total_ai_cost_usd",), "Cost of the model", "usd", "Paid to the model's provider."),
+    (("total_ai_cost_usd",), "Cost of the model", "usd", "Paid for the answers that were used."),
     (("total_ticks",), "Ticks", "count", "Times the schedule came round."),
     (("total_proposed_actions",), "Decisions", "count", "What was proposed other than to hold."),
     (("total_accepted_actions",), "Accepted", "count", "Decisions the engine let through."),
