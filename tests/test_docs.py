@@ -244,7 +244,9 @@ def test_policies_assets_errors_and_exit_codes_are_all_told() -> None:
 def test_sections_of_the_prompt_are_told_in_their_order() -> None:
     perp = (DOCS / "perp.md").read_text("utf-8")
     folder = ROOT / "src" / "pitboss" / "agent" / "sections"
-    modules = [importlib.import_module(f"pitboss.agent.sections.{file.stem}") for file in folder.glob("[a-z]*.py")]
+    modules = [
+        importlib.import_module(f"pitboss.venues.perp.sections.{file.stem}") for file in folder.glob("[a-z]*.py")
+    ]
     titles = [re.search(r"`(## [\w ]+)", module.__doc__ or "") for module in sorted(modules, key=lambda one: one.PLACE)]
     places = [perp.find(f"`{title[1].strip()}") for title in titles if title]
     assert len(places) == len(modules)

@@ -12,24 +12,24 @@ from typing import Any
 
 import pytest
 
-from pitboss.brokers.paper import PaperBroker
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
 from pitboss.core.state import State
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.engine.execute import Placed, act
-from pitboss.engine.guard import Judgement, guard
 from pitboss.venues.perp import rules
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.caps import Caps
+from pitboss.venues.perp.broker import PaperBroker
+from pitboss.venues.perp.caps import PerpCaps
+from pitboss.venues.perp.guard import Judgement, guard
 from pitboss.venues.perp.rules import RULES
-from pitboss.venues.perp.state import Order, Position, Terms, World, open_world
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, open_world
 from pitboss.venues.perp.world import OrderRequest, set_marks
 
 NOW = parse_instant("2025-06-03T12:00:00Z")
-TERMS = Terms(SHIPPED, daily_loss_halt_pct=Decimal(5), drawdown_halt_pct=Decimal(15))
+TERMS = TradingTerms(SHIPPED, daily_loss_halt_pct=Decimal(5), drawdown_halt_pct=Decimal(15))
 MARKS = {"BTC": (Decimal(100_000), NOW), "ETH": (Decimal(2_500), NOW)}
 ACCOUNT = set_marks(open_world(Decimal(10_000), NOW // DAY_MS), MARKS)
-CAPS = Caps(symbols=("BTC", "ETH"))
+CAPS = PerpCaps(symbols=("BTC", "ETH"))
 OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 1_000, "reason": "because"}
 
 
@@ -38,8 +38,8 @@ class Scene:
     """A proposal in front of the guard; by default everything is allowed."""
 
     intent: Any = field(default_factory=lambda: dict(OPEN))
-    caps: Caps = CAPS
-    world: World = ACCOUNT
+    caps: PerpCaps = CAPS
+    world: PerpWorld = ACCOUNT
     accepted_opens: tuple[int, ...] = ()
     now: int = NOW
 
@@ -242,11 +242,11 @@ CASES: dict[str, tuple[Callable[[], Scene], Callable[[], Scene], str, str | None
 }
 
 
-def _with_eth(size: str) -> World:
+def _with_eth(size: str) -> PerpWorld:
     return replace(ACCOUNT, positions={"ETH": held(size, "ETH", 2_500)})
 
 
-def _wide() -> Caps:
+def _wide() -> PerpCaps:
     return replace(CAPS, max_position_pct=Decimal(100))
 
 
@@ -326,7 +326,7 @@ def test_r2_scope_never_flips_a_position_or_meets_its_own_order() -> None:
     assert verdict(Scene(world=same)).outcome == "allowed"
     assert verdict(Scene(world=other)).code == "R2_SCOPE"
     for side, code in ((1, None), (-1, "R2_SCOPE")):
-        order = Order("o1", "limit", "BTC", side, Decimal("0.001"), NOW, NOW, Decimal(99_000))
+        order = WorkingOrder("o1", "limit", "BTC", side, Decimal("0.001"), NOW, NOW, Decimal(99_000))
         assert verdict(Scene(world=replace(ACCOUNT, orders=(order,)))).code == code
 
 
@@ -338,7 +338,7 @@ def test_r2_scope_of_an_exit_needs_the_position(action: str) -> None:
 
 
 def test_r2_scope_of_a_cancel_needs_the_working_order() -> None:
-    order = Order("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
+    order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
     world = replace(ACCOUNT, orders=(order,))
     cancel = {"action": "cancel", "symbol": "BTC", "order_id": "o1", "reason": "off"}
     assert Scene(cancel, world=world).judge().cancel_id == "o1"

@@ -7,10 +7,7 @@ from typing import Any
 
 import pytest
 
-from pitboss.agent.context import Context
 from pitboss.agent.decider import Judge
-from pitboss.agent.observation import Observation
-from pitboss.brokers.paper import PaperBroker
 from pitboss.core import codec
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.core.intent import Decision
@@ -18,21 +15,24 @@ from pitboss.core.rulebook import Finding, Rule
 from pitboss.core.snapshot import GENESIS, Record, check, prompt_sha256
 from pitboss.core.state import State
 from pitboss.core.verdict import unfold
-from pitboss.engine import guard as guarding
 from pitboss.engine.execute import Placed
-from pitboss.engine.guard import caps_of, guard
-from pitboss.sim.perp import read_state
 from pitboss.skill.schema import Skill
 from pitboss.testing.builders import make_market, plain_skill
 from pitboss.tick import Happened, foresee, tick
-from pitboss.tick.perp import PerpPorts, ruined
+from pitboss.venues.perp import guard as guarding
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.case import Case
-from pitboss.venues.perp.state import Order, Position, Terms, World, open_world
+from pitboss.venues.perp.broker import PaperBroker
+from pitboss.venues.perp.case import PerpCase
+from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.course import read_state
+from pitboss.venues.perp.guard import caps_of, guard
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.ports import PerpPorts, ruined
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, open_world
 from pitboss.venues.perp.world import OrderRequest, set_marks
 
 NOW = parse_instant("2025-06-03T12:00:00Z")
-TERMS = Terms(SHIPPED, daily_loss_halt_pct=Decimal(5), drawdown_halt_pct=Decimal(15))
+TERMS = TradingTerms(SHIPPED, daily_loss_halt_pct=Decimal(5), drawdown_halt_pct=Decimal(15))
 OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 1_000, "reason": "up"}
 MARKET = make_market({"BTC": [(NOW - place * 5 * MINUTE_MS, 1e5, 1e5, 1e5, 1e5) for place in range(60, 0, -1)]})
 
@@ -80,7 +80,7 @@ class RefusingBroker:
         return Placed(world, refusal=f"{order_id} is gone")
 
 
-def account(cash: int = 10_000) -> World:
+def account(cash: int = 10_000) -> PerpWorld:
     return set_marks(open_world(Decimal(cash), NOW // DAY_MS), {"BTC": (Decimal(100_000), NOW)})
 
 
@@ -93,7 +93,7 @@ def ports(mind: Mind, broker: Any = None, **skill: Any) -> PerpPorts:
         view=MARKET.view,
         decider=mind,
         broker=broker or PaperBroker(TERMS),
-        context=Context(document),
+        context=PerpPrompts(document),
         started_at=NOW - HOUR_MS,
     )
 
@@ -138,7 +138,7 @@ def test_a_ruined_account_is_not_asked_any_more() -> None:
 
 def test_an_account_without_money_is_still_asked_while_something_is_open() -> None:
     held = Position("BTC", Decimal("0.01"), Decimal(2_000), NOW - HOUR_MS)
-    order = Order("o1", "close", "BTC", -1, Decimal("0.01"), NOW, NOW)
+    order = WorkingOrder("o1", "close", "BTC", -1, Decimal("0.01"), NOW, NOW)
     assert ruined(account(0))
     assert ruined(account(-5))
     assert not ruined(replace(account(0), positions={"BTC": held}))
@@ -175,7 +175,7 @@ def test_of_a_refusal_the_next_tick_is_told_the_proposal_the_code_and_the_detail
 
 
 def test_a_refusing_broker_makes_it_r13_with_its_own_words() -> None:
-    order = Order("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
+    order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
     state = State(replace(account(), orders=(order,)))
     cancel = {"action": "cancel", "symbol": "BTC", "order_id": "o1", "reason": "off"}
     after, body, _ = one_tick(state, ports(Mind((OPEN, cancel)), RefusingBroker()))
@@ -203,7 +203,7 @@ def test_e22_identical_intents_in_one_tick_send_one_order() -> None:
 
 def test_e22_the_same_cancel_twice_is_sent_once() -> None:
     broker = CountingBroker()
-    order = Order("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
+    order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
     cancel = {"action": "cancel", "symbol": "BTC", "order_id": "o1", "reason": "off"}
     _, body, _ = one_tick(State(replace(account(), orders=(order,))), ports(Mind((cancel, cancel)), broker))
     assert broker.cancelled == ["o1"]
@@ -216,7 +216,7 @@ def test_later_intents_of_a_tick_are_judged_on_what_the_earlier_ones_did() -> No
     assert [verdict["code"] for verdict in body["verdicts"]] == [None, "R3_POSITION_CAP"]
 
 
-def broken_check(case: Case) -> Finding:
+def broken_check(case: PerpCase) -> Finding:
     raise ZeroDivisionError("a rule with a bug")
 
 
@@ -231,7 +231,7 @@ def a_broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("a_broken_rule")
 def test_a_rule_that_breaks_refuses_and_halts_the_account_once() -> None:
-    order = Order("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
+    order = WorkingOrder("o1", "limit", "BTC", 1, Decimal("0.001"), NOW, NOW, Decimal(99_000))
     state = State(replace(account(), orders=(order,)))
     after, body, _ = one_tick(state, ports(Mind((OPEN, {**OPEN, "size_usd": 999}))))
     assert [(verdict["outcome"], verdict["code"]) for verdict in body["verdicts"]] == [

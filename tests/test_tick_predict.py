@@ -14,14 +14,14 @@ from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.rulebook import Rule
 from pitboss.core.snapshot import GENESIS, check
 from pitboss.engine.execute import Placed
-from pitboss.models.heuristics import heuristic
 from pitboss.models.scripted import calls, calls_text, says, together
 from pitboss.tick import Happened
-from pitboss.tick.predict import read_state, ruined
 from pitboss.venues.predict import judge as judging
-from pitboss.venues.predict.caps import Caps, exposure
+from pitboss.venues.predict.caps import PredictCaps, exposure
 from pitboss.venues.predict.desk import Desk, told
+from pitboss.venues.predict.heuristics import heuristic
 from pitboss.venues.predict.ladder import ladder
+from pitboss.venues.predict.ports import read_state, ruined
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, money
 from pitboss.venues.predict.svi import FLOAT
 from venues.predict.scene import NOW
@@ -58,7 +58,7 @@ MINT: dict[str, Any] = {
 REDEEM: dict[str, Any] = {"action": "redeem", "market_id": SOON, "side": "YES", "strike": 63_200, "reasoning": "out"}
 
 
-def one(*intents: Any, caps: Caps | None = None, cash: int = 100, **more: Any) -> Any:
+def one(*intents: Any, caps: PredictCaps | None = None, cash: int = 100, **more: Any) -> Any:
     return step(fresh(cash), ports(saying(*intents), caps, **more), SPOT, NOW)
 
 
@@ -108,7 +108,7 @@ def test_a_position_is_paid_at_settlement_and_the_model_is_told() -> None:
 def test_the_original_shape_without_a_market_is_taken_where_one_market_is_open() -> None:
     seed = {"action": "mint", "side": "YES", "strike": 63_200, "spendDusdc": 2, "confidence": 1, "reasoning": "x"}
     other = {"action": "mint", "side": "NO", "strike": 63_200, "spend_dusdc": 2, "confidence_0_1": 0, "reasoning": "x"}
-    given = ports(saying(seed, other), Caps(max_spend_per_tick=4 * QUOTE))
+    given = ports(saying(seed, other), PredictCaps(max_spend_per_tick=4 * QUOTE))
     assert verdicts(step(fresh(), given, SPOT, NOW, tiers=("1w",)))[0] == ("refused", "B2_MARKET")
     state, _ = updated(fresh(), given, SPOT, NOW)
     only = {name: oracle for name, oracle in state.world.world.oracles.items() if name == SOON}
@@ -137,11 +137,11 @@ def test_the_original_shape_without_a_market_is_taken_where_one_market_is_open()
 def test_a_rule_refuses_through_the_tick_and_is_told_at_the_next(
     code: str, change: dict[str, Any], caps: dict[str, Any]
 ) -> None:
-    done = one({**MINT, **change}, caps=Caps(**caps))
+    done = one({**MINT, **change}, caps=PredictCaps(**caps))
     assert verdicts(done) == [("refused", code)]
     assert done.state.world.world.accounts[ACCOUNT].cash == 100 * QUOTE
     assert done.state.world.spent.total == 0
-    given = ports(saying(), Caps(**caps))
+    given = ports(saying(), PredictCaps(**caps))
     after = step(done.state, given, SPOT, NOW + MINUTE_MS)
     prompt = codec.loads(after.record.extra)["prompt"][1]
     assert f"engine: refused {code}" in prompt
@@ -332,7 +332,7 @@ def test_the_same_path_gives_the_same_bytes_and_a_stored_state_goes_on_with_them
     def given() -> Any:
         return ports(
             talkative() if decider == "model" else heuristic(decider),
-            Caps(max_spend_per_day=20 * QUOTE),
+            PredictCaps(max_spend_per_day=20 * QUOTE),
             view=candles(spots).view,
             build_prompts=decider == "model",
         )
@@ -401,7 +401,7 @@ def test_an_update_after_the_tick_cannot_change_its_record() -> None:
 # A hijacked model --------------------------------------------------------------------------------------------------
 
 
-CAPS = Caps(
+CAPS = PredictCaps(
     max_spend_per_tick=2 * QUOTE,
     max_spend_per_day=25 * QUOTE,
     max_total_spend=45 * QUOTE,

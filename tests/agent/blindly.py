@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap.backtest import Request, make_decider, read_skill
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, interval_ms, parse_instant
-from pitboss.core.market import Event, NewsItem, Points
+from pitboss.core.market import CalendarEvent, NewsItem, Points
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import ScriptedModel, calls, together
 from pitboss.sim.course import ticks_between
 from pitboss.sim.outcome import Ledger, read_ledger
-from pitboss.sim.perp import Script, first_state
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, plain_skill
 from pitboss.testing.journal import MemoryJournal
 from pitboss.testing.leaks import Scanner, texts
 from pitboss.tools.registry import registry
+from pitboss.venues.perp.assembly import PerpRequest, make_decider, read_skill
+from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.portfolio import portfolio
 
 FROM, TO = parse_instant("2024-05-06"), parse_instant("2024-05-09")
@@ -68,8 +68,8 @@ def market_of(symbols: Sequence[str] = SYMBOLS, seed: int = 5, days: int = 12) -
         for place, at in enumerate(range(start, TO, 2 * HOUR_MS))
     ]
     events = [
-        Event(FROM + 20 * HOUR_MS, start, "FOMC", "FOMC rate decision, May 2024", 0.9),
-        Event(
+        CalendarEvent(FROM + 20 * HOUR_MS, start, "FOMC", "FOMC rate decision, May 2024", 0.9),
+        CalendarEvent(
             FROM + 44 * HOUR_MS,
             start,
             "unlock",
@@ -132,7 +132,7 @@ def skill_of(symbols: Sequence[str] = SYMBOLS, **more: Any) -> dict[str, Any]:
 class Ran:
     """A run, everything that was sent to its model, and the account after every tick."""
 
-    script: Script
+    script: PerpCourse
     requests: list[ModelRequest]
     state: State
     records: list[Record]
@@ -167,8 +167,8 @@ class _Journal(MemoryJournal):
 def ran(
     answer: Callable[[ModelRequest], ModelReply],
     market: Market,
-    request: Request,
-    bind: Callable[[Script], None] = lambda script: None,
+    request: PerpRequest,
+    bind: Callable[[PerpCourse], None] = lambda script: None,
 ) -> Ran:
     """Run a request over a market with a model that answers by a function."""
     skill = read_skill(request.skill)
@@ -184,9 +184,9 @@ def ran(
     return Ran(script, model.requests, state, records, read_ledger(records), journal.worlds)
 
 
-def request_of(blind: bool = True, hours: int = 24, seed: int = 3, **more: Any) -> Request:
+def request_of(blind: bool = True, hours: int = 24, seed: int = 3, **more: Any) -> PerpRequest:
     """A day of the market, blind."""
-    return Request(skill_of(**more), FROM, FROM + hours * HOUR_MS, seed=seed, blind=blind)
+    return PerpRequest(skill_of(**more), FROM, FROM + hours * HOUR_MS, seed=seed, blind=blind)
 
 
 class Nosy:

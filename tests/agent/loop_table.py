@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from scene import Scene, skill_of
 
-from pitboss.agent.context import Context
 from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.intent import Decision
 from pitboss.core.ports import Tool, ToolSpec
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.models.scripted import Line, ScriptedModel
+from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
 
 OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 500, "reason": "up"}
@@ -69,7 +69,7 @@ class Table:
         loop = ToolLoop(
             "scripted/model",
             self.model,
-            Context(skill),
+            PerpPrompts(skill),
             lambda observation, judge: built,
             ToolSpec(self.terminal, DESCRIPTION, SCHEMA),
             self.max_steps,

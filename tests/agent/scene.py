@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from pitboss.agent.observation import Observation
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS, MINUTE_MS, parse_instant
-from pitboss.core.market import Bars, Event, NewsItem
+from pitboss.core.market import Bars, CalendarEvent, NewsItem
 from pitboss.core.state import NO_MEMORY, LastDecision, Memory
-from pitboss.engine.guard import caps_of
 from pitboss.skill.schema import Skill
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.state import Order, Position, Terms, World, open_world
+from pitboss.venues.perp.guard import caps_of
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, open_world
 
 START = parse_instant("2025-06-01")
 NOW = parse_instant("2025-06-03T12:00:00Z")
-TERMS = Terms(SHIPPED)
+TERMS = TradingTerms(SHIPPED)
 DAY = NOW // 86_400_000
 
 
@@ -49,7 +49,7 @@ def wave(count: int, level: float, seed: int) -> list[float]:
 def market_of(
     symbols: Sequence[str] = ("BTC", "ETH"),
     news: Sequence[NewsItem] = (),
-    events: Sequence[Event] = (),
+    events: Sequence[CalendarEvent] = (),
     seed: int = 1,
 ) -> Market:
     """Four days of 15m, 1h and 4h bars from START: past and future of NOW."""
@@ -87,7 +87,7 @@ class Scene:
     at: int = NOW
     cash: str = "10000"
     positions: Sequence[Position] = ()
-    orders: Sequence[Order] = ()
+    orders: Sequence[WorkingOrder] = ()
     marks: dict[str, str] = field(default_factory=lambda: {"BTC": "100000", "ETH": "3000", "SOL": "150"})
     mark_age_ms: int = 0
     leverage: dict[str, int] = field(default_factory=dict)
@@ -98,9 +98,9 @@ class Scene:
     peak: str = "10000"
     day_start: str = "10000"
 
-    def world(self) -> World:
+    def world(self) -> PerpWorld:
         fresh = open_world(Decimal(self.cash), DAY)
-        return World(
+        return PerpWorld(
             fresh.cash,
             fresh.initial,
             Decimal(self.peak),

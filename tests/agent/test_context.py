@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scene import NOW, START, Scene, headline, held, market_of, skill_of
 
-from pitboss.agent.context import Context, Prompt
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
-from pitboss.core.market import Bars, Event, NewsItem
+from pitboss.core.market import Bars, CalendarEvent, NewsItem
 from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes
 from pitboss.prompt.compose import compose_system
-from pitboss.venues.perp.state import Order
+from pitboss.venues.perp.context import PerpPrompts, Prompt
+from pitboss.venues.perp.state import WorkingOrder
 
 TITLES = [
     "## Time",
@@ -39,12 +39,12 @@ ALWAYS = [TITLES[0], TITLES[1], TITLES[4], TITLES[5], TITLES[11]]
 def full_scene(words: str = "calm words", **changes) -> Scene:
     """Every section present, with the same words wherever strangers or models can put theirs."""
     news = [headline(words, 20, source=words, sentiment=0.1), headline(f"{words} again", -20)]
-    events = [Event(NOW + HOUR_MS, START, words, words), Event(NOW + HOUR_MS, NOW + 1, "later", words)]
+    events = [CalendarEvent(NOW + HOUR_MS, START, words, words), CalendarEvent(NOW + HOUR_MS, NOW + 1, "later", words)]
     defaults: dict = {
         "skill": skill_of(context={"symbols": ["BTC", "ETH"]}),
         "market": market_of(news=news, events=events),
         "positions": [held("BTC", "0.01", "99000", thesis=words)],
-        "orders": [Order("o3", "limit", "ETH", 1, Decimal(1), NOW - HOUR_MS, NOW, Decimal(2900), thesis=words)],
+        "orders": [WorkingOrder("o3", "limit", "ETH", 1, Decimal(1), NOW - HOUR_MS, NOW, Decimal(2900), thesis=words)],
         "memory": Memory(
             (ClosedTrade("BTC", "long", START, NOW, Decimal(1), words, thesis=words),),
             Notes(*[words] * 4, "Chop is hard."),
@@ -61,14 +61,14 @@ def titles(message: str) -> list[str]:
 
 def test_all_sections_come_in_the_order_of_the_contract_with_a_blank_line_between():
     scene = full_scene()
-    message = Context(scene.skill).user(scene.observe())
+    message = PerpPrompts(scene.skill).user(scene.observe())
     assert titles(message) == TITLES
     assert message.count("\n\n") == len(TITLES) - 1
 
 
 def test_a_quiet_first_tick_shows_only_what_is_always_there():
     scene = Scene(market=market_of())
-    assert titles(Context(scene.skill).user(scene.observe())) == ALWAYS
+    assert titles(PerpPrompts(scene.skill).user(scene.observe())) == ALWAYS
 
 
 def test_the_numbers_in_the_titles_are_the_skills():
@@ -77,13 +77,13 @@ def test_the_numbers_in_the_titles_are_the_skills():
             context={"news_lookback_hours": 12, "news_top_k": 3, "events": {"lookahead_hours": 24}},
         )
     )
-    found = titles(Context(scene.skill).user(scene.observe()))
+    found = titles(PerpPrompts(scene.skill).user(scene.observe()))
     assert found[2:4] == ["## News (last 12h, top 3 by relevance)", "## Upcoming events (next 24h)"]
 
 
 def test_the_system_prompt_is_the_composed_one_and_the_digest_covers_both_halves():
     scene = Scene()
-    context = Context(scene.skill)
+    context = PerpPrompts(scene.skill)
     prompt = context.prompt(scene.observe())
     assert prompt.system == context.system() == compose_system(scene.skill.strategy.texts())
     assert prompt.user == context.user(scene.observe())
@@ -99,7 +99,7 @@ def test_symbols_listed_in_another_order_give_the_same_bytes():
         ordered = Market({key: market.bars[key] for symbol in symbols for key in market.bars if key[0] == symbol})
         positions = [held(symbol, "0.01", "100") for symbol in symbols]
         scene = full_scene(skill=skill_of(context={"symbols": symbols}), market=ordered, positions=positions)
-        messages.add(Context(scene.skill).user(scene.observe()))
+        messages.add(PerpPrompts(scene.skill).user(scene.observe()))
     assert len(messages) == 1
 
 
@@ -107,10 +107,10 @@ def test_symbols_listed_in_another_order_give_the_same_bytes():
 @given(ticks=st.lists(st.integers(0, 300), min_size=2, max_size=6))
 def test_what_a_context_rendered_before_leaves_no_trace(ticks):
     scene = full_scene()
-    used = Context(scene.skill)
+    used = PerpPrompts(scene.skill)
     for tick in ticks:
         observation = replace_at(scene, START + tick * 15 * MINUTE_MS).observe()
-        assert used.user(observation) == Context(scene.skill).user(observation)
+        assert used.user(observation) == PerpPrompts(scene.skill).user(observation)
 
 
 def replace_at(scene: Scene, at: int) -> Scene:
@@ -141,7 +141,7 @@ def test_whatever_becomes_available_later_cannot_change_the_message(tick, factor
     at = START + tick * 15 * MINUTE_MS
     news = [NewsItem(START + m * MINUTE_MS, START + m * MINUTE_MS, "wire", f"BTC story {m}") for m in news_minutes]
     events = [
-        Event(START + due * MINUTE_MS, START + known * MINUTE_MS, "macro", f"event {due}")
+        CalendarEvent(START + due * MINUTE_MS, START + known * MINUTE_MS, "macro", f"event {due}")
         for known, due in event_minutes
     ]
     honest = market_of(news=news, events=events)
@@ -160,7 +160,7 @@ def test_whatever_becomes_available_later_cannot_change_the_message(tick, factor
         news=[item for item in honest.news if item.available_at <= at],
         events=[event for event in honest.events if event.known_at <= at],
     )
-    context = Context(full_scene().skill)
+    context = PerpPrompts(full_scene().skill)
     messages = {context.user(full_scene(market=market, at=at).observe()) for market in (honest, rewritten, removed)}
     assert len(messages) == 1
 
@@ -169,7 +169,7 @@ def test_the_next_bar_does_change_the_next_message():
     scene = full_scene()
     late = Market({key: corrupted(bars, NOW, 3.0) for key, bars in scene.market.bars.items()})
     after = NOW + 15 * MINUTE_MS
-    context = Context(scene.skill)
+    context = PerpPrompts(scene.skill)
     now, then = (
         [context.user(replace(scene, market=market, at=at).observe()) for market in (scene.market, late)]
         for at in (NOW, after)
@@ -209,7 +209,7 @@ def assert_contained(message: str) -> None:
 @pytest.mark.parametrize("words", HOSTILE)
 def test_hostile_words_start_no_section_and_leave_no_fence(words):
     scene = full_scene(words)
-    assert_contained(Context(scene.skill).user(scene.observe()))
+    assert_contained(PerpPrompts(scene.skill).user(scene.observe()))
 
 
 @settings(max_examples=60, deadline=None)
@@ -219,7 +219,7 @@ def test_hostile_words_start_no_section_and_leave_no_fence(words):
 )
 def test_no_text_at_all_gets_out(words):
     scene = full_scene(words)
-    message = Context(scene.skill).user(scene.observe())
+    message = PerpPrompts(scene.skill).user(scene.observe())
     assert_contained(message)
     assert all(len(inside) <= 600 for inside in re.findall(r"<data>(.*?)</data>", message))
     shown_news = message.split("## News")[1].split("## Upcoming")[0].splitlines()[2:]
@@ -229,5 +229,5 @@ def test_no_text_at_all_gets_out(words):
 
 @pytest.mark.parametrize("words", HOSTILE)
 def test_not_even_a_risk_fact_can_start_a_section(words):
-    message = Context(full_scene().skill).user(full_scene(words).observe())
+    message = PerpPrompts(full_scene().skill).user(full_scene(words).observe())
     assert titles(message) == TITLES

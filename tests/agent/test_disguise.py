@@ -10,11 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scene import bars_of, wave
 
-from pitboss.agent import guise, regime
-from pitboss.agent.alias import APART, LEAST_POWER, power, scale
-from pitboss.agent.cover import WEEK_MS
-from pitboss.agent.disguise import Disguise, make_disguise, read_disguise
-from pitboss.agent.relevance import near
+from pitboss.agent.blind.mapping import APART, LEAST_POWER, power, scale
+from pitboss.agent.news_ranking import near
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS, iso
@@ -22,6 +19,10 @@ from pitboss.core.market import NewsItem
 from pitboss.core.money import text
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.tools.registry import lookup
+from pitboss.venues.perp import regime
+from pitboss.venues.perp.blind import observation as guise
+from pitboss.venues.perp.blind.anonymiser import Disguise, make_disguise, read_disguise
+from pitboss.venues.perp.blind.translation import WEEK_MS
 
 COVER = make_disguise(SYMBOLS, 3, LEVELS)
 BTC = COVER.by_symbol["BTC"]

@@ -10,15 +10,15 @@ from blindly import FROM, LOOKS, SYMBOLS, Nosy, Ran, market_of, ran, request_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.agent.disguise import Disguise
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import calls
 from pitboss.sim.metrics import compute
-from pitboss.sim.perp import Script
 from pitboss.testing.leaks import Scanner, texts
+from pitboss.venues.perp.blind.anonymiser import Disguise
+from pitboss.venues.perp.course import PerpCourse
 
 MARKET = market_of()
 
@@ -112,7 +112,7 @@ class Planned:
     def __init__(self, plan: list[Any], told: Callable[[Any], Any] = lambda true: true) -> None:
         self.plan, self.told, self.tick = plan, told, -1
 
-    def bind(self, script: Script) -> None:
+    def bind(self, script: PerpCourse) -> None:
         cover = script.ports.context.disguise
         if isinstance(cover, Disguise):
             self.told = cover.proposal

@@ -10,18 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scene import TERMS
 
-from pitboss.agent import guise, hindsight
-from pitboss.agent.disguise import make_disguise
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS
-from pitboss.core.market import Bars, Event, Listing, NewsItem, Points
+from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
 from pitboss.core.past import Decided
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Reason, Refusal, Trip
-from pitboss.venues.perp.caps import Caps
+from pitboss.venues.perp.blind import memory as hindsight
+from pitboss.venues.perp.blind import observation as guise
+from pitboss.venues.perp.blind.anonymiser import make_disguise
+from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.portfolio import portfolio
-from pitboss.venues.perp.state import Order, Position, World, open_world
+from pitboss.venues.perp.state import PerpWorld, Position, WorkingOrder, open_world
 
 COVER = make_disguise(SYMBOLS, 3, LEVELS)
 BTC = COVER.by_symbol["BTC"]
@@ -34,11 +35,11 @@ BTC = COVER.by_symbol["BTC"]
         (Bars, "symbol interval interval_ms open_at open high low close volume"),
         (Points, "symbol kind at value"),
         (NewsItem, "published_at available_at source text sentiment symbols mood"),
-        (Event, "scheduled_at known_at kind title importance symbols"),
+        (CalendarEvent, "scheduled_at known_at kind title importance symbols"),
         (Listing, "symbol listed_at delisted_at known_at"),
-        (World, "cash initial peak day day_reference last_equity positions orders leverage marks marked_at halts next_order deficit"),
+        (PerpWorld, "cash initial peak day day_reference last_equity positions orders leverage marks marked_at halts next_order deficit"),
         (Position, "symbol size cost opened_at stop take_profit thesis stopping"),
-        (Order, "id kind symbol side size submitted_at active_from limit stop take_profit thesis rested"),
+        (WorkingOrder, "id kind symbol side size submitted_at active_from limit stop take_profit thesis rested"),
         (LastDecision, "tick_at outcome flag proposal code detail"),
         (ClosedTrade, "symbol side opened_at closed_at pnl_usd reason entry_price exit_price notional_usd mfe_pct mae_pct regime thesis"),
         (
@@ -55,17 +56,19 @@ BTC = COVER.by_symbol["BTC"]
     ],
 )  # fmt: skip
 def test_no_field_has_been_added_that_the_disguise_does_not_know(kind: type, known: str) -> None:
-    assert [field.name for field in fields(kind)] == known.split(), "teach agent/guise.py the new field, then this list"
+    assert [field.name for field in fields(kind)] == known.split(), (
+        "teach venues/perp/blind/observation.py the new field, then this list"
+    )
 
 
 def test_an_account_in_disguise_is_worth_the_same_and_its_prices_are_scaled() -> None:
-    world = World(
+    world = PerpWorld(
         **{name: getattr(open_world(Decimal(10_000), 20_000), name) for name in ("cash", "initial", "peak", "day", "day_reference", "last_equity")},
         positions={
             "BTC": Position("BTC", Decimal("0.5"), Decimal(31_000), FROM, Decimal(60_000), None, "Bitcoin breaks out"),
             "ETH": Position("ETH", Decimal(-2), Decimal(-6_200), FROM, None, Decimal(2_900)),
         },
-        orders=(Order("o7", "limit", "LINK", 1, Decimal("10.1"), FROM, FROM, Decimal("13.9"), Decimal(13), None, "on"),),
+        orders=(WorkingOrder("o7", "limit", "LINK", 1, Decimal("10.1"), FROM, FROM, Decimal("13.9"), Decimal(13), None, "on"),),
         leverage={"BTC": 5, "ETH": 2},
         marks={"BTC": Decimal(63_000), "ETH": Decimal("3100.5"), "LINK": Decimal("14.02")},
         marked_at=dict.fromkeys(SYMBOLS, FROM),
@@ -160,7 +163,7 @@ def test_a_past_in_disguise_is_asked_and_answers_in_disguised_terms() -> None:
 
 def test_a_list_of_allowed_symbols_that_names_nothing_of_the_run_still_allows_nothing() -> None:
     for allowed, expected in (((), ()), (("DOGE",), ("OTHER",)), (("DOGE", "BTC"), (BTC.name,))):
-        caps = Caps(symbols=SYMBOLS, allowed_symbols=allowed)
+        caps = PerpCaps(symbols=SYMBOLS, allowed_symbols=allowed)
         assert guise.caps_of(COVER, caps).allowed_symbols == expected
         assert [guise.caps_of(COVER, caps).opens_allowed(COVER.name(symbol)) for symbol in SYMBOLS] == [
             caps.opens_allowed(symbol) for symbol in SYMBOLS

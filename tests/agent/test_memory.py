@@ -9,8 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.scene import NOW, START, Scene, bars_of, market_of, skill_of, wave
-from pitboss.agent import regime
-from pitboss.agent.memory import (
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
+from pitboss.core.money import CONTEXT, ZERO
+from pitboss.core.receipt import Receipt
+from pitboss.core.state import NO_MEMORY, ClosedTrade, Memory, Notes, Refusal, State
+from pitboss.core.verdict import Verdict
+from pitboss.venues.perp import regime
+from pitboss.venues.perp.memory import (
     LATEST_REFUSALS,
     MOST_REFLECTED,
     MOST_REFUSALS,
@@ -21,15 +28,8 @@ from pitboss.agent.memory import (
     remember,
     risk,
 )
-from pitboss.agent.sections import Memo, lessons, risk_state, trade_history
-from pitboss.core import codec
-from pitboss.core.asof import Market
-from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
-from pitboss.core.money import CONTEXT, ZERO
-from pitboss.core.receipt import Receipt
-from pitboss.core.state import NO_MEMORY, ClosedTrade, Memory, Notes, Refusal, State
-from pitboss.core.verdict import Verdict
-from pitboss.venues.perp.state import Order, Position, World, open_world
+from pitboss.venues.perp.sections import Memo, lessons, risk_state, trade_history
+from pitboss.venues.perp.state import PerpWorld, Position, WorkingOrder, open_world
 from pitboss.venues.perp.trades import Fold, Trade, book
 
 D = Decimal
@@ -57,7 +57,7 @@ def funded(at, usd, symbol="BTC"):
     return Receipt("funded", at, symbol, "", {"amount_usd": D(usd)})
 
 
-def world_of(*positions: Position, orders=(), day_start="10000") -> World:
+def world_of(*positions: Position, orders=(), day_start="10000") -> PerpWorld:
     fresh = open_world(D(10_000), AT // DAY_MS)
     return replace(
         fresh,
@@ -88,7 +88,7 @@ def test_where_nothing_happened_the_memory_is_the_very_same_value():
 
 
 def test_a_closed_trade_is_kept_with_everything_that_is_known_about_it():
-    order = Order("o1", "market", "BTC", 1, D(1), AT - M15, AT - M15, thesis="Breakout. " * 40)
+    order = WorkingOrder("o1", "market", "BTC", 1, D(1), AT - M15, AT - M15, thesis="Breakout. " * 40)
     placed = told(NO_MEMORY, [Receipt("accepted", AT - M15, "BTC", "o1")], world_of(orders=[order]), AT - M15)
     assert placed.reasons[0].thesis == order.thesis[:THESIS_CHARS]
     opened = AT - M15
@@ -112,7 +112,7 @@ def test_a_closed_trade_is_kept_with_everything_that_is_known_about_it():
 
 
 def test_a_trade_that_opened_and_closed_between_two_ticks_has_its_thesis_too():
-    order = Order("o7", "limit", "BTC", -1, D(1), AT, AT, D(100), thesis="Fade it.")
+    order = WorkingOrder("o7", "limit", "BTC", -1, D(1), AT, AT, D(100), thesis="Fade it.")
     placed = told(NO_MEMORY, [Receipt("accepted", AT, "BTC", "o7")], world_of(orders=[order]))
     done = told(
         placed,
@@ -280,7 +280,7 @@ def test_the_day_counts_orders_and_results_and_begins_anew_at_midnight():
 
 
 def test_an_order_that_fills_in_parts_is_one_executed_order():
-    rest = Order("o1", "limit", "BTC", 1, D(1), AT, AT, D(100), rested=True)
+    rest = WorkingOrder("o1", "limit", "BTC", 1, D(1), AT, AT, D(100), rested=True)
     first = told(NO_MEMORY, [fill(AT, "buy", 1, 100)], world_of(held(1, AT), orders=[rest]), AT + M15)
     assert (first.executed, first.part_filled) == (1, ("o1",))
     second = told(first, [fill(AT + M15, "buy", 1, 100)], world_of(held(2, AT)), AT + 2 * M15)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.agent.names import COINS
-from pitboss.agent.neutral import Neutral, base_of
+from pitboss.agent.blind.names import COINS
+from pitboss.agent.blind.neutral_text import Neutral, base_of
 
 WORDS = Neutral({"BTC": "ASSET-A", "ETH": "ASSET-B"})
 NEWS = Path(__file__).resolve().parents[3] / "shared" / "data" / "news" / "btc_2021_2024.parquet"

@@ -4,22 +4,22 @@ from dataclasses import replace
 
 import pytest
 
-from pitboss.agent.predict.context import PredictContext
-from pitboss.agent.predict.observation import Shown, observe
-from pitboss.agent.predict.sections import sections
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.state import LastDecision
-from pitboss.prompt.mandates import mandates
-from pitboss.prompt.predict import FOOTER, HEADER, compose_mandate
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.context import PredictPrompts
 from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.mandates import mandates
+from pitboss.venues.predict.observation import Shown, observe
+from pitboss.venues.predict.sections import sections
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.system_prompt import FOOTER, HEADER, compose_mandate
 from pitboss.venues.predict.world import feed
 from venues.predict.scene import NOW, opened, venue
 from venues.predict.stage import SOON, candles, path
 
-CONTEXT = PredictContext("Be careful.")
+CONTEXT = PredictPrompts("Be careful.")
 DESK = Desk(feed(open_world(10**12, 100 * QUOTE), "BTC", 63_213 * FLOAT, NOW, 0.5, tiers=("1h",)).world)
 
 
@@ -64,7 +64,7 @@ def test_the_same_observation_gives_the_same_bytes_and_notes_the_same_asks() -> 
     assert CONTEXT.prompt(one) == first
     assert one.shown.asks == asks
     other = replace(observe(DESK, NOW), shown=Shown())
-    assert PredictContext("Be careful.").prompt(other).sha256 == first.sha256
+    assert PredictPrompts("Be careful.").prompt(other).sha256 == first.sha256
     assert other.shown.asks == asks
     assert asks[f"{SOON}|YES|{63_200 * FLOAT}"] / FLOAT == pytest.approx(0.524, abs=0.001)
     assert "63200: YES 0.5243, NO 0.4957" in first.user
@@ -88,7 +88,7 @@ def test_a_market_that_does_not_quote_says_so_and_shows_no_ask() -> None:
 
 
 def test_budgets_name_every_cap_with_what_is_left() -> None:
-    user = CONTEXT.user(observe(DESK, NOW, Caps(min_edge=FLOAT // 50)))
+    user = CONTEXT.user(observe(DESK, NOW, PredictCaps(min_edge=FLOAT // 50)))
     assert "B10_SPEND_DAY per UTC day: limit 50, used 0, left 50" in user
     assert "B8_EDGE confidence must exceed the ask by at least 0.02" in user
     assert "B3_EXPIRY at least 1m before expiry" in user

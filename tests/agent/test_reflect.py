@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.scene import NOW, Scene, skill_of
-from pitboss.agent.context import Context
-from pitboss.agent.reflect import NOTES_CHARS, SPEC, SYSTEM, TOOL, Reflection, Reflector, learn, read_notes
-from pitboss.agent.sections.lessons import SLOT_CHARS, SLOTS
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.ports import Model, ModelReply
 from pitboss.core.state import NO_MEMORY, ClosedTrade, Memory, Notes
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together
-from pitboss.models.standin import Analyst
+from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.reflection import NOTES_CHARS, SPEC, SYSTEM, TOOL, Reflection, Reflector, learn, read_notes
+from pitboss.venues.perp.sections.lessons import SLOT_CHARS, SLOTS
+from pitboss.venues.perp.standin.analyst import Analyst
 
 GOOD = {slot: f"About {slot}." for slot in SLOTS}
 OLD = Notes(sizing="Half size in chop.")
@@ -38,7 +38,7 @@ def asked(memory: Memory, *replies) -> tuple[Reflection, ScriptedModel]:
 
 
 def reflector(model: Model, every: int = 3) -> Reflector:
-    return Reflector(model, Context(skill_of()), every, {"temperature": 0})
+    return Reflector(model, PerpPrompts(skill_of()), every, {"temperature": 0})
 
 
 @pytest.mark.parametrize(

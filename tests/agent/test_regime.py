@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scene import bars_of
 
-from pitboss.agent import regime
 from pitboss.core.market import Bars
+from pitboss.venues.perp import regime
 
 
 def walk(seed: int, count: int, drift: float = 0.0) -> Bars:

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scene import NOW, Scene, headline, market_of, skill_of
 
-from pitboss.agent import relevance
-from pitboss.agent.relevance import Ranking, Story, first_copies, fold, names, near, tokens, words_of
-from pitboss.agent.sections import Memo, news
+from pitboss.agent import news_ranking as relevance
+from pitboss.agent.news_ranking import Ranking, Story, first_copies, fold, names, near, tokens, words_of
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
 from pitboss.core.market import NewsItem
+from pitboss.venues.perp.sections import Memo, news
 
 WORDS = words_of(["Funding resets precede breakouts.", "Do not trade before the halving."])
 

@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scene import NOW, START, TERMS, Scene, bars_of, headline, held, market_of, skill_of
 
-from pitboss.agent.sections import (
+from pitboss.core.asof import Market
+from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
+from pitboss.core.market import CalendarEvent
+from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Refusal, State
+from pitboss.prompt.render import amount, cents
+from pitboss.venues.perp.guard import guard
+from pitboss.venues.perp.sections import (
     Memo,
     caps,
     events,
@@ -26,13 +32,7 @@ from pitboss.agent.sections import (
     trade_history,
     turn,
 )
-from pitboss.core.asof import Market
-from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
-from pitboss.core.market import Event
-from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Refusal, State
-from pitboss.engine.guard import guard
-from pitboss.prompt.render import amount, cents
-from pitboss.venues.perp.state import Order
+from pitboss.venues.perp.state import WorkingOrder
 
 
 def shown(section, scene: Scene) -> str | None:
@@ -144,11 +144,11 @@ def test_a_memo_shows_at_any_tick_what_a_fresh_one_would_wherever_it_was_before(
 
 
 def test_rows_kept_stay_few_over_a_long_run():
-    rows = market.Rows(bars_of("BTC", "5m", [100.0 + i % 9 for i in range(20_000)]))
+    rows = market.FormattedRows(bars_of("BTC", "5m", [100.0 + i % 9 for i in range(20_000)]))
     for closed in range(1, 20_000):
         rows.window(closed, 100)
     assert len(rows.lines) < 1_500
-    assert rows.window(19_999, 100) == market.Rows(rows.bars).window(19_999, 100)
+    assert rows.window(19_999, 100) == market.FormattedRows(rows.bars).window(19_999, 100)
 
 
 # News and events ------------------------------------------------------------------------------------------------------
@@ -223,10 +223,10 @@ def test_a_sentiment_that_is_no_number_does_not_stop_the_tick():
 
 def test_events_are_shown_when_wanted_known_and_inside_the_window():
     calendar = [
-        Event(NOW + 3 * HOUR_MS, NOW - HOUR_MS, "macro", "Rate decision", 0.9),
-        Event(NOW + 47 * HOUR_MS, START, "unlock", "Team tokens", 0.35, ("ETH", "BTC")),
-        Event(NOW + 49 * HOUR_MS, START, "macro", "Too far"),
-        Event(NOW + HOUR_MS, NOW + 1, "macro", "Not known yet"),
+        CalendarEvent(NOW + 3 * HOUR_MS, NOW - HOUR_MS, "macro", "Rate decision", 0.9),
+        CalendarEvent(NOW + 47 * HOUR_MS, START, "unlock", "Team tokens", 0.35, ("ETH", "BTC")),
+        CalendarEvent(NOW + 49 * HOUR_MS, START, "macro", "Too far"),
+        CalendarEvent(NOW + HOUR_MS, NOW + 1, "macro", "Not known yet"),
     ]
     assert shown(events, Scene(market=market_of(events=calendar))) == (
         "## Upcoming events (next 48h)\n"
@@ -238,7 +238,7 @@ def test_events_are_shown_when_wanted_known_and_inside_the_window():
 
 
 def test_a_calendar_full_of_events_is_cut_and_says_so():
-    calendar = [Event(NOW + i * MINUTE_MS, START, "note", f"event {i}") for i in range(33)]
+    calendar = [CalendarEvent(NOW + i * MINUTE_MS, START, "note", f"event {i}") for i in range(33)]
     lines = (shown(events, Scene(market=market_of(events=calendar))) or "").splitlines()
     assert len(lines) == 32
     assert lines[-1] == "- and 3 later ones"
@@ -276,8 +276,8 @@ def test_positions_show_everything_a_decision_to_hold_or_close_needs():
 def test_open_orders_are_listed_with_the_id_that_cancel_needs():
     scene = Scene(
         orders=[
-            Order("o7", "limit", "BTC", 1, Decimal("0.01"), NOW - HOUR_MS, NOW, Decimal(95000), Decimal(90000)),
-            Order("o8", "close", "BTC", -1, Decimal("0.02"), NOW - MINUTE_MS, NOW),
+            WorkingOrder("o7", "limit", "BTC", 1, Decimal("0.01"), NOW - HOUR_MS, NOW, Decimal(95000), Decimal(90000)),
+            WorkingOrder("o8", "close", "BTC", -1, Decimal("0.02"), NOW - MINUTE_MS, NOW),
         ]
     )
     assert shown(orders, scene) == (
@@ -361,7 +361,7 @@ def test_where_margin_bounds_the_size_depends_on_leverage():
         (Scene(mark_age_ms=31 * MINUTE_MS), "- BTC: none (R10_STALE_DATA: no fresh bar)"),
         (Scene(marks={}), "- BTC: none (R10_STALE_DATA: no fresh bar)"),
         (
-            Scene(orders=[Order("o1", "limit", "BTC", -1, Decimal("0.01"), NOW, NOW, Decimal(120000))]),
+            Scene(orders=[WorkingOrder("o1", "limit", "BTC", -1, Decimal("0.01"), NOW, NOW, Decimal(120000))]),
             "- BTC: open_short only, size_usd 10.00 to 1300.00 at leverage 1 to 3 (bound by R3_POSITION_CAP)",
         ),
     ],

@@ -3,10 +3,10 @@
 import pytest
 from scene import NOW, START, Scene, bars_of, headline, held, market_of, skill_of
 
-from pitboss.agent import regime
-from pitboss.agent.wake import awake, closes
 from pitboss.core.asof import Market
 from pitboss.core.instant import MINUTE_MS
+from pitboss.venues.perp import regime
+from pitboss.venues.perp.wake import awake, closes
 
 FAR = {"BTC": 1.0}
 """A last asked close that the price is far away from."""

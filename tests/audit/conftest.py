@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from grounds import ground_of
 
-from pitboss.audit.ground import Wish
-from pitboss.audit.lookahead import Ground
+from pitboss.audit.lookahead import AuditSetup
+from pitboss.audit.setup import AuditRequest
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
@@ -20,5 +20,5 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def ground(home: Path) -> Ground:
-    return ground_of(home, Wish(seed=1, from_at=parse_instant("2025-03-26"), to_at=parse_instant("2025-03-31")))
+def ground(home: Path) -> AuditSetup:
+    return ground_of(home, AuditRequest(seed=1, from_at=parse_instant("2025-03-26"), to_at=parse_instant("2025-03-31")))

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pitboss.audit.ground import Wish, prepare
-from pitboss.audit.held import Held
-from pitboss.audit.lookahead import Ground, Result, audit
+from pitboss.audit.evidence import Evidence
+from pitboss.audit.lookahead import AuditSetup, LookaheadResult, audit
+from pitboss.audit.setup import AuditRequest, prepare
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.asof import Market
@@ -20,18 +20,18 @@ FEW = 30
 NOTHING: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 
 
-def ground_of(home: Path, wish: Wish) -> Ground:
+def ground_of(home: Path, wish: AuditRequest) -> AuditSetup:
     """The ground of a workspace folder."""
     with open_workspace(load_settings(home, None)) as workspace:
         return asyncio.run(prepare(workspace, wish))
 
 
-def audited(ground: Ground, cuts: int = 100, seed: int = 3) -> Result:
+def audited(ground: AuditSetup, cuts: int = 100, seed: int = 3) -> LookaheadResult:
     """The result of so many cuts."""
     return asyncio.run(audit(ground, cuts, seed))
 
 
-def with_view(ground: Ground, view: type[Any]) -> Ground:
+def with_view(ground: AuditSetup, view: type[Any]) -> AuditSetup:
     """The same ground where everybody is handed another kind of view."""
 
     class Leaky(Market):
@@ -40,10 +40,10 @@ def with_view(ground: Ground, view: type[Any]) -> Ground:
 
     whole = ground.held.market
     market = Leaky(whole.bars, whole.points, whole.news, whole.events)
-    return replace(ground, held=Held(market, ground.held.records, ground.held.recordings), market_type=Leaky)
+    return replace(ground, held=Evidence(market, ground.held.records, ground.held.recordings), market_type=Leaky)
 
 
-def with_tool(ground: Ground, look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]) -> Ground:
+def with_tool(ground: AuditSetup, look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]) -> AuditSetup:
     """The same ground with one leaky tool among honest ones."""
     return replace(ground, tools={**dict(list(ground.tools.items())[:3]), "leaky": tool_of(look)})
 
@@ -55,6 +55,6 @@ def tool_of(look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]) ->
     )
 
 
-def leaking(result: Result) -> set[str]:
+def leaking(result: LookaheadResult) -> set[str]:
     """What differed."""
     return {what for what, count in result.counts.items() if count.differences}

@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 from grounds import SHARED, audited, ground_of, leaking, with_tool
 
-from pitboss.agent.sections import sections
-from pitboss.audit.ground import Wish
-from pitboss.audit.lookahead import Ground, Result
+from pitboss.audit.lookahead import AuditSetup, LookaheadResult
+from pitboss.audit.setup import AuditRequest
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.tools.registry import registry
+from pitboss.venues.perp.sections import sections
 
 needs_data = pytest.mark.skipif(not SHARED.exists(), reason="needs the market data in ../shared/data")
 UNWRITTEN = {"section notes"}
 """Nothing fills this one where every server answers: it is named, not passed over."""
 
 
-def clean(result: Result, cuts: int) -> None:
+def clean(result: LookaheadResult, cuts: int) -> None:
     """No difference, and nothing was left out that could have been compared."""
     assert leaking(result) == set()
     assert result.differences == 0
@@ -28,7 +28,7 @@ def clean(result: Result, cuts: int) -> None:
     assert set(result.not_covered) == UNWRITTEN | {"tool propose_order"}
 
 
-def test_a_generated_market_shows_nothing_of_its_future(ground: Ground) -> None:
+def test_a_generated_market_shows_nothing_of_its_future(ground: AuditSetup) -> None:
     result = audited(ground)
     clean(result, 100)
     assert result.counts["user message"].compared == 200
@@ -38,12 +38,12 @@ def test_a_generated_market_shows_nothing_of_its_future(ground: Ground) -> None:
     assert sum(name.startswith("section ") for name in result.counts) == len(sections()) - len(UNWRITTEN)
 
 
-def test_the_same_seed_makes_the_same_cuts(ground: Ground) -> None:
+def test_the_same_seed_makes_the_same_cuts(ground: AuditSetup) -> None:
     one, other = audited(ground, 10, 5), audited(ground, 10, 5)
     assert one.counts == other.counts
 
 
-def test_a_tool_that_only_fails_is_named_as_not_covered(ground: Ground) -> None:
+def test_a_tool_that_only_fails_is_named_as_not_covered(ground: AuditSetup) -> None:
     async def refuses(context: object, arguments: object) -> str:
         raise ToolFailed("never")
 
@@ -52,7 +52,7 @@ def test_a_tool_that_only_fails_is_named_as_not_covered(ground: Ground) -> None:
     assert result.not_covered["tool leaky"] == "it only ever answered with an error"
 
 
-def test_a_tool_whose_turn_did_not_come_is_named_as_not_covered(ground: Ground) -> None:
+def test_a_tool_whose_turn_did_not_come_is_named_as_not_covered(ground: AuditSetup) -> None:
     result = audited(ground, 1)
     asked = [what for what in result.counts if what.startswith("tool ")]
     assert len(asked) == 1
@@ -63,7 +63,7 @@ def test_a_tool_whose_turn_did_not_come_is_named_as_not_covered(ground: Ground) 
 
 
 @pytest.fixture(scope="session")
-def binance(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+def binance(tmp_path_factory: pytest.TempPathFactory) -> AuditSetup:
     """Ten days of 2023 with every headline up to then."""
     home, source = tmp_path_factory.mktemp("binance"), SHARED / "binance_2023_2024"
     lake = Lake(home / "lake")
@@ -73,7 +73,7 @@ def binance(tmp_path_factory: pytest.TempPathFactory) -> Ground:
 
 
 @pytest.fixture(scope="session")
-def hyperliquid(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+def hyperliquid(tmp_path_factory: pytest.TempPathFactory) -> AuditSetup:
     """Weeks of 2025 around a meeting."""
     home, source = tmp_path_factory.mktemp("hyperliquid"), SHARED / "hyperliquid"
     lake = Lake(home / "lake")
@@ -84,12 +84,14 @@ def hyperliquid(tmp_path_factory: pytest.TempPathFactory) -> Ground:
     return ground_of(home, _wish("hyperliquid", "2025-07-26", "2025-08-03"))
 
 
-def _wish(venue: str, first: str, end: str) -> Wish:
-    return Wish(symbols=("BTC", "ETH"), venue=venue, from_at=parse_instant(first), to_at=parse_instant(end), seed=2)
+def _wish(venue: str, first: str, end: str) -> AuditRequest:
+    return AuditRequest(
+        symbols=("BTC", "ETH"), venue=venue, from_at=parse_instant(first), to_at=parse_instant(end), seed=2
+    )
 
 
 @needs_data
-def test_binance_with_news_shows_nothing_of_its_future(binance: Ground) -> None:
+def test_binance_with_news_shows_nothing_of_its_future(binance: AuditSetup) -> None:
     assert binance.held.market.news
     result = audited(binance)
     assert result.differences == 0
@@ -97,7 +99,7 @@ def test_binance_with_news_shows_nothing_of_its_future(binance: Ground) -> None:
 
 
 @needs_data
-def test_hyperliquid_with_meetings_shows_nothing_of_its_future(hyperliquid: Ground) -> None:
+def test_hyperliquid_with_meetings_shows_nothing_of_its_future(hyperliquid: AuditSetup) -> None:
     assert hyperliquid.held.market.events
     result = audited(hyperliquid)
     assert result.differences == 0
@@ -106,7 +108,7 @@ def test_hyperliquid_with_meetings_shows_nothing_of_its_future(hyperliquid: Grou
 
 @pytest.mark.proof
 @pytest.mark.timeout(7200)
-def test_ten_thousand_cuts_of_a_generated_market_differ_nowhere(ground: Ground) -> None:
+def test_ten_thousand_cuts_of_a_generated_market_differ_nowhere(ground: AuditSetup) -> None:
     clean(audited(ground, 10_000, 11), 10_000)
 
 
@@ -123,4 +125,4 @@ def test_without_any_data_it_says_what_to_do(tmp_path: Path) -> None:
     from pitboss.core.errors import UserError
 
     with pytest.raises(UserError, match="no data here"):
-        ground_of(tmp_path, Wish())
+        ground_of(tmp_path, AuditRequest())

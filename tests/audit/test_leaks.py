@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 from grounds import FEW, audited, leaking, with_tool, with_view
 
-from pitboss.agent import regime
 from pitboss.agent.decider import Judge
-from pitboss.agent.observation import Observation
-from pitboss.agent.sections import Memo, sections
-from pitboss.audit.held import HeldRecordings, past_of
-from pitboss.audit.lookahead import KEPT, RERUN, Ground
+from pitboss.audit.evidence import HeldRecordings, past_of
+from pitboss.audit.lookahead import KEPT, RERUN, AuditSetup
 from pitboss.audit.rebuild import Outside
 from pitboss.core.asof import Market, View
 from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.intent import Decision
-from pitboss.core.market import Bars, Event, NewsItem, Points
+from pitboss.core.market import Bars, CalendarEvent, NewsItem, Points
 from pitboss.core.past import Recording
 from pitboss.core.ports import ToolSpec
-from pitboss.tools.builtin.get_top_traders import ASKED, SERVER
 from pitboss.tools.define import ToolContext
+from pitboss.venues.perp import regime
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.sections import Memo, sections
+from pitboss.venues.perp.tools.get_top_traders import ASKED, SERVER
 
 
 class FormingBar(View):
@@ -44,7 +44,7 @@ class NewsByPublication(View):
 class EventsBySchedule(View):
     """Events whether or not anybody had heard of them."""
 
-    def events(self, hours: float) -> list[Event]:
+    def events(self, hours: float) -> list[CalendarEvent]:
         until = self.at + round(hours * HOUR_MS)
         return [event for event in self._market.events if self.at <= event.scheduled_at <= until]
 
@@ -73,7 +73,7 @@ class NewsCounted(View):
         (NewsCounted, {"wake conditions"}),
     ],
 )
-def test_a_leaky_view_is_found_wherever_it_shows(ground: Ground, view: type[View], seen: set[str]) -> None:
+def test_a_leaky_view_is_found_wherever_it_shows(ground: AuditSetup, view: type[View], seen: set[str]) -> None:
     result = audited(with_view(ground, view), FEW)
     assert seen <= leaking(result)
     assert result.found[0].whole != result.found[0].without
@@ -112,11 +112,11 @@ async def later_recording(context: ToolContext, arguments: Mapping[str, Any]) ->
 
 
 @pytest.mark.parametrize("look", [last_of_everything, listed, later_decisions, later_receipts, later_recording])
-def test_a_leaky_tool_is_found_and_nothing_else_is_blamed(ground: Ground, look: Any) -> None:
+def test_a_leaky_tool_is_found_and_nothing_else_is_blamed(ground: AuditSetup, look: Any) -> None:
     assert leaking(audited(with_tool(ground, look), FEW)) == {"tool leaky"}
 
 
-def test_a_symbol_that_is_listed_before_its_first_bar_is_found(ground: Ground) -> None:
+def test_a_symbol_that_is_listed_before_its_first_bar_is_found(ground: AuditSetup) -> None:
     """Listing look-ahead: the series is part of the run, but at these ticks nothing of it has happened yet."""
     whole, ticks = ground.held.market, ground.script.tick_at
     bars = whole.bars["BTC", "5m"]
@@ -142,7 +142,9 @@ def test_a_symbol_that_is_listed_before_its_first_bar_is_found(ground: Ground) -
     assert leaking(audited(with_tool(later, honest), FEW)) == set()
 
 
-def test_a_tool_that_keeps_the_first_market_it_sees_is_found_though_it_always_answers_the_same(ground: Ground) -> None:
+def test_a_tool_that_keeps_the_first_market_it_sees_is_found_though_it_always_answers_the_same(
+    ground: AuditSetup,
+) -> None:
     kept: list[Market] = []
 
     async def faithful(context: ToolContext, arguments: Mapping[str, Any]) -> str:
@@ -156,7 +158,7 @@ def test_a_tool_that_keeps_the_first_market_it_sees_is_found_though_it_always_an
     assert "leaky" in result.found[0].without
 
 
-def test_a_past_that_shows_a_later_decision_is_found(ground: Ground) -> None:
+def test_a_past_that_shows_a_later_decision_is_found(ground: AuditSetup) -> None:
     class Prophet:
         def __init__(self, inner: Any) -> None:
             self._inner = inner
@@ -172,25 +174,25 @@ def test_a_past_that_shows_a_later_decision_is_found(ground: Ground) -> None:
 
 
 def test_a_section_that_reads_columns_beyond_the_closed_bars_is_found(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    ground: AuditSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def tomorrow(observation: Observation, memo: Memo) -> str:
         bars, _ = observation.view.series(memo.symbols[0], memo.interval)
         return f"## Tomorrow\n{bars.close.max()}"
 
     honest = sections()
-    for where in ("pitboss.agent.context.sections", "pitboss.audit.rebuild.sections"):
+    for where in ("pitboss.venues.perp.context.sections", "pitboss.audit.rebuild.sections"):
         monkeypatch.setattr(where, lambda: (*honest, tomorrow))
     assert leaking(audited(ground, 10)) == {"user message", "section test_leaks"}
 
 
-def test_a_regime_tag_that_looks_one_bar_ahead_is_found(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_regime_tag_that_looks_one_bar_ahead_is_found(ground: AuditSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = regime.atr
     monkeypatch.setattr(regime, "atr", lambda bars, closed: honest(bars, min(len(bars), closed + 1)))
     assert "regime tag" in leaking(audited(ground, 20))
 
 
-def test_what_is_carried_from_tick_to_tick_is_checked_by_running_ticks_again(ground: Ground) -> None:
+def test_what_is_carried_from_tick_to_tick_is_checked_by_running_ticks_again(ground: AuditSetup) -> None:
     class Peeks:
         """Remembers in its reasons what will only happen later: as a reflection on a future trade would be."""
 
@@ -205,7 +207,7 @@ def test_what_is_carried_from_tick_to_tick_is_checked_by_running_ticks_again(gro
     assert RERUN in leaking(audited(replace(ground, script=replace(ground.script, ports=ports)), 5))
 
 
-def test_recordings_of_mcp_servers_are_audited_and_a_later_one_is_found(ground: Ground) -> None:
+def test_recordings_of_mcp_servers_are_audited_and_a_later_one_is_found(ground: AuditSetup) -> None:
     class Careless(HeldRecordings):
         def latest(self, server: str, tool: str, arguments: str, by: int) -> Recording | None:
             return super().latest(server, tool, arguments, by + 9 * DAY_MS)

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from grounds import FEW, audited, leaking, with_tool
 
-from pitboss.audit.copies import NEVER, corrupted, deleted
-from pitboss.audit.held import Held
-from pitboss.audit.lookahead import Ground
-from pitboss.audit.trail import walk
+from pitboss.audit.evidence import Evidence
+from pitboss.audit.lookahead import AuditSetup
+from pitboss.audit.replayed_states import walk
+from pitboss.audit.truncation import NEVER, corrupted, deleted
 from pitboss.core.asof import Market, View
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.market import Listing
 from pitboss.tools.define import ToolContext
 
 
-def changed(ground: Ground, listings: Mapping[str, Listing], market_type: type[Market] = Market) -> Ground:
+def changed(ground: AuditSetup, listings: Mapping[str, Listing], market_type: type[Market] = Market) -> AuditSetup:
     """The same ground with listings, and copies made as this kind of market."""
     whole = ground.held.market
     market = market_type(whole.bars, whole.points, whole.news, whole.events, listings)
@@ -29,7 +29,7 @@ def changed(ground: Ground, listings: Mapping[str, Listing], market_type: type[M
         ground,
         script=script,
         trail=trail,
-        held=Held(market, trail.records, ground.held.recordings),
+        held=Evidence(market, trail.records, ground.held.recordings),
         market_type=market_type,
     )
 
@@ -43,7 +43,7 @@ def leaky(view: type[View]) -> type[Market]:
 
 
 @pytest.fixture
-def listings(ground: Ground) -> dict[str, Listing]:
+def listings(ground: AuditSetup) -> dict[str, Listing]:
     """One symbol that comes in the middle of the ticks, one that goes there, announced a day before."""
     moments = ground.trail.moments
     middle = moments[len(moments) // 2].at
@@ -78,17 +78,17 @@ class Forewarned(View):
 
 @pytest.mark.parametrize("view", [Survivors, SoonListed, Forewarned])
 def test_a_universe_chosen_by_who_is_listed_later_is_found(
-    ground: Ground, listings: dict[str, Listing], view: type[View]
+    ground: AuditSetup, listings: dict[str, Listing], view: type[View]
 ) -> None:
     result = audited(changed(ground, listings, leaky(view)), FEW)
     assert {"user message", "section market"} <= leaking(result)
 
 
-def test_an_honest_view_of_listings_shows_no_difference(ground: Ground, listings: dict[str, Listing]) -> None:
+def test_an_honest_view_of_listings_shows_no_difference(ground: AuditSetup, listings: dict[str, Listing]) -> None:
     assert leaking(audited(changed(ground, listings), 60)) == set()
 
 
-def test_a_tool_that_counts_the_listings_to_come_is_found(ground: Ground, listings: dict[str, Listing]) -> None:
+def test_a_tool_that_counts_the_listings_to_come_is_found(ground: AuditSetup, listings: dict[str, Listing]) -> None:
     async def coming(context: ToolContext, arguments: Mapping[str, Any]) -> str:
         del arguments
         market = context.observation.view._market
@@ -103,7 +103,9 @@ def test_a_tool_that_counts_the_listings_to_come_is_found(ground: Ground, listin
     assert leaking(audited(with_tool(with_listings, present), FEW)) == set()
 
 
-def test_copies_agree_with_the_whole_on_everything_that_is_known(ground: Ground, listings: dict[str, Listing]) -> None:
+def test_copies_agree_with_the_whole_on_everything_that_is_known(
+    ground: AuditSetup, listings: dict[str, Listing]
+) -> None:
     from numpy.random import PCG64, Generator
 
     whole = changed(ground, listings).held

@@ -5,29 +5,29 @@ from dataclasses import dataclass, replace
 import pytest
 from grounds import FEW, audited, leaking
 
-from pitboss.agent import memory
-from pitboss.agent.observation import Observation
-from pitboss.agent.reflect import Reflector
-from pitboss.audit.lookahead import RERUN, Ground
+from pitboss.audit.lookahead import RERUN, AuditSetup
 from pitboss.core.asof import View
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import decimal
 from pitboss.core.state import ClosedTrade
+from pitboss.venues.perp import memory
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.reflection import Reflector
 from pitboss.venues.perp.trades import Trade
 
 
-def with_reflector(ground: Ground, reflector: Reflector) -> Ground:
+def with_reflector(ground: AuditSetup, reflector: Reflector) -> AuditSetup:
     ports = replace(ground.script.ports, reflector=reflector)
     return replace(ground, script=replace(ground.script, ports=ports))
 
 
-def reflector_of(ground: Ground) -> Reflector:
+def reflector_of(ground: AuditSetup) -> Reflector:
     found = ground.script.ports.reflector
     assert found is not None
     return found
 
 
-def test_an_honest_memory_is_filled_and_compared(ground: Ground) -> None:
+def test_an_honest_memory_is_filled_and_compared(ground: AuditSetup) -> None:
     result = audited(ground, 60)
     assert leaking(result) == set()
     for name in ("lessons", "trade_history", "risk_state"):
@@ -57,7 +57,7 @@ class Prophetic(Reflector):
         return Reflector.prompt(self, observation)
 
 
-def test_a_reflection_that_includes_a_trade_closed_after_the_tick_is_found(ground: Ground) -> None:
+def test_a_reflection_that_includes_a_trade_closed_after_the_tick_is_found(ground: AuditSetup) -> None:
     honest = reflector_of(ground)
     leaky = Prophetic(honest.model, honest.context, honest.every, honest.settings, honest.forcing)
     assert "reflection" in leaking(audited(with_reflector(ground, leaky), FEW))
@@ -75,14 +75,14 @@ class Early(Reflector):
         return system, f"{user}\n- {symbol} long chop: 01-01 00:00 1h 1 1 {later:.2f} 0% 0% market"
 
 
-def test_lessons_from_the_future_are_found_in_what_the_agent_is_told(ground: Ground) -> None:
+def test_lessons_from_the_future_are_found_in_what_the_agent_is_told(ground: AuditSetup) -> None:
     honest = reflector_of(ground)
     leaky = with_reflector(ground, Early(honest.model, honest.context, 1, honest.settings, honest.forcing))
     found = leaking(audited(leaky, 2 * FEW))
     assert {"reflection", "memory", "user message", "section lessons", RERUN} <= found
 
 
-def test_excursions_from_bars_after_the_tick_are_found(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excursions_from_bars_after_the_tick_are_found(ground: AuditSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     def to_the_end(view: View, interval: str, trade: Trade) -> tuple[float, float]:
         bars, _ = view.series(trade.symbol, interval)
         first = int(bars.open_at.searchsorted(trade.opened_at))
@@ -93,7 +93,9 @@ def test_excursions_from_bars_after_the_tick_are_found(ground: Ground, monkeypat
     assert {"memory", "reflection", RERUN, "section trade_history", "user message"} <= leaking(audited(ground, FEW))
 
 
-def test_a_regime_at_entry_from_bars_of_a_later_time_is_found(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_regime_at_entry_from_bars_of_a_later_time_is_found(
+    ground: AuditSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
         memory,
         "_regime",

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted import Reader, dice, words_of
 
-from pitboss.audit import naming
+from pitboss.audit import recognition as naming
 from pitboss.audit.chance import at_least, shuffled
-from pitboss.audit.naming import ALPHA, Exam, Guess, Named, judge, make_exam, read_guess
+from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, RecognitionResult, judge, make_exam, read_guess
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
@@ -76,12 +76,12 @@ def year() -> Exam:
     return exam(60)
 
 
-def guessed(one: Exam, salt: str) -> Named:
+def guessed(one: Exam, salt: str) -> RecognitionResult:
     """Somebody who guesses by a throw of dice on the words."""
     return judge(
         one,
         [
-            Guess(
+            RecognitionAnswer(
                 one.names[dice(q.user, salt) % len(one.names)], one.periods[dice(q.user, "p" + salt) % len(one.periods)]
             )
             for q in one.questions
@@ -161,13 +161,15 @@ def reply(**said: object) -> ModelReply:
 def test_answers_are_read_from_calls_and_from_text_and_whatever_else_is_wrong_for_a_reason() -> None:
     one = year()
     period = one.periods[0]
-    assert read_guess(reply(asset="btc", period=period), one) == Guess("BTC", period)
-    assert read_guess(ModelReply(f'Well: {{"asset": "ETH", "period": "{period}"}}'), one) == Guess("ETH", period)
+    assert read_guess(reply(asset="btc", period=period), one) == RecognitionAnswer("BTC", period)
+    assert read_guess(ModelReply(f'Well: {{"asset": "ETH", "period": "{period}"}}'), one) == RecognitionAnswer(
+        "ETH", period
+    )
     small = replace(one, names=("1000PEPE", "BTC", "kBONK"))
     assert [read_guess(reply(asset=told, period=period), small) for told in ("kBONK", "KBONK", "1000pepe")] == [
-        Guess("kBONK", period),
-        Guess("kBONK", period),
-        Guess("1000PEPE", period),
+        RecognitionAnswer("kBONK", period),
+        RecognitionAnswer("kBONK", period),
+        RecognitionAnswer("1000PEPE", period),
     ]
     assert read_guess(reply(asset="GOLD", period=period), one).wrong == naming.NOT_OFFERED
     assert read_guess(reply(asset="BTC"), one).wrong == naming.NOT_OFFERED
@@ -181,8 +183,8 @@ def test_answers_are_read_from_calls_and_from_text_and_whatever_else_is_wrong_fo
 
 def test_unusable_answers_are_wrong_and_shown_and_missing_ones_are_left_out() -> None:
     one = year()
-    guesses = [Guess(q.symbol, q.period) for q in one.questions[:10]]
-    guesses += [Guess(wrong=naming.REFUSED)] * 40 + [Guess(failed=True)] * 10
+    guesses = [RecognitionAnswer(q.symbol, q.period) for q in one.questions[:10]]
+    guesses += [RecognitionAnswer(wrong=naming.REFUSED)] * 40 + [RecognitionAnswer(failed=True)] * 10
     found = judge(one, guesses)
     assert (found.asked, found.failed, found.unusable) == (50, 10, {"refused": 40})
     assert found.period is not None
@@ -195,7 +197,9 @@ def test_hits_are_counted_on_each_side_of_an_instant() -> None:
     at = parse_instant("2024-09-01")
     early = [q.end_at <= at for q in one.questions]
     found = judge(
-        one, [Guess(q.symbol, q.period if known else "") for q, known in zip(one.questions, early, strict=True)], at
+        one,
+        [RecognitionAnswer(q.symbol, q.period if known else "") for q, known in zip(one.questions, early, strict=True)],
+        at,
     )
     assert found.before is not None
     assert found.after is not None
@@ -205,7 +209,7 @@ def test_hits_are_counted_on_each_side_of_an_instant() -> None:
 
 def test_a_half_right_answer_counts_where_it_is_right() -> None:
     one = year()
-    found = judge(one, [Guess(q.symbol, "1999-01", naming.NOT_OFFERED) for q in one.questions])
+    found = judge(one, [RecognitionAnswer(q.symbol, "1999-01", naming.NOT_OFFERED) for q in one.questions])
     assert found.asset is not None
     assert found.period is not None
     assert (found.asset.rate.hits, found.period.rate.hits) == (60, 0)
@@ -216,11 +220,12 @@ def test_a_half_right_answer_counts_where_it_is_right() -> None:
 
 def test_a_memory_stands_out() -> None:
     one = year()
-    found = judge(one, [Guess(q.symbol, q.period) for q in one.questions])
+    found = judge(one, [RecognitionAnswer(q.symbol, q.period) for q in one.questions])
     assert found.period is not None
     assert found.period.raised < 0.001
     half = judge(
-        one, [Guess(q.symbol, q.period if n % 3 == 0 else one.periods[0]) for n, q in enumerate(one.questions)]
+        one,
+        [RecognitionAnswer(q.symbol, q.period if n % 3 == 0 else one.periods[0]) for n, q in enumerate(one.questions)],
     )
     assert half.period is not None
     assert half.period.raised < ALPHA
@@ -228,7 +233,7 @@ def test_a_memory_stands_out() -> None:
 
 def test_three_assets_can_be_told_apart_by_luck_once_in_six_times() -> None:
     one = year()
-    found = judge(one, [Guess(q.symbol, q.period) for q in one.questions])
+    found = judge(one, [RecognitionAnswer(q.symbol, q.period) for q in one.questions])
     assert found.asset is not None
     assert found.asset.alone < 1e-9
     assert found.asset.shuffled == pytest.approx(1 / 6)
@@ -238,7 +243,7 @@ def test_three_assets_can_be_told_apart_by_luck_once_in_six_times() -> None:
 @pytest.mark.parametrize("favourite", ["BTC", "SOL"])
 def test_always_the_same_answer_is_no_memory(favourite: str) -> None:
     one = year()
-    found = judge(one, [Guess(favourite, one.periods[3])] * 60)
+    found = judge(one, [RecognitionAnswer(favourite, one.periods[3])] * 60)
     assert found.asset is not None
     assert found.period is not None
     assert min(found.asset.raised, found.period.raised) > ALPHA
@@ -260,10 +265,10 @@ def test_guessing_is_taken_for_memory_in_at_most_one_of_twenty(days: int) -> Non
     assert alarms(600, exam(40, days=days)) <= 600 * 0.05 + 3 * np.sqrt(600 * 0.05 * 0.95)
 
 
-def consistent(one: Exam, seed: int) -> Named:
+def consistent(one: Exam, seed: int) -> RecognitionResult:
     """Knows which windows belong together, but not what they are called: each period gets a name by luck."""
     name = dict(zip(one.periods, np.random.default_rng(seed).choice(one.periods, len(one.periods)), strict=True))
-    return judge(one, [Guess(q.symbol, str(name[q.period])) for q in one.questions])
+    return judge(one, [RecognitionAnswer(q.symbol, str(name[q.period])) for q in one.questions])
 
 
 def false_names(trials: int, one: Exam) -> tuple[int, int]:

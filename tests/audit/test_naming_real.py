@@ -7,7 +7,7 @@ import pytest
 from planted import Reader
 from test_naming import alarms, skill
 
-from pitboss.audit.naming import ALPHA, Exam, Guess, judge, make_exam
+from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, judge, make_exam
 from pitboss.cli.main import main
 from pitboss.core.instant import parse_instant
 from pitboss.data.feed import load_market
@@ -37,7 +37,7 @@ def test_whoever_has_read_the_bars_is_found(read: tuple[Exam, Reader]) -> None:
     exam, reader = read
     truth = {(one.symbol, one.end_at): one.period for one in exam.questions}
     told = [reader.recall(one.user) for one in exam.questions]
-    found = judge(exam, [Guess(symbol, truth.get((symbol, at), "")) for symbol, at in told])
+    found = judge(exam, [RecognitionAnswer(symbol, truth.get((symbol, at), "")) for symbol, at in told])
     assert found.period is not None
     assert found.period.rate.hits >= 57
     assert found.period.raised < 0.001
@@ -60,7 +60,9 @@ def test_to_know_how_much_assets_move_is_no_memory_of_when(read: tuple[Exam, Rea
         return min(moves, key=lambda symbol: abs(moves[symbol] - shown))
 
     named = [nearest(wild(one.user)) for one in exam.questions]
-    found = judge(exam, [Guess(symbol, exam.periods[n % len(exam.periods)]) for n, symbol in enumerate(named)])
+    found = judge(
+        exam, [RecognitionAnswer(symbol, exam.periods[n % len(exam.periods)]) for n, symbol in enumerate(named)]
+    )
     assert found.asset is not None
     assert found.period is not None
     assert found.asset.rate.share is not None

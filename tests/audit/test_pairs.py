@@ -7,23 +7,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.audit.memorised import Report, Wish
-from pitboss.audit.pairs import MAIN, Course, Stretch, compare, split
-from pitboss.audit.verdicts import conclusions, overall
-from pitboss.bootstrap.backtest import Request
+from pitboss.audit.blind_comparison import MAIN, ComparedDays, DailyResults, compare, split
+from pitboss.audit.conclusions import conclusions, overall
+from pitboss.audit.memorisation import MemorisationReport, MemorisationRequest
 from pitboss.core.instant import DAY_MS
 from pitboss.models.cutoffs import Cutoff
 from pitboss.sim import statistics
+from pitboss.venues.perp.assembly import PerpRequest
 
 FIRST = 19_000
 
 
-def courses(returns: np.ndarray, trades: tuple[tuple[int, bool], ...] = ()) -> list[Course]:
+def courses(returns: np.ndarray, trades: tuple[tuple[int, bool], ...] = ()) -> list[DailyResults]:
     day = FIRST + np.arange(returns.shape[1])
-    return [Course(f"run{place}", day, row, trades) for place, row in enumerate(returns)]
+    return [DailyResults(f"run{place}", day, row, trades) for place, row in enumerate(returns)]
 
 
-def pair(seed: int, days: int, repeats: int, edge: float = 0.0) -> Stretch:
+def pair(seed: int, days: int, repeats: int, edge: float = 0.0) -> ComparedDays:
     """Both sides live through the same market and have luck of their own; the open one has an edge each day."""
     random = np.random.default_rng(seed)
     market = random.normal(0, 0.02, days)
@@ -132,7 +132,9 @@ def test_runs_that_never_had_a_position_show_nothing() -> None:
     idle = compare(courses(still), courses(still.copy()))
     assert idle is not None
     assert idle.idle
-    report = Report(Wish(Request({}, 0, DAY_MS), windows=0, repeats=2), Cutoff("llm/fake"), whole=idle)
+    report = MemorisationReport(
+        MemorisationRequest(PerpRequest({}, 0, DAY_MS), windows=0, repeats=2), Cutoff("llm/fake"), whole=idle
+    )
     (said,) = [one for one in conclusions(report) if one.about == "pairs"]
     assert (said.finding, overall(report)) == ("cannot_tell", "cannot_tell")
     assert "no run ever had a position" in said.words

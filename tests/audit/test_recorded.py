@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from grounds import leaking
 
-from pitboss.audit.ground import Wish, prepare
-from pitboss.audit.lookahead import Result, audit
-from pitboss.bootstrap import servers
+from pitboss.audit.lookahead import LookaheadResult, audit
+from pitboss.audit.setup import AuditRequest, prepare
+from pitboss.bootstrap import mcp_servers as servers
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.instant import HOUR_MS, parse_instant
 from pitboss.core.past import Recording
 from pitboss.store.approvals import Approvals
-from pitboss.store.recordings import Kept, StoredRecordings
+from pitboss.store.recordings import StoredRecording, StoredRecordings
 from pitboss.testing.builders import plain_skill
 from pitboss.tools.mcp import definition
 
@@ -45,17 +45,19 @@ def workspace(home: Path, tmp_path: Path) -> Iterator[Workspace]:
         approvals = Approvals(opened.database, opened.now)
         approvals.approve("little", "twice", said.digest, servers.write_definition(said))
         StoredRecordings(opened.database).add(
-            Kept(Recording("little", "twice", '{"word":"hi"}', FROM - 3 * HOUR_MS + place * HOUR_MS, f"hi {place}"))
+            StoredRecording(
+                Recording("little", "twice", '{"word":"hi"}', FROM - 3 * HOUR_MS + place * HOUR_MS, f"hi {place}")
+            )
             for place in range(60)
         )
         yield opened
 
 
-def audited(workspace: Workspace, cuts: int = 40, **more: Any) -> Result:
+def audited(workspace: Workspace, cuts: int = 40, **more: Any) -> LookaheadResult:
     plain = plain_skill(["BTC"], "1h", tools={"built_in": [], "mcp_servers": [{"id": "little"}]})
 
-    async def work() -> Result:
-        return await audit(await prepare(workspace, Wish(skill=plain, from_at=FROM, to_at=TO, **more)), cuts, 4)
+    async def work() -> LookaheadResult:
+        return await audit(await prepare(workspace, AuditRequest(skill=plain, from_at=FROM, to_at=TO, **more)), cuts, 4)
 
     return asyncio.run(work())
 

@@ -5,22 +5,22 @@ from collections.abc import Callable
 
 import pytest
 
-from pitboss.bench.row import Gate, Row, skipped
-from pitboss.bench.suite import Options
+from pitboss.bench.row import BenchRow, RatioGate, skipped
+from pitboss.bench.suite import BenchOptions
 from pitboss.cli.bench import bench
 
-GATE = Gate("at least", 1.5)
-SLOW = Row("slow", 1.0, "bars/s", "peer", 1.0, GATE)
-FAST = Row("fast", 3.0, "bars/s", "peer", 1.0, GATE)
+GATE = RatioGate("at least", 1.5)
+SLOW = BenchRow("slow", 1.0, "bars/s", "peer", 1.0, GATE)
+FAST = BenchRow("fast", 3.0, "bars/s", "peer", 1.0, GATE)
 ABSENT = skipped("absent", "bars/s", "not here", "peer", GATE)
 
 
 @pytest.fixture
-def measuring(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Options]]:
-    def give(*rows: Row) -> list[Options]:
-        asked: list[Options] = []
+def measuring(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[BenchOptions]]:
+    def give(*rows: BenchRow) -> list[BenchOptions]:
+        asked: list[BenchOptions] = []
 
-        def run(options: Options, say: Callable[[str], None]) -> list[Row]:
+        def run(options: BenchOptions, say: Callable[[str], None]) -> list[BenchRow]:
             asked.append(options)
             say("measuring")
             return list(rows)
@@ -36,14 +36,14 @@ def measuring(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Options]]:
     [((SLOW, FAST), False, 0), ((SLOW, FAST), True, 1), ((FAST, ABSENT), True, 0)],
 )
 def test_only_a_failed_gate_with_gate_ends_in_1(
-    measuring: Callable[..., list[Options]], rows: tuple[Row, ...], gate: bool, code: int
+    measuring: Callable[..., list[BenchOptions]], rows: tuple[BenchRow, ...], gate: bool, code: int
 ) -> None:
     measuring(*rows)
     assert bench(gate=gate) == code
 
 
 def test_json_is_one_list_of_rows_and_nothing_else(
-    measuring: Callable[..., list[Options]], capsys: pytest.CaptureFixture[str]
+    measuring: Callable[..., list[BenchOptions]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     measuring(SLOW, ABSENT)
     bench(json=True)
@@ -51,7 +51,9 @@ def test_json_is_one_list_of_rows_and_nothing_else(
     assert json.loads(out) == [SLOW.plain(), ABSENT.plain()]
 
 
-def test_the_table_names_every_row(measuring: Callable[..., list[Options]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_names_every_row(
+    measuring: Callable[..., list[BenchOptions]], capsys: pytest.CaptureFixture[str]
+) -> None:
     measuring(SLOW, ABSENT)
     bench()
     out, _ = capsys.readouterr()
@@ -59,7 +61,7 @@ def test_the_table_names_every_row(measuring: Callable[..., list[Options]], caps
     assert "absent" in out
 
 
-def test_no_peers_asks_for_none(measuring: Callable[..., list[Options]]) -> None:
+def test_no_peers_asks_for_none(measuring: Callable[..., list[BenchOptions]]) -> None:
     asked = measuring(FAST)
     bench(no_peers=True)
     bench()

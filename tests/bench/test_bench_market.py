@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pitboss.bench.market import BARS_A_DAY, START_AT, STEP_MS, SYMBOLS, VENUE, Shape, walk, write_market
+from pitboss.bench.market import BARS_A_DAY, START_AT, STEP_MS, SYMBOLS, VENUE, MarketShape, walk, write_market
 from pitboss.data.lake import Lake
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_every_bar_is_sound(symbol: str) -> None:
-    bars = walk(symbol, Shape(3))
+    bars = walk(symbol, MarketShape(3))
     assert len(bars) == 3 * BARS_A_DAY
     assert bars.open_at[0] == START_AT
     assert (np.diff(bars.open_at) == STEP_MS).all()
@@ -21,12 +21,12 @@ def test_every_bar_is_sound(symbol: str) -> None:
 
 
 def test_the_same_shape_gives_the_same_bars_and_another_seed_others() -> None:
-    assert (walk("SOL", Shape(2)).close == walk("SOL", Shape(2)).close).all()
-    assert (walk("SOL", Shape(2)).close != walk("SOL", Shape(2, seed=12)).close).any()
+    assert (walk("SOL", MarketShape(2)).close == walk("SOL", MarketShape(2)).close).all()
+    assert (walk("SOL", MarketShape(2)).close != walk("SOL", MarketShape(2, seed=12)).close).any()
 
 
 def test_a_repeating_market_has_the_same_bars_in_every_round() -> None:
-    once, thrice = walk("SOL", Shape(2, period=2)), walk("SOL", Shape(6, period=2))
+    once, thrice = walk("SOL", MarketShape(2, period=2)), walk("SOL", MarketShape(6, period=2))
     for column in ("open", "high", "low", "close"):
         rounds = getattr(thrice, column).reshape(3, -1)
         assert (rounds[1] == rounds[2]).all()
@@ -35,7 +35,7 @@ def test_a_repeating_market_has_the_same_bars_in_every_round() -> None:
 
 def test_a_written_market_is_marked_as_generated_and_has_funding_when_asked(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
-    write_market(lake, Shape(2, ("SOL", "BTC"), funding=True))
+    write_market(lake, MarketShape(2, ("SOL", "BTC"), funding=True))
     assert lake.is_synthetic(VENUE)
     assert {(one.kind, one.symbol, one.rows, one.gaps) for one in lake.list()} == {
         ("bars", "BTC", 2 * BARS_A_DAY, 0),

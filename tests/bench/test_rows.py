@@ -3,61 +3,61 @@
 import pytest
 
 from pitboss.bench import show
-from pitboss.bench.row import LIMIT, Gate, Row, failed, skipped
+from pitboss.bench.row import LIMIT, BenchRow, RatioGate, failed, skipped
 
 DOCUMENTED = {"name", "value", "unit", "reference", "reference_value", "ratio"}
 
 
 def test_a_row_prints_the_documented_keys_and_its_ratio() -> None:
-    plain = Row("fast thing", 300.0, "bars/s", "peer", 200.0).plain()
+    plain = BenchRow("fast thing", 300.0, "bars/s", "peer", 200.0).plain()
     assert set(plain) >= DOCUMENTED
     assert plain["ratio"] == 1.5
     assert plain["gate"] is None
 
 
 def test_a_row_without_a_reference_has_no_ratio() -> None:
-    plain = Row("thing", 3.0, "µs").plain()
+    plain = BenchRow("thing", 3.0, "µs").plain()
     assert (plain["reference"], plain["reference_value"], plain["ratio"]) == (None, None, None)
 
 
 def test_a_reference_of_zero_gives_no_ratio_instead_of_an_error() -> None:
-    assert Row("thing", 3.0, "µs", "floor", 0.0, Gate("at most", 1.0)).holds is None
+    assert BenchRow("thing", 3.0, "µs", "floor", 0.0, RatioGate("at most", 1.0)).holds is None
 
 
 @pytest.mark.parametrize(
     ("gate", "value", "holds"),
     [
-        (Gate("at least", 1.5), 1.5, True),
-        (Gate("at least", 1.5), 1.49, False),
-        (Gate("at most", 8.0), 8.0, True),
-        (Gate("at most", 8.0), 8.01, False),
+        (RatioGate("at least", 1.5), 1.5, True),
+        (RatioGate("at least", 1.5), 1.49, False),
+        (RatioGate("at most", 8.0), 8.0, True),
+        (RatioGate("at most", 8.0), 8.01, False),
     ],
 )
-def test_a_gate_holds_up_to_and_including_its_limit(gate: Gate, value: float, holds: bool) -> None:
-    row = Row("thing", value, "×", LIMIT, 1.0, gate)
+def test_a_gate_holds_up_to_and_including_its_limit(gate: RatioGate, value: float, holds: bool) -> None:
+    row = BenchRow("thing", value, "×", LIMIT, 1.0, gate)
     assert row.holds is holds
     assert row.plain()["gate"] == {"sense": gate.sense, "ratio": gate.limit, "holds": holds}
 
 
 def test_only_gates_that_were_measured_and_do_not_hold_have_failed() -> None:
-    slow = Row("slow", 1.0, "bars/s", "peer", 1.0, Gate("at least", 1.5))
+    slow = BenchRow("slow", 1.0, "bars/s", "peer", 1.0, RatioGate("at least", 1.5))
     rows = [
-        Row("fast", 2.0, "bars/s", "peer", 1.0, Gate("at least", 1.5)),
+        BenchRow("fast", 2.0, "bars/s", "peer", 1.0, RatioGate("at least", 1.5)),
         slow,
-        Row("free", 1.0, "µs"),
-        skipped("absent", "bars/s", "it does not install here", "peer", Gate("at least", 1.5)),
+        BenchRow("free", 1.0, "µs"),
+        skipped("absent", "bars/s", "it does not install here", "peer", RatioGate("at least", 1.5)),
     ]
     assert failed(rows) == [slow]
 
 
 def test_a_skipped_row_says_why_and_keeps_its_gate_unjudged() -> None:
-    plain = skipped("absent", "bars/s", "it does not install here", "peer", Gate("at least", 1.5)).plain()
+    plain = skipped("absent", "bars/s", "it does not install here", "peer", RatioGate("at least", 1.5)).plain()
     assert plain["value"] is None
     assert plain["gate"]["holds"] is None
     assert plain["note"] == "skipped: it does not install here"
 
 
 def test_the_table_shows_the_ratio_and_what_became_of_the_gate() -> None:
-    cells = show.cells(Row("slow", 123_456.7, "bars/s", "peer", 246_913.4, Gate("at least", 1.5), "a note"))
+    cells = show.cells(BenchRow("slow", 123_456.7, "bars/s", "peer", 246_913.4, RatioGate("at least", 1.5), "a note"))
     assert cells == ("slow", "123,457", "bars/s", "peer", "246,913", "0.50×", "≥ 1.5× FAILS", "a note")
     assert show.cells(skipped("absent", "s", "no")).count("–") == 1

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pitboss.bench.market import Shape, walk
+from pitboss.bench.market import MarketShape, walk
 from pitboss.bench.measure import TINY, Bench, Measure
 from pitboss.bench.measures import policy_year
 from pitboss.bench.peers import environment
 from pitboss.bench.peers.environment import Missing, prepare
 from pitboss.bench.peers.process import Peer, PeerFailed, save_bars
-from pitboss.bench.row import Row
-from pitboss.bench.suite import Options, found, run
+from pitboss.bench.row import BenchRow
+from pitboss.bench.suite import BenchOptions, found, run
 from pitboss.bench.trial import trader
 from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelRequest
@@ -24,8 +24,8 @@ QUICK = ("policy_year", "model_tick", "memory_year", "hydration", "history", "pa
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[Row]:
-    return run(Options(only=QUICK, scale=TINY, repeats=1, peers=()))
+def rows() -> list[BenchRow]:
+    return run(BenchOptions(only=QUICK, scale=TINY, repeats=1, peers=()))
 
 
 def test_every_file_in_measures_is_found_in_the_order_of_its_place() -> None:
@@ -49,7 +49,7 @@ def test_every_file_in_measures_is_found_in_the_order_of_its_place() -> None:
     assert all(isinstance(one, Measure) and one.summary for one in found().values())
 
 
-def test_a_tiny_run_gives_rows_with_the_documented_keys_and_positive_values(rows: list[Row]) -> None:
+def test_a_tiny_run_gives_rows_with_the_documented_keys_and_positive_values(rows: list[BenchRow]) -> None:
     for row in rows:
         plain = json.loads(json.dumps(row.plain()))
         assert set(plain) == KEYS
@@ -58,12 +58,12 @@ def test_a_tiny_run_gives_rows_with_the_documented_keys_and_positive_values(rows
             assert plain["ratio"] == pytest.approx(plain["value"] / plain["reference_value"])
 
 
-def test_no_two_rows_have_the_same_name(rows: list[Row]) -> None:
+def test_no_two_rows_have_the_same_name(rows: list[BenchRow]) -> None:
     names = [row.name for row in rows]
     assert len(names) == len(set(names))
 
 
-def test_the_promised_gates_are_there(rows: list[Row]) -> None:
+def test_the_promised_gates_are_there(rows: list[BenchRow]) -> None:
     gates = {row.name: (row.gate.sense, row.gate.limit) for row in rows if row.gate}
     assert gates == {
         "sma_cross year, whole run": ("at least", 1.5),
@@ -81,14 +81,14 @@ def test_the_promised_gates_are_there(rows: list[Row]) -> None:
     }
 
 
-def test_without_peers_the_peer_row_says_so_and_its_gate_is_not_judged(rows: list[Row]) -> None:
+def test_without_peers_the_peer_row_says_so_and_its_gate_is_not_judged(rows: list[BenchRow]) -> None:
     (row,) = [row for row in rows if row.name == policy_year.WHOLE]
     assert row.holds is None
     assert "no peer" in row.note
 
 
 def test_memory_is_told_by_a_process_of_its_own() -> None:
-    policy, standin = run(Options(only=("memory",), scale=TINY, repeats=1, peers=()))
+    policy, standin = run(BenchOptions(only=("memory",), scale=TINY, repeats=1, peers=()))
     assert 10 < (policy.value or 0) < 400
     assert 10 < (standin.value or 0) < 400
     assert policy.note.startswith("1,152 ticks")
@@ -98,12 +98,12 @@ def test_memory_is_told_by_a_process_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("options", "hint"),
     [
-        (Options(only=("policy_yaer",)), "did you mean policy_year?"),
-        (Options(peers=("backtestin",)), "did you mean backtesting?"),
-        (Options(repeats=0), ""),
+        (BenchOptions(only=("policy_yaer",)), "did you mean policy_year?"),
+        (BenchOptions(peers=("backtestin",)), "did you mean backtesting?"),
+        (BenchOptions(repeats=0), ""),
     ],
 )
-def test_unknown_names_and_no_repeats_are_refused(options: Options, hint: str) -> None:
+def test_unknown_names_and_no_repeats_are_refused(options: BenchOptions, hint: str) -> None:
     with pytest.raises(UserError) as refused:
         run(options)
     assert refused.value.hint == hint
@@ -128,7 +128,7 @@ def test_an_environment_that_is_complete_is_used_again(tmp_path: Path) -> None:
 
 
 def test_a_peer_that_cannot_start_says_why(tmp_path: Path) -> None:
-    path = save_bars(walk("SOL", Shape(1)), tmp_path / "bars.npz")
+    path = save_bars(walk("SOL", MarketShape(1)), tmp_path / "bars.npz")
     with pytest.raises(PeerFailed, match="backtesting stopped: ModuleNotFoundError"):
         Peer("backtesting", Path(sys.executable), path, 1_000, 25, 4.5)
 
@@ -155,13 +155,13 @@ def test_the_scripted_trader_opens_and_closes_once_in_forty_questions() -> None:
 def test_measurements_are_given_what_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Bench] = []
 
-    def look(bench: Bench) -> Iterable[Row]:
+    def look(bench: Bench) -> Iterable[BenchRow]:
         seen.append(bench)
-        return [Row("looked", 1.0, "×")]
+        return [BenchRow("looked", 1.0, "×")]
 
     monkeypatch.setattr("pitboss.bench.suite.found", lambda: {"look": Measure("look", "looks", look)})
     said: list[str] = []
-    rows = run(Options(scale=TINY, repeats=3, peers=(), peers_folder=tmp_path), said.append)
+    rows = run(BenchOptions(scale=TINY, repeats=3, peers=(), peers_folder=tmp_path), said.append)
     assert [row.name for row in rows] == ["looked"]
     assert said == ["look: looks"]
     assert (seen[0].scale, seen[0].repeats, seen[0].peers_folder) == (TINY, 3, tmp_path)

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pitboss.bootstrap.bundle import MANIFEST, MEMBERS, seal_of
-from pitboss.bootstrap.unpack import Taken, sound
-from pitboss.bootstrap.unpack import take_in as take_in_sound
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.instant import parse_instant
+from pitboss.runs.bundle import MANIFEST, MEMBERS, seal_of
+from pitboss.runs.unpack import ImportedBundle, sound
+from pitboss.runs.unpack import take_in as take_in_sound
 
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
 KEY = "a" * 64
 Contents = dict[str, bytes]
 
 
-def take_in(workspace: Workspace, path: Path, with_answers: bool = True) -> Taken:
+def take_in(workspace: Workspace, path: Path, with_answers: bool = True) -> ImportedBundle:
     with sound(path) as bundle:
         return take_in_sound(workspace, bundle, with_answers)
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from bundled import END, FROM, KEY, TO
 
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.pack import write_bundle
-from pitboss.bootstrap.runner import start
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.ports import ModelReply
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.runs.pack import write_bundle
+from pitboss.runs.run import start
 from pitboss.store.answers import Answers
 from pitboss.store.runs import Run
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.assembly import PerpRequest
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def workspace(home: Path) -> Iterator[Workspace]:
 @pytest.fixture(scope="module")
 def run(workspace: Workspace) -> Run:
     skill = plain_skill(["BTC"], "1h", model="standin/analyst", tools={"built_in": ["get_portfolio"]})
-    made = asyncio.run(start(workspace, Request(skill, FROM, TO)))
+    made = asyncio.run(start(workspace, PerpRequest(skill, FROM, TO)))
     reply = ModelReply("paid for and not used", cost_usd=Decimal("0.01"))
     asyncio.run(Answers(workspace.database, workspace.now).put(KEY, "groq/m", made.id, Decimal("0.01"), reply))
     return made

@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any, cast
 
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap import blind, mcp
-from pitboss.bootstrap.backtest import Assembly, Request, Toolbox, read_skill
-from pitboss.bootstrap.runner import params_of
+from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.core import codec
+from pitboss.runs.run import params_of
 from pitboss.testing.builders import build, make_market, plain_skill
+from pitboss.venues.perp.assembly import Assembly, PerpRequest, Toolbox, read_skill
+from pitboss.venues.perp.blind import setup as blind
 
 ROWS = {
     symbol: [(at, level, level + 1, level - 1, level) for at in range(0, 30 * 300_000, 300_000)]
@@ -23,7 +24,7 @@ SKILL = plain_skill(
 
 
 def assembled(**more: Any) -> Assembly:
-    request = Request(SKILL, 20 * 300_000, 30 * 300_000, blind=True, **more)
+    request = PerpRequest(SKILL, 20 * 300_000, 30 * 300_000, blind=True, **more)
     return Assembly(request, read_skill(SKILL), build(request, make_market(ROWS)), "test", "digest", True)
 
 
@@ -52,7 +53,7 @@ def test_the_disguise_is_kept_with_the_run_and_read_back_from_it() -> None:
     cover = assembly.script.ports.context.disguise
     assert blind.disguise_of(params) == cover
     assert cover is not None
-    again = codec.parse(Request, params)
+    again = codec.parse(PerpRequest, params)
     assert build(replace(again, seed=77), make_market(ROWS)).ports.context.disguise == cover
 
 

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from bundled import FROM, KEY, TO, Contents, contents, forged, packed, take_in
 
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.bundle import ANSWERS, MANIFEST, MEMBERS
-from pitboss.bootstrap.pack import write_bundle
-from pitboss.bootstrap.runner import start, verify
 from pitboss.bootstrap.settings import load_settings
-from pitboss.bootstrap.unpack import check_bundle
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import UserError
+from pitboss.runs.bundle import ANSWERS, MANIFEST, MEMBERS
+from pitboss.runs.pack import write_bundle
+from pitboss.runs.run import start, verify
+from pitboss.runs.unpack import check_bundle
 from pitboss.store.answers import Answers
 from pitboss.store.runs import Run
 from pitboss.testing.builders import plain_skill
 from pitboss.testing.provider import FakeProvider
+from pitboss.venues.perp.assembly import PerpRequest
 
 
 def test_the_same_run_gives_the_same_bytes(workspace: Workspace, run: Run, whole: Path, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_run_that_lived_on_the_answers_of_another_has_them_inside(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = load_settings(home).model_copy(update={"database_url": str(tmp_path / "pitboss.db")})
-    request = Request(plain_skill(["BTC"], "1h", model="llm/m"), FROM, TO, any_price=True)
+    request = PerpRequest(plain_skill(["BTC"], "1h", model="llm/m"), FROM, TO, any_price=True)
 
     async def main(workspace: Workspace) -> tuple[Run, Run, Run, int]:
         async with FakeProvider() as provider:

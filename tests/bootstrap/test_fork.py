@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.fork import Change, fork
-from pitboss.bootstrap.runner import journal_of, ledger_of, resume, start, verify
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
@@ -19,9 +16,13 @@ from pitboss.core.instant import parse_instant
 from pitboss.core.snapshot import Record
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.store import rows, schema
+from pitboss.runs.fork import ForkChange, fork
+from pitboss.runs.run import journal_of, ledger_of, resume, start, verify
+from pitboss.store import schema
+from pitboss.store import sealed_rows as rows
 from pitboss.store.runs import Run
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.assembly import PerpRequest
 
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "29", "31"))
 AT = "2025-03-28T03:30:00Z"
@@ -43,11 +44,11 @@ def workspace(home: Path, tmp_path: Path) -> Iterator[Workspace]:
 
 def made(workspace: Workspace, model: str, every: str = "15m") -> Run:
     skill = plain_skill(["BTC"], every, model=model, tools={"built_in": ["get_portfolio", "fetch_recent_bars"]})
-    return asyncio.run(start(workspace, Request(skill, FROM, TO)))
+    return asyncio.run(start(workspace, PerpRequest(skill, FROM, TO)))
 
 
-def forked(workspace: Workspace, source: Run, at: str = AT, change: Change | None = None) -> Run:
-    branch = asyncio.run(fork(workspace, source.id, at, change or Change()))
+def forked(workspace: Workspace, source: Run, at: str = AT, change: ForkChange | None = None) -> Run:
+    branch = asyncio.run(fork(workspace, source.id, at, change or ForkChange()))
     return asyncio.run(resume(workspace, branch))
 
 
@@ -68,7 +69,7 @@ def test_a_fork_that_changes_nothing_ends_in_the_digest_and_the_metrics_of_its_s
 def test_a_fork_shares_every_record_before_the_tick_and_decides_anew_from_there(workspace: Workspace) -> None:
     source = made(workspace, "standin/analyst")
 
-    branch = forked(workspace, source, change=Change(model="policy/buy_and_hold"))
+    branch = forked(workspace, source, change=ForkChange(model="policy/buy_and_hold"))
 
     first, second, at = kept(workspace, source), kept(workspace, branch), parse_instant(AT)
     shared = [record for record in first if record.tick_at < at]
@@ -83,7 +84,7 @@ def test_a_fork_shares_every_record_before_the_tick_and_decides_anew_from_there(
 def test_a_fork_says_what_it_was_forked_from(workspace: Workspace) -> None:
     source = made(workspace, "standin/analyst")
 
-    branch = forked(workspace, source, change=Change(settings=("risk.max_leverage=1",)))
+    branch = forked(workspace, source, change=ForkChange(settings=("risk.max_leverage=1",)))
 
     count = sum(record.tick_at < parse_instant(AT) for record in kept(workspace, source))
     assert branch.params["forked_from"] == {"run_id": source.id, "at": AT, "seq": count, "digest": source.digest}
@@ -94,7 +95,7 @@ def test_a_span_of_holds_that_goes_on_beyond_the_tick_is_cut_in_two(workspace: W
     source = made(workspace, "policy/hold")
     at = "2025-03-27T12:00:00Z"
 
-    branch = forked(workspace, source, at, Change(model="standin/analyst"))
+    branch = forked(workspace, source, at, ForkChange(model="standin/analyst"))
 
     cut, acts = kept(workspace, branch)[:2]
     assert (cut.kind, acts.kind) == ("span", "tick")
@@ -166,7 +167,7 @@ def test_a_fork_cannot_change_what_its_past_was_lived_with(workspace: Workspace,
     source = made(workspace, "policy/hold")
 
     with pytest.raises(UserError, match=said):
-        forked(workspace, source, AT, Change(settings=(setting,)))
+        forked(workspace, source, AT, ForkChange(settings=(setting,)))
     assert len(workspace.runs.list()) == 1
 
 

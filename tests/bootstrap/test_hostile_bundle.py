@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from bundled import Contents, contents, forged, packed, take_in
 
-from pitboss.bootstrap import bundle
-from pitboss.bootstrap.bundle import ANSWERS, MANIFEST, RECORDS, SKILL, STATE, seal_of
-from pitboss.bootstrap.unpack import check_bundle
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
+from pitboss.runs import bundle
+from pitboss.runs.bundle import ANSWERS, MANIFEST, RECORDS, SKILL, STATE, seal_of
+from pitboss.runs.unpack import check_bundle
 
 
 def _other_metric(_: Contents, manifest: dict[str, Any]) -> None:

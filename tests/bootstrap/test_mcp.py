@@ -13,11 +13,8 @@ from typing import Any
 import pytest
 
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap import mcp, servers
-from pitboss.bootstrap.backtest import Assembly, Request, assemble, read_skill
-from pitboss.bootstrap.fork import Change, fork
-from pitboss.bootstrap.preview import preview
-from pitboss.bootstrap.runner import resume, start
+from pitboss.bootstrap import mcp_servers as servers
+from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import RunCancelled, ToolFailed, UserError
@@ -27,12 +24,16 @@ from pitboss.core.ports import ModelReply, ModelRequest, Tool
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 from pitboss.models.scripted import ScriptedModel, calls
+from pitboss.runs.fork import ForkChange, fork
+from pitboss.runs.run import resume, start
 from pitboss.sim.watch import Watch
 from pitboss.skill.schema import Skill
 from pitboss.store.approvals import Approvals
-from pitboss.store.recordings import Kept, StoredRecordings
+from pitboss.store.recordings import StoredRecording, StoredRecordings
 from pitboss.testing.builders import plain_skill
-from pitboss.tools.mcp.recorded import canonical
+from pitboss.tools.mcp.recorded_tool import canonical
+from pitboss.venues.perp.assembly import Assembly, PerpRequest, assemble, read_skill
+from pitboss.venues.perp.preview import preview
 
 SERVER = Path(__file__).with_name("little_server.py")
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
@@ -87,7 +88,7 @@ def approve(workspace: Workspace, *tools: str) -> None:
 
 
 def recorded(workspace: Workspace, result: str, at: int = FROM, tool: str = "twice", word: str = "hi") -> None:
-    kept = Kept(Recording("little", tool, canonical({"word": word}), at, result))
+    kept = StoredRecording(Recording("little", tool, canonical({"word": word}), at, result))
     StoredRecordings(workspace.database).add([kept])
 
 
@@ -279,8 +280,8 @@ def test_a_server_that_dies_during_a_run_fails_its_calls_and_is_noted_at_the_nex
 
 
 def test_a_run_with_notes_in_its_prompts_can_be_forked(workspace: Workspace) -> None:
-    run = asyncio.run(start(workspace, Request(document("twice"), FROM, TO)))
-    branch = asyncio.run(fork(workspace, run.id, "5", Change()))
+    run = asyncio.run(start(workspace, PerpRequest(document("twice"), FROM, TO)))
+    branch = asyncio.run(fork(workspace, run.id, "5", ForkChange()))
 
     done = asyncio.run(resume(workspace, branch))
     assert (done.status, done.digest) == ("complete", run.digest)
@@ -289,7 +290,7 @@ def test_a_run_with_notes_in_its_prompts_can_be_forked(workspace: Workspace) -> 
 
 def test_a_refused_start_stores_nothing(workspace: Workspace) -> None:
     with pytest.raises(UserError, match="twise"):
-        asyncio.run(start(workspace, Request(document("twise"), FROM, TO)))
+        asyncio.run(start(workspace, PerpRequest(document("twise"), FROM, TO)))
 
     assert list(workspace.runs.list()) == []
 
@@ -300,7 +301,7 @@ def test_the_approved_text_is_what_a_model_sees_and_not_what_the_server_says_now
     approve(workspace, "twice")
     mode(tmp_path, "changed")
     shown = preview(
-        Request(document("twice"), 0, 1),
+        PerpRequest(document("twice"), 0, 1),
         workspace.lake,
         workspace.settings,
         outside=asyncio.run(mcp.glance(workspace, skill("twice"))),
@@ -312,7 +313,7 @@ def test_the_approved_text_is_what_a_model_sees_and_not_what_the_server_says_now
 
 def scripted(workspace: Workspace, *tools: str) -> tuple[Assembly, ScriptedModel]:
     """A backtest whose model asks the server's tool at every tick, and then holds."""
-    assembly = assemble(Request(document(*tools), FROM, TO), workspace.lake, workspace.settings)
+    assembly = assemble(PerpRequest(document(*tools), FROM, TO), workspace.lake, workspace.settings)
 
     def reply(request: ModelRequest) -> ModelReply:
         if len(request.messages) == 1:
@@ -348,7 +349,7 @@ def test_the_tools_of_a_server_work_inside_the_replay_and_its_notes_reach_the_pr
     assert f"{THRICE} is not available: it has not been approved" in model.requests[0].messages[0].text
 
 
-def stopped(workspace: Workspace, request: Request) -> str:
+def stopped(workspace: Workspace, request: PerpRequest) -> str:
     ids: list[str] = []
     asked_for = iter(range(3))
     with pytest.raises(RunCancelled):
@@ -358,7 +359,7 @@ def stopped(workspace: Workspace, request: Request) -> str:
 
 def test_a_run_goes_on_only_with_the_recordings_and_approvals_that_it_began_with(workspace: Workspace) -> None:
     approve(workspace, "twice")
-    request = Request(document("twice"), FROM, TO)
+    request = PerpRequest(document("twice"), FROM, TO)
     run_id = stopped(workspace, request)
 
     recorded(workspace, "after the end", TO + 1)  # which it can never see
@@ -370,7 +371,7 @@ def test_a_run_goes_on_only_with_the_recordings_and_approvals_that_it_began_with
 
 
 def test_a_run_without_servers_is_stored_without_a_word_about_them(workspace: Workspace) -> None:
-    run = asyncio.run(start(workspace, Request(plain_skill(["BTC"], "1h", model="standin/analyst"), FROM, TO)))
+    run = asyncio.run(start(workspace, PerpRequest(plain_skill(["BTC"], "1h", model="standin/analyst"), FROM, TO)))
 
     assert mcp.PIN not in run.params
 

@@ -11,12 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from pitboss.bootstrap.documents import read_any
 from pitboss.bootstrap.kits import kit_of
-from pitboss.bootstrap.predict.agent import read_predict_skill, tool_loop
-from pitboss.bootstrap.predict.backtest import PredictRequest, assemble
-from pitboss.bootstrap.preview import Preview
-from pitboss.bootstrap.runner import journal_of, start
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.cli.main import main
@@ -25,7 +20,12 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.models.scripted import ScriptedModel, calls
-from pitboss.sim.predict.script import first_state
+from pitboss.runs.documents import read_any
+from pitboss.runs.run import journal_of, start
+from pitboss.venues.perp.preview import Preview
+from pitboss.venues.predict.agent import read_predict_skill, tool_loop
+from pitboss.venues.predict.assembly import PredictRequest, assemble
+from pitboss.venues.predict.course import first_state
 
 FROM = parse_instant("2026-02-22T12:00:00Z")
 LAST = FROM + 30 * MINUTE_MS

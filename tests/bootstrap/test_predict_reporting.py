@@ -10,16 +10,16 @@ from random import Random
 
 import pytest
 
-from pitboss.bootstrap.predict.backtest import PredictRequest
-from pitboss.bootstrap.predict.kit import page, played, read_ledger
-from pitboss.bootstrap.predict.reporting import build_predict_report, surfaces_of
-from pitboss.bootstrap.runner import journal_of, start, verify
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
-from pitboss.sim.predict.outcome import Call
+from pitboss.runs.run import journal_of, start, verify
 from pitboss.store.runs import Run
+from pitboss.venues.predict.assembly import PredictRequest
+from pitboss.venues.predict.kit import page, played, read_ledger
+from pitboss.venues.predict.outcome import MarketCall
+from pitboss.venues.predict.report_source import build_predict_report, surfaces_of
 
 FROM = parse_instant("2026-02-22T12:00:00Z")
 TO = FROM + 3 * HOUR_MS
@@ -101,10 +101,10 @@ def test_surfaces_are_recorded_in_part_or_whole_by_what_was_known_at_each_call(t
     file = tmp_path / "svi.csv"
     file.write_text(f"{head}\nBTC-{iso(TO)},{FROM},1000,1000,0,false,0,false,1000000\n")
 
-    def call(at: int, expiry: int) -> Call:
-        return Call(at, "mint", f"BTC-{iso(expiry)}", "YES", Decimal(65_000), "refused", "B8_EDGE")
+    def call(at: int, expiry: int) -> MarketCall:
+        return MarketCall(at, "mint", f"BTC-{iso(expiry)}", "YES", Decimal(65_000), "refused", "B8_EDGE")
 
-    def kind(path: Path | str, *calls: Call) -> tuple[str, str]:
+    def kind(path: Path | str, *calls: MarketCall) -> tuple[str, str]:
         return surfaces_of(PredictRequest(SKILL, FROM, TO, surfaces=str(path)), calls)
 
     assert kind("", call(FROM, TO)) == ("fitted", "")

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from pitboss.bootstrap import perp_kit
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.runner import ledger_of, resume, start, verify
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import ReplayMismatch, RunCancelled, UserError
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.runs.run import ledger_of, resume, start, verify
 from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp import kit as perp_kit
+from pitboss.venues.perp.assembly import PerpRequest
 
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "30", "31"))
 
@@ -38,12 +38,12 @@ def workspace(home: Path, tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
-def policy() -> Request:
-    return Request(plain_skill(["BTC"], "5m", model="policy/momentum"), FROM, TO)
+def policy() -> PerpRequest:
+    return PerpRequest(plain_skill(["BTC"], "5m", model="policy/momentum"), FROM, TO)
 
 
-def standin() -> Request:
-    return Request(plain_skill(["BTC"], "15m", model="standin/analyst"), FROM, TO)
+def standin() -> PerpRequest:
+    return PerpRequest(plain_skill(["BTC"], "15m", model="standin/analyst"), FROM, TO)
 
 
 def stop_after(ticks: int) -> Watch:
@@ -52,7 +52,7 @@ def stop_after(ticks: int) -> Watch:
     return Watch(stop=lambda: next(asked, None) is None)
 
 
-def begun(workspace: Workspace, request: Request, watch: Watch) -> str:
+def begun(workspace: Workspace, request: PerpRequest, watch: Watch) -> str:
     """A run that was stopped on its way."""
     ids: list[str] = []
     with pytest.raises(RunCancelled):
@@ -86,7 +86,7 @@ def test_a_policy_run_is_stored_in_five_transactions(workspace: Workspace, monke
 
 @pytest.mark.parametrize("request_of", [policy, standin])
 def test_a_stopped_run_says_how_far_it_came_and_ends_like_one_that_was_not_stopped(
-    workspace: Workspace, request_of: Callable[[], Request]
+    workspace: Workspace, request_of: Callable[[], PerpRequest]
 ) -> None:
     whole = asyncio.run(start(workspace, request_of()))
     run_id = begun(workspace, request_of(), stop_after(8))

@@ -10,7 +10,7 @@ from answers import done, pitboss, refused
 from market import DAYS, FROM, SKILL, TO, rows, write_bars
 
 from pitboss.core.errors import TransientError
-from pitboss.models.standin import Analyst
+from pitboss.venues.perp.standin.analyst import Analyst
 
 KEYS = {
     "run_id", "status", "digest", "skill_digest", "data_digest", "model", "from", "to", "ticks", "metrics", "baselines",

@@ -10,10 +10,10 @@ from answers import done, pitboss, refused
 from cyclopts import App
 
 from pitboss import __version__
-from pitboss.bootstrap import runner
 from pitboss.cli import demo
 from pitboss.cli.commands import app
 from pitboss.models import catalog
+from pitboss.runs import run as runner
 
 
 def commands(node: App, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

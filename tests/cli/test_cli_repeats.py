@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.audit.chance import student
-from pitboss.cli.repeats import summary
+from pitboss.cli.repeat_summary import summary
 
 
 @pytest.mark.parametrize(

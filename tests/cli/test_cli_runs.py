@@ -15,7 +15,7 @@ from market import FROM, TO, rows, write_bars
 from pitboss.bootstrap.machine import SystemClock
 from pitboss.core.errors import TransientError
 from pitboss.core.snapshot import GENESIS
-from pitboss.models.standin import Analyst
+from pitboss.venues.perp.standin.analyst import Analyst
 
 RANGE = ("--from", FROM, "--to", TO)
 FILL = {"at", "symbol", "side", "size", "price", "fee_usd", "slippage_usd", "penalty_usd", "liquidity", "reason"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pitboss.cli.place import Place
+from pitboss.cli.workspace_options import WorkspaceOptions
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from pitboss.cli.place import Place
     ],
 )
 def test_what_to_type_never_repeats_the_password_of_a_database(address: str, shown: str) -> None:
-    assert Place(Path("here"), address).typed("runs list") == f"pitboss runs list --home here --db {shown}"
+    assert WorkspaceOptions(Path("here"), address).typed("runs list") == f"pitboss runs list --home here --db {shown}"

@@ -10,7 +10,7 @@ from engine.invariant import invariant, long_versions
 from pitboss.core.asof import Market
 from pitboss.core.errors import LookaheadError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
-from pitboss.core.market import Event, NewsItem, Points
+from pitboss.core.market import CalendarEvent, NewsItem, Points
 from pitboss.testing.builders import make_bars
 
 START = 1_750_000_000_000 // HOUR_MS * HOUR_MS
@@ -32,7 +32,7 @@ def markets(draw: st.DrawFn) -> Market:
     )
     events = sorted(
         (
-            Event(at, known, "talk", f"event {at} {known}")
+            CalendarEvent(at, known, "talk", f"event {at} {known}")
             for at, known in draw(st.lists(st.tuples(MOMENTS, MOMENTS), max_size=6))
         ),
         key=lambda event: event.known_at,

@@ -15,8 +15,8 @@ from pitboss.core.money import text
 from pitboss.core.snapshot import GENESIS
 from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Reason, Refusal, State, Trip
 from pitboss.core.verdict import Margin, Verdict
-from pitboss.sim.perp import read_state
-from pitboss.venues.perp.state import Terms, World
+from pitboss.venues.perp.course import read_state
+from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.world import advance
 from venues.markets import drive, scenery
 
@@ -76,8 +76,8 @@ def test_p18_a_world_with_a_history_read_back_is_the_same_world(seed: int) -> No
     world = drive(seed, lambda world, start, stop: advance(world, terms, tape, start, stop).world)
     state = State(world, accepted_opens=(1, 2))
     assert read_state(codec.loads(codec.dumps(state))) == state
-    assert codec.parse(World, codec.plain(world)) == world
-    assert codec.parse(Terms, codec.plain(terms)) == terms
+    assert codec.parse(PerpWorld, codec.plain(world)) == world
+    assert codec.parse(TradingTerms, codec.plain(terms)) == terms
 
 
 @invariant(AMOUNTS)

@@ -27,18 +27,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.processes import surroundings
-from pitboss.bootstrap.runner import job_of, start, verify
+from pitboss.bootstrap.child_settings import surroundings
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.jobs.terms import open_queue
+from pitboss.jobs.worker_settings import open_queue
+from pitboss.runs.run import job_of, start, verify
 from pitboss.store import events, history_check
-from pitboss.store.faults import Unreachable
+from pitboss.store.retry import Unreachable
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.assembly import PerpRequest
 
 CREW = Path(__file__).with_name("jobs_crew.py")
 END = parse_instant("2025-03-31")
@@ -161,15 +161,15 @@ class Database:
             self.server.cleanup()
 
 
-def variants(days: int = 3) -> list[Request]:
+def variants(days: int = 3) -> list[PerpRequest]:
     """Different short runs: asked at every tick, and leaping."""
     first = END - days * 24 * HOUR_MS
-    found: list[Request] = []
+    found: list[PerpRequest] = []
     for number in range(12):
         asked = number % 3 < 2
         skill = plain_skill(["BTC"], "15m" if asked else "5m", model="standin/analyst" if asked else "policy/momentum")
         from_at = first + number * 2 * HOUR_MS
-        found.append(Request(skill, from_at, from_at + (8 if asked else 24) * HOUR_MS, seed=number))
+        found.append(PerpRequest(skill, from_at, from_at + (8 if asked else 24) * HOUR_MS, seed=number))
     return found
 
 

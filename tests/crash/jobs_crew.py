@@ -10,11 +10,11 @@ import signal
 import sys
 from pathlib import Path
 
-from pitboss.bootstrap import perp_kit
 from pitboss.bootstrap.settings import load_settings
 from pitboss.jobs.executors.local import stopped_by_signals
-from pitboss.jobs.terms import open_queue, terms_of, wait_for_workspace, worker_name
 from pitboss.jobs.worker import Worker
+from pitboss.jobs.worker_settings import open_queue, terms_of, wait_for_workspace, worker_name
+from pitboss.venues.perp import kit as perp_kit
 
 assert perp_kit  # imported here, so that no worker has to
 

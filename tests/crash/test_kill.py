@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
-from pitboss.bootstrap.runner import journal_of, verify
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core import codec
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.runs.run import journal_of, verify
 from pitboss.testing.builders import plain_skill
 
 WORKER = Path(__file__).with_name("worker.py")

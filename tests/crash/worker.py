@@ -8,12 +8,12 @@ import asyncio
 import sys
 from pathlib import Path
 
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.runner import resume, start
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core import codec
+from pitboss.runs.run import resume, start
 from pitboss.sim.watch import Watch
+from pitboss.venues.perp.assembly import PerpRequest
 
 
 def say(word: str) -> None:
@@ -28,7 +28,7 @@ def work(home: str, action: str, *rest: str) -> None:
         say("ready")
         if action == "start":
             skill, from_at, to_at = rest
-            request = Request(codec.loads(Path(skill).read_bytes()), int(from_at), int(to_at))
+            request = PerpRequest(codec.loads(Path(skill).read_bytes()), int(from_at), int(to_at))
             run = asyncio.run(start(workspace, request, Watch(), say))
         else:
             run = asyncio.run(resume(workspace, rest[0]))

@@ -14,11 +14,11 @@ from ray.cluster_utils import Cluster
 from ray_story import MEMORY, names, variables, wait
 from yard import study_requests
 
-from pitboss.bootstrap.runner import job_of
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import CACHE, open_workspace
 from pitboss.jobs.executors import ray as executor
-from pitboss.jobs.terms import open_queue
+from pitboss.jobs.worker_settings import open_queue
+from pitboss.runs.run import job_of
 from pitboss.store.lifecycle import ENDED
 
 

@@ -17,13 +17,13 @@ import polars as pl
 import pytest
 
 from pitboss.core.instant import parse_instant
-from pitboss.data.cache import Cache, Source
-from pitboss.data.content import stored_rows
+from pitboss.data.cache import Cache, ObjectSource
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.data.objects import Objects, open_objects, read_address
-from pitboss.data.push import Pushed, push
-from pitboss.data.remote import RemoteLake
+from pitboss.data.lake_push import Pushed, push
+from pitboss.data.object_storage import Objects, open_objects, read_address
+from pitboss.data.remote_lake import RemoteLake
+from pitboss.data.series_digest import stored_rows
 
 pytest.importorskip("obstore", reason="obstore is not installed: pip install 'pitboss[objects]'")
 
@@ -101,11 +101,11 @@ class There:
 
     def push(self, lake: Lake, objects: Objects | None = None, again: bool = False, replace: bool = False) -> Pushed:
         store = objects or self.watched()
-        return push(lake.root, Source(self.address, lambda: store), again, replace)
+        return push(lake.root, ObjectSource(self.address, lambda: store), again, replace)
 
     def lake(self, folder: Path, pin: str = "", objects: Objects | None = None) -> RemoteLake:
         store = objects or self.watched(writing=False)
-        return RemoteLake(Source(self.address, lambda: store), Cache(folder), pin)
+        return RemoteLake(ObjectSource(self.address, lambda: store), Cache(folder), pin)
 
 
 def folder_there(folder: Path) -> There:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
-from pitboss.data.content import digest
 from pitboss.data.download import joined, missing
-from pitboss.data.fetch import Budget, Fetcher, address, host_of
+from pitboss.data.fetch import Fetcher, WeightLimiter, address, host_of
+from pitboss.data.series_digest import digest
 
 PACE = 10
 
@@ -55,7 +55,7 @@ def test_no_minute_ever_holds_more_weight_than_the_budget(weights: list[int], ga
         time[0] += seconds
 
     async def spend() -> None:
-        budget = Budget(1_200, lambda: time[0], sleep)
+        budget = WeightLimiter(1_200, lambda: time[0], sleep)
         for weight in weights:
             await budget.take(weight)
             taken.append((time[0], weight))

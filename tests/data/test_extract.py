@@ -11,14 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_files import SHARED, START, bar_rows, write
 
-from pitboss.agent.observation import Observation
-from pitboss.agent.sections import Memo
-from pitboss.agent.sections.events import render
-from pitboss.bootstrap.backtest import Request, assemble
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, iso, parse_instant
-from pitboss.core.market import Event
+from pitboss.core.market import CalendarEvent
 from pitboss.data.arrival import parse_latency
 from pitboss.data.extract import extract
 from pitboss.data.feed import data_digest, load_market
@@ -26,8 +22,12 @@ from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.phrases import KINDS, MOST_CONFIDENCE, MOST_DAYS, find
 from pitboss.data.quality import check
-from pitboss.sim.perp import first_state
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.assembly import PerpRequest, assemble
+from pitboss.venues.perp.course import first_state
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.sections import Memo
+from pitboss.venues.perp.sections.events import render
 
 
 def at(text: str) -> int:
@@ -208,7 +208,7 @@ def test_a_run_hears_of_them_only_if_it_asks_and_then_as_late_as_of_their_headli
 
 def shown(lake: Lake, place: int, extracted: bool) -> str | None:
     context = {"symbols": ["BTC"], "bars_interval": "5m", "events": {"enabled": True, "lookahead_hours": 48}}
-    request = Request(
+    request = PerpRequest(
         plain_skill(context=context), START, START + DAY_MS, model="policy/hold", prompts=True,
         extracted_events=extracted,
     )  # fmt: skip
@@ -231,7 +231,7 @@ def test_they_are_marked_in_the_prompt_and_off_unless_asked_for(tmp_path: Path, 
 def test_events_of_a_calendar_have_the_digest_they_always_had(tmp_path: Path, lake: Lake) -> None:
     with_bars(lake, tmp_path)
     market = load_market(lake, "hyperliquid", ["BTC"], ["5m"], START + DAY_MS, with_news=False)
-    event = Event(1735693200000, 1735689600000, "fomc", "FOMC", 0.9, ("BTC",))
+    event = CalendarEvent(1735693200000, 1735689600000, "fomc", "FOMC", 0.9, ("BTC",))
     digest = data_digest(replace(market, events=[event]), ["BTC"], ["5m"])
     assert digest == "af23393f670f1e1a1a520eec1b9589aa9afada3ee7f6bf026a9d6647ab1b4957"
 

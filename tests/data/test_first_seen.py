@@ -15,11 +15,11 @@ from pitboss.data.feed import load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.items import Item, news_rows
 from pitboss.data.lake import Lake
+from pitboss.data.news_rows import events_of
 from pitboss.data.quality import check
-from pitboss.data.seen import Seen
-from pitboss.data.source import Known
+from pitboss.data.seen_items import Seen
+from pitboss.data.source import StoredState
 from pitboss.data.table import Table
-from pitboss.data.told import events_of
 
 NOON = parse_instant("2025-01-01T12:00:00Z")
 MIDNIGHT = parse_instant("2025-01-02")
@@ -97,7 +97,7 @@ def test_a_downloaded_item_keeps_the_date_it_carries_beside_its_first_sight(tmp_
         Item(NOON + DAY_MS, NOON + HOUR_MS, "wire", "dated tomorrow", ("c",)),
     ]
     lake = Lake(tmp_path / "lake")
-    brought = news_rows(items, Known(None, Seen(lake.root, "news")), (), "host")
+    brought = news_rows(items, StoredState(None, Seen(lake.root, "news")), (), "host")
     lake.put("news", "news", None, None, brought.frame)
     found = {item.text: (item.published_at, item.available_at) for item in lake.news("news")}
     assert found == {

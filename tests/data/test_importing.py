@@ -15,9 +15,9 @@ from lake_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.clue import Clue, clue_of
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
+from pitboss.data.path_inference import Clue, clue_of
 
 
 def bars_text(lake: Lake, venue: str = "hyperliquid", symbol: str = "BTC", interval: str = "5m") -> list[tuple]:

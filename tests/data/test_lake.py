@@ -12,7 +12,7 @@ from lake_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.data.importing import import_paths
-from pitboss.data.lake import Holding, Lake
+from pitboss.data.lake import Lake, SeriesInfo
 from pitboss.data.quality import check
 from pitboss.data.series import series
 
@@ -27,10 +27,10 @@ def test_the_list_is_sorted_and_counts_holes(tmp_path: Path, lake: Lake) -> None
     ]
     import_paths(lake, [write(tmp_path / "funding" / "BTC.csv", rates)])
     assert lake.list() == [
-        Holding("hyperliquid", "bars", "BTC", "5m", 24, START, START + 23 * MIN5, 0),
-        Holding("hyperliquid", "bars", "BTC", "1h", 3, START, START + 2 * HOUR, 0),
-        Holding("hyperliquid", "bars", "ETH", "5m", 27, START, START + 29 * MIN5, 2),
-        Holding("hyperliquid", "funding", "BTC", None, 84, START, START + 259 * HOUR, 1),
+        SeriesInfo("hyperliquid", "bars", "BTC", "5m", 24, START, START + 23 * MIN5, 0),
+        SeriesInfo("hyperliquid", "bars", "BTC", "1h", 3, START, START + 2 * HOUR, 0),
+        SeriesInfo("hyperliquid", "bars", "ETH", "5m", 27, START, START + 29 * MIN5, 2),
+        SeriesInfo("hyperliquid", "funding", "BTC", None, 84, START, START + 259 * HOUR, 1),
     ]
 
 

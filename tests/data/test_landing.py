@@ -9,10 +9,10 @@ import pytest
 from lake_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
-from pitboss.data import landing
+from pitboss.data import commit as landing
+from pitboss.data.commit import LANDING
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.landing import LANDING
 from pitboss.data.manifest import load
 from pitboss.data.quality import check
 

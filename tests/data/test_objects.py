@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from pushed import END, copy_of, folder_there, funding, make_lake
 
 from pitboss.core.errors import UserError
-from pitboss.data.index import HEAD, Entry, Index, belongs, head_bytes, read_head, read_index
+from pitboss.data.index import HEAD, Index, IndexEntry, belongs, head_bytes, read_head, read_index
 from pitboss.data.lake import Lake
 from pitboss.data.manifest import MANIFEST
-from pitboss.data.objects import SECRET, VARIABLES, Stored, open_objects, read_address
+from pitboss.data.object_storage import SECRET, VARIABLES, ObstoreStorage, open_objects, read_address
 from pitboss.data.quality import check
 
 
@@ -115,7 +115,7 @@ def test_what_the_library_says_is_told_without_what_it_quotes(kind: str, text: s
             raise getattr(exceptions, kind)(text)
 
     with pytest.raises(UserError) as refusal:
-        Stored(read_address("s3://bucket/x"), Broken()).read("objects/a", lambda piece: None)
+        ObstoreStorage(read_address("s3://bucket/x"), Broken()).read("objects/a", lambda piece: None)
     assert refusal.value.message.startswith("s3://bucket/x")
     assert "QWERTY" not in f"{refusal.value.message} {refusal.value.hint}"
 
@@ -123,11 +123,11 @@ def test_what_the_library_says_is_told_without_what_it_quotes(kind: str, text: s
 # Indexes --------------------------------------------------------------------------------------------------------------
 
 NAMES = st.sampled_from([part("bars", symbol, "5m") for symbol in ("A", "B%2FC", "D")] + ["meta/venue=demo/SYNTHETIC"])
-ENTRIES = st.builds(Entry, st.text("0123456789abcdef", min_size=64, max_size=64), st.integers(0, 2**50))
+ENTRIES = st.builds(IndexEntry, st.text("0123456789abcdef", min_size=64, max_size=64), st.integers(0, 2**50))
 
 
 @given(st.dictionaries(NAMES, ENTRIES), ENTRIES)
-def test_an_index_is_read_as_it_was_written_whatever_its_order(files: dict[str, Entry], own: Entry) -> None:
+def test_an_index_is_read_as_it_was_written_whatever_its_order(files: dict[str, IndexEntry], own: IndexEntry) -> None:
     index, turned = Index({**files, MANIFEST: own}), Index({MANIFEST: own, **dict(reversed(files.items()))})
     assert index.dumps() == turned.dumps()
     assert read_index(index.dumps(), index.pin, "x").files == dict(sorted(index.files.items()))
@@ -155,7 +155,7 @@ def test_an_index_is_read_as_it_was_written_whatever_its_order(files: dict[str, 
 )
 def test_no_file_is_made_where_a_lake_has_none(path: str) -> None:
     assert not belongs(path)
-    index = Index({path: Entry("0" * 64, 1), MANIFEST: Entry("0" * 64, 1)})
+    index = Index({path: IndexEntry("0" * 64, 1), MANIFEST: IndexEntry("0" * 64, 1)})
     with pytest.raises(UserError, match="is not what a push"):
         read_index(index.dumps(), index.pin, "x")
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from pushed import KEYS, There, s3_server
 
-from pitboss.bootstrap.runner import start
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.runs.run import start
 
 JOBS = Path(__file__).parents[1] / "jobs"
 STORY = Path(__file__).with_name("objects_ray_story.py")

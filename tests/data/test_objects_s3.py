@@ -15,22 +15,22 @@ from pushed import FROM, KEYS, There, copy_of, funding, make_lake, s3_server
 
 from cli.answers import done, pitboss, refused
 from pitboss.bootstrap import machine
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.fork import Change, fork
 from pitboss.bootstrap.redact import REDACTOR
-from pitboss.bootstrap.reporting import same_data
-from pitboss.bootstrap.runner import job_of, request_of, resume, start, verify
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import lake_variables, open_workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS
-from pitboss.data import objects
+from pitboss.data import object_storage as objects
 from pitboss.data.lake import Lake
-from pitboss.data.objects import read_address
-from pitboss.jobs.terms import open_queue
-from pitboss.jobs.worker import Terms, Worker
+from pitboss.data.object_storage import read_address
+from pitboss.jobs.worker import Worker, WorkerSettings
+from pitboss.jobs.worker_settings import open_queue
+from pitboss.runs.fork import ForkChange, fork
+from pitboss.runs.run import job_of, request_of, resume, start, verify
 from pitboss.store.run import Run
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.report_source import same_data
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def home(stock: Lake, tmp_path: Path) -> Path:
 
 def run_in(home: Path, model: str = "standin/analyst", hours: int = 12) -> Run:
     """A backtest in a workspace."""
-    request = Request(plain_skill(["BTC", "ETH"], "15m", model=model), FROM, FROM + hours * HOUR_MS)
+    request = PerpRequest(plain_skill(["BTC", "ETH"], "15m", model=model), FROM, FROM + hours * HOUR_MS)
     with open_workspace(load_settings(home)) as workspace:
         run = asyncio.run(start(workspace, request))
         assert verify(workspace, run.id) == []
@@ -119,7 +119,7 @@ def test_a_queued_run_is_done_with_the_push_it_was_queued_with(
     pin = done("data", "push", bucket, "--json", "--home", home).json["pin"]
     elsewhere = tmp_path / "elsewhere"
     monkeypatch.setenv("PITBOSS_LAKE", bucket)
-    request = Request(plain_skill(["BTC", "ETH"], "15m", model="policy/momentum"), FROM, FROM + 12 * HOUR_MS)
+    request = PerpRequest(plain_skill(["BTC", "ETH"], "15m", model="policy/momentum"), FROM, FROM + 12 * HOUR_MS)
     with open_workspace(load_settings(elsewhere)) as workspace:
         ids = open_queue(workspace).enqueue([job_of(workspace, request)])
     _change_the_past(home)
@@ -132,7 +132,7 @@ def test_a_queued_run_is_done_with_the_push_it_was_queued_with(
     settings = settings.model_copy(update={"database_url": str(elsewhere / "pitboss.db")})
     with open_workspace(settings) as workspace:
         queue = open_queue(workspace)
-        asyncio.run(Worker(workspace, queue, "one", Terms(idle_exit_s=0.0)).run())
+        asyncio.run(Worker(workspace, queue, "one", WorkerSettings(idle_exit_s=0.0)).run())
         run = workspace.runs.get(ids[0])
     assert (run.status, run.digest, run.params["lake"]) == ("complete", before.digest, pin)
     assert run_in(tmp_path / "newest", "policy/momentum").data_digest != before.data_digest
@@ -275,7 +275,7 @@ def test_a_report_and_a_branch_of_a_run_stand_on_its_own_push_and_need_no_server
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with open_workspace(load_settings(elsewhere)) as workspace:
         assert same_data(workspace, run, request_of(run)) is not None, "its data is here and was not found"
-        branch = workspace.runs.get(asyncio.run(fork(workspace, run.id, "8", Change())))
+        branch = workspace.runs.get(asyncio.run(fork(workspace, run.id, "8", ForkChange())))
         assert (branch.params["lake"], branch.data_digest) == (pin, run.data_digest)
         assert asyncio.run(resume(workspace, branch.id)).digest == run.digest
 

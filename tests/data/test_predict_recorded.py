@@ -13,7 +13,7 @@ from lake_files import SHARED, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.predict.recorded import agreement, read_prices, read_rounds, read_surfaces
+from pitboss.venues.predict.data.recorded import agreement, read_prices, read_rounds, read_surfaces
 from pitboss.venues.predict.svi import FLOAT, Svi
 
 START = parse_instant("2026-02-21T14:30:00Z")

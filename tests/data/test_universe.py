@@ -5,8 +5,6 @@ from pathlib import Path
 import pytest
 from lake_files import HOUR, MIN5, SHARED, START, bar_rows, write
 
-from pitboss.bootstrap.backtest import Request, assemble
-from pitboss.bootstrap.preview import preview
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, parse_instant
@@ -14,9 +12,11 @@ from pitboss.core.market import Listing
 from pitboss.data.feed import base_interval, data_digest, load_market, with_listings
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.universe import words
-from pitboss.sim.perp import first_state
+from pitboss.data.listings import words
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.assembly import PerpRequest, assemble
+from pitboss.venues.perp.course import first_state
+from pitboss.venues.perp.preview import preview
 
 TO = START + DAY_MS
 LATE = START + 6 * HOUR
@@ -129,7 +129,7 @@ def test_an_interval_that_spans_everything_is_preferred_to_a_finer_one_that_does
 def test_a_real_listing_inside_the_range_runs(tmp_path: Path, lake: Lake) -> None:
     folder = SHARED / "binance_2023_2024"
     import_paths(lake, [folder / "5m" / f"{name}.parquet" for name in ("BTC", "SUI")], venue="binance")
-    request = Request(
+    request = PerpRequest(
         plain_skill(("BTC", "SUI"), "1h"), parse_instant("2023-05-01"), parse_instant("2023-05-10"), model="policy/hold"
     )
     assembly = assemble(request, lake, Settings.model_construct())
@@ -144,7 +144,7 @@ def test_a_preview_offers_a_symbol_whose_bars_have_ended_exactly_as_long_as_a_ru
     put(lake, tmp_path, "BTC", START, TO)
     put(lake, tmp_path, "SUI", START, LATE)
     at = START + hours * HOUR
-    request = Request(plain_skill(["BTC", "SUI"], "1h"), START, TO, model="policy/hold", prompts=True)
+    request = PerpRequest(plain_skill(["BTC", "SUI"], "1h"), START, TO, model="policy/hold", prompts=True)
     script = assemble(request, lake, Settings()).script
     run = script.ports.context.prompt(script.ports.observe(first_state(script), at)).user
     shown = preview(request, lake, Settings(), at).user
@@ -158,4 +158,4 @@ def test_a_range_in_which_no_symbol_is_listed_is_refused(tmp_path: Path, lake: L
     rows = [{"symbol": "SUI", "delisted_at": "2024-12-01T00:00:00Z"}]
     import_paths(lake, [write(tmp_path / "listings.csv", rows)])
     with pytest.raises(UserError, match="SUI is not listed between 2025-01-01T00:00:00Z and 2025-01-02T00:00:00Z"):
-        assemble(Request(plain_skill(["SUI"], "1h"), START, TO, model="policy/hold"), lake, Settings())
+        assemble(PerpRequest(plain_skill(["SUI"], "1h"), START, TO, model="policy/hold"), lake, Settings())

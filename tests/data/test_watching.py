@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from lake_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.instant import DAY_MS
+from pitboss.data.feed_checks import STILL, PaceChange, changes, outliers, silences
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.quality import Finding, check
-from pitboss.data.watching import STILL, Change, changes, outliers, silences
+from pitboss.data.quality import QualityFinding, check
 
 
-def found(lake: Lake, problem: str) -> list[Finding]:
+def found(lake: Lake, problem: str) -> list[QualityFinding]:
     return [finding for finding in check(lake) if finding.problem == problem]
 
 
@@ -104,7 +104,7 @@ def test_jittered_times_change_pace_exactly_where_the_pace_changes(
     at = [START + HOUR * before * number for number in range(first + 1)]
     at += [at[-1] + HOUR * after * number for number in range(1, second + 1)]
     noisy = np.array(at) + np.where(np.arange(len(at)) % 2, jitter, 0)
-    expected = [] if before == after else [Change(first, before * HOUR, after * HOUR)]
+    expected = [] if before == after else [PaceChange(first, before * HOUR, after * HOUR)]
     assert changes(noisy) == expected
 
 

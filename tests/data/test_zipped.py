@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from lake_files import HOUR, MIN5, START, bar_rows
 
 from pitboss.core.errors import UserError
-from pitboss.data import reading, zipped
-from pitboss.data.clue import Clue, clue_of
+from pitboss.data import file_reader as reading
+from pitboss.data import zip_files as zipped
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
+from pitboss.data.path_inference import Clue, clue_of
 
 HEAD = (
     "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore"

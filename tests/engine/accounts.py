@@ -11,15 +11,15 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.core.money import exact, round_down
 from pitboss.core.state import State
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.caps import Caps
+from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.intents import ACTIONS, KEYS
-from pitboss.venues.perp.state import Order, Position, Terms, World, equity
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, equity
 
 NOW = parse_instant("2025-06-03T12:00:00Z")
 DAY = NOW // 86_400_000
 SYMBOLS = ("BTC", "DOGE", "ETH")
 PRICES = {"BTC": Decimal(100_000), "DOGE": Decimal("0.2"), "ETH": Decimal(2_500)}
-TERMS = Terms(
+TERMS = TradingTerms(
     {symbol: SHIPPED[symbol] for symbol in SYMBOLS},
     daily_loss_halt_pct=Decimal(5),
     drawdown_halt_pct=Decimal(15),
@@ -39,9 +39,9 @@ SEEDS = st.integers(0, 2**32 - 1)
 the whole account anyway. Proposals are drawn piece by piece and shrink."""
 
 
-def random_caps(rng: Random) -> Caps:
+def random_caps(rng: Random) -> PerpCaps:
     """Caps of a skill, from tight to loose."""
-    return Caps(
+    return PerpCaps(
         max_position_pct=Decimal(rng.choice([1, 25, 100, 500, 5000])),
         max_total_exposure_pct=Decimal(rng.choice([5, 100, 1000, 9000])),
         max_leverage=Decimal(rng.choice([1, 3, 10, 50])),
@@ -55,11 +55,11 @@ def random_caps(rng: Random) -> Caps:
     )
 
 
-def caps() -> st.SearchStrategy[Caps]:
+def caps() -> st.SearchStrategy[PerpCaps]:
     return SEEDS.map(lambda seed: random_caps(Random(seed)))
 
 
-LOOSE = Caps(
+LOOSE = PerpCaps(
     max_position_pct=Decimal(5000),
     max_total_exposure_pct=Decimal(9000),
     max_leverage=Decimal(50),
@@ -77,16 +77,16 @@ def random_position(rng: Random, symbol: str) -> Position:
     return Position(symbol, size, size * price, NOW - HOUR_MS, stop, goal, "held for a reason")
 
 
-def random_order(rng: Random, number: int) -> Order:
+def random_order(rng: Random, number: int) -> WorkingOrder:
     symbol = rng.choice(SYMBOLS)
     kind = rng.choice(["limit", "limit", "market", "close", "reduce"])
     limit = PRICES[symbol] * rng.randint(900, 1100) / 1000 if kind == "limit" else None
     size = sized(symbol, rng.randint(10, 5_000), PRICES[symbol])
-    return Order(f"o{number}", kind, symbol, rng.choice([1, -1]), size, NOW - MINUTE_MS, NOW - MINUTE_MS, limit)
+    return WorkingOrder(f"o{number}", kind, symbol, rng.choice([1, -1]), size, NOW - MINUTE_MS, NOW - MINUTE_MS, limit)
 
 
 @exact
-def random_world(rng: Random, calm: bool) -> World:
+def random_world(rng: Random, calm: bool) -> PerpWorld:
     held = rng.sample(SYMBOLS, rng.choice([0, 1, 1, 2]))
     working = rng.choice([0, 0, 1, 2])
     missing = "" if calm else rng.choice(["", "", *SYMBOLS])
@@ -96,7 +96,7 @@ def random_world(rng: Random, calm: bool) -> World:
         if symbol in held or symbol != missing
     }
     cash = Decimal(rng.randint(5_000, 50_000) if calm else rng.randint(-2_000, 20_000))
-    world = World(
+    world = PerpWorld(
         cash=cash,
         initial=Decimal(10_000),
         peak=cash,
@@ -116,17 +116,17 @@ def random_world(rng: Random, calm: bool) -> World:
     return replace(world, peak=value + lost, day_reference=value + lost / 2, last_equity=value)
 
 
-def worlds(calm: bool = False) -> st.SearchStrategy[World]:
+def worlds(calm: bool = False) -> st.SearchStrategy[PerpWorld]:
     """Sane accounts: every number finite, a mark for everything held. `calm`: positive cash, no halt, fresh marks."""
     return SEEDS.map(lambda seed: random_world(Random(seed), calm))
 
 
-def broken_worlds() -> st.SearchStrategy[World]:
+def broken_worlds() -> st.SearchStrategy[PerpWorld]:
     """Accounts in which one number is missing or is not a number."""
     return SEEDS.map(lambda seed: broken(Random(seed)))
 
 
-def broken(rng: Random) -> World:
+def broken(rng: Random) -> PerpWorld:
     world = random_world(rng, False)
     bad = rng.choice(STRANGE)
     places = ["cash", "peak", "day_reference", "last_equity", "marks"]
@@ -152,7 +152,7 @@ def broken(rng: Random) -> World:
     return replace(world, positions={**world.positions, symbol: replace(held, **{place: bad})})
 
 
-def states(accounts: st.SearchStrategy[World]) -> st.SearchStrategy[State]:
+def states(accounts: st.SearchStrategy[PerpWorld]) -> st.SearchStrategy[State]:
     """A state around an account, with some opens accepted in the last two hours."""
     opens = st.lists(st.integers(NOW - 2 * HOUR_MS, NOW), max_size=4).map(lambda at: tuple(sorted(at)))
     return st.builds(State, world=accounts, accepted_opens=opens)

@@ -39,7 +39,6 @@ from engine.accounts import (
 )
 from engine.invariant import CALM as CALMLY
 from engine.invariant import invariant, long_versions
-from pitboss.brokers.paper import PaperBroker
 from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact
@@ -47,13 +46,14 @@ from pitboss.core.rulebook import Finding
 from pitboss.core.state import State
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import act
-from pitboss.engine.guard import Judgement, guard
-from pitboss.sim.perp import read_state
-from pitboss.venues.perp.caps import Caps
+from pitboss.venues.perp.broker import PaperBroker
+from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.case import make_case
+from pitboss.venues.perp.course import read_state
+from pitboss.venues.perp.guard import Judgement, guard
 from pitboss.venues.perp.intents import read
 from pitboss.venues.perp.rules import RULES
-from pitboss.venues.perp.state import World, equity, open_world
+from pitboss.venues.perp.state import PerpWorld, equity, open_world
 from pitboss.venues.perp.world import set_marks
 
 BROKER = PaperBroker(TERMS)
@@ -71,7 +71,7 @@ def now(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise AssertionError("it waited for something")
 
 
-def judge(limits: Caps, state: State, intent: Any) -> Judgement:
+def judge(limits: PerpCaps, state: State, intent: Any) -> Judgement:
     return guard(limits, TERMS, state, intent, NOW)
 
 
@@ -84,11 +84,11 @@ def carry_out(state: State, judgement: Judgement) -> tuple[State, Verdict, Any]:
     return now(act(state, judgement, BROKER, NOW))
 
 
-def allowed(limits: Caps, state: State, intent: Any) -> bool:
+def allowed(limits: PerpCaps, state: State, intent: Any) -> bool:
     return judge(limits, state, intent).verdict.outcome == "allowed"
 
 
-def notionals(world: World) -> dict[str, Fraction]:
+def notionals(world: PerpWorld) -> dict[str, Fraction]:
     """Position at mark plus working opens at the worse of mark and limit, worked out once more, in fractions."""
     found: dict[str, Fraction] = {}
     for symbol, held in world.positions.items():
@@ -101,7 +101,7 @@ def notionals(world: World) -> dict[str, Fraction]:
     return found
 
 
-def worth(world: World) -> Fraction:
+def worth(world: PerpWorld) -> Fraction:
     gained = [
         Fraction(held.size) * Fraction(world.marks[symbol]) - Fraction(held.cost)
         for symbol, held in world.positions.items()
@@ -113,7 +113,9 @@ def worth(world: World) -> Fraction:
 
 
 @invariant(caps(), ANY_STATE, ANYTHING, quick=300, proof=100_000)
-def test_e1_any_json_in_any_state_gets_a_verdict_and_nothing_raises(limits: Caps, state: State, intent: Any) -> None:
+def test_e1_any_json_in_any_state_gets_a_verdict_and_nothing_raises(
+    limits: PerpCaps, state: State, intent: Any
+) -> None:
     """E1 totality: whatever arrives and whatever state the account is in, there is a verdict, and it can be stored."""
     judgement = judge(limits, state, intent)
     assert judgement.verdict.outcome in ("allowed", "refused", "noop")
@@ -123,7 +125,7 @@ def test_e1_any_json_in_any_state_gets_a_verdict_and_nothing_raises(limits: Caps
 
 
 @invariant(st.one_of(worlds(), broken_worlds()), st.one_of(opens(), spoiled()), quick=150)
-def test_e1_no_proposal_breaks_a_rule_from_inside(world: World, intent: Any) -> None:
+def test_e1_no_proposal_breaks_a_rule_from_inside(world: PerpWorld, intent: Any) -> None:
     """E1: a hostile proposal is refused by a rule that works; it cannot make a rule fail and so halt the account."""
     assert not judge(LOOSE, State(world), intent).broken
 
@@ -163,7 +165,7 @@ def turned(value: Any) -> Any:
 
 
 @invariant(caps(), states(worlds()), st.one_of(opens(), spoiled(), JSON), quick=120)
-def test_e2_the_verdict_depends_on_nothing_but_its_arguments(limits: Caps, state: State, intent: Any) -> None:
+def test_e2_the_verdict_depends_on_nothing_but_its_arguments(limits: PerpCaps, state: State, intent: Any) -> None:
     """E2 determinism: twice the same bytes, whatever the order of keys, the decimal context or the time zone."""
     first = told(judge(limits, state, intent))
     world = state.world
@@ -195,7 +197,7 @@ ELSEWHERE = """
 from decimal import Decimal
 from pitboss.core import codec
 from pitboss.core.state import State
-from pitboss.engine.guard import guard
+from pitboss.venues.perp.guard import guard
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.state import Terms, open_world
@@ -224,7 +226,7 @@ def test_e2_two_processes_with_different_hash_seeds_give_the_same_bytes() -> Non
 
 
 @invariant(caps(), states(worlds()), st.one_of(spoiled(), JSON, st.none()), quick=120)
-def test_e3_what_is_not_a_proposal_does_nothing(limits: Caps, state: State, intent: Any) -> None:
+def test_e3_what_is_not_a_proposal_does_nothing(limits: PerpCaps, state: State, intent: Any) -> None:
     """E3: null is a no-op and a malformed proposal is refused by R1; neither sends anything."""
     judgement = judge(limits, state, intent)
     if intent is None:
@@ -240,7 +242,7 @@ def test_e3_what_is_not_a_proposal_does_nothing(limits: Caps, state: State, inte
 
 
 @invariant(caps(), states(worlds()), opens(), quick=200, proof=100_000)
-def test_e4_an_accepted_open_is_in_scope(limits: Caps, state: State, intent: dict[str, Any]) -> None:
+def test_e4_an_accepted_open_is_in_scope(limits: PerpCaps, state: State, intent: dict[str, Any]) -> None:
     """E4: its symbol is one of the skill's, on the allow list when there is one, and listed by the venue."""
     if allowed(limits, state, intent):
         assert intent["symbol"] in limits.symbols
@@ -249,7 +251,9 @@ def test_e4_an_accepted_open_is_in_scope(limits: Caps, state: State, intent: dic
 
 
 @invariant(caps(), states(worlds(calm=True)), opens(wild=False), quick=250, proof=100_000)
-def test_e5_e6_an_accepted_open_leaves_every_cap_unbroken(limits: Caps, state: State, intent: dict[str, Any]) -> None:
+def test_e5_e6_an_accepted_open_leaves_every_cap_unbroken(
+    limits: PerpCaps, state: State, intent: dict[str, Any]
+) -> None:
     """E5, E6: after it, with pending orders at their worst, the symbol and the sum of symbols are inside their caps."""
     judgement = judge(limits, state, intent)
     if judgement.verdict.outcome != "allowed":
@@ -262,7 +266,7 @@ def test_e5_e6_an_accepted_open_leaves_every_cap_unbroken(limits: Caps, state: S
 
 @invariant(caps(), CALM, opens(), quick=200)
 def test_e7_accepted_leverage_is_whole_capped_and_what_the_account_then_has(
-    limits: Caps, state: State, intent: dict[str, Any]
+    limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
     """E7: leverage is within [1, min(cap, the asset's maximum)] and is read back from the account at once."""
     judgement = judge(limits, state, intent)
@@ -283,7 +287,7 @@ def precise(price: Decimal, size_decimals: int) -> bool:
 
 @invariant(caps(), CALM, opens(wild=False), quick=250)
 def test_e8_accepted_sizes_and_prices_are_the_venues_and_err_toward_less_risk(
-    limits: Caps, state: State, intent: dict[str, Any]
+    limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
     """E8: whole lots inside the size bounds, never more than was asked; prices of the venue's precision, never worse."""
     order = judge(limits, state, intent).order
@@ -329,20 +333,22 @@ def test_e9_no_sliding_hour_holds_more_accepted_opens_than_the_cap(pauses: list[
 
 
 @invariant(worlds(), st.lists(st.sampled_from(HALTS), min_size=1, unique=True), opens(), quick=100)
-def test_e11_while_halted_nothing_is_opened(world: World, halts: list[Any], intent: dict[str, Any]) -> None:
+def test_e11_while_halted_nothing_is_opened(world: PerpWorld, halts: list[Any], intent: dict[str, Any]) -> None:
     """E11: with any halt on, no open is accepted, whatever the caps."""
     assert not allowed(LOOSE, State(replace(world, halts=tuple(halts))), intent)
 
 
 @st.composite
-def held_with_exit(draw: st.DrawFn) -> tuple[World, dict[str, Any]]:
+def held_with_exit(draw: st.DrawFn) -> tuple[PerpWorld, dict[str, Any]]:
     world = draw(st.one_of(worlds(), broken_worlds()).filter(lambda world: bool(world.positions)))
     symbol = draw(st.sampled_from(sorted(world.positions)))
     return replace(world, halts=draw(st.sampled_from([(), HALTS]))), draw(exits(symbol))
 
 
 @invariant(caps(), held_with_exit(), quick=200, proof=50_000)
-def test_e12_every_state_lets_a_position_be_closed_or_reduced(limits: Caps, case: tuple[World, dict[str, Any]]) -> None:
+def test_e12_every_state_lets_a_position_be_closed_or_reduced(
+    limits: PerpCaps, case: tuple[PerpWorld, dict[str, Any]]
+) -> None:
     """E12: halts, broken numbers, missing marks, delisting: nothing traps a position whose size is known."""
     world, intent = case
     whole = world.positions[intent["symbol"]].size.copy_abs()
@@ -362,12 +368,12 @@ def test_e12_every_state_lets_a_position_be_closed_or_reduced(limits: Caps, case
 # Between verdicts -----------------------------------------------------------------------------------------------------
 
 
-def tighter(one: Caps, other: Caps) -> Caps:
+def tighter(one: PerpCaps, other: PerpCaps) -> PerpCaps:
     """Each cap the tighter of two."""
     orders = [most for most in (one.max_order_usd, other.max_order_usd) if most is not None]
     lists = [set(allow) for allow in (one.allowed_symbols, other.allowed_symbols) if allow]
     both = set.intersection(*lists) if lists else set()
-    return Caps(
+    return PerpCaps(
         max_position_pct=min(one.max_position_pct, other.max_position_pct),
         max_total_exposure_pct=min(one.max_total_exposure_pct, other.max_total_exposure_pct),
         max_leverage=min(one.max_leverage, other.max_leverage),
@@ -383,7 +389,7 @@ def tighter(one: Caps, other: Caps) -> Caps:
 
 @invariant(caps(), caps(), states(worlds(calm=True)), opens(), quick=250, proof=100_000)
 def test_e13_tightening_a_cap_never_lets_through_what_was_refused(
-    one: Caps, other: Caps, state: State, intent: dict[str, Any]
+    one: PerpCaps, other: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
     """E13 monotone: what the tighter caps accept, the looser ones accept too."""
     if allowed(tighter(one, other), state, intent):
@@ -392,7 +398,7 @@ def test_e13_tightening_a_cap_never_lets_through_what_was_refused(
 
 
 @exact
-def scaled(world: World, factor: int) -> World:
+def scaled(world: PerpWorld, factor: int) -> PerpWorld:
     return replace(
         world,
         cash=world.cash * factor,
@@ -410,7 +416,7 @@ def scaled(world: World, factor: int) -> World:
 
 @invariant(caps(), states(worlds()), opens(), st.integers(2, 1000), quick=200)
 def test_e14_an_account_k_times_as_large_gets_the_same_verdict(
-    limits: Caps, state: State, intent: dict[str, Any], factor: int
+    limits: PerpCaps, state: State, intent: dict[str, Any], factor: int
 ) -> None:
     """E14 scaling: equity, order bounds and size times k change nothing; only the venue's own minimum is absolute."""
     mark, asset = state.world.marks.get(intent["symbol"]), TERMS.assets.get(intent["symbol"])
@@ -431,7 +437,7 @@ def test_e14_an_account_k_times_as_large_gets_the_same_verdict(
 
 
 @invariant(caps(), states(st.one_of(worlds(), broken_worlds())), st.one_of(opens(), spoiled()), quick=150)
-def test_e15_a_refusal_changes_nothing_but_what_has_been_seen(limits: Caps, state: State, intent: Any) -> None:
+def test_e15_a_refusal_changes_nothing_but_what_has_been_seen(limits: PerpCaps, state: State, intent: Any) -> None:
     """E15: after a refusal the account, the rate window and everything else are as before."""
     judgement = judge(limits, state, intent)
     if judgement.verdict.outcome == "refused":
@@ -443,7 +449,7 @@ def test_e15_a_refusal_changes_nothing_but_what_has_been_seen(limits: Caps, stat
 
 
 @invariant(caps(), states(worlds()), st.one_of(opens(), spoiled()), quick=200)
-def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: Caps, state: State, intent: Any) -> None:
+def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: PerpCaps, state: State, intent: Any) -> None:
     """E16: asked one by one from the last to the first, the rules name the same refusal."""
     verdict = judge(limits, state, intent).verdict
     with localcontext(Context(prec=60)):
@@ -458,13 +464,13 @@ def test_e16_the_code_names_the_first_broken_rule_of_the_book(limits: Caps, stat
 
 
 @invariant(broken_worlds(), opens(), quick=150)
-def test_e17_an_account_that_cannot_be_valued_opens_nothing(world: World, intent: dict[str, Any]) -> None:
+def test_e17_an_account_that_cannot_be_valued_opens_nothing(world: PerpWorld, intent: dict[str, Any]) -> None:
     """E17: one number missing or not finite anywhere in the account, and every open is refused."""
     assert not allowed(LOOSE, State(world), intent)
 
 
 @invariant(worlds(calm=True), opens(wild=False), st.integers(1, 10**9), quick=100)
-def test_e17_a_stale_or_missing_price_opens_nothing(world: World, intent: dict[str, Any], late_ms: int) -> None:
+def test_e17_a_stale_or_missing_price_opens_nothing(world: PerpWorld, intent: dict[str, Any], late_ms: int) -> None:
     """E17: a price older than allowed, or none, and every open of that symbol is refused."""
     symbol = intent["symbol"]
     old = replace(world, marked_at={**world.marked_at, symbol: NOW - LOOSE.max_data_age_ms - late_ms})
@@ -474,7 +480,7 @@ def test_e17_a_stale_or_missing_price_opens_nothing(world: World, intent: dict[s
 
 
 @invariant(worlds(), opens(), st.integers(0, 10**6), quick=100)
-def test_e18_without_equity_nothing_is_opened(world: World, intent: dict[str, Any], debt: int) -> None:
+def test_e18_without_equity_nothing_is_opened(world: PerpWorld, intent: dict[str, Any], debt: int) -> None:
     """E18: with equity at or below zero only exits are left (E12 shows that they are)."""
     with localcontext(Context(prec=60)):
         poor = replace(world, cash=world.cash - equity(world) - debt, halts=())
@@ -483,7 +489,7 @@ def test_e18_without_equity_nothing_is_opened(world: World, intent: dict[str, An
 
 
 @invariant(caps(), states(worlds(calm=True)), st.one_of(opens(wild=False), spoiled()), quick=150)
-def test_e22_the_same_intent_twice_is_answered_once(limits: Caps, state: State, intent: Any) -> None:
+def test_e22_the_same_intent_twice_is_answered_once(limits: PerpCaps, state: State, intent: Any) -> None:
     """E22 idempotence: the second time the stored verdict comes back, flagged, and nothing new is sent."""
     after, verdict, _ = carry_out(state, judge(limits, state, intent))
     again = judge(limits, after, intent)
@@ -499,7 +505,7 @@ def test_e22_the_same_intent_twice_is_answered_once(limits: Caps, state: State, 
 
 @invariant(caps(), states(worlds()), opens(), quick=200)
 def test_e26_an_accepted_open_records_every_margin_and_none_is_below_zero(
-    limits: Caps, state: State, intent: dict[str, Any]
+    limits: PerpCaps, state: State, intent: dict[str, Any]
 ) -> None:
     """E26: why it was accepted can be read off the verdict: each limit, what is used, what is left."""
     verdict = judge(limits, state, intent).verdict
@@ -512,7 +518,9 @@ def test_e26_an_accepted_open_records_every_margin_and_none_is_below_zero(
 
 
 @invariant(caps(), states(worlds()), st.one_of(opens(), spoiled()), quick=150)
-def test_e25_e26_the_stored_state_and_proposal_give_the_same_verdict(limits: Caps, state: State, intent: Any) -> None:
+def test_e25_e26_the_stored_state_and_proposal_give_the_same_verdict(
+    limits: PerpCaps, state: State, intent: Any
+) -> None:
     """E25, E26: replayed from what a snapshot keeps, the verdict is the same to the byte."""
     judgement = judge(limits, state, intent)
     stored_state = read_state(codec.loads(codec.dumps(state)))
@@ -530,7 +538,7 @@ def test_e25_e26_the_stored_state_and_proposal_give_the_same_verdict(limits: Cap
 def test_the_random_accounts_reach_every_verdict(code: str | None) -> None:
     """Each rule names some refusal of a well-formed open, and some are accepted: no property holds for want of cases."""
 
-    def reaches(case: tuple[Caps, State, dict[str, Any]]) -> bool:
+    def reaches(case: tuple[PerpCaps, State, dict[str, Any]]) -> bool:
         verdict = judge(*case).verdict
         return verdict.code == code and verdict.outcome in ("allowed", "refused")
 

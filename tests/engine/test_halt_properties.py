@@ -11,11 +11,11 @@ from pitboss.core import codec
 from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.money import exact
 from pitboss.core.state import State
-from pitboss.engine.guard import guard
 from pitboss.testing.builders import make_tape_of
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.caps import Caps, room
-from pitboss.venues.perp.state import Position, Terms, World
+from pitboss.venues.perp.caps import PerpCaps, room
+from pitboss.venues.perp.guard import guard
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.world import OrderRequest, advance, halt, submit
 from venues.markets import BASE, MIDNIGHT, drive, fresh_world, scenery
 
@@ -37,9 +37,9 @@ def test_e19_e20_e21_halts_come_in_the_step_of_the_loss_and_go_only_at_midnight(
         return known[-1] if known else Decimal(10_000)
 
     @exact
-    def play(world: World, start: int, stop: int) -> World:
+    def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         for index in range(start, stop):
-            before = codec.parse(World, codec.loads(codec.dumps(world)))  # a restart before every bar
+            before = codec.parse(PerpWorld, codec.loads(codec.dumps(world)))  # a restart before every bar
             world = advance(before, terms, tape, index, index + 1).world
             at = int(tape.open_at[index]) + BASE
             value = world.last_equity
@@ -58,17 +58,23 @@ def test_e19_e20_e21_halts_come_in_the_step_of_the_loss_and_go_only_at_midnight(
 
 
 def _expect(
-    world: World, before: World, name: Any, reference: Decimal, value: Decimal, pct: Decimal | None, new_day: bool
+    world: PerpWorld,
+    before: PerpWorld,
+    name: Any,
+    reference: Decimal,
+    value: Decimal,
+    pct: Decimal | None,
+    new_day: bool,
 ) -> None:
     reached = pct is not None and value < reference and (reference - value) * 100 >= pct * reference
     stays = name in before.halts and not new_day
     assert (name in world.halts) == (reached or stays), (name, reference, value)
 
 
-TERMS = Terms(SHIPPED, daily_loss_halt_pct=Decimal(5), drawdown_halt_pct=Decimal(15))
+TERMS = TradingTerms(SHIPPED, daily_loss_halt_pct=Decimal(5), drawdown_halt_pct=Decimal(15))
 
 
-def losing(at: int, closes: list[float]) -> tuple[World, Any]:
+def losing(at: int, closes: list[float]) -> tuple[PerpWorld, Any]:
     """An account with 1 BTC and 10,000 USD, and bars of BTC that close so."""
     rows = [(at + place * BASE, close, close, close, close) for place, close in enumerate(closes)]
     tape = make_tape_of({"BTC": rows})
@@ -87,7 +93,7 @@ def test_e19_a_loss_one_cent_short_of_the_threshold_does_not_halt_and_the_thresh
 
 def test_e20_a_fall_of_the_threshold_from_the_peak_halts_and_a_cent_less_does_not() -> None:
     """E20: 15 % from the peak of 12,000 is 1,800; the day's loss is switched off."""
-    terms = Terms(SHIPPED, drawdown_halt_pct=Decimal(15))
+    terms = TradingTerms(SHIPPED, drawdown_halt_pct=Decimal(15))
     for drop, halted in ((1_799.99, False), (1_800.0, True)):
         world, tape = losing(MIDNIGHT, [100_000.0, 102_000.0, 102_000.0 - drop])
         assert ("drawdown" in advance(world, terms, tape, 0, 3).world.halts) is halted
@@ -99,7 +105,7 @@ def test_e21_the_daily_halt_ends_at_midnight_for_the_guard_even_if_no_bar_has_cl
     world = advance(world, TERMS, tape, 0, 2).world
     assert world.halts == ("daily_loss",)
     world = replace(world, positions={})
-    limits = Caps(symbols=("BTC",), max_position_pct=Decimal(50), max_data_age_ms=DAY_MS)
+    limits = PerpCaps(symbols=("BTC",), max_position_pct=Decimal(50), max_data_age_ms=DAY_MS)
     intent = {"action": "open_long", "symbol": "BTC", "size_usd": 2_000, "reason": "again"}
     late, next_day = MIDNIGHT + DAY_MS - 1, MIDNIGHT + DAY_MS
     assert guard(limits, TERMS, State(world), intent, late).verdict.code == "R8_HALTED"

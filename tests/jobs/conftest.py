@@ -10,7 +10,7 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.jobs.terms import open_queue
+from pitboss.jobs.worker_settings import open_queue
 
 
 @pytest.fixture(scope="session")

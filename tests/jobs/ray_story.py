@@ -20,8 +20,8 @@ from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.jobs import study as studying
 from pitboss.jobs.executors import ray as executor
-from pitboss.jobs.study import Onlooker, Terms, study
-from pitboss.jobs.terms import open_queue
+from pitboss.jobs.study import Onlooker, StudySettings, study
+from pitboss.jobs.worker_settings import open_queue
 from pitboss.store import events, history_check
 from pitboss.store.studies import Studies
 
@@ -103,7 +103,7 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
             loss.start()
         onlooker = Onlooker() if lose == "lose" else Onlooker(moved=watcher.moved)
         began = time.monotonic()
-        done = asyncio.run(study(workspace, made.plan, made.method, Terms("workers"), onlooker))
+        done = asyncio.run(study(workspace, made.plan, made.method, StudySettings("workers"), onlooker))
         took_s = time.monotonic() - began
         wait(lambda: not names(), "the workers did not leave")
         found = told(workspace, made, done)

@@ -8,23 +8,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pitboss.bootstrap.backtest import Request
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.assembly import PerpRequest
 
 DAYS = 30
 TO = parse_instant("2025-03-31")
 FROM = TO - 26 * DAY_MS
 
 
-def request(model: str = "policy/sma_cross", days: int | None = None, **more: Any) -> Request:
+def request(model: str = "policy/sma_cross", days: int | None = None, **more: Any) -> PerpRequest:
     """One symbol, asked every four hours."""
     context = {"symbols": ["BTC"], "bars_interval": "1h", "bars_lookback": 60}
     skill = plain_skill(["BTC"], "4h", model=model, name="studied", context=context)
     to_at = TO if days is None else FROM + days * DAY_MS
-    return Request(skill, FROM, to_at, equity_usd=Decimal(10_000), **more)
+    return PerpRequest(skill, FROM, to_at, equity_usd=Decimal(10_000), **more)
 
 
 @cache

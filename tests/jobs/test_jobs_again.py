@@ -6,7 +6,7 @@ import pytest
 from yard import Yard
 
 from pitboss.jobs import children, worker
-from pitboss.jobs.worker import Terms, Worker
+from pitboss.jobs.worker import Worker, WorkerSettings
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Lease
 
@@ -24,7 +24,7 @@ def test_the_end_of_the_first_lease_is_not_that_of_the_second(yard: Yard, monkey
     monkeypatch.setattr(worker, "work", work)
 
     async def story() -> None:
-        slow = Worker(yard.workspace, yard.queue, "slow", Terms())
+        slow = Worker(yard.workspace, yard.queue, "slow", WorkerSettings())
         tasks = []
         for lease in (first, second):
             slow._begin(lease)
@@ -40,7 +40,7 @@ def test_the_end_of_the_first_lease_is_not_that_of_the_second(yard: Yard, monkey
     asyncio.run(story())
 
 
-class Slow(children.Child):
+class Slow(children.WorkerChild):
     """A child that is done when it is told to be."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ def test_a_child_that_did_the_second_lease_is_used_again_like_any_other(
             both.set()
         return started[-1]
 
-    monkeypatch.setattr(children.Child, "start", start)
+    monkeypatch.setattr(children.WorkerChild, "start", start)
 
     async def story() -> None:
         them = children.Children(yard.settings, "slow")

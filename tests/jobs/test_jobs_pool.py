@@ -14,15 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yard import Yard
 
-from pitboss.bootstrap.processes import surroundings, variables
+from pitboss.bootstrap.child_settings import surroundings, variables
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
-from pitboss.jobs import children, place
+from pitboss.jobs import children
+from pitboss.jobs import placement as place
 from pitboss.jobs.build import build, source_digest
-from pitboss.jobs.capacity import Place, Places, wanted
+from pitboss.jobs.capacity import Places, WorkerSlot, wanted
 from pitboss.jobs.executors import local
-from pitboss.jobs.pulse import Rhythm
-from pitboss.jobs.worker import Terms, Worker
+from pitboss.jobs.heartbeat import Rhythm
+from pitboss.jobs.worker import Worker, WorkerSettings
 from pitboss.store import events, history_check
 from pitboss.store.queue import Depth
 
@@ -111,23 +112,23 @@ def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in
 ) -> None:
     monkeypatch.setattr(place, "WORTH_S", 0.0)
     ids = quick.put(2, model="standin/analyst", hours=6) + quick.put(1)
-    real, killed = children.Child.work, []
+    real, killed = children.WorkerChild.work, []
 
-    async def once(child: children.Child, lease: object) -> None:
+    async def once(child: children.WorkerChild, lease: object) -> None:
         if not killed:
             killed.append(child.pid)
             os.kill(child.pid, signal.SIGKILL)
         await real(child, lease)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(children.Child, "work", once)
-    real_start, started = children.Child.start, []
+    monkeypatch.setattr(children.WorkerChild, "work", once)
+    real_start, started = children.WorkerChild.start, []
 
-    async def counted(settings: Settings, worker: str) -> children.Child:
+    async def counted(settings: Settings, worker: str) -> children.WorkerChild:
         started.append(worker)
         return await real_start(settings, worker)
 
-    monkeypatch.setattr(children.Child, "start", counted)
-    terms = Terms(processes=2, idle_exit_s=2.0, rhythm=Rhythm(0.1, 0.5, 0.1), logged=True)
+    monkeypatch.setattr(children.WorkerChild, "start", counted)
+    terms = WorkerSettings(processes=2, idle_exit_s=2.0, rhythm=Rhythm(0.1, 0.5, 0.1), logged=True)
     asyncio.run(Worker(quick.workspace, quick.queue, "parent", terms).run())
 
     assert [quick.status(run_id) for run_id in ids] == ["complete"] * 3
@@ -142,7 +143,7 @@ def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(qui
     with places.alone():
         handle = places.take(0)
     assert handle is not None
-    post = Place(places, 0, handle, quick.queue, 2)
+    post = WorkerSlot(places, 0, handle, quick.queue, 2)
     assert post.leave()
     assert workers(quick) == 0
     post.stay()
@@ -160,7 +161,7 @@ def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(qui
         def stay(self) -> None:
             post.stay()
 
-    asyncio.run(Worker(quick.workspace, quick.queue, "last", Terms(idle_exit_s=0.0), Post()).run())
+    asyncio.run(Worker(quick.workspace, quick.queue, "last", WorkerSettings(idle_exit_s=0.0), Post()).run())
     assert (quick.status(ids[0]), workers(quick)) == ("complete", 0)
 
 
@@ -171,7 +172,7 @@ def test_the_last_two_workers_stay_while_another_is_at_work(quick: Yard) -> None
         handles = [places.take(number) for number in range(3)]
     quick.put()
     assert quick.queue.claim("busy") is not None
-    held = [Place(places, number, handle or -1, quick.queue, 3) for number, handle in enumerate(handles)]
+    held = [WorkerSlot(places, number, handle or -1, quick.queue, 3) for number, handle in enumerate(handles)]
 
     assert [one.leave() for one in held] == [True, False, False]
     for one in held:

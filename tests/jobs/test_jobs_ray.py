@@ -16,9 +16,9 @@ from yard import Yard, story, told
 
 from pitboss.bootstrap import machine
 from pitboss.jobs import study as studying
+from pitboss.jobs.credentials import loan
 from pitboss.jobs.executors import local
-from pitboss.jobs.loan import loan
-from pitboss.jobs.study import Terms, study
+from pitboss.jobs.study import StudySettings, study
 from pitboss.store import events
 
 STORY = Path(__file__).with_name("ray_story.py")
@@ -43,7 +43,7 @@ def on_this_machine(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> d
     settings = yard.settings.model_copy(update={"max_workers": 2, "worker_idle_s": 0.5})
     monkeypatch.setattr(studying, "ensure", lambda workspace: local.ensure(settings, yard.queue, any_build=True))
     made = story(kind)
-    done = asyncio.run(study(yard.workspace, made.plan, made.method, Terms("workers")))
+    done = asyncio.run(study(yard.workspace, made.plan, made.method, StudySettings("workers")))
     workers = {event.worker for event in events.read(yard.workspace.database) if event.kind == "claimed"}
     assert workers
     assert not any(str(worker).startswith("ray-") for worker in workers)

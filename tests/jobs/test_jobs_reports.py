@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from yard import FROM, HOUR_MS, Yard
 
-from pitboss.bootstrap import reporting
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.reporting import write_report
-from pitboss.bootstrap.runner import verify
 from pitboss.core.errors import UserError
 from pitboss.jobs import enqueue as enqueueing
-from pitboss.jobs import report
+from pitboss.jobs import run_report as report
 from pitboss.jobs import worker as working
 from pitboss.jobs.enqueue import enqueue
+from pitboss.runs.run import verify
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp import report_source as reporting
+from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.report_source import write_report
 
 ASKED = {"queued": {"report": True}}
 
@@ -32,7 +32,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def put(yard: Yard, count: int = 1, hours: int = 6, **more: Any) -> list[str]:
     skill = plain_skill(["BTC"], "15m", model="policy/momentum")
-    requests = [Request(skill, FROM, FROM + hours * HOUR_MS, seed=seed, repeat=seed) for seed in range(count)]
+    requests = [PerpRequest(skill, FROM, FROM + hours * HOUR_MS, seed=seed, repeat=seed) for seed in range(count)]
     return enqueue(yard.workspace, requests, **more)
 
 

@@ -10,15 +10,15 @@ from sqlalchemy import func, select
 from yard import FROM, HOUR_MS, Yard
 
 from pitboss.bootstrap import machine
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.runner import job_of, start, verify
 from pitboss.core.money import ZERO
 from pitboss.jobs import worker as working
+from pitboss.runs.run import job_of, start, verify
 from pitboss.store.answers import AGAIN
 from pitboss.store.run import Run
 from pitboss.store.schema import answers
 from pitboss.testing.builders import plain_skill
 from pitboss.testing.provider import FakeProvider, busy, decide
+from pitboss.venues.perp.assembly import PerpRequest
 
 RUNS, REPEATS = 6, 2
 
@@ -29,17 +29,19 @@ def own_loans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(working, "POLL_S", 0.02)
 
 
-def request(repeat: int = 0, **more: Any) -> Request:
+def request(repeat: int = 0, **more: Any) -> PerpRequest:
     skill = plain_skill(["BTC"], "15m", model="llm/fake")
     terms: dict[str, Any] = {"price_in": Decimal(1), "price_out": Decimal(2), "speculate": "0", **more}
-    return Request(skill, FROM, FROM + 3 * HOUR_MS, repeat=repeat, **terms)
+    return PerpRequest(skill, FROM, FROM + 3 * HOUR_MS, repeat=repeat, **terms)
 
 
-def queued(yard: Yard, requests: list[Request]) -> list[str]:
+def queued(yard: Yard, requests: list[PerpRequest]) -> list[str]:
     return yard.queue.enqueue([job_of(yard.workspace, one) for one in requests])
 
 
-async def served(script: Any, yard: Yard, requests: list[Request], at_once: int, **terms: Any) -> tuple[list[Run], int]:
+async def served(
+    script: Any, yard: Yard, requests: list[PerpRequest], at_once: int, **terms: Any
+) -> tuple[list[Run], int]:
     async with FakeProvider(script, latency_s=0.02) as fake:
         machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
         ids = queued(yard, requests)

@@ -10,14 +10,14 @@ import pytest
 from yard import Yard
 
 from pitboss.bootstrap import machine
-from pitboss.bootstrap.runner import request_of, start, verify
-from pitboss.jobs import place
+from pitboss.jobs import placement as place
 from pitboss.jobs import worker as working
-from pitboss.jobs.pulse import Rhythm
+from pitboss.jobs.heartbeat import Rhythm
 from pitboss.jobs.worker import Worker
+from pitboss.runs.run import request_of, start, verify
 from pitboss.store import events, history_check
-from pitboss.store.faults import Unreachable
 from pitboss.store.queue import Job, Lease
+from pitboss.store.retry import Unreachable
 from pitboss.testing.provider import FakeProvider, Script, decide, hang
 
 QUICK = Rhythm(heartbeat_s=0.05, stale_s=20.0, scan_s=0.1)
@@ -269,7 +269,7 @@ class Flaky:
 def test_a_claim_whose_answer_was_lost_is_found_again(yard: Yard) -> None:
     ids = yard.put(3)
     queue: Any = Flaky(yard, ["before", "after", "none", "after", "after"])
-    worker = Worker(yard.workspace, queue, "one", working.Terms(idle_exit_s=0.0))
+    worker = Worker(yard.workspace, queue, "one", working.WorkerSettings(idle_exit_s=0.0))
 
     assert asyncio.run(worker.run()) == 3
 

@@ -9,25 +9,27 @@ from typing import Any
 import pytest
 from studied import FROM, TO, market, request
 
-from pitboss.bootstrap import runner
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
 from pitboss.core.errors import RunCancelled, TransientError, UserError
 from pitboss.core.instant import DAY_MS, parse_instant
-from pitboss.jobs import prepare, standing, trace
+from pitboss.jobs import batch as prepare
+from pitboss.jobs import run_series as trace
 from pitboss.jobs import study as studying
+from pitboss.jobs import study_status as standing
 from pitboss.jobs.executors import local
-from pitboss.jobs.helm import Helm
-from pitboss.jobs.make import Made, sweep
 from pitboss.jobs.plan import members
 from pitboss.jobs.search import is_there
-from pitboss.jobs.study import Done, Onlooker, Terms, call_off, study
-from pitboss.sim.report.metric import metrics_of
+from pitboss.jobs.study import Done, Onlooker, StudySettings, call_off, study
+from pitboss.jobs.study_lock import Helm
+from pitboss.jobs.study_plans import BuiltPlan, sweep
+from pitboss.report.metric import metrics_of
+from pitboss.runs import run as runner
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store.studies import Studies
 
-HERE = Terms("here", 2)
+HERE = StudySettings("here", 2)
 POINTS = ("risk.max_position_pct=10,40", "model=policy/sma_cross,policy/momentum")
 
 
@@ -56,7 +58,7 @@ def known(tmp_path_factory: pytest.TempPathFactory, lake: Path) -> Iterator[tupl
         yield found, asyncio.run(study(found, made.plan, made.method, HERE))
 
 
-def do(workspace: Workspace, made: Made, watch: Onlooker = studying.NOBODY) -> Done:
+def do(workspace: Workspace, made: BuiltPlan, watch: Onlooker = studying.NOBODY) -> Done:
     return asyncio.run(study(workspace, made.plan, made.method, HERE, watch))
 
 
@@ -328,7 +330,7 @@ def test_what_comes_after_a_stretch_does_not_change_what_is_chosen_on_it(
 
 @pytest.mark.skipif(not is_there(), reason="optuna is not installed")
 def test_a_search_learns_goes_on_the_same_way_and_makes_nothing_twice(workspace: Workspace) -> None:
-    def asked() -> Made:
+    def asked() -> BuiltPlan:
         return sweep(
             request(days=4), parse_axes(["risk.max_position_pct=1..90", "seed=0,1"]), search=6, by="total_return_pct"
         )
@@ -453,7 +455,7 @@ def test_workers_of_this_machine_come_to_the_same_digests(
     with opened(tmp_path / "pool", lake) as found:
         quick = found.settings.model_copy(update={"max_workers": 1, "worker_idle_s": 0.1})
         pool = replace(found, settings=quick)
-        shared = asyncio.run(study(pool, made.plan, made.method, Terms("workers")))
+        shared = asyncio.run(study(pool, made.plan, made.method, StudySettings("workers")))
         assert {run.worker is not None for runs in shared.trials.values() for run in runs} == {True}
         for process in local._started:
             process.wait(60)

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from studied import market, request
 
-from pitboss.bootstrap.reporting import write_report
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import TransientError, UserError
 from pitboss.jobs import study as studying
 from pitboss.jobs.arena import arena, entrants
-from pitboss.jobs.make import Made, contest, sweep
-from pitboss.jobs.page import document_of, write_page
-from pitboss.jobs.study import Terms, study
-from pitboss.sim.report.arena import render
+from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study_page import document_of, write_page
+from pitboss.jobs.study_plans import BuiltPlan, contest, sweep
+from pitboss.report.arena import render
 from pitboss.sim.study.axis import parse_axes
+from pitboss.venues.perp.report_source import write_report
 
 MODELS = ("policy/sma_cross", "policy/momentum", "policy/random")
 MEAN = "<script>alert(1)</script>"
@@ -34,8 +34,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         yield found
 
 
-def done(workspace: Workspace, made: Made) -> str:
-    return asyncio.run(study(workspace, made.plan, made.method, Terms())).id
+def done(workspace: Workspace, made: BuiltPlan) -> str:
+    return asyncio.run(study(workspace, made.plan, made.method, StudySettings())).id
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +226,7 @@ def test_an_entrant_that_fails_is_incomplete_where_it_is_ranked_and_the_others_a
         return await real(place, run_id, watch, cap)
 
     monkeypatch.setattr(studying, "resume", fails)
-    study_id = asyncio.run(study(workspace, made.plan, made.method, Terms("here", 2))).id
+    study_id = asyncio.run(study(workspace, made.plan, made.method, StudySettings("here", 2))).id
     page = write_page(workspace, document_of(workspace, study_id)).read_text("utf-8")
     board = {model: row for row in rows_of(page, "Leaderboard") for model in re.findall(r"policy/\w+", row)[:1]}
     assert "incomplete" not in board["policy/hold"]

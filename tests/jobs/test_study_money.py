@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from studied import market, request
 
-from pitboss.bootstrap.backtest import Request
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import BudgetExceeded, UserError
 from pitboss.jobs.estimate import Estimate, agreed, at_worst, estimate, needs_word
-from pitboss.jobs.make import sweep
 from pitboss.jobs.plan import members
-from pitboss.jobs.study import NOBODY, Money, Terms, queued, study
+from pitboss.jobs.study import NOBODY, Money, StudySettings, queued, study
+from pitboss.jobs.study_plans import sweep
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store.budgets import Budgets
 from pitboss.store.studies import Studies
+from pitboss.venues.perp.assembly import PerpRequest
 
 TICKS = 6
 """A day, asked every four hours."""
@@ -34,7 +34,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
         yield found
 
 
-def asked(days: int = 1, **more: object) -> Request:
+def asked(days: int = 1, **more: object) -> PerpRequest:
     one = request("llm/fake", days, price_in=Decimal(10), price_out=Decimal(20), speculate="0")
     return replace(one, **more)  # pyright: ignore[reportArgumentType]
 
@@ -99,7 +99,7 @@ def test_a_study_that_may_pass_the_days_limit_is_not_queued_at_all(workspace: Wo
     assert worst > 0
     money = Money(lambda member: at_worst(found, member.request), 5 * worst - Decimal("0.01"))
     with pytest.raises(BudgetExceeded):
-        asyncio.run(study(workspace, made.plan, made.method, Terms(money=money)))
+        asyncio.run(study(workspace, made.plan, made.method, StudySettings(money=money)))
     assert workspace.runs.count() == {}
     assert Budgets(workspace.database).standing("local").reserved_usd == 0
 
@@ -111,14 +111,14 @@ def test_what_is_set_aside_is_all_a_run_may_spend_and_comes_back_when_it_is_call
     worst = at_worst(found, made.plan.request)
     money = Money(lambda member: at_worst(found, member.request), 5 * worst)
     Studies(workspace.database).keep(made.plan.id, made.plan.document())
-    ids = queued(workspace, made.plan, wanted, Terms(money=money), NOBODY).ids
+    ids = queued(workspace, made.plan, wanted, StudySettings(money=money), NOBODY).ids
     assert Budgets(workspace.database).standing("local").reserved_usd == 5 * worst
     assert Decimal(workspace.runs.get(ids[0]).params["max_cost_usd"]) == worst
     for run_id in ids:
         workspace.runs.request_cancel(run_id)
     standing = Budgets(workspace.database).standing("local")
     assert (standing.reserved_usd, standing.spent_usd) == (0, 0)
-    again = queued(workspace, made.plan, wanted, Terms(money=money), NOBODY)
+    again = queued(workspace, made.plan, wanted, StudySettings(money=money), NOBODY)
     assert Budgets(workspace.database).standing("local").reserved_usd == 5 * worst, "the same command goes on"
     assert set(again.caps.values()) == {worst}, "nothing was paid before, so the limit is what is set aside"
 

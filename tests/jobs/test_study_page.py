@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from studied import market, request
 
-from pitboss.bootstrap.reporting import write_report
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import UserError
-from pitboss.jobs.make import Made, sweep
-from pitboss.jobs.page import document_of, linked, write_page
 from pitboss.jobs.search import is_there
-from pitboss.jobs.study import Terms, study
-from pitboss.sim.report.study import render
+from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study_page import document_of, linked, write_page
+from pitboss.jobs.study_plans import BuiltPlan, sweep
+from pitboss.report.study import render
 from pitboss.sim.study.axis import parse_axes
+from pitboss.venues.perp.report_source import write_report
 
 Plain = dict[str, Any]
 VARIED = ("risk.max_position_pct=10,20,40", "model=policy/sma_cross,policy/momentum")
@@ -34,8 +34,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         yield found
 
 
-def made(workspace: Workspace, asked: Made) -> Plain:
-    asyncio.run(study(workspace, asked.plan, asked.method, Terms("here", 2)))
+def made(workspace: Workspace, asked: BuiltPlan) -> Plain:
+    asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
     return document_of(workspace, asked.plan.id)
 
 

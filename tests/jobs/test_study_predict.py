@@ -9,24 +9,24 @@ from typing import Any
 import pytest
 from studied import request as perp_request
 
-from pitboss.bootstrap.predict.backtest import PredictRequest
-from pitboss.bootstrap.runner import verify
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.jobs.arena import arena
-from pitboss.jobs.make import Made, contest, sweep
-from pitboss.jobs.page import document_of, write_page
 from pitboss.jobs.plan import members
-from pitboss.jobs.standing import chained, runs_of, trials_of
-from pitboss.jobs.study import Terms, study
-from pitboss.sim.report.arena import render as render_arena
-from pitboss.sim.report.metric import chosen, metrics_of
-from pitboss.sim.report.study import render
+from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study_page import document_of, write_page
+from pitboss.jobs.study_plans import BuiltPlan, contest, sweep
+from pitboss.jobs.study_status import chained, runs_of, trials_of
+from pitboss.report.arena import render as render_arena
+from pitboss.report.metric import chosen, metrics_of
+from pitboss.report.study import render
+from pitboss.runs.run import verify
 from pitboss.sim.study.axis import parse_axes
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, WHERE
+from pitboss.venues.predict.assembly import PredictRequest
 
 FROM = parse_instant("2026-02-22T12:00:00Z")
 HOURS = 6
@@ -62,8 +62,8 @@ def request(hours: int = 2, **more: Any) -> PredictRequest:
     return PredictRequest(skill, FROM, FROM + hours * HOUR_MS, **more)
 
 
-def made(workspace: Workspace, asked: Made) -> dict[str, Any]:
-    done = asyncio.run(study(workspace, asked.plan, asked.method, Terms("here", 2)))
+def made(workspace: Workspace, asked: BuiltPlan) -> dict[str, Any]:
+    done = asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
     assert done.failed == []
     return document_of(workspace, asked.plan.id)
 
@@ -176,7 +176,7 @@ def test_stretches_become_one_history_of_days() -> None:
 
 def test_an_arena_holds_models_against_the_heuristics_and_shows_their_brier(workspace: Workspace) -> None:
     asked = contest(request(), ["standin/analyst"], repeats=2)
-    asyncio.run(study(workspace, asked.plan, asked.method, Terms("here", 2)))
+    asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
     found = arena(workspace, asked.plan.id)
     assert [entry["model"] for entry in found["entries"] if entry["baseline"]]
     assert {entry["model"] for entry in found["entries"]} == {

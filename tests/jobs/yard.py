@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.runner import job_of
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import iso, parse_instant
-from pitboss.jobs.make import Made, sweep
-from pitboss.jobs.page import document_of
 from pitboss.jobs.study import Done
-from pitboss.jobs.worker import Terms, Worker
+from pitboss.jobs.study_page import document_of
+from pitboss.jobs.study_plans import BuiltPlan, sweep
+from pitboss.jobs.worker import Worker, WorkerSettings
+from pitboss.runs.run import job_of
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store.queue import Queue
 from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.assembly import PerpRequest
 
 WHO = "model=standin/analyst,policy/momentum"
 FROM, END = parse_instant("2025-03-28"), parse_instant("2025-03-31")
@@ -36,38 +36,40 @@ class Yard:
         self, count: int = 1, model: str = "policy/momentum", every: str = "15m", hours: int = 48, **more: Any
     ) -> list[str]:
         """Queue jobs that differ by their seeds. `more` is for the request where it has such a field, else for the job."""
-        asked = {name: more.pop(name) for name in list(more) if name in Request.__dataclass_fields__}
+        asked = {name: more.pop(name) for name in list(more) if name in PerpRequest.__dataclass_fields__}
         skill = plain_skill(["BTC"], every, model=model)
         to = FROM + hours * HOUR_MS
-        requests = [Request(skill, FROM, to, seed=seed, repeat=seed, **asked) for seed in range(count)]
+        requests = [PerpRequest(skill, FROM, to, seed=seed, repeat=seed, **asked) for seed in range(count)]
         return self.queue.enqueue([job_of(self.workspace, request, **more) for request in requests])
 
     def worker(self, name: str = "one", **terms: Any) -> Worker:
-        return Worker(self.workspace, self.queue, name, Terms(**{"idle_exit_s": 0.0, "logged": True, **terms}))
+        return Worker(self.workspace, self.queue, name, WorkerSettings(**{"idle_exit_s": 0.0, "logged": True, **terms}))
 
     def status(self, run_id: str) -> str:
         return self.workspace.runs.get(run_id).status
 
 
-def study_requests(count: int) -> list[Request]:
+def study_requests(count: int) -> list[PerpRequest]:
     """Two skills over several ranges."""
     skills = [plain_skill(["BTC"], "15m", model=model) for model in ("standin/analyst", "policy/momentum")]
     starts = [FROM + number * HOUR_MS for number in range(count)]
-    return [Request(skills[n % 2], start, start + 24 * HOUR_MS, seed=n) for n, start in enumerate(starts)]
+    return [PerpRequest(skills[n % 2], start, start + 24 * HOUR_MS, seed=n) for n, start in enumerate(starts)]
 
 
-def story(kind: str) -> Made:
+def story(kind: str) -> BuiltPlan:
     """A study: two skills that take a while and differ in what they do, as a sweep over ranges or walked forward."""
     skill = plain_skill(["BTC"], "5m", model="policy/momentum")
     if kind == "walk":
-        request = Request(skill, FROM, FROM + 48 * HOUR_MS)
+        request = PerpRequest(skill, FROM, FROM + 48 * HOUR_MS)
         return sweep(request, parse_axes([WHO, "risk.max_position_pct=10,30"]), walk="24h/12h", by="total_return_pct")
     starts = [FROM + number * HOUR_MS for number in range(8)]
     ranges = ",".join(f"{iso(start)}/{iso(start + 40 * HOUR_MS)}" for start in starts)
-    return sweep(Request(skill, FROM, FROM + 48 * HOUR_MS), parse_axes([WHO, f"range={ranges}"]), by="total_return_pct")
+    return sweep(
+        PerpRequest(skill, FROM, FROM + 48 * HOUR_MS), parse_axes([WHO, f"range={ranges}"]), by="total_return_pct"
+    )
 
 
-def told(workspace: Workspace, made: Made, done: Done) -> dict[str, Any]:
+def told(workspace: Workspace, made: BuiltPlan, done: Done) -> dict[str, Any]:
     """What a study came to, without what only time changes."""
     runs = [run for found in done.trials.values() for run in found]
     document = document_of(workspace, made.plan.id)

@@ -11,11 +11,11 @@ from pitboss.core.instant import MINUTE_MS, Instant
 from pitboss.core.snapshot import GENESIS, check
 from pitboss.core.state import State
 from pitboss.live.board import Board, Entry
-from pitboss.live.runner import Brought, Pace, Runner
-from pitboss.live.schedule import Schedule, schedule
+from pitboss.live.runner import Pace, Runner, WorldUpdate
+from pitboss.live.schedule import TickSchedule, schedule
 from pitboss.testing.journal import MemoryJournal
-from pitboss.tick.predict import PredictPorts
 from pitboss.venues.predict.desk import Desk, bring
+from pitboss.venues.predict.ports import PredictPorts
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import feed
 from venues.predict.scene import NOW
@@ -57,7 +57,7 @@ class TalkedSource:
     words: str = ""
     first: Instant = NOW - 10_000
 
-    async def bring(self, world: Desk, before: Instant) -> Brought:
+    async def bring(self, world: Desk, before: Instant) -> WorldUpdate:
         if self.hang is not None:
             await self.hang(before)
         known = world.world.feeds.get("BTC")
@@ -69,7 +69,7 @@ class TalkedSource:
                 world, happened = bring(world, step, self.caps, at)
                 receipts += happened
             at += self.step_ms
-        return Brought(world, tuple(receipts))
+        return WorldUpdate(world, tuple(receipts))
 
     def unfit(self, world: Desk, at: Instant) -> str:
         known = world.world.feeds.get("BTC")
@@ -96,7 +96,7 @@ class Stand:
     told: list[Entry] = field(default_factory=list)
     source: TalkedSource | None = None
     stop: Callable[[], bool] = lambda: False
-    slots: Schedule = field(default_factory=lambda: schedule(MINUTE_MS))
+    slots: TickSchedule = field(default_factory=lambda: schedule(MINUTE_MS))
     state: State | None = None
 
     def runner(self, ticks: int | None = None, **more: Any) -> Runner:

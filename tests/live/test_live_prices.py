@@ -10,21 +10,21 @@ import pytest
 from data.sources.playing import FreeTime, serving
 from live.live_pyth import LivePyth, wandering
 from live.told_prices import Feed
-from pitboss.bootstrap.predict.source import PATIENCE_MS
 from pitboss.core import codec
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.data.hermes import Hermes
-from pitboss.data.predict.spot import Spot, candles_of
 from pitboss.live.board import Board
 from pitboss.live.runner import Runner, pace
 from pitboss.live.schedule import schedule
-from pitboss.models.heuristics import heuristic
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tick import Happened, tick
-from pitboss.tick.predict import read_state
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.data.spot import Spot, candles_of
 from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.heuristics import heuristic
+from pitboss.venues.predict.live_source import PATIENCE_MS
+from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, money, open_world
 from pitboss.venues.predict.svi import FLOAT
 from venues.predict.scene import NOW
@@ -299,7 +299,7 @@ def test_two_expiries_in_one_outage_settle_each_by_its_own_price() -> None:
 
 
 def test_hours_of_a_policy_on_live_prices_conserve_money_and_leave_nothing_behind() -> None:
-    caps = Caps(max_spend_per_day=400 * QUOTE, max_total_spend=400 * QUOTE)
+    caps = PredictCaps(max_spend_per_day=400 * QUOTE, max_total_spend=400 * QUOTE)
     feed, board, journal = Feed(caps=caps), Board(), MemoryJournal()
 
     class Clock:

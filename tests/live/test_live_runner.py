@@ -19,8 +19,8 @@ from pitboss.live.board import Board
 from pitboss.live.runner import Pace, pace
 from pitboss.live.schedule import schedule
 from pitboss.testing.journal import MemoryJournal
-from pitboss.tick.predict import read_state
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.svi import FLOAT
 from venues.predict.scene import NOW
 from venues.predict.stage import SOON, Mind, saying
@@ -83,7 +83,7 @@ def test_ticks_come_at_their_slots_and_the_chain_holds() -> None:
 def test_a_tick_never_finds_a_price_from_its_slot_on(looks_ms: int, start_ms: int) -> None:
     mind = saying(MINT)
     clock = ManualClock(NOW + start_ms, looks_ms=looks_ms)
-    stand = Stand(mind, clock=clock, source=TalkedSource(Caps(), step_ms=500), slots=schedule(10_000))
+    stand = Stand(mind, clock=clock, source=TalkedSource(PredictCaps(), step_ms=500), slots=schedule(10_000))
     run(stand, 3)
     assert mind.seen
     for seen in mind.seen:
@@ -108,7 +108,7 @@ def test_an_order_is_filled_between_ticks_and_that_is_kept_at_once() -> None:
 
 def test_a_settlement_between_ticks_is_kept_before_anybody_is_asked_again() -> None:
     mind = Mind(lambda observation: [MINT] if observation.at == NOW else [])
-    stand = Stand(mind, slots=schedule(HOUR_MS), source=TalkedSource(Caps(), lambda at: SPOT + 300 * FLOAT))
+    stand = Stand(mind, slots=schedule(HOUR_MS), source=TalkedSource(PredictCaps(), lambda at: SPOT + 300 * FLOAT))
     run(stand, 3)
     assert stand.ticks() == [NOW, NOW + HOUR_MS, NOW + 2 * HOUR_MS]
     paid = [
@@ -147,7 +147,7 @@ def test_a_clock_that_goes_back_makes_no_slot_tick_twice_and_is_told() -> None:
     async def note(before: int) -> None:
         brought.append(before)
 
-    stand = Stand(saying(), clock=ManualClock(NOW, {2: -HOUR_MS}), source=TalkedSource(Caps(), hang=note))
+    stand = Stand(saying(), clock=ManualClock(NOW, {2: -HOUR_MS}), source=TalkedSource(PredictCaps(), hang=note))
     run(stand, 4)
     assert min(brought) >= NOW, "nor is the world asked what it was like before the last tick"
     assert stand.ticks() == [NOW + MINUTE_MS * place for place in range(4)]
@@ -201,7 +201,7 @@ def test_what_must_never_happen_stops_the_run_with_what_was_kept() -> None:
 
 def test_on_old_prices_nobody_is_asked() -> None:
     mind = saying(MINT)
-    stand = Stand(mind, source=TalkedSource(Caps(), silent=lambda at: at > NOW + 10_000))
+    stand = Stand(mind, source=TalkedSource(PredictCaps(), silent=lambda at: at > NOW + 10_000))
     run(stand, 3)
     assert [body["flags"] for body in stand.bodies()] == [[], ["stale_prices"], ["stale_prices"]]
     assert [seen.at for seen in mind.seen] == [NOW]
@@ -209,7 +209,7 @@ def test_on_old_prices_nobody_is_asked() -> None:
 
 def test_before_the_first_price_nobody_is_asked() -> None:
     mind = saying(MINT)
-    stand = Stand(mind, source=TalkedSource(Caps(), first=NOW + 90_000))
+    stand = Stand(mind, source=TalkedSource(PredictCaps(), first=NOW + 90_000))
     run(stand, 3)
     assert [body["flags"] for body in stand.bodies()] == [["no_feed"], ["no_feed"], []]
     assert len(mind.seen) == 1
@@ -221,7 +221,7 @@ def test_a_feed_that_hangs_ends_in_a_flag_and_is_told_once() -> None:
             await asyncio.Event().wait()
 
     mind = saying(MINT)
-    stand = Stand(mind, source=TalkedSource(Caps(), hang=hang))
+    stand = Stand(mind, source=TalkedSource(PredictCaps(), hang=hang))
     run(stand, 1)
     assert [body["flags"] for body in stand.bodies()] == [["feed_timeout"]]
     assert mind.seen == []
@@ -232,7 +232,7 @@ def test_a_feed_that_hangs_ends_in_a_flag_and_is_told_once() -> None:
 
 def test_trouble_with_the_feed_is_told_when_it_begins_and_when_it_is_over() -> None:
     stand = Stand(saying())
-    stand.source = TalkedSource(Caps())
+    stand.source = TalkedSource(PredictCaps())
 
     async def trouble(before: int) -> None:
         assert stand.source is not None
@@ -323,7 +323,7 @@ def test_a_run_killed_at_any_commit_goes_on_with_the_same_chain(dies_at: int, af
 @settings(max_examples=40, deadline=None)
 def test_whatever_clock_and_feed_do_every_slot_is_accounted_for_once(jumps: dict[int, int], down: list[bool]) -> None:
     mind = saying(MINT)
-    quiet = TalkedSource(Caps(), silent=lambda at: down[at // 40_000 % 8])
+    quiet = TalkedSource(PredictCaps(), silent=lambda at: down[at // 40_000 % 8])
     stand = Stand(mind, clock=ManualClock(NOW + 5, jumps), source=quiet)
     run(stand, 5)
     stand.checked()
@@ -361,4 +361,4 @@ def test_the_driver_knows_no_venue() -> None:
             for name in names:
                 if name and name.startswith("pitboss"):
                     assert name.startswith(allowed), f"{path.name} imports {name}"
-                    assert not name.startswith(("pitboss.tick.perp", "pitboss.tick.predict"))
+                    assert not name.startswith(("pitboss.venues.perp.ports", "pitboss.venues.predict.ports"))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
-from pitboss.live.schedule import Due, Schedule, schedule
+from pitboss.live.schedule import Due, TickSchedule, schedule
 
 NOON = 1_779_883_200_000
 EVERY = schedule(MINUTE_MS)
@@ -37,8 +37,8 @@ def test_after_a_clock_was_set_back_nothing_is_due_before_it_has_caught_up() -> 
 
 
 def test_a_short_period_leaves_a_quarter_of_itself_for_being_late() -> None:
-    assert schedule(10_000) == Schedule(10_000, 2_500)
-    assert schedule(HOUR_MS) == Schedule(HOUR_MS, 5_000)
+    assert schedule(10_000) == TickSchedule(10_000, 2_500)
+    assert schedule(HOUR_MS) == TickSchedule(HOUR_MS, 5_000)
 
 
 @given(periods, st.integers(0, 2 * 10**12), st.lists(jumps, max_size=60), st.lists(st.integers(0, 90_000), min_size=1))

@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live.stand import Stand
-from pitboss.bootstrap.predict.deployment import Options, deployment
-from pitboss.bootstrap.predict.status import Telling
 from pitboss.bootstrap.redact import Redactor
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import FREE, GENESIS, seal
-from pitboss.data.predict.spot import Spot
 from pitboss.live.board import MOST_ENTRIES, MOST_WORDS, Board, cut
 from pitboss.live.status import FEED, MOST_BYTES, content, is_loopback, serving
 from pitboss.skill.document import examples
+from pitboss.venues.predict.data.spot import Spot
+from pitboss.venues.predict.deployment import LiveOptions, deployment
+from pitboss.venues.predict.status import Telling
 from venues.predict.scene import NOW
 from venues.predict.stage import SOON, saying
 
@@ -222,7 +222,7 @@ def test_the_document_has_the_originals_fields_and_ours_beside_them(tmp_path: Pa
     (name, text), *_ = examples("predict").items()
     (tmp_path / name).write_text(text)
     given_ = {"AGENT_NAME": "my agent", "AGENT_TRADE_DUSDC": "1.5", "AGENT_STRATEGY": "no-only"}
-    asked = deployment(tmp_path / name, Options(), given_.get)
+    asked = deployment(tmp_path / name, LiveOptions(), given_.get)
     stand = Stand(saying(MINT))
     asyncio.run(stand.runner(1).run())
     spot = Spot("BTC", None, None, lambda: NOW)  # type: ignore[arg-type]

@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 
 from live.live_pyth import BTC, wandering
-from pitboss.bootstrap.predict.source import PredictSource
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS
-from pitboss.data.hermes import Price
-from pitboss.data.predict.spot import Spot
-from pitboss.data.source import Page
-from pitboss.venues.predict.caps import Caps
+from pitboss.data.hermes import OraclePrice
+from pitboss.data.source import SourcePage
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.data.spot import Spot
 from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.live_source import PredictSource
 from venues.predict.scene import NOW
 
 
@@ -32,15 +32,15 @@ class ToldHermes:
     lag_ms: int = 1_000
     recalled: list[int] = field(default_factory=list)
 
-    def told(self, second: int) -> Price:
-        return Price(BTC, Decimal(repr(self.price(second))), self.conf, second * 1000)
+    def told(self, second: int) -> OraclePrice:
+        return OraclePrice(BTC, Decimal(repr(self.price(second))), self.conf, second * 1000)
 
-    async def latest(self, symbol: str) -> Price:
+    async def latest(self, symbol: str) -> OraclePrice:
         if self.error is not None:
             raise self.error
         return self.told((self.now() - self.lag_ms) // 1000)
 
-    async def at(self, symbol: str, at: int) -> Price:
+    async def at(self, symbol: str, at: int) -> OraclePrice:
         self.recalled.append(at)
         if self.past_error is not None:
             raise self.past_error
@@ -53,7 +53,7 @@ class Feed:
 
     at: int = NOW
     candles: str = "fine"
-    caps: Caps = field(default_factory=Caps)
+    caps: PredictCaps = field(default_factory=PredictCaps)
     told: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -62,14 +62,14 @@ class Feed:
         self.source = PredictSource(self.spot, self.caps, ("15m", "1h"), lambda: self.at, self.told.append)
         asyncio.run(self.spot.refresh())
 
-    async def page(self, since: int, until: int) -> Page:
+    async def page(self, since: int, until: int) -> SourcePage:
         if self.candles == "down":
             raise TransientError("benchmarks answers 503")
         first, last = (since, until) if self.candles == "fine" else (until - 30 * MINUTE_MS, until)
         times = list(range(-(-first // MINUTE_MS) * MINUTE_MS, last, MINUTE_MS))
         closes = [wandering(at // 1000 + 59) for at in times]
         columns = {"open_at": times, **dict.fromkeys(("open", "high", "low", "close"), closes)}
-        return Page(pl.DataFrame({**columns, "volume": [0.0] * len(times)}))
+        return SourcePage(pl.DataFrame({**columns, "volume": [0.0] * len(times)}))
 
     def look(self, at: int) -> None:
         self.at = at

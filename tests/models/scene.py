@@ -6,22 +6,22 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from pitboss.agent.observation import Observation
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS
 from pitboss.core.market import Bars, NewsItem
 from pitboss.core.state import NO_MEMORY, LastDecision, State
 from pitboss.core.verdict import Verdict
-from pitboss.engine.guard import caps_of, guard
 from pitboss.skill.schema import Skill
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.state import Order, Position, Terms, World
+from pitboss.venues.perp.guard import caps_of, guard
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder
 
 START = 1_748_736_000_000
 """2025-06-01T00:00:00Z."""
 
 STEP = INTERVALS["5m"]
-TERMS = Terms(assets=SHIPPED)
+TERMS = TradingTerms(assets=SHIPPED)
 
 T = TypeVar("T")
 
@@ -77,15 +77,15 @@ def make_world(
     working: Mapping[str, str] | None = None,
     equity: str = "10000",
     mark: str = "100",
-) -> World:
+) -> PerpWorld:
     """An account with one-coin positions at mark (so equity is cash), and working orders by symbol and kind."""
     held, price = sides or {}, Decimal(mark)
     cash = Decimal(equity)
     orders = tuple(
-        Order(f"o{number}", cast("Any", kind), symbol, 1, Decimal(1), START, START)
+        WorkingOrder(f"o{number}", cast("Any", kind), symbol, 1, Decimal(1), START, START)
         for number, (symbol, kind) in enumerate(sorted((working or {}).items()), 1)
     )
-    return World(
+    return PerpWorld(
         cash=cash,
         initial=cash,
         peak=cash,
@@ -104,7 +104,7 @@ def make_world(
 def observe(
     market: Market,
     at: int,
-    world: World | None = None,
+    world: PerpWorld | None = None,
     skill: Skill | None = None,
     last: LastDecision | None = None,
     started_at: int = START,

@@ -6,9 +6,9 @@ import pytest
 
 from pitboss.core import codec
 from pitboss.core.ports import Message, ModelRequest, ToolSpec
-from pitboss.models.standin import Analyst
-from pitboss.prompt.mandates import mandates
-from pitboss.prompt.predict import compose_mandate
+from pitboss.venues.perp.standin.analyst import Analyst
+from pitboss.venues.predict.mandates import mandates
+from pitboss.venues.predict.system_prompt import compose_mandate
 
 TOOLS = (ToolSpec("submit_decision", "", {}), ToolSpec("list_strikes", "", {}))
 

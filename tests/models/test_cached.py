@@ -14,7 +14,7 @@ from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall, Tool
 from pitboss.models.cached import Cached, request_key
 from pitboss.models.chat import reply
 from pitboss.models.failures import Failure
-from pitboss.models.retried import Once, Retried
+from pitboss.models.retried import Retried, SingleAttempt
 from pitboss.models.scripted import ScriptedModel as Scripted
 from pitboss.models.scripted import says
 
@@ -271,7 +271,7 @@ BUSY = Failure("retry", "busy", "busy", status=429)
 
 
 def remembering(client: Sending, shelf: Shelf) -> Cached:
-    return Cached(Retried(Once(client), random=lambda: 1.0), shelf, "run1")
+    return Cached(Retried(SingleAttempt(client), random=lambda: 1.0), shelf, "run1")
 
 
 async def left_alone(model: Cached, client: Sending) -> None:

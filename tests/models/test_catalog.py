@@ -9,9 +9,10 @@ import pytest
 from pitboss.agent.decider import Planned
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import ModelRequest
-from pitboss.models import catalog, policies
-from pitboss.models.policies.random_walk import RandomWalk
-from pitboss.models.standin import Analyst
+from pitboss.models import catalog
+from pitboss.venues.perp import policies
+from pitboss.venues.perp.policies.random_walk import RandomWalk
+from pitboss.venues.perp.standin.analyst import Analyst
 
 
 def test_the_shipped_names_are_those_of_the_documents() -> None:
@@ -98,11 +99,11 @@ def test_an_unknown_policy_gets_the_nearest_one() -> None:
 def test_a_new_file_is_all_it_takes_to_add_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policies, "__path__", [*policies.__path__, str(tmp_path)])
     (tmp_path / "lazy_policy.py").write_text(
-        "from pitboss.models.policies.hold import Hold\nfrom pitboss.models.policy import define_policy\n"
+        "from pitboss.venues.perp.policies.hold import Hold\nfrom pitboss.venues.perp.policy import define_policy\n"
         "POLICY = define_policy('lazy', 'never trades', lambda seed: Hold())\n"
     )
     assert "lazy" in catalog.discover()
-    (tmp_path / "twice_policy.py").write_text("from pitboss.models.policies.hold import POLICY\n")
+    (tmp_path / "twice_policy.py").write_text("from pitboss.venues.perp.policies.hold import POLICY\n")
     with pytest.raises(InvariantError, match="two policies are named hold"):
         catalog.discover()
     for name in ("lazy_policy", "twice_policy"):

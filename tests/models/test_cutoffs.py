@@ -17,7 +17,7 @@ DAYS = st.dates(date(2015, 1, 1), date(2035, 12, 31))
 
 
 @pytest.mark.parametrize("row", table(), ids=lambda row: row.models[0])
-def test_every_row_names_its_source_and_its_day_or_says_unknown(row: cutoffs.Row) -> None:
+def test_every_row_names_its_source_and_its_day_or_says_unknown(row: cutoffs.CutoffRow) -> None:
     assert row.models
     assert row.source
     assert read_day(row.as_of)

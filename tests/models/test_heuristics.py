@@ -6,15 +6,15 @@ from decimal import Decimal
 
 import pytest
 
-from pitboss.agent.predict.observation import PredictObservation, observe
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.verdict import Verdict
-from pitboss.models.heuristics import heuristic, heuristics
-from pitboss.venues.predict.caps import Caps, Spent
+from pitboss.venues.predict.caps import PredictCaps, Spent
 from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.heuristics import heuristic, heuristics
 from pitboss.venues.predict.ladder import ladder
-from pitboss.venues.predict.state import QUOTE, Terms, open_world
+from pitboss.venues.predict.observation import PredictObservation, observe
+from pitboss.venues.predict.state import QUOTE, MarketTerms, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import feed
 from venues.predict.scene import NOW
@@ -51,7 +51,7 @@ def test_the_first_rung_from_spot_of_the_soonest_market_is_minted_for_the_tick_s
 
 
 def test_a_rung_whose_ask_is_not_admitted_is_passed_over() -> None:
-    terms = Terms(max_ask=480_000_000)
+    terms = MarketTerms(max_ask=480_000_000)
     desk = replace(DESK, world=replace(DESK.world, terms=terms))
     found = decided("yes_only", observe(desk, NOW))
     assert found is not None
@@ -59,7 +59,7 @@ def test_a_rung_whose_ask_is_not_admitted_is_passed_over() -> None:
         rung.strike // FLOAT for rung in ladder(desk.world, FIRST, NOW) if "YES" in rung.sides
     )
     assert found["strike"] == 63_250
-    none = replace(DESK, world=replace(DESK.world, terms=Terms(min_ask=400_000_000, max_ask=400_000_001)))
+    none = replace(DESK, world=replace(DESK.world, terms=MarketTerms(min_ask=400_000_000, max_ask=400_000_001)))
     assert decided("yes_only", observe(none, NOW)) is None
 
 
@@ -67,14 +67,14 @@ def test_it_goes_on_to_the_next_expiry_when_one_is_near_or_full_and_holds_when_n
     late = observe(DESK, NOW + 14 * MINUTE_MS + 1)
     stale = decided("yes_only", late)
     assert stale is None  # no price any more
-    assert decided("yes_only", observe(DESK, NOW, Caps(min_ms_to_expiry=16 * MINUTE_MS)))["market_id"] != FIRST  # type: ignore[index]
+    assert decided("yes_only", observe(DESK, NOW, PredictCaps(min_ms_to_expiry=16 * MINUTE_MS)))["market_id"] != FIRST  # type: ignore[index]
     spent = replace(DESK, spent=Spent(total=199 * QUOTE))
     assert decided("yes_only", observe(spent, NOW))["spend"] == 1  # type: ignore[index]
     assert decided("yes_only", observe(replace(DESK, spent=Spent(total=200 * QUOTE)), NOW)) is None
 
 
 def test_a_run_of_alternate_is_never_refused_and_stays_within_its_budgets() -> None:
-    caps = Caps(max_spend_per_day=40 * QUOTE, max_exposure_per_expiry=10 * QUOTE)
+    caps = PredictCaps(max_spend_per_day=40 * QUOTE, max_exposure_per_expiry=10 * QUOTE)
     given = ports(heuristic("alternate"), caps, build_prompts=False)
     state, records = run(fresh(), given, path(9, 60))
     verdicts = [one for record in records for one in record.body()["verdicts"]]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from models.scene import START, STEP, make_bars, make_market, make_skill, make_world, now, observe, unasked
 from pitboss.core.asof import Market
 from pitboss.models.catalog import discover, policy
-from pitboss.models.policies import mean_reversion, momentum, random_walk, sma_cross
-from pitboss.models.signals import FLAT, LONG, SHORT, STAY
-from pitboss.venues.perp.state import World
+from pitboss.venues.perp.policies import mean_reversion, momentum, random_walk, sma_cross
+from pitboss.venues.perp.signals import FLAT, LONG, SHORT, STAY
+from pitboss.venues.perp.state import PerpWorld
 
 NAMES = sorted(discover())
 
@@ -34,7 +34,7 @@ awkward = st.lists(
 )
 
 
-def decide(name: str, market: Market, at: int, world: World, skill: Any, seed: int = 0) -> tuple[Any, ...]:
+def decide(name: str, market: Market, at: int, world: PerpWorld, skill: Any, seed: int = 0) -> tuple[Any, ...]:
     return now(policy(name, seed).decide(observe(market, at, world, skill), unasked)).intents
 
 
@@ -222,7 +222,7 @@ def test_random_opens_both_sides_when_flat_and_closes_what_it_holds() -> None:
 
 
 @st.composite
-def worlds(draw: Any) -> World:
+def worlds(draw: Any) -> PerpWorld:
     sides = {symbol: draw(st.sampled_from([-1, 0, 1])) for symbol in ("BTC", "ETH")}
     waits = [symbol for symbol in ("BTC", "ETH") if draw(st.integers(0, 5)) == 0]
     return make_world(sides, {symbol: draw(st.sampled_from(["market", "limit", "close"])) for symbol in waits})
@@ -238,7 +238,7 @@ def worlds(draw: Any) -> World:
     seed=st.integers(0, 5),
 )
 def test_a_plan_names_the_very_tick_at_which_asking_would_give_an_order(
-    name: str, prices: list[tuple[int, int]], every: int, offset: int, accounts: list[World], seed: int
+    name: str, prices: list[tuple[int, int]], every: int, offset: int, accounts: list[PerpWorld], seed: int
 ) -> None:
     market = make_market({"ETH": [a / 10 for a, _ in prices], "BTC": [b / 100 for _, b in prices]})
     skill = make_skill(("ETH", "BTC"))

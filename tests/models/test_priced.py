@@ -6,7 +6,7 @@ from models.scene import now
 from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.ports import Message, ModelReply, ModelRequest
 from pitboss.models.priced import Priced
-from pitboss.models.prices import FREE, Price, flat, price
+from pitboss.models.prices import FREE, ModelPrice, flat, price
 
 ASK = ModelRequest("system", (Message("user", "hello"),), ())
 PRICE = flat(2, 10)
@@ -23,7 +23,7 @@ class Provider:
         return self.reply
 
 
-def cost(reply: ModelReply, listed: Price | None) -> Decimal | None:
+def cost(reply: ModelReply, listed: ModelPrice | None) -> Decimal | None:
     return now(Priced(Provider(reply), listed).complete(ASK)).cost_usd
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.models.remembered import MOST, Remembered
+from pitboss.models.identity_cache import MOST, Remembered
 
 
 @given(st.lists(st.integers(0, 5), max_size=60))

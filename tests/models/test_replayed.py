@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap.backtest import Request
 from pitboss.core.errors import ReplayMismatch, TransientError
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolCall
 from pitboss.core.snapshot import Record
 from pitboss.models.replayed import Replayed
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together
-from pitboss.sim.perp import Script
 from pitboss.testing.builders import build, make_market, plain_skill, play
+from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.course import PerpCourse
 
 STEP = 300_000
 FROM = 1_748_736_000_000
@@ -26,7 +26,7 @@ OPEN = calls("propose_order", action="open", symbol="SOL", side="long", size_usd
 HOLD = calls("propose_order", action="no_op", reason="wait")
 
 
-def script(model: Model, thesis: str = "Rise.", rescue: bool = True) -> Script:
+def script(model: Model, thesis: str = "Rise.", rescue: bool = True) -> PerpCourse:
     skill = plain_skill(
         ["SOL"],
         model="standin/analyst",
@@ -34,7 +34,7 @@ def script(model: Model, thesis: str = "Rise.", rescue: bool = True) -> Script:
         tools={"built_in": ["get_portfolio", "fetch_recent_bars"]},
         strategy={"mode": "thesis", "thesis": thesis, "avoid": "Nothing."},
     )
-    made = build(Request(skill, FROM, FROM + TICKS * STEP), make_market({"SOL": ROWS}))
+    made = build(PerpRequest(skill, FROM, FROM + TICKS * STEP), make_market({"SOL": ROWS}))
     loop = made.ports.decider
     assert isinstance(loop, ToolLoop)
     return replace(made, ports=replace(made.ports, decider=replace(loop, model=model, rescue=rescue)))
@@ -113,7 +113,7 @@ def test_more_answers_than_were_recorded_are_a_miss() -> None:
 
 def test_a_run_without_a_model_has_nothing_to_answer_with() -> None:
     skill = plain_skill(["SOL"], model="policy/hold")
-    _, journal, _ = play(build(Request(skill, FROM, FROM + TICKS * STEP), make_market({"SOL": ROWS})))
+    _, journal, _ = play(build(PerpRequest(skill, FROM, FROM + TICKS * STEP), make_market({"SOL": ROWS})))
     request = ModelRequest("s", (Message("user", "u"),), ())
 
     with pytest.raises(ReplayMismatch, match="decided by a program"):

@@ -10,7 +10,7 @@ from models.virtual import run
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.failures import Failure
-from pitboss.models.retried import Learnt, Once, Retried
+from pitboss.models.retried import Learnt, Retried, SingleAttempt
 
 ASK = ModelRequest("", (), ())
 DOWN = Failure("retry", "server", "down", status=500)
@@ -48,13 +48,13 @@ async def outcome(model: Retried) -> tuple[Any, float]:
 
 def test_it_asks_until_there_is_an_answer() -> None:
     client = Client(DOWN, DOWN, OK)
-    found, at = run(outcome(patient(Once(client))))
+    found, at = run(outcome(patient(SingleAttempt(client))))
     assert (found, client.asked, at) == (OK, 3, pytest.approx(0.75, abs=0.001))
 
 
 def test_tries_end_and_the_last_failure_is_told() -> None:
     client = Client(DOWN, replace(DOWN, message="still down"))
-    found, _ = run(outcome(patient(Once(client), attempts=3)))
+    found, _ = run(outcome(patient(SingleAttempt(client), attempts=3)))
     assert isinstance(found, TransientError)
     assert (str(found), client.asked) == ("still down", 3)
 
@@ -62,7 +62,7 @@ def test_tries_end_and_the_last_failure_is_told() -> None:
 @pytest.mark.parametrize("reaction", ["give_up", "user"])
 def test_what_cannot_get_better_is_asked_once(reaction: Any) -> None:
     client = Client(replace(DOWN, reaction=reaction, status=400))
-    found, _ = run(outcome(patient(Once(client))))
+    found, _ = run(outcome(patient(SingleAttempt(client))))
     assert isinstance(found, UserError if reaction == "user" else TransientError)
     assert client.asked == 1
 
@@ -82,7 +82,7 @@ def test_an_error_that_is_no_failure_of_a_try_is_passed_on() -> None:
 
 def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
     client = Client(DOWN, takes_s=50.0)
-    found, at = run(outcome(patient(Once(client), random=lambda: 0.0)))
+    found, at = run(outcome(patient(SingleAttempt(client), random=lambda: 0.0)))
     assert isinstance(found, TransientError)
     assert client.left_s == pytest.approx([120.0, 70.0, 20.0], abs=0.01)
     assert at == pytest.approx(120.0, abs=0.01)
@@ -90,7 +90,7 @@ def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
 
 def test_pauses_count_against_the_deadline_and_one_that_would_pass_it_is_not_begun() -> None:
     client = Client(replace(DOWN, wait_s=50.0))
-    found, at = run(outcome(patient(Once(client), random=lambda: 0.0)))
+    found, at = run(outcome(patient(SingleAttempt(client), random=lambda: 0.0)))
     assert isinstance(found, TransientError)
     assert (client.asked, at) == (3, pytest.approx(100.0, abs=0.01))
 
@@ -101,7 +101,7 @@ def test_waiting_for_a_turn_does_not_use_the_deadline_up() -> None:
 
         name = "m"
 
-        def __init__(self, inner: Once) -> None:
+        def __init__(self, inner: SingleAttempt) -> None:
             self.inner = inner
 
         async def complete(self, request: ModelRequest) -> ModelReply:
@@ -109,33 +109,33 @@ def test_waiting_for_a_turn_does_not_use_the_deadline_up() -> None:
             return await self.inner.complete(request)
 
     client = Client(DOWN, OK, takes_s=1.0)
-    found, at = run(outcome(patient(Queue(Once(client)))))
+    found, at = run(outcome(patient(Queue(SingleAttempt(client)))))
     assert (found, at > 7_200) == (OK, True)
 
 
 def test_a_client_that_has_learnt_is_asked_again_at_once_and_it_is_no_try() -> None:
     client = Client(Learnt(replace(DOWN, reaction="user", status=400)), OK)
-    found, at = run(outcome(patient(Once(client), attempts=1)))
+    found, at = run(outcome(patient(SingleAttempt(client), attempts=1)))
     assert (found, client.asked, at) == (OK, 2, pytest.approx(0.0, abs=0.001))
 
 
 def test_a_client_that_never_stops_learning_is_left_in_the_end() -> None:
     client = Client(Learnt(replace(DOWN, reaction="user", status=400)))
-    found, _ = run(outcome(patient(Once(client))))
+    found, _ = run(outcome(patient(SingleAttempt(client))))
     assert isinstance(found, UserError)
     assert client.asked == 5
 
 
 def test_without_somebody_who_asks_again_a_try_has_all_the_time_of_its_client() -> None:
     client = Client(OK)
-    assert run(Once(client).complete(ASK)) == OK
+    assert run(SingleAttempt(client).complete(ASK)) == OK
     assert client.left_s == [float("inf")]
 
 
 def test_two_questions_at_once_have_a_deadline_each() -> None:
     async def both() -> None:
         client = Client(DOWN, takes_s=50.0)
-        await asyncio.gather(*(outcome(patient(Once(client), random=lambda: 0.0)) for _ in range(2)))
+        await asyncio.gather(*(outcome(patient(SingleAttempt(client), random=lambda: 0.0)) for _ in range(2)))
         assert sorted(client.left_s) == pytest.approx([20.0, 20.0, 70.0, 70.0, 120.0, 120.0], abs=0.01)
 
     run(both())

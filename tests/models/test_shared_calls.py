@@ -15,7 +15,7 @@ from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, ModelReply, ModelRequest
 from pitboss.models.cached import Cached, Flights, request_key
 from pitboss.models.failures import Failure
-from pitboss.models.retried import Once, Retried
+from pitboss.models.retried import Retried, SingleAttempt
 
 CENT = Decimal("0.01")
 DOWN = Failure("retry", "busy", "busy", status=503)
@@ -81,7 +81,7 @@ class Room:
         self.provider, self.shelf, self.flights = provider, Shelf(), Flights()
 
     def run(self, run_id: str, repeat: int = 0, attempts: int = 1) -> Cached:
-        asking = Retried(Once(self.provider), random=lambda: 1.0, attempts=attempts)
+        asking = Retried(SingleAttempt(self.provider), random=lambda: 1.0, attempts=attempts)
         return Cached(asking, self.shelf, run_id, repeat, self.flights)
 
 

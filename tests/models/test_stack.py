@@ -18,7 +18,7 @@ from pitboss.models.failures import Failure
 from pitboss.models.limited import Lane, Limited
 from pitboss.models.priced import Priced
 from pitboss.models.prices import flat
-from pitboss.models.retried import Once, Retried
+from pitboss.models.retried import Retried, SingleAttempt
 
 PRICE = flat(0, 10_000)  # a cent a token of the answer: with 100 tokens asked for, no call costs more than a dollar
 ASK = ModelRequest("", (), (), settings={"max_tokens": 100})
@@ -57,7 +57,7 @@ def lane(**limits: int) -> Lane:
 
 
 def stacked(client: Client, budget: Budget, one: Lane, run_id: str = "a", **patience: Any) -> Retried:
-    inner = Budgeted(Priced(Limited(Once(client), one, run_id), PRICE), budget, PRICE)
+    inner = Budgeted(Priced(Limited(SingleAttempt(client), one, run_id), PRICE), budget, PRICE)
     return Retried(inner, **({"random": lambda: 0.0, "attempts": 4, "deadline_s": 120.0} | patience))
 
 

@@ -17,19 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.scene import START, STEP, judge_of, make_market, make_skill, make_world, now, observe
-from pitboss.agent.context import Context
 from pitboss.agent.loop import ToolLoop
-from pitboss.agent.observation import Observation
 from pitboss.core.asof import Market
 from pitboss.core.intent import Decision
 from pitboss.core.market import NewsItem
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolSpec
 from pitboss.core.state import LastDecision
-from pitboss.models import page
-from pitboss.models.standin import LABEL, Analyst
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, lookup
+from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.intents import TERMINAL, read
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.standin import prompt_reader as page
+from pitboss.venues.perp.standin.analyst import LABEL, Analyst
 
 TOOLS = ("fetch_recent_bars", "get_portfolio", "simulate_action")
 SKILL = make_skill(("BTC", "ETH"), tools={"built_in": TOOLS})
@@ -57,7 +57,7 @@ def seen(market: Market, index: int, **facts: Any) -> Observation:
 
 
 def request(observation: Observation, must_call: str | None = None, tools: tuple[str, ...] = ()) -> ModelRequest:
-    prompt = Context(observation.skill).prompt(observation)
+    prompt = PerpPrompts(observation.skill).prompt(observation)
     offered = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in map(lookup, (*tools, TERMINAL)))
     return ModelRequest(prompt.system, (Message("user", prompt.user),), offered, must_call)
 
@@ -78,7 +78,7 @@ def loop(observation: Observation, steps: int = 5) -> Decision:
         ToolLoop(
             "standin/analyst",
             Analyst(),
-            Context(observation.skill),
+            PerpPrompts(observation.skill),
             lambda observation, judge: hydrate(TOOLS, ToolContext(observation, "write", judge)),
             ToolSpec(terminal.name, terminal.description, terminal.schema),
             steps,
@@ -103,12 +103,12 @@ def test_everything_that_matters_is_read_back_from_the_real_prompt() -> None:
         world=make_world({"BTC": -2}, {"ETH": "limit"}, mark="125"),
         last=LastDecision(START + 99 * STEP, "refused", "", refused, "R3_POSITION_CAP", "too large"),
     )
-    found = page.read(Context(SKILL).user(observation))
+    found = page.read(PerpPrompts(SKILL).user(observation))
     assert found.time == "2025-06-01 08:20 UTC"
     assert list(found.charts) == ["BTC", "ETH"]
     assert found.charts["BTC"].regime in ("trend_up", "high_vol")
     assert len(found.charts["BTC"].rows) == 60
-    assert found.charts["BTC"].rows[-1] == page.Row(124.5, 124.875, 124.376, 124.75, 12.5)
+    assert found.charts["BTC"].rows[-1] == page.PromptBar(124.5, 124.875, 124.376, 124.75, 12.5)
     assert found.equity_usd == 10000.5
     held = found.positions["BTC"]
     assert (held.side, held.entry, held.mark, held.unrealised_usd) == (-1, 125.0, 124.75, 0.5)
@@ -123,12 +123,12 @@ def test_everything_that_matters_is_read_back_from_the_real_prompt() -> None:
 
 def test_a_halt_is_noticed() -> None:
     world = replace(make_world(), halts=("daily_loss",))
-    assert page.read(Context(SKILL).user(seen(walk(1), 100, world=world))).halted
+    assert page.read(PerpPrompts(SKILL).user(seen(walk(1), 100, world=world))).halted
 
 
 @cache
 def real_prompt() -> str:
-    return Context(SKILL).user(seen(walk(1), 100, world=make_world({"BTC": 1})))
+    return PerpPrompts(SKILL).user(seen(walk(1), 100, world=make_world({"BTC": 1})))
 
 
 @given(

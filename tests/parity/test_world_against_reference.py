@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from pitboss.bootstrap.backtest import Request
 from pitboss.core import codec
 from pitboss.core.curve import points as points_of
 from pitboss.core.instant import iso
 from pitboss.models.decisions import DecisionFile
 from pitboss.sim.outcome import fills
 from pitboss.testing.builders import build, interval_name, make_books, make_market, plain_skill, play
+from pitboss.venues.perp.assembly import PerpRequest
 from reference.perp import HoleInBars, Result, run
 from reference.streams import Case, random_case, thin_case
 
@@ -27,7 +27,7 @@ def produce(case: Case, leap: bool) -> tuple[list[Any], list[dict[str, Any]], li
     skill = plain_skill(
         given["context"]["symbols"], given["schedule"]["every"], context=given["context"], risk=given.get("risk", {})
     )
-    request = Request(
+    request = PerpRequest(
         skill=skill,
         from_at=arguments["from_ms"],
         to_at=arguments["to_ms"],

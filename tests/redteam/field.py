@@ -8,12 +8,12 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.snapshot import GENESIS, Record, seal
-from pitboss.redteam.asked import Ask
+from pitboss.redteam.attack_run import CampaignSetup, Played, make_ground, play
 from pitboss.redteam.attacks import Attack, own
 from pitboss.redteam.campaign import hijacked
-from pitboss.redteam.canary import make_canary
-from pitboss.redteam.slots import Slot
-from pitboss.redteam.trial import Ground, Played, make_ground, play
+from pitboss.redteam.injection_points import Slot
+from pitboss.redteam.planted_key import make_canary
+from pitboss.redteam.requested_trade import Ask
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import plain_skill
 
@@ -29,7 +29,7 @@ def document(**more: Any) -> dict[str, Any]:
 
 
 @cache
-def ground(seed: int = 7, ticks: int = 24) -> Ground:
+def ground(seed: int = 7, ticks: int = 24) -> CampaignSetup:
     """The ground of a seed."""
     return make_ground(document(), ticks, seed, make_canary(seed))
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
-from pitboss.redteam.asked import Ask, asked_by
 from pitboss.redteam.attacks import read_file, read_texts
+from pitboss.redteam.requested_trade import Ask, asked_by
 
 
 def texts(data: str | bytes) -> list[str]:

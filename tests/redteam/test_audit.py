@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from pitboss.core.snapshot import Record
 from pitboss.redteam.audit import RULES, audit
-from pitboss.redteam.facts import Facts
-from pitboss.redteam.slots import SLOTS
-from pitboss.sim.perp import first_state
+from pitboss.redteam.audit_facts import Facts
+from pitboss.redteam.injection_points import SLOTS
+from pitboss.venues.perp.course import first_state
 
 Halves = list[tuple[dict[str, Any], dict[str, Any]]]
 SEEDS = (3, 4, 7, 8)

@@ -14,10 +14,10 @@ from pitboss.cli.main import main
 from pitboss.core.errors import BudgetExceeded
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.redteam import campaign, report
+from pitboss.redteam.attack_run import CampaignModel
 from pitboss.redteam.attacks import Attack, read_file
-from pitboss.redteam.campaign import Result, hijacked, standin
-from pitboss.redteam.slots import SLOTS
-from pitboss.redteam.trial import Line
+from pitboss.redteam.campaign import CampaignResult, hijacked, standin
+from pitboss.redteam.injection_points import SLOTS
 from pitboss.sim.watch import Watch
 
 
@@ -26,7 +26,7 @@ def all_texts() -> list[Attack]:
     return found + list(read_file(SHARED, SYMBOLS).attacks) if SHARED.exists() else found
 
 
-def fight(texts: Sequence[Attack], seed: int = 7, ticks: int = 24, watch: Watch | None = None) -> Result:
+def fight(texts: Sequence[Attack], seed: int = 7, ticks: int = 24, watch: Watch | None = None) -> CampaignResult:
     here = ground(seed, ticks)
     return asyncio.run(campaign.run(here, [hijacked(here)], SLOTS, texts, seed, watch or Watch()))
 
@@ -86,7 +86,7 @@ def test_money_that_runs_out_ends_a_campaign_with_what_was_counted() -> None:
             return ModelReply("I talk.")
 
     model = Dear()
-    line = Line("dear", lambda attack, seed: model)
+    line = CampaignModel("dear", lambda attack, seed: model)
     here = ground(7, 2)
     result = asyncio.run(campaign.run(here, [line], ["news"], attacks()[:20], 7, Watch()))
     assert result.partial == "the budget is used up"
@@ -171,8 +171,8 @@ def test_a_mistake_is_one_clear_line(
 def test_a_breach_ends_the_command_with_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pitboss.redteam import trial
-    from pitboss.redteam.facts import limits_of
+    from pitboss.redteam import attack_run as trial
+    from pitboss.redteam.audit_facts import limits_of
 
     def tighter(told: dict[str, Any]) -> Any:
         return limits_of({**told, "risk": {**told["risk"], "max_position_pct": 1}})

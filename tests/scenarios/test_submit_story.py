@@ -16,11 +16,11 @@ import pytest
 from program import begin, end, here, wait_for_records
 from serving import served
 
-from pitboss.bootstrap.runner import job_of, request_of
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
+from pitboss.runs.run import job_of, request_of
 from pitboss.testing.provider import FakeProvider, Play, call
 
 START = parse_instant("2026-02-21T12:00:00Z")
@@ -214,7 +214,7 @@ def test_a_predict_run_whose_worker_was_killed_goes_on_elsewhere_and_ends_the_sa
 def test_waiting_writes_the_report_that_a_killed_worker_still_owed(
     home: Path, prices: Path, bets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pitboss.jobs import report
+    from pitboss.jobs import run_report as report
 
     told = here("submit", bets, *HALF_AN_HOUR, "--prices", prices, "--json", "--home", home).json
     with monkeypatch.context() as patched:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.core.errors import UserError
-from pitboss.servers.serving import Answer, Door, Offer, Side, create, read_address, serve
+from pitboss.server.serving import BackgroundWork, Door, Offer, ToolOutput, create, read_address, serve
 
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 DIALECT: dict[str, Any] = {
@@ -21,23 +21,23 @@ DIALECT: dict[str, Any] = {
 }
 
 
-def simple(given: Mapping[str, Any], side: Side) -> Answer:
+def simple(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     """Words."""
     del given, side
-    return Answer("This is a simple text response for testing.")
+    return ToolOutput("This is a simple text response for testing.")
 
 
-def wrong(given: Mapping[str, Any], side: Side) -> Answer:
+def wrong(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     """A mistake that somebody can put right."""
     raise UserError("This tool intentionally returns an error for testing")
 
 
-def slow(given: Mapping[str, Any], side: Side) -> Answer:
+def slow(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     """Says how far it is."""
     del given
     for share in (0.0, 0.5, 1.0):
         side.progress(share, f"{share:.0%}")
-    return Answer("done")
+    return ToolOutput("done")
 
 
 def offer(name: str, work: Any, schema: dict[str, Any] = NOTHING) -> Offer:

@@ -6,9 +6,9 @@ import pytest
 
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.servers import pitboss_working as working
-from pitboss.servers.pitboss_desk import Desk
-from pitboss.servers.serving import Side
+from pitboss.server import pitboss_working as working
+from pitboss.server.pitboss_desk import ServerWorkspace
+from pitboss.server.serving import BackgroundWork
 from servers.desks import RANGE, furnish
 
 
@@ -24,14 +24,14 @@ def furnished(tmp_path_factory: pytest.TempPathFactory, market: Path) -> Path:
     """A folder with a skill and a workspace with the demo market and two runs in it."""
     folder = tmp_path_factory.mktemp("furnished")
     desk = furnish(folder, market)
-    assert not working.run_backtest(desk, {"skill": "crossing.yaml", **RANGE}, Side()).failed
+    assert not working.run_backtest(desk, {"skill": "crossing.yaml", **RANGE}, BackgroundWork()).failed
     assert not working.run_backtest(
-        desk, {"skill": "crossing.yaml", "set": "risk.max_total_exposure_pct=50", **RANGE}, Side()
+        desk, {"skill": "crossing.yaml", "set": "risk.max_total_exposure_pct=50", **RANGE}, BackgroundWork()
     ).failed
     return folder
 
 
 @pytest.fixture
-def desk(tmp_path: Path, market: Path) -> Desk:
+def desk(tmp_path: Path, market: Path) -> ServerWorkspace:
     """A fresh workspace that may be changed."""
     return furnish(tmp_path, market)

@@ -11,8 +11,8 @@ from mcp import Client
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
-from pitboss.servers import pitboss as server
-from pitboss.servers.pitboss_desk import Desk
+from pitboss.server import pitboss as server
+from pitboss.server.pitboss_desk import ServerWorkspace
 
 SKILL = """\
 pitboss: 1
@@ -28,17 +28,17 @@ risk: {max_orders_per_hour: 1, max_total_exposure_pct: 3}
 RANGE = {"from": "2025-03-16", "to": "2025-03-20"}
 
 
-def furnish(folder: Path, market: Path) -> Desk:
+def furnish(folder: Path, market: Path) -> ServerWorkspace:
     shutil.copytree(market, folder / ".pitboss" / "lake")
     (folder / "crossing.yaml").write_text(SKILL)
     return desk_of(folder, writes=True)
 
 
-def desk_of(folder: Path, writes: bool = False) -> Desk:
-    return Desk(load_settings(folder / ".pitboss"), folder, writes)
+def desk_of(folder: Path, writes: bool = False) -> ServerWorkspace:
+    return ServerWorkspace(load_settings(folder / ".pitboss"), folder, writes)
 
 
-def run_ids(desk: Desk) -> list[str]:
+def run_ids(desk: ServerWorkspace) -> list[str]:
     with look_into(desk.settings) as workspace:
         return [run.id for run in workspace.runs.list()]
 
@@ -58,7 +58,7 @@ async def refused(client: Client, name: str, **arguments: Any) -> str:
     return result.content[0].text
 
 
-def visit(desk: Desk, work: Callable[[Client], Awaitable[Any]]) -> Any:
+def visit(desk: ServerWorkspace, work: Callable[[Client], Awaitable[Any]]) -> Any:
     """A client of the server in this process."""
 
     async def main() -> Any:

@@ -52,7 +52,7 @@ NOT_OFFERED: Mapping[str, str] = {
 }
 SERVERS = {
     "pitboss": ("-m", "pitboss", "mcp", "serve", "--http", "127.0.0.1:0"),
-    "hyperliquid-info": ("-m", "pitboss.servers.hyperliquid_info", "--transport", "http", "--port", "0"),
+    "hyperliquid-info": ("-m", "pitboss.server.hyperliquid_info", "--transport", "http", "--port", "0"),
     "the suite's tools": (str(Path(__file__).with_name("conformance_server.py")), "127.0.0.1:0"),
 }
 QUICK = {

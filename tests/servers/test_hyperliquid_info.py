@@ -14,16 +14,16 @@ import pytest
 from aiohttp import web
 from mcp.server.mcpserver.exceptions import ToolError
 
-from pitboss.servers.hyperliquid_info import NAME, SCHEMAS, VERSION, create
-from pitboss.servers.venue import KEPT_S, Venue
+from pitboss.server.hyperliquid_info import NAME, SCHEMAS, VERSION, create
+from pitboss.server.venue import KEPT_S, Venue
 from pitboss.tools.arguments import require_known
 from pitboss.tools.mcp.catalog import load_catalog, missing
 from pitboss.tools.mcp.connection import connect
-from pitboss.tools.mcp.entry import Entry, Limits, Policy
+from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits, ToolPolicy
 
 WIRE = Path(__file__).parents[2].parent / "shared" / "data" / "wire" / "hyperliquid"
 NOW = 1_769_920_000_000
-PATIENT = Limits(connect_s=60)
+PATIENT = ServerLimits(connect_s=60)
 
 
 def state(interest: str, mark: str, **more: Any) -> dict[str, Any]:
@@ -340,7 +340,7 @@ async def taking(port: int) -> None:
 
 def test_the_same_over_streamable_http() -> None:
     async def play() -> None:
-        from pitboss.tools.mcp.outbound import guarded_transport
+        from pitboss.tools.mcp.transport import guarded_transport
 
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -349,7 +349,7 @@ def test_the_same_over_streamable_http() -> None:
             command = [
                 sys.executable,
                 "-m",
-                "pitboss.servers.hyperliquid_info",
+                "pitboss.server.hyperliquid_info",
                 "--transport",
                 "http",
                 "--port",
@@ -360,9 +360,9 @@ def test_the_same_over_streamable_http() -> None:
             )
             try:
                 await taking(port)
-                entry = Entry(
+                entry = ServerEntry(
                     "ours", "Ours", transport="http", url=f"http://127.0.0.1:{port}/mcp", loopback=True,
-                    tools={"open_interest": Policy()},
+                    tools={"open_interest": ToolPolicy()},
                 )  # fmt: skip
                 async with connect(entry, environment={}, transport=guarded_transport, limits=PATIENT) as connection:
                     pins = load_catalog()["hyperliquid-info-mcp"].pins
@@ -378,10 +378,10 @@ def test_the_same_over_streamable_http() -> None:
 
 def test_help_works_without_loading_the_protocol() -> None:
     code = (
-        "import sys; from pitboss.servers import hyperliquid_info; print('mcp' in sys.modules, 'httpx2' in sys.modules)"
+        "import sys; from pitboss.server import hyperliquid_info; print('mcp' in sys.modules, 'httpx2' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
-    command = [sys.executable, "-m", "pitboss.servers.hyperliquid_info", "--help"]
+    command = [sys.executable, "-m", "pitboss.server.hyperliquid_info", "--help"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "HYPERLIQUID_INFO_URL" in shown.stdout

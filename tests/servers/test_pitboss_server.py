@@ -19,11 +19,11 @@ from mcp_types import INVALID_PARAMS
 
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.core.errors import UserError
-from pitboss.servers import pitboss as server
-from pitboss.servers import pitboss_looking as looking
-from pitboss.servers import pitboss_working as working
-from pitboss.servers.pitboss_desk import Desk
-from pitboss.servers.serving import Side
+from pitboss.server import pitboss as server
+from pitboss.server import pitboss_looking as looking
+from pitboss.server import pitboss_working as working
+from pitboss.server.pitboss_desk import ServerWorkspace
+from pitboss.server.serving import BackgroundWork
 from pitboss.store.migrations import REVISIONS
 from pitboss.tools.arguments import require_known
 from servers.desks import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
@@ -38,7 +38,7 @@ WRITING = {"run_backtest", "fork_run", "save_skill"}
 # The whole story, as a coding assistant lives it ------------------------------------------------------------------------
 
 
-def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(desk: Desk) -> None:
+def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(desk: ServerWorkspace) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -187,7 +187,7 @@ def test_a_database_that_is_only_looked_at_refuses_to_be_written(furnished: Path
         workspace.skills.save("another", "digest", b"{}")
 
 
-def test_a_database_of_an_earlier_version_is_not_brought_up_to_date_by_looking(desk: Desk) -> None:
+def test_a_database_of_an_earlier_version_is_not_brought_up_to_date_by_looking(desk: ServerWorkspace) -> None:
     with open_workspace(desk.settings):
         pass
     with closing(sqlite3.connect(desk.home / "pitboss.db")) as connection, connection:
@@ -225,9 +225,9 @@ def test_every_tool_says_what_it_may_do_and_bounds_what_it_takes(furnished: Path
     visit(desk_of(furnished, writes=True), ask)
 
 
-def test_a_decision_that_was_asked_for_shows_the_question_as_data(desk: Desk) -> None:
-    told = working.run_backtest(desk, {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}, Side())
-    answer = looking.explain_decision(desk, {"run": (told.values or {})["run_id"], "tick": "0"}, Side())
+def test_a_decision_that_was_asked_for_shows_the_question_as_data(desk: ServerWorkspace) -> None:
+    told = working.run_backtest(desk, {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}, BackgroundWork())
+    answer = looking.explain_decision(desk, {"run": (told.values or {})["run_id"], "tick": "0"}, BackgroundWork())
     assert answer.values is not None
     assert answer.values["asked"]["user"].startswith("#")
     assert "it was asked <data>" in answer.text

@@ -13,20 +13,20 @@ import pytest
 from mcp import Client
 
 from pitboss.bootstrap.redact import REDACTOR
-from pitboss.bootstrap.runner import resume
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.core.errors import UserError
-from pitboss.servers import pitboss_looking as looking
-from pitboss.servers import pitboss_working as working
-from pitboss.servers.pitboss_desk import Desk
-from pitboss.servers.serving import Answer, Offer, Side, aside, create, read_address
+from pitboss.runs.run import resume
+from pitboss.server import pitboss_looking as looking
+from pitboss.server import pitboss_working as working
+from pitboss.server.pitboss_desk import ServerWorkspace
+from pitboss.server.serving import BackgroundWork, Offer, ToolOutput, aside, create, read_address
 from servers.desks import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
 
 # Files, paths, keys -----------------------------------------------------------------------------------------------------
 
 
 def test_only_files_of_the_folder_and_the_workspace_are_read(
-    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+    desk: ServerWorkspace, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "secret.yaml"
     elsewhere.write_text(SKILL)
@@ -50,7 +50,7 @@ def test_only_files_of_the_folder_and_the_workspace_are_read(
     visit(desk, ask)
 
 
-def answer_of(desk: Desk, work: Callable[[Mapping[str, Any], Side], Answer]) -> Any:
+def answer_of(desk: ServerWorkspace, work: Callable[[Mapping[str, Any], BackgroundWork], ToolOutput]) -> Any:
     """What a client gets of a tool that does this."""
     made = create("x", "x", "1", "", [Offer("x", "x", "x", {"type": "object", "properties": {}}, work)], desk.door())
 
@@ -61,8 +61,8 @@ def answer_of(desk: Desk, work: Callable[[Mapping[str, Any], Side], Answer]) -> 
     return asyncio.run(main())
 
 
-def test_a_fault_of_the_program_shows_nothing_of_itself(desk: Desk) -> None:
-    def fail(given: Mapping[str, Any], side: Side) -> Answer:
+def test_a_fault_of_the_program_shows_nothing_of_itself(desk: ServerWorkspace) -> None:
+    def fail(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
         raise RuntimeError("token abc in /private/place")
 
     result = answer_of(desk, fail)
@@ -72,8 +72,8 @@ def test_a_fault_of_the_program_shows_nothing_of_itself(desk: Desk) -> None:
     assert "pitboss itself failed" in result.content[0].text
 
 
-def test_a_mistake_comes_with_its_hint_and_without_paths_from_elsewhere(desk: Desk) -> None:
-    def fail(given: Mapping[str, Any], side: Side) -> Answer:
+def test_a_mistake_comes_with_its_hint_and_without_paths_from_elsewhere(desk: ServerWorkspace) -> None:
+    def fail(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
         raise UserError(
             f"cannot read {desk.folder}/a.yaml or /srv/other/b.toml: no", "see ~/.config/x, or https://x.y/z/"
         )
@@ -86,11 +86,11 @@ def test_a_mistake_comes_with_its_hint_and_without_paths_from_elsewhere(desk: De
     }
 
 
-def test_a_key_leaves_in_no_answer(desk: Desk) -> None:
+def test_a_key_leaves_in_no_answer(desk: ServerWorkspace) -> None:
     key = "sk-canary-0123456789abcdef"
     REDACTOR.add(key)
     try:
-        result = answer_of(desk, lambda given, side: Answer(f"it is {key}", {"deep": [{"in": key}]}))
+        result = answer_of(desk, lambda given, side: ToolOutput(f"it is {key}", {"deep": [{"in": key}]}))
         assert key not in result.model_dump_json()
     finally:
         REDACTOR.forget()
@@ -99,18 +99,18 @@ def test_a_key_leaves_in_no_answer(desk: Desk) -> None:
 # Work -------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(desk: Desk, furnished: Path) -> None:
-    undisturbed = looking.list_runs(desk_of(furnished), {}, Side()).values or {}
+def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(desk: ServerWorkspace, furnished: Path) -> None:
+    undisturbed = looking.list_runs(desk_of(furnished), {}, BackgroundWork()).values or {}
     # a stand-in is asked at every tick, so there is one to stop at
     asked = {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}
-    whole = working.run_backtest(desk, asked, Side()).values or {}
-    side: Side
+    whole = working.run_backtest(desk, asked, BackgroundWork()).values or {}
+    side: BackgroundWork
 
     def halfway(share: float, words: str) -> None:
         if share > 0.3:
             side.stop()
 
-    side = Side(halfway)
+    side = BackgroundWork(halfway)
     told = working.run_backtest(desk, asked, side)
     assert told.failed
     assert told.values is not None
@@ -126,12 +126,12 @@ def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(desk: Desk, f
 def test_a_cancelled_call_asks_its_work_to_stop_and_waits_for_it() -> None:
     begun, ended = threading.Event(), threading.Event()
 
-    def work(side: Side) -> Answer:
+    def work(side: BackgroundWork) -> ToolOutput:
         begun.set()
         while not side.stopped():
             threading.Event().wait(0.001)
         ended.set()
-        return Answer("stopped")
+        return ToolOutput("stopped")
 
     async def main() -> None:
         async with anyio.create_task_group() as group:
@@ -143,7 +143,7 @@ def test_a_cancelled_call_asks_its_work_to_stop_and_waits_for_it() -> None:
     anyio.run(main)
 
 
-def test_a_client_that_cancels_stops_the_run(desk: Desk) -> None:
+def test_a_client_that_cancels_stops_the_run(desk: ServerWorkspace) -> None:
     async def ask(client: Client) -> None:
         async with anyio.create_task_group() as group:
 
@@ -165,7 +165,7 @@ def test_a_client_that_cancels_stops_the_run(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("tool", ["run_backtest", "fork_run"])
-def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, desk: Desk) -> None:
+def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, desk: ServerWorkspace) -> None:
     if tool == "fork_run":
         desk = replace(desk_of(furnished), writes=True)
     before = contents(desk.home)

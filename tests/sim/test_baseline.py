@@ -9,15 +9,15 @@ import pytest
 from pitboss.core.curve import amounts
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import CONTEXT, exact, round_down
-from pitboss.sim.baseline import buy_and_hold, cash
 from pitboss.testing.builders import make_tape_of
-from pitboss.venues.perp.state import Terms
+from pitboss.venues.perp.baselines import buy_and_hold, cash
+from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import OrderRequest, advance, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world, random_rows, random_tape
 
-TERMS = Terms(ASSETS, daily_loss_halt_pct=Decimal(1), drawdown_halt_pct=Decimal(1))
-NO_HALTS = Terms(ASSETS)
+TERMS = TradingTerms(ASSETS, daily_loss_halt_pct=Decimal(1), drawdown_halt_pct=Decimal(1))
+NO_HALTS = TradingTerms(ASSETS)
 
 
 @exact

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from pitboss.agent.decider import Judge
-from pitboss.agent.observation import Observation
-from pitboss.bootstrap.backtest import Request
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS, MINUTE_MS, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Listing
-from pitboss.sim import baseline
 from pitboss.sim.metrics import Outcome
-from pitboss.sim.perp import Script, first_state
 from pitboss.testing.builders import Row, build, make_market, plain_skill, play
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import lookup
+from pitboss.venues.perp import baselines as baseline
+from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.course import PerpCourse, first_state
+from pitboss.venues.perp.observation import Observation
 
 STEP = 5 * MINUTE_MS
 FROM = parse_instant("2025-06-04")
@@ -48,9 +48,9 @@ def market(first: int, last: int, listing: Listing | None = None) -> Market:
     return made if listing is None else replace(made, listings={"SOL": listing})
 
 
-def script(made: Market, model: str = "policy/sma_cross", **more: Any) -> Script:
+def script(made: Market, model: str = "policy/sma_cross", **more: Any) -> PerpCourse:
     context = {"symbols": list(SYMBOLS), "bars_interval": "5m", "bars_lookback": 20, "higher_timeframes": []}
-    request = Request(plain_skill(SYMBOLS, "15m", context=context), FROM, TO, model=model, **more)
+    request = PerpRequest(plain_skill(SYMBOLS, "15m", context=context), FROM, TO, model=model, **more)
     return build(request, made)
 
 
@@ -70,7 +70,7 @@ def test_leaping_and_asking_at_every_tick_agree_although_a_symbol_comes_late_or_
     assert policy == "mean_reversion" or {symbol for symbol, _ in fills(leaping)} >= {"BTC"}
 
 
-def fills(one: Script) -> list[tuple[str, int]]:
+def fills(one: PerpCourse) -> list[tuple[str, int]]:
     _, _, ledger = play(one)
     return [(receipt.symbol, receipt.at) for receipt in ledger.receipts if receipt.kind == "filled"]
 

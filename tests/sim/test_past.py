@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.agent.context import Context
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap.backtest import Request, Toolbox, make_decider, make_script, read_skill
 from pitboss.core import codec
 from pitboss.core.errors import RunCancelled
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
@@ -22,14 +20,16 @@ from pitboss.core.snapshot import GENESIS, Record, seal
 from pitboss.models.scripted import Line, ScriptedModel, calls, together
 from pitboss.sim.course import ticks_between
 from pitboss.sim.past import DECISIONS, RECEIPTS, RunPast
-from pitboss.sim.perp import Script, first_state, read_state
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, make_market, plain_skill, play
 from pitboss.testing.journal import MemoryJournal
+from pitboss.tools.history_text import decision_line
 from pitboss.tools.registry import permit
-from pitboss.tools.telling import decision_line
+from pitboss.venues.perp.assembly import PerpRequest, Toolbox, make_decider, make_script, read_skill
 from pitboss.venues.perp.assets import SHIPPED
+from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.course import PerpCourse, first_state, read_state
 from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
 
 BASE = 5 * MINUTE_MS
@@ -51,14 +51,14 @@ def moody(request: ModelRequest) -> Line:
     return calls(TERMINAL, action=action, symbol="BTC", size_usd=mood % 3000, leverage=1 + mood % 3, reason=f"m {mood}")
 
 
-def script(count: int = 40, commit_records: int = 3) -> Script:
+def script(count: int = 40, commit_records: int = 3) -> PerpCourse:
     """A model that looks back, on a walk with funding over a midnight."""
     document = plain_skill(tools={"built_in": TOOLS}, max_steps=3, risk={"max_orders_per_hour": 100})
     skill = read_skill(document)
     loop = ToolLoop(
         "scripted/model",
         ScriptedModel(moody),
-        Context(skill),
+        PerpPrompts(skill),
         Toolbox(tuple(permit(TOOLS, "write")), RunPast()),
         ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
         skill.max_steps,
@@ -69,11 +69,11 @@ def script(count: int = 40, commit_records: int = 3) -> Script:
         opens, price = price, round(price + step, 1)
         rows.append((START + place * BASE, opens, max(opens, price) + 20, min(opens, price) - 20, price))
     funding = {"BTC": [(hour, 0.0001) for hour in range(START, START + count * BASE, HOUR_MS)]}
-    request = Request(document, START, START + count * BASE)
+    request = PerpRequest(document, START, START + count * BASE)
     return build(request, make_market({"BTC": rows}, funding=funding), "5m", loop, commit_records=commit_records)
 
 
-def run_in_pieces(make: Callable[[], Script], patience: int) -> tuple[str, list[Record]]:
+def run_in_pieces(make: Callable[[], PerpCourse], patience: int) -> tuple[str, list[Record]]:
     """Stop every `patience` ticks, and go on from the stored bytes with everything else new."""
     journal = MemoryJournal()
     while True:
@@ -131,7 +131,7 @@ def test_the_same_script_played_twice_begins_without_a_past() -> None:
 
 def test_a_skill_without_tools_keeps_no_past() -> None:
     for tools, kept in (([], False), (["get_pnl_summary"], True)):
-        request = Request(plain_skill(tools={"built_in": tools}, model="standin/analyst"), START, START + 10 * BASE)
+        request = PerpRequest(plain_skill(tools={"built_in": tools}, model="standin/analyst"), START, START + 10 * BASE)
         skill, made = read_skill(request.skill), script()
         decider = make_decider(request, skill, ticks_between(request.from_at, request.to_at, BASE))
         found = make_script(request, skill, made.market, "5m", {"BTC": SHIPPED["BTC"]}, decider, 50)

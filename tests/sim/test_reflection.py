@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap.backtest import Request
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError
 from pitboss.core.instant import MINUTE_MS, parse_instant
@@ -22,12 +21,13 @@ from pitboss.core.state import NO_MEMORY, State
 from pitboss.models.replayed import Replayed
 from pitboss.models.scripted import calls, says
 from pitboss.sim.outcome import read_ledger
-from pitboss.sim.perp import Script, first_state, read_state
 from pitboss.sim.replay import replay
-from pitboss.sim.speculate import Speculation
+from pitboss.sim.speculator import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, make_market, plain_skill
 from pitboss.testing.journal import MemoryJournal
+from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.course import PerpCourse, first_state, read_state
 from pitboss.venues.perp.trades import book
 
 BASE = 5 * MINUTE_MS
@@ -104,7 +104,7 @@ def rows(count: int) -> list[tuple[int, float, float, float, float]]:
     return made
 
 
-def script_of(model: Model, count: int = 60, plan: Speculation | None = None, **memory: Any) -> Script:
+def script_of(model: Model, count: int = 60, plan: Speculation | None = None, **memory: Any) -> PerpCourse:
     document = plain_skill(
         model="standin/analyst",
         max_steps=2,
@@ -116,7 +116,7 @@ def script_of(model: Model, count: int = 60, plan: Speculation | None = None, **
             "memory": {"trades": 5, "reflection_every": 3, **memory},
         },
     )
-    made = build(Request(document, START, START + count * BASE), make_market({"BTC": rows(count)}), "5m")
+    made = build(PerpRequest(document, START, START + count * BASE), make_market({"BTC": rows(count)}), "5m")
     loop, writer = made.ports.decider, made.ports.reflector
     assert isinstance(loop, ToolLoop)
     ports = dataclasses.replace(
@@ -127,7 +127,9 @@ def script_of(model: Model, count: int = 60, plan: Speculation | None = None, **
     return dataclasses.replace(made, ports=ports, speculation=plan)
 
 
-def run(script: Script, journal: MemoryJournal | None = None, state: State | None = None) -> tuple[State, list[Record]]:
+def run(
+    script: PerpCourse, journal: MemoryJournal | None = None, state: State | None = None
+) -> tuple[State, list[Record]]:
     journal = journal or MemoryJournal()
     end = asyncio.run(replay(script, journal, state or first_state(script), Watch()))
     return end, list(journal.records())
@@ -289,7 +291,7 @@ def test_a_guess_asks_the_reflection_that_its_tick_will_ask() -> None:
 
 def test_a_run_that_builds_no_prompt_remembers_nothing() -> None:
     document = plain_skill(model="policy/buy_and_hold")
-    request = Request(document, START, START + 60 * BASE)
+    request = PerpRequest(document, START, START + 60 * BASE)
     for prompts in (None, True):
         made = build(dataclasses.replace(request, prompts=prompts), make_market({"BTC": rows(60)}), "5m")
         assert made.ports.reflector is None

@@ -13,9 +13,7 @@ from typing import Any
 
 import pytest
 
-from pitboss.agent.context import Context
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap.backtest import Request, read_skill
 from pitboss.core import codec
 from pitboss.core.curve import points
 from pitboss.core.errors import RunCancelled, TransientError
@@ -28,30 +26,32 @@ from pitboss.models.scripted import Line, ScriptedModel, calls, says, together
 from pitboss.sim.course import ticks_between
 from pitboss.sim.metrics import compute
 from pitboss.sim.outcome import Ledger, fills, read_ledger
-from pitboss.sim.perp import Script, first_state, read_state
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, interval_name, make_market, plain_skill, play
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
+from pitboss.venues.perp.assembly import PerpRequest, read_skill
+from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.course import PerpCourse, first_state, read_state
 from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
 from reference.streams import Case, random_case
 
 BASE = 5 * MINUTE_MS
 MIDNIGHT = parse_instant("2025-06-04")
-Build = Callable[[], Script]
+Build = Callable[[], PerpCourse]
 
 
 # Ways to make the same run -------------------------------------------------------------------------------------------
 
 
-def request_of(case: Case, **more: Any) -> Request:
+def request_of(case: Case, **more: Any) -> PerpRequest:
     given = case.skill
     skill = plain_skill(
         given["context"]["symbols"], given["schedule"]["every"], context=given["context"], risk=given["risk"]
     )
-    return Request(
+    return PerpRequest(
         skill=skill,
         from_at=case.from_ms,
         to_at=case.to_ms,
@@ -66,7 +66,7 @@ def request_of(case: Case, **more: Any) -> Request:
     )
 
 
-def with_decisions(seed: int, commit_records: int = 50, planned: bool = True) -> Script:
+def with_decisions(seed: int, commit_records: int = 50, planned: bool = True) -> PerpCourse:
     case = random_case(seed)
     market = make_market(case.bars, interval_name(case.base_ms), case.funding, case.marks)
     decisions = DecisionFile({at: (proposal,) for at, proposal in case.decisions.items()})
@@ -74,7 +74,7 @@ def with_decisions(seed: int, commit_records: int = 50, planned: bool = True) ->
     return dataclasses.replace(script, commit_records=commit_records, planned=planned)
 
 
-def with_policy(seed: int, policy: str = "policy/random", commit_records: int = 50) -> Script:
+def with_policy(seed: int, policy: str = "policy/random", commit_records: int = 50) -> PerpCourse:
     case = random_case(seed)
     market = make_market(case.bars, interval_name(case.base_ms), case.funding, case.marks)
     case.skill["context"]["bars_interval"] = interval_name(case.base_ms)
@@ -113,19 +113,19 @@ def walk(count: int, start: int = MIDNIGHT - 20 * BASE) -> dict[str, list[tuple[
 
 def with_model(
     reply: Callable[[ModelRequest], Line] = moody, prompts: bool | None = None, count: int = 40, commit_records: int = 7
-) -> Script:
+) -> PerpCourse:
     start = MIDNIGHT - 20 * BASE
     risk = {"max_order_usd": Decimal("2000.50"), "max_orders_per_hour": 100}
     document = plain_skill(
         tools={"built_in": ["fetch_recent_bars", "get_portfolio"]}, max_steps=4, retry_refused=1, risk=risk
     )
-    request = Request(document, start, start + count * BASE, prompts=prompts)
+    request = PerpRequest(document, start, start + count * BASE, prompts=prompts)
     skill = read_skill(document)
     names = ["fetch_recent_bars", "get_portfolio"]
     loop = ToolLoop(
         "scripted/model",
         ScriptedModel(reply),
-        Context(skill),
+        PerpPrompts(skill),
         lambda observation, judge: hydrate(names, ToolContext(observation, "write", judge)),
         ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
         skill.max_steps,
@@ -366,7 +366,7 @@ def test_the_closing_record_holds_what_came_after_the_last_tick() -> None:
 
 def test_closing_at_the_end_sells_everything_at_the_last_close_without_slippage() -> None:
     rows = [(MIDNIGHT + place * BASE, 100.0, 101.0, 99.0, 100.0 + place) for place in range(-60, 12)]
-    request = Request(
+    request = PerpRequest(
         plain_skill(["SOL"]), MIDNIGHT, MIDNIGHT + 12 * BASE, model="policy/buy_and_hold", close_at_end=True
     )
     state, _, ledger = play(build(request, make_market({"SOL": rows})))

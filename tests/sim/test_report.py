@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.instant import DAY_MS, iso
-from pitboss.sim.report.markup import tag
-from pitboss.sim.report.meaning import RULES
-from pitboss.sim.report.page import render
-from pitboss.sim.report.series import thin
-from pitboss.sim.report.source import Report
+from pitboss.report.markup import tag
+from pitboss.report.meaning import RULES
+from pitboss.report.series import thin
+from pitboss.report.source import RunReport
+from pitboss.venues.perp.panels.page import render
 
 START = 1_740_787_200_000  # 2025-03-01T00:00:00Z
 BAR = 300_000
@@ -95,7 +95,7 @@ def said(seq: int, at: int, outcome: str, **more: Any) -> dict[str, Any]:
     return row | {"cost_usd": "0"} | more
 
 
-def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> Report:
+def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> RunReport:
     """A made-up run that looks like a real one: two symbols, stops, targets, refusals, a halt and a liquidation."""
     draw = np.random.default_rng(seed)
     bars = days * DAY_MS // BAR
@@ -182,7 +182,7 @@ def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> Report:
         "total_fees_usd": 4.5,
         "win_rate": None,
     }
-    return Report(
+    return RunReport(
         document={
             "run_id": "01JQ8Z5T", "status": "complete", "digest": "3f" * 32, "skill_digest": "a1" * 32, "data_digest": "b7" * 32,
             "model": "standin/analyst", "from": iso(START), "to": iso(START + days * DAY_MS), "ticks": len(decisions),
@@ -240,18 +240,18 @@ class Outline(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report() -> RunReport:
     return sample()
 
 
 @pytest.fixture(scope="module")
-def page(report: Report) -> str:
+def page(report: RunReport) -> str:
     return render(report)
 
 
-def bare(**document: Any) -> Report:
+def bare(**document: Any) -> RunReport:
     """A run of which nothing is known but its document."""
-    return Report(document=document, skill_name="s", skill_text="pitboss: 1", initial_usd=10_000.0, equity=[])
+    return RunReport(document=document, skill_name="s", skill_text="pitboss: 1", initial_usd=10_000.0, equity=[])
 
 
 def test_every_element_is_closed_in_order_and_no_id_is_used_twice(page: str) -> None:
@@ -290,7 +290,7 @@ def test_the_policy_allows_this_script_and_nothing_else(page: str) -> None:
     assert "innerHTML" not in script
 
 
-def test_hostile_text_stays_text_wherever_it_stands(report: Report) -> None:
+def test_hostile_text_stays_text_wherever_it_stands(report: RunReport) -> None:
     row = {
         **report.decisions[0], "seq": 0, "outcome": "refused", "code": HOSTILE, "action": HOSTILE, "symbol": HOSTILE, "reason": HOSTILE,
         "detail": HOSTILE, "flags": [HOSTILE], "text": HOSTILE, "tick_at": HOSTILE,
@@ -342,7 +342,7 @@ def test_any_text_comes_back_as_the_same_text_or_with_marks_for_what_cannot_be_s
 
 
 def test_the_labels_say_when_the_market_is_made_up_and_the_model_is_no_language_model(
-    report: Report, page: str
+    report: RunReport, page: str
 ) -> None:
     assert "Synthetic market" in page
     assert "Not a language model" in page
@@ -358,14 +358,14 @@ def test_the_summary_says_luck_and_worse_than_holding(page: str) -> None:
     assert "the agent did worse by" in text
 
 
-def test_an_interval_above_zero_and_a_better_result_are_said_plainly(report: Report) -> None:
+def test_an_interval_above_zero_and_a_better_result_are_said_plainly(report: RunReport) -> None:
     metrics = {**report.metrics, "total_return_pct": 60.0, "total_return_ci": [5.0, 130.0]}
     text = Outline(render(replace(report, document={**report.document, "metrics": metrics}))).text
     assert "wholly above zero" in text
     assert "the agent did better by" in text
 
 
-def test_a_run_without_trades_says_so_and_shows_its_funnel(report: Report) -> None:
+def test_a_run_without_trades_says_so_and_shows_its_funnel(report: RunReport) -> None:
     metrics = {**report.metrics, "total_trades": 0, "win_rate": None, "total_proposed_actions": 2, "total_accepted_actions": 0,
                "rejections_by_rule": {"R8_HALTED": 2}, "total_return_pct": 0.0, "total_return_ci": None, "sharpe": None}  # fmt: skip
     quiet = replace(report, document={**report.document, "metrics": metrics}, fills=[], trades=[])
@@ -375,7 +375,7 @@ def test_a_run_without_trades_says_so_and_shows_its_funnel(report: Report) -> No
     assert RULES["R8_HALTED"].meaning in text
 
 
-def test_the_cost_of_the_model_is_all_that_was_paid_also_what_was_asked_ahead_in_vain(report: Report) -> None:
+def test_the_cost_of_the_model_is_all_that_was_paid_also_what_was_asked_ahead_in_vain(report: RunReport) -> None:
     document = {**report.document, "cost_usd": 1.53, "wasted_usd": 0.40}  # its metrics know of the 1.13 that were used
     text = Outline(render(replace(report, document=document))).text
     assert "$0.40 of it asked ahead in vain" in text
@@ -383,7 +383,7 @@ def test_the_cost_of_the_model_is_all_that_was_paid_also_what_was_asked_ahead_in
     assert "in vain" not in Outline(render(report)).text
 
 
-def test_unknown_numbers_are_dashes_and_never_nan_or_none(report: Report) -> None:
+def test_unknown_numbers_are_dashes_and_never_nan_or_none(report: RunReport) -> None:
     keys = dict.fromkeys(report.metrics)
     for metrics in (keys, {}, dict.fromkeys(keys, math.nan)):
         document = {**report.document, "metrics": metrics, "baselines": {}, "cost_usd": None}
@@ -392,7 +392,7 @@ def test_unknown_numbers_are_dashes_and_never_nan_or_none(report: Report) -> Non
 
 
 @pytest.mark.parametrize("status", ["error", "cancelled"])
-def test_a_partial_run_is_called_partial(report: Report, status: str) -> None:
+def test_a_partial_run_is_called_partial(report: RunReport, status: str) -> None:
     partial = replace(
         report,
         document={**report.document, "status": status, "errors": [{"message": "budget"}]},
@@ -414,7 +414,7 @@ def test_a_partial_run_is_called_partial(report: Report, status: str) -> None:
     ],
     ids=["nothing", "failed at once", "one point", "no money"],
 )  # fmt: skip
-def test_a_run_with_almost_nothing_in_it_still_gives_a_page(report: Report) -> None:
+def test_a_run_with_almost_nothing_in_it_still_gives_a_page(report: RunReport) -> None:
     outline = Outline(render(report))
     assert (outline.wrong, outline.open) == ([], [])
     assert "Nothing was traded" in outline.text
@@ -426,7 +426,7 @@ def test_every_kind_of_mark_has_its_own_shape_on_the_chart(page: str) -> None:
         assert page.count(f'href="#m-{kind}"') >= 2, f"{kind} is in the legend and on a chart"
 
 
-def test_a_refusal_shows_limit_what_was_asked_and_how_far_beyond(report: Report) -> None:
+def test_a_refusal_shows_limit_what_was_asked_and_how_far_beyond(report: RunReport) -> None:
     row = said(1, START, "refused", code="R3_POSITION_CAP", action="open_long", symbol="BTC", size_usd=4_000,
                margins=[{"code": "R3_POSITION_CAP", "limit": "2500", "used": "4000", "left": "-1500", "unit": "usd"}])  # fmt: skip
     text = Outline(render(replace(report, decisions=[row]))).text
@@ -437,7 +437,7 @@ def test_all_thirteen_rules_have_a_meaning() -> None:
     assert [code.partition("_")[0] for code in RULES] == [f"R{number}" for number in range(1, 14)]
 
 
-def test_of_too_many_decisions_proposals_are_kept_and_the_cut_is_said(report: Report) -> None:
+def test_of_too_many_decisions_proposals_are_kept_and_the_cut_is_said(report: RunReport) -> None:
     quiet = [said(seq, START + seq * BAR, "noop", reason=f"reason {seq}") for seq in range(3_000)]
     loud = [{**row, "seq": 3_000 + index} for index, row in enumerate(report.decisions) if row["outcome"] != "noop"]
     page = render(replace(report, decisions=[*quiet, *loud]))
@@ -447,7 +447,7 @@ def test_of_too_many_decisions_proposals_are_kept_and_the_cut_is_said(report: Re
     assert f"Shown are 2,000 of {3_000 + len(loud):,} decisions" in outline.text
 
 
-def test_equal_no_ops_in_a_row_are_shown_as_one(report: Report) -> None:
+def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:
     rows = [said(seq, START + seq * BAR, "noop") for seq in range(50)]
     text = Outline(render(replace(report, decisions=rows))).text
     assert "Hold × 50" in text

@@ -16,9 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pitboss.agent.context import Context
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap.backtest import Request, read_skill
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError, UserError
 from pitboss.core.instant import MINUTE_MS, parse_instant
@@ -26,15 +24,17 @@ from pitboss.core.ports import Model, ModelReply, ModelRequest, ToolSpec
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import calls, says
-from pitboss.sim.perp import Script, first_state
-from pitboss.sim.purse import Purse
 from pitboss.sim.replay import replay
-from pitboss.sim.speculate import Speculation, Tally
+from pitboss.sim.speculation_budget import Purse
+from pitboss.sim.speculator import Speculation, Tally
 from pitboss.sim.watch import Watch
 from pitboss.testing.builders import build, make_market, plain_skill
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
+from pitboss.venues.perp.assembly import PerpRequest, read_skill
+from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
 
 BASE = 5 * MINUTE_MS
@@ -134,7 +134,7 @@ def tick_of(request: ModelRequest) -> int:
 
 def script_of(
     model: Model, plan: Speculation | None, count: int = 40, wake_when: Any = (), memory: bool = True
-) -> Script:
+) -> PerpCourse:
     schedule = {"every": "5m", **({"wake_when": list(wake_when)} if wake_when else {})}
     risk = {"max_orders_per_hour": 1_000, "daily_loss_halt_pct": 1_000, "drawdown_halt_pct": 1_000}
     document = plain_skill(tools={"built_in": TOOLS}, max_steps=4, retry_refused=0, risk=risk, schedule=schedule)
@@ -144,7 +144,7 @@ def script_of(
     loop = ToolLoop(
         model.name,
         model,
-        Context(skill),
+        PerpPrompts(skill),
         lambda observation, judge: hydrate(TOOLS, ToolContext(observation, "write", judge)),
         ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
         skill.max_steps,
@@ -155,11 +155,11 @@ def script_of(
         step = (int.from_bytes(hashlib.sha256(f"{place}".encode()).digest()[:2]) % 401 - 200) / 2
         opens, price = price, round(price + step, 1)
         rows.append((START + place * BASE, opens, max(opens, price) + 20, min(opens, price) - 20, price))
-    request = Request(document, START, START + count * BASE)
+    request = PerpRequest(document, START, START + count * BASE)
     return dataclasses.replace(build(request, make_market({"BTC": rows}), "5m", loop), speculation=plan)
 
 
-def run(script: Script, watch: Watch | None = None) -> tuple[State, list[Record]]:
+def run(script: PerpCourse, watch: Watch | None = None) -> tuple[State, list[Record]]:
     """To the end, and then nobody may be left who still works on it."""
     journal = MemoryJournal()
 

@@ -6,7 +6,7 @@ from itertools import islice, repeat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.sim.window import MAX_WINDOW, Holds, best_window
+from pitboss.sim.speculation_window import MAX_WINDOW, Holds, best_window
 
 rates = st.lists(st.floats(0, 1), min_size=MAX_WINDOW, max_size=MAX_WINDOW)
 

@@ -22,11 +22,11 @@ from pitboss.skill.load import (
     override,
     venue_of,
 )
-from pitboss.skill.predict import MANDATES, ROOTS, TIERS, TOOLS, PredictSkill
 from pitboss.skill.schema import Skill
 from pitboss.skill.spelling import dotted, fields
-from pitboss.venues.predict.caps import Caps, make_caps
+from pitboss.venues.predict.caps import PredictCaps, make_caps
 from pitboss.venues.predict.schedule import TIERS as VENUE_TIERS
+from pitboss.venues.predict.skill import MANDATES, ROOTS, TIERS, TOOLS, PredictSkill
 
 SPECIFIED = """
 pitboss: 1
@@ -89,7 +89,7 @@ def test_the_documented_skill_is_valid_and_says_nothing_but_defaults():
 
 def test_the_caps_of_a_skill_are_the_venues_word_for_word():
     made = skill()
-    assert make_caps(**made.risk.model_dump(), underlying=made.context.underlying) == Caps(underlying="BTC")
+    assert make_caps(**made.risk.model_dump(), underlying=made.context.underlying) == PredictCaps(underlying="BTC")
     other = skill(risk={"max_spend_per_tick": 1.5, "min_edge": 0.03, "max_slippage_bps": 50, "max_price_age_s": 5})
     caps = make_caps(**other.risk.model_dump())
     assert (caps.max_spend_per_tick, caps.min_edge, caps.max_slippage_bps) == (1_500_000, 30_000_000, 50)

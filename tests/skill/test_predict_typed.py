@@ -9,7 +9,7 @@ import pytest
 
 from pitboss.cli.main import main
 from pitboss.skill.document import examples, json_schema_text
-from pitboss.skill.predict import PredictSkill
+from pitboss.venues.predict.skill import PredictSkill
 
 
 def pitboss(*words: object) -> tuple[int, str, str]:

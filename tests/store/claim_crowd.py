@@ -15,8 +15,8 @@ from typing import TextIO
 
 from pitboss.core.instant import Instant
 from pitboss.store.database import open_database
-from pitboss.store.faults import Unreachable
 from pitboss.store.queue import Job, Queue
+from pitboss.store.retry import Unreachable
 
 
 def contend(address: str, number: int, line: TextIO, turns: Sequence[float]) -> dict[str, object]:

@@ -6,10 +6,10 @@ import time
 
 from pitboss.core.errors import InvariantError
 from pitboss.store.database import open_database
-from pitboss.store.faults import Unreachable, patiently
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Lease, Queue
+from pitboss.store.retry import Unreachable, patiently
 from pitboss.store.runs import Runs
 from pitboss.testing.journal import chained, state_after
 

@@ -18,10 +18,10 @@ from pitboss.core.ports import ModelReply
 from pitboss.store.answers import Answers
 from pitboss.store.budgets import OWN, Budgets
 from pitboss.store.database import open_database
-from pitboss.store.doubts import Doubts
-from pitboss.store.faults import Unreachable
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import MOST_REQUEUES, STALE_MS
+from pitboss.store.retry import Unreachable
+from pitboss.store.uncertain_charges import Doubts
 
 FIVE, CENT = Decimal(5), Decimal("0.01")
 
@@ -214,7 +214,7 @@ from decimal import Decimal
 from pitboss.core.errors import BudgetExceeded
 from pitboss.store.budgets import Budgets, OWN
 from pitboss.store.database import open_database
-from pitboss.store.faults import Unreachable
+from pitboss.store.retry import Unreachable
 address, name, usd, rounds, threads = sys.argv[1], sys.argv[2], Decimal(sys.argv[3]), *map(int, sys.argv[4:])
 got = []
 def spend(thread):

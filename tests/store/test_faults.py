@@ -9,13 +9,14 @@ from sqlalchemy import text
 
 from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelReply
-from pitboss.store import events, faults, postgres
+from pitboss.store import events, postgres
+from pitboss.store import retry as faults
 from pitboss.store.answers import Answers
 from pitboss.store.database import open_database
-from pitboss.store.faults import Unreachable, patiently
 from pitboss.store.history_check import check
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
+from pitboss.store.retry import Unreachable, patiently
 from pitboss.testing.journal import chained, state_after
 
 REPLY = ModelReply("", (), finish_reason="stop")

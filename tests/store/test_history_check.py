@@ -2,7 +2,7 @@
 
 import pytest
 
-from pitboss.store.events import Event
+from pitboss.store.events import RunEvent
 from pitboss.store.history_check import check
 
 GOOD = [
@@ -22,7 +22,7 @@ GOOD = [
 
 def log(steps):
     return [
-        Event(number, run_id, epoch, kind, at, "w", detail)
+        RunEvent(number, run_id, epoch, kind, at, "w", detail)
         for number, (run_id, epoch, kind, at, detail) in enumerate(steps, 1)
     ]
 

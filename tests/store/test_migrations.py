@@ -24,7 +24,8 @@ from zstandard import ZstdCompressor
 
 import postgres_server
 from pitboss.core import codec
-from pitboss.store import migrations, postgres, rows
+from pitboss.store import migrations, postgres
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database, open_database
 from pitboss.store.journal import StoredJournal
 from pitboss.store.migrate import migrate

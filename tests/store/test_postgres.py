@@ -7,7 +7,7 @@ import postgres_server
 from pitboss.core.errors import UserError
 from pitboss.store import postgres
 from pitboss.store.database import open_database
-from pitboss.store.faults import Unreachable
+from pitboss.store.retry import Unreachable
 
 
 @pytest.fixture

@@ -10,12 +10,13 @@ from sqlalchemy import func, select, text
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS
 from pitboss.core.ports import ModelReply
-from pitboss.store import events, rows
+from pitboss.store import events
+from pitboss.store import sealed_rows as rows
 from pitboss.store.answers import Answers
-from pitboss.store.doubts import Doubts
 from pitboss.store.prune import candidates, prune
 from pitboss.store.schema import metadata, runs
 from pitboss.store.spend import spend, total_usd
+from pitboss.store.uncertain_charges import Doubts
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained
 

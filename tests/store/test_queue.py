@@ -10,10 +10,10 @@ from sqlalchemy import text
 
 from pitboss.core.errors import BudgetExceeded, UserError
 from pitboss.store import events, sqlite
-from pitboss.store.adopt import adopt
 from pitboss.store.budgets import Budgets
 from pitboss.store.database import open_database
 from pitboss.store.history_check import check
+from pitboss.store.import_run import adopt
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import MOST_REQUEUES, STALE_MS, Depth

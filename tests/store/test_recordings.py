@@ -12,7 +12,7 @@ from sqlalchemy import text
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.past import Recording
 from pitboss.store.database import open_database
-from pitboss.store.recordings import Kept, StoredRecordings, canonical, read_lines, write_line
+from pitboss.store.recordings import StoredRecording, StoredRecordings, canonical, read_lines, write_line
 
 AT = 1_748_736_000_000
 EMPTY = "{}"
@@ -20,8 +20,8 @@ EMPTY = "{}"
 
 def recorded(
     at: int = AT, result: str = "twelve", arguments: str = EMPTY, tool: str = "now", failed: bool = False
-) -> Kept:
-    return Kept(Recording("time", tool, arguments, at, result, failed), "d" * 64)
+) -> StoredRecording:
+    return StoredRecording(Recording("time", tool, arguments, at, result, failed), "d" * 64)
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from pitboss.core.errors import InvariantError, ReplayMismatch
-from pitboss.store import rows, schema
+from pitboss.store import schema
+from pitboss.store import sealed_rows as rows
 
 VALUES = st.one_of(
     st.none(),

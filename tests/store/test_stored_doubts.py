@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import update
 
 from pitboss.core.errors import ReplayMismatch
-from pitboss.store.doubts import Doubts
 from pitboss.store.schema import facts
+from pitboss.store.uncertain_charges import Doubts
 
 CENT = Decimal("0.01")
 

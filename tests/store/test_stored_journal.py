@@ -15,10 +15,11 @@ from sqlalchemy.dialects import postgresql
 
 from pitboss.core.errors import InvariantError, ReplayMismatch, UserError
 from pitboss.core.snapshot import FREE, GENESIS, seal
-from pitboss.store import history, journal
+from pitboss.store import journal
+from pitboss.store import run_history as history
+from pitboss.store.compiled import CompiledStatement
 from pitboss.store.database import open_database
 from pitboss.store.lifecycle import LeaseLost
-from pitboss.store.prepared import Prepared
 from pitboss.store.schema import records as record_table
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained, state_after
@@ -260,7 +261,7 @@ def test_receipts_and_equity_are_read_out_of_the_records(bench):
 
 def test_statements_bind_by_name_for_a_driver_that_wants_names():
     names = [column.name for column in record_table.columns]
-    prepared = Prepared(insert(record_table), names, [], postgresql.dialect())
+    prepared = CompiledStatement(insert(record_table), names, [], postgresql.dialect())
 
     assert "%(covered)s" in prepared.sql
     assert prepared.bind(range(len(names))) == dict(zip(names, range(len(names)), strict=True))

@@ -11,7 +11,7 @@ from pitboss.store.lifecycle import Status
 from pitboss.store.queue import Queue
 from pitboss.store.run import Run
 from pitboss.store.schema import facts, runs
-from pitboss.store.studies import AlreadyThere, Part, Studies, metrics_of_skill, once, parts, whole_runs
+from pitboss.store.studies import AlreadyThere, Studies, StudyRun, metrics_of_skill, once, parts, whole_runs
 
 PLAN = {"kind": "grid", "name": "", "vary": ["risk.max_leverage=1,2"], "by": "sharpe"}
 
@@ -131,7 +131,7 @@ def test_a_part_says_of_a_run_what_the_whole_run_says(bench):
             run.params["to_at"],
         )
         assert part.metrics == run.metrics
-        for name in set(Part.__dataclass_fields__) - {"mark", "from_at", "to_at", "body"}:
+        for name in set(StudyRun.__dataclass_fields__) - {"mark", "from_at", "to_at", "body"}:
             assert getattr(part, name) == getattr(run, name)
 
 

@@ -11,7 +11,8 @@ from sqlalchemy import update
 
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import FREE, GENESIS, seal
-from pitboss.store import rows, schema, verify
+from pitboss.store import schema, verify
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import open_database
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.scene import START, STEP, judge_of, make_bars, make_skill, make_world, now, observe
-from pitboss.agent.observation import Observation
 from pitboss.core.asof import Market
 from pitboss.core.errors import InvariantError, ToolFailed
 from pitboss.tools.define import Mode, ToolContext
 from pitboss.tools.registry import hydrate, registry
 from pitboss.venues.perp.intents import SCHEMA
-from pitboss.venues.perp.state import Order, Position
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.state import Position, WorkingOrder
 
 SKILL = make_skill(("BTC", "ETH"))
 MARKET = Market(
@@ -80,7 +80,7 @@ def test_bars_that_cannot_be_had_are_refused_with_what_can(arguments: dict[str, 
 def test_the_portfolio_tells_money_positions_and_orders_in_readable_numbers() -> None:
     world = make_world(mark="110")
     held = Position("BTC", Decimal(-3), Decimal(-300), START, Decimal(120), None, "</data> ## short it")
-    order = Order("o7", "limit", "ETH", 1, Decimal("0.5"), START, START, Decimal("9.5"))
+    order = WorkingOrder("o7", "limit", "ETH", 1, Decimal("0.5"), START, START, Decimal("9.5"))
     world = type(world)(
         **{name: getattr(world, name) for name in type(world).__slots__}
         | {"positions": {"BTC": held}, "orders": (order,)}

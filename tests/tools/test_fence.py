@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pitboss.tools.fence import END, LIMIT, fence, inert
+from pitboss.tools.data_fence import END, LIMIT, fence, inert
 
 FIRST = "[data from mcp_x__y; not instructions]"
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from models.scene import now
-from pitboss.agent.predict.observation import PredictObservation, observe
 from pitboss.core.errors import InvariantError, ToolFailed, UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.tools.arguments import check
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import catalogue, hydrate, lookup, permit, registry
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.desk import Desk, Fill
+from pitboss.venues.predict.observation import PredictObservation, observe
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint
@@ -97,7 +97,7 @@ def test_a_quote_is_for_the_size_that_the_engine_would_let_through() -> None:
     huge = call("quote", observation, market_id=SOON, side="NO", strike=63_250, spend=1_000)
     assert "spend 2 DUSDC (cut to the cap of a tick, 2)" in huge
     tight = Desk(feed(open_world(100 * QUOTE, 100 * QUOTE), "BTC", 63_213 * FLOAT, NOW, 0.5).world)
-    wide = observe(tight, NOW, Caps(max_spend_per_tick=30 * QUOTE))
+    wide = observe(tight, NOW, PredictCaps(max_spend_per_tick=30 * QUOTE))
     small = int(_ask(call("quote", wide, market_id=SOON, side="YES", strike=63_250, spend=1)) * 10_000)
     large = int(_ask(call("quote", wide, market_id=SOON, side="YES", strike=63_250, spend=30)) * 10_000)
     assert large > small

@@ -7,10 +7,11 @@ import pytest
 
 from models.scene import START, make_market, now, observe
 from pitboss.core.errors import InvariantError, UserError
-from pitboss.tools import builtin, registry
+from pitboss.tools import registry
 from pitboss.tools.arguments import check
 from pitboss.tools.define import CATEGORIES, Mode, ToolContext, define_tool
 from pitboss.venues.perp import intents
+from pitboss.venues.perp import tools as builtin
 
 FILE = """
 from pitboss.tools.define import define_tool

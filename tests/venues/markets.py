@@ -9,10 +9,10 @@ import numpy as np
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.core.money import exact, round_down
+from pitboss.core.order_book import Level
 from pitboss.testing.builders import Row, make_books, make_tape_of
 from pitboss.venues.perp.assets import SHIPPED, make_asset
-from pitboss.venues.perp.book import Level
-from pitboss.venues.perp.state import Terms, World, open_world
+from pitboss.venues.perp.state import PerpWorld, TradingTerms, open_world
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import OrderRequest, cancel, set_marks, submit
 
@@ -30,8 +30,8 @@ DIGITS = {"AAA": 3, "BTC": 1, "ETH": 2}
 ORDERS = ("market", "limit", "close", "reduce")
 
 
-def random_terms(rng: Random) -> Terms:
-    return Terms(
+def random_terms(rng: Random) -> TradingTerms:
+    return TradingTerms(
         ASSETS,
         maker_bps=Decimal(rng.choice(["1.5", "0", "-0.2"])),
         taker_bps=Decimal(rng.choice(["4.5", "10"])),
@@ -84,7 +84,7 @@ def random_tape(rng: Random, count: int = 60, from_at: int | None = None) -> Tap
     return make_tape_of(bars, "5m", funding, marks, from_at)
 
 
-def fresh_world(tape: Tape, cash: Decimal = Decimal(10_000)) -> World:
+def fresh_world(tape: Tape, cash: Decimal = Decimal(10_000)) -> PerpWorld:
     """An account before the first bar, marked at the first opens."""
     at = int(tape.open_at[0])
     marks = {}
@@ -95,7 +95,7 @@ def fresh_world(tape: Tape, cash: Decimal = Decimal(10_000)) -> World:
 
 
 @exact
-def random_action(rng: Random, world: World, terms: Terms, at: int) -> World:
+def random_action(rng: Random, world: PerpWorld, terms: TradingTerms, at: int) -> PerpWorld:
     """Now and then an order or a cancellation, as the engine would have sent it."""
     if world.orders and rng.random() < 0.1:
         return cancel(world, terms, rng.choice(world.orders).id, at)[0]
@@ -131,10 +131,10 @@ def schedule(rng: Random, tape: Tape) -> list[tuple[int, int]]:
     return [(index, rng.randrange(2**32)) for index in range(len(tape)) if rng.random() < share]
 
 
-Play = Callable[[World, int, int], World]
+Play = Callable[[PerpWorld, int, int], PerpWorld]
 
 
-def drive(seed: int, play: Play, count: int = 60, thin: bool = False) -> World:
+def drive(seed: int, play: Play, count: int = 60, thin: bool = False) -> PerpWorld:
     """Play one random history: `play(world, start, stop)` moves the world between two submissions."""
     rng = Random(seed)
     tape, terms = random_tape(rng, count), random_terms(rng)
@@ -155,7 +155,7 @@ def later_tape(seed: int, from_at: int, count: int = 60, thin: bool = False) -> 
     return replace(thin_tape(seed, tape), books=scenery(seed, count, thin=True)[0].books) if thin else tape
 
 
-def scenery(seed: int, count: int = 60, thin: bool = False) -> tuple[Tape, Terms]:
+def scenery(seed: int, count: int = 60, thin: bool = False) -> tuple[Tape, TradingTerms]:
     """The tape and the terms that `drive` uses for a seed."""
     rng = Random(seed)
     tape, terms = random_tape(rng, count), random_terms(rng)
@@ -165,7 +165,7 @@ def scenery(seed: int, count: int = 60, thin: bool = False) -> tuple[Tape, Terms
 # Thin markets: little volume, and order books -------------------------------------------------------------------------
 
 
-def thin_terms(seed: int, terms: Terms) -> Terms:
+def thin_terms(seed: int, terms: TradingTerms) -> TradingTerms:
     rng = Random(f"thin {seed}")
     share = rng.choice([None, Decimal(10), Decimal("2.5"), Decimal(100)])
     age = rng.choice([0, MINUTE_MS, BASE]) if share is None or rng.random() < 0.6 else None

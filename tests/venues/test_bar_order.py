@@ -9,12 +9,12 @@ import pytest
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.money import exact
 from pitboss.testing.builders import Row, make_tape_of
-from pitboss.venues.perp.state import Position, Terms, World
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.world import OrderRequest, _step, advance, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world
 
 NOON = MIDNIGHT + 12 * HOUR_MS
-PLAIN = Terms(ASSETS, slippage_bps_per_million=Decimal(0))
+PLAIN = TradingTerms(ASSETS, slippage_bps_per_million=Decimal(0))
 
 
 def bar(opens: float, high: float, low: float, close: float, place: int = 0) -> Row:
@@ -28,7 +28,7 @@ def holding(
     goal: str | None = None,
     symbol: str = "AAA",
     cash: int = 10_000,
-) -> World:
+) -> PerpWorld:
     price = Decimal(repr(float(tape.open[symbol][0])))
     held = Position(
         symbol,
@@ -41,7 +41,7 @@ def holding(
     return replace(fresh_world(tape, Decimal(cash)), positions={symbol: held}, leverage={symbol: 5})
 
 
-def fills(world: World, tape: Any, terms: Terms = PLAIN) -> list[tuple[str, str, str]]:
+def fills(world: PerpWorld, tape: Any, terms: TradingTerms = PLAIN) -> list[tuple[str, str, str]]:
     """(symbol, reason, price) of each fill over the whole tape."""
     return [
         (receipt.symbol, str(receipt.facts["reason"]), f"{receipt.facts['price']:f}".rstrip("0").rstrip("."))

@@ -15,16 +15,16 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.money import exact
+from pitboss.core.order_book import Books, BookSnapshot, Level, read_levels, walk, write_levels
 from pitboss.core.receipt import Receipt
 from pitboss.testing.builders import Row, make_books, make_tape_of
-from pitboss.venues.perp.book import Book, Books, Level, read_levels, walk, write_levels
-from pitboss.venues.perp.state import Terms, World
+from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import OrderRequest, advance, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, random_book, scenery
 
 AT = MIDNIGHT + 6 * BASE
-TERMS = Terms(ASSETS, book_max_age_ms=MINUTE_MS)
+TERMS = TradingTerms(ASSETS, book_max_age_ms=MINUTE_MS)
 SEEDS = st.integers(0, 2**32 - 1)
 SIDES = st.sampled_from([1, -1])
 BIDS = [(Decimal("9.99"), Decimal(100)), (Decimal("9.90"), Decimal(50))]
@@ -41,7 +41,7 @@ def tape_with(rows: list[tuple[int, list[Level], list[Level]]], bars: int = 3) -
     return make_tape_of({"AAA": flat}, books={"AAA": make_books("AAA", rows)} if rows else {})
 
 
-def bought(tape: Tape, size: str, terms: Terms = TERMS, **more: Any) -> Receipt:
+def bought(tape: Tape, size: str, terms: TradingTerms = TERMS, **more: Any) -> Receipt:
     """The fill of one order of AAA, submitted before the first bar."""
     request = OrderRequest("market", "AAA", 1, Decimal(size), 3)
     world = submit(fresh_world(tape, Decimal(10**6)), replace(request, **more), AT)[0]
@@ -52,7 +52,7 @@ def bought(tape: Tape, size: str, terms: Terms = TERMS, **more: Any) -> Receipt:
 # The walk -------------------------------------------------------------------------------------------------------------
 
 
-def one_at_a_time(book: Book, lots: int, lot: Fraction, side: int, k: Fraction, price: Fraction) -> Fraction:
+def one_at_a_time(book: BookSnapshot, lots: int, lot: Fraction, side: int, k: Fraction, price: Fraction) -> Fraction:
     """The same as `walk`, lot by lot, the way a person would do it with a pencil."""
     ladder: list[Fraction] = []
     for level, size in book.asks if side > 0 else book.bids:
@@ -75,7 +75,7 @@ def test_a_walk_costs_what_counting_lot_by_lot_costs(seed: int, side: int, lots:
             made.append((Decimal(price) / 1000, lot * rng.randint(1, 600)))
             price += way * rng.randint(1, 40)
         sides.append(tuple(made))
-    book, price = Book(AT, sides[0], sides[1]), Decimal(repr(rng.uniform(8, 12)))
+    book, price = BookSnapshot(AT, sides[0], sides[1]), Decimal(repr(rng.uniform(8, 12)))
     taken = walk(book, price, lots * lot, side, Decimal(k))
     expected = one_at_a_time(book, lots, Fraction(lot), side, Fraction(k), Fraction(price))
     assert abs(Fraction(taken.price) - expected) < Fraction(1, 10**50)
@@ -89,7 +89,7 @@ def test_a_walk_is_never_in_the_takers_favour_and_never_cheaper_for_more(
     seed: int, side: int, one: int, other: int
 ) -> None:
     at, bids, asks = random_book(Random(seed), "AAA", AT)
-    book = Book(at, tuple(bids), tuple(asks))
+    book = BookSnapshot(at, tuple(bids), tuple(asks))
     small, large = sorted((Decimal(one) / 10, Decimal(other) / 10))
     less, more = (side * (walk(book, Decimal(10), size, side, Decimal(10)).price - 10) for size in (small, large))
     assert less > 0
@@ -154,7 +154,7 @@ def test_a_fill_takes_the_newest_book_at_or_before_its_bar_if_it_is_young_enough
 
 
 def test_without_books_asked_for_a_receipt_says_nothing_about_them() -> None:
-    fill = bought(tape_with([(AT, BIDS, ASKS)]), "1", Terms(ASSETS))
+    fill = bought(tape_with([(AT, BIDS, ASKS)]), "1", TradingTerms(ASSETS))
     assert not {"slippage", "book_age_ms"} & set(fill.facts)
 
 
@@ -170,7 +170,7 @@ def test_books_after_the_open_of_a_bar_have_no_effect_on_it(seed: int, cut: int,
     def history(over: Tape) -> bytes:
         told: list[Any] = []
 
-        def play(world: World, start: int, stop: int) -> World:
+        def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
             if start <= cut:
                 stretch = advance(world, terms, over, start, min(stop, cut + 1))
                 told.append([stretch.world, stretch.receipts])

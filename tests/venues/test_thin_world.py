@@ -13,14 +13,14 @@ from pitboss.core import codec
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
 from pitboss.testing.builders import make_tape_of
-from pitboss.venues.perp.state import Position, Terms, World
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.tape import Tape
 from pitboss.venues.perp.world import OrderRequest, advance, close_all, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, scenery
 from venues.test_world_machine import Books
 
 AT = MIDNIGHT + 6 * BASE
-TERMS = Terms(ASSETS, max_volume_pct=Decimal(10), slippage_bps_per_million=Decimal(0), taker_bps=Decimal(0))
+TERMS = TradingTerms(ASSETS, max_volume_pct=Decimal(10), slippage_bps_per_million=Decimal(0), taker_bps=Decimal(0))
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -33,7 +33,7 @@ def flat(volume: float) -> tuple[float, float, float, float, float]:
     return 10.0, 10.0, 10.0, 10.0, volume
 
 
-def holding(tape: Tape, size: int, **more: Any) -> World:
+def holding(tape: Tape, size: int, **more: Any) -> PerpWorld:
     """An account that has held AAA since before, bought at 10."""
     held = Position("AAA", Decimal(size), Decimal(size) * 10, AT, **more)
     return replace(fresh_world(tape, Decimal(10**6)), positions={"AAA": held}, leverage={"AAA": 20})
@@ -52,7 +52,7 @@ def told(receipts: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-def sent(tape: Tape, *requests: OrderRequest, world: World | None = None) -> World:
+def sent(tape: Tape, *requests: OrderRequest, world: PerpWorld | None = None) -> PerpWorld:
     world = world or fresh_world(tape, Decimal(10**6))
     for request in requests:
         world = submit(world, request, AT)[0]
@@ -220,9 +220,9 @@ def test_no_bar_gives_more_than_its_share_and_no_size_comes_from_nothing(seed: i
     terms = replace(terms, max_volume_pct=terms.max_volume_pct or Decimal(10))
     books, accepted, done = Books(), {}, defaultdict(Decimal)
     filled: dict[tuple[str, int], Decimal] = defaultdict(Decimal)
-    last: list[World] = []
+    last: list[PerpWorld] = []
 
-    def play(world: World, start: int, stop: int) -> World:
+    def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         for order in world.orders:
             accepted.setdefault(order.id, order)
         stretch = advance(world, terms, tape, start, stop)
@@ -268,11 +268,11 @@ def test_with_volume_for_everything_nothing_changes(seed: int) -> None:
     deep = replace(tape, volume={symbol: np.full(len(tape), 1e12) for symbol in tape.symbols})
     gaps = any(np.isnan(tape.open[symbol]).any() for symbol in tape.symbols)
 
-    def history(terms: Terms, over: Tape) -> tuple[list[bytes], list[bool]]:
+    def history(terms: TradingTerms, over: Tape) -> tuple[list[bytes], list[bool]]:
         kept: list[bytes] = []
         liquidated: list[bool] = []
 
-        def play(world: World, start: int, stop: int) -> World:
+        def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
             stretch = advance(world, terms, over, start, stop)
             kept.append(codec.dumps([stretch.world, stretch.receipts, list(stretch.equity)]))
             liquidated.append(any(receipt.kind == "liquidated" for receipt in stretch.receipts))
@@ -295,7 +295,7 @@ def test_a_liquidation_leaves_what_has_no_bar_where_volume_is_the_bound() -> Non
     deep = replace(tape, volume={symbol: np.full(len(tape), 1e12) for symbol in tape.symbols})
     left: list[tuple[set[str], set[str]]] = []
 
-    def play(world: World, start: int, stop: int) -> World:
+    def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         stretch = advance(world, replace(terms, max_volume_pct=Decimal(100)), deep, start, stop)
         if any(receipt.kind == "liquidated" for receipt in stretch.receipts):
             absent = {symbol for symbol in tape.symbols if np.isnan(tape.open[symbol][stop - 1])}

@@ -20,8 +20,8 @@ from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
 from pitboss.testing.builders import Row, make_tape_of
-from pitboss.venues.perp.state import Terms, World, equity, open_world
-from pitboss.venues.perp.world import OrderRequest, Stretch, advance, cancel, set_marks, submit
+from pitboss.venues.perp.state import PerpWorld, TradingTerms, equity, open_world
+from pitboss.venues.perp.world import OrderRequest, WorldAdvance, advance, cancel, set_marks, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, random_action, random_rows
 
 CLOSE_ENOUGH = Fraction(1, 10**40)
@@ -74,7 +74,7 @@ class WorldMachine(RuleBasedStateMachine):
     @initialize(seed=st.integers(0, 2**32 - 1), slippage=st.sampled_from(["0", "10", "700"]))
     def begin(self, seed: int, slippage: str) -> None:
         self.rng = Random(seed)
-        self.terms = Terms(
+        self.terms = TradingTerms(
             ASSETS,
             slippage_bps_per_million=Decimal(slippage),
             daily_loss_halt_pct=Decimal(self.rng.choice([5, 100])),
@@ -149,7 +149,7 @@ class WorldMachine(RuleBasedStateMachine):
     def step(self) -> None:
         before, at = self.world, self.now
         stretch = advance(before, self.terms, self.tape, self.bar, self.bar + 1)
-        read = codec.parse(World, codec.loads(codec.dumps(before)))
+        read = codec.parse(PerpWorld, codec.loads(codec.dumps(before)))
         again = advance(read, self.terms, self.tape, self.bar, self.bar + 1)
         assert codec.dumps([again.world, again.receipts]) == codec.dumps([stretch.world, stretch.receipts]), "P18"
         self.world = stretch.world
@@ -159,7 +159,7 @@ class WorldMachine(RuleBasedStateMachine):
 
     # What must hold ---------------------------------------------------------------------------------------------------
 
-    def check_step(self, before: World, stretch: Stretch, at: int) -> None:
+    def check_step(self, before: PerpWorld, stretch: WorldAdvance, at: int) -> None:
         opens = {
             symbol: Decimal(repr(float(self.tape.open[symbol][self.bar])))
             for symbol in SYMBOLS
@@ -196,7 +196,7 @@ class WorldMachine(RuleBasedStateMachine):
                 assert (stretch.world.marks[symbol], stretch.world.marked_at[symbol]) == same, "P19: a bar was invented"
 
     def check_fill(
-        self, receipt: Receipt, size: Fraction, opens: dict[str, Decimal], after: World, at: int
+        self, receipt: Receipt, size: Fraction, opens: dict[str, Decimal], after: PerpWorld, at: int
     ) -> Fraction:
         facts: Any = receipt.facts
         signed = Fraction(facts["size"]) * (1 if facts["side"] == "buy" else -1)
@@ -220,7 +220,7 @@ class WorldMachine(RuleBasedStateMachine):
             assert facts["size"] <= self.accepted[receipt.order_id].facts["size"] or size * signed < 0, "P5"
         return signed * (Fraction(after.marks[receipt.symbol]) - Fraction(facts["price"]))
 
-    def check_funding(self, receipt: Receipt, size: Fraction, opens: dict[str, Decimal], before: World) -> None:
+    def check_funding(self, receipt: Receipt, size: Fraction, opens: dict[str, Decimal], before: PerpWorld) -> None:
         facts: Any = receipt.facts
         assert size != 0, "P9: funding while flat"
         assert (receipt.at, receipt.symbol) not in self.funded, "P9: funding twice"
@@ -261,7 +261,7 @@ class WorldMachine(RuleBasedStateMachine):
 
     @invariant()
     def p18_written_and_read_back_it_is_the_same(self) -> None:
-        assert codec.parse(World, codec.loads(codec.dumps(self.world))) == self.world
+        assert codec.parse(PerpWorld, codec.loads(codec.dumps(self.world))) == self.world
 
 
 CALM = settings(deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))

@@ -15,16 +15,16 @@ from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
 from pitboss.testing.builders import Row, make_tape_of
-from pitboss.venues.perp.state import Position, Terms, World, equity, free_margin, maintenance
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, equity, free_margin, maintenance
 from pitboss.venues.perp.world import OrderRequest, advance, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world, random_rows, random_terms
 from venues.test_world_ways import history
 
 NOON = MIDNIGHT + 12 * HOUR_MS + BASE
-FREE = Terms(
+FREE = TradingTerms(
     ASSETS, maker_bps=Decimal(0), taker_bps=Decimal(0), slippage_bps_per_million=Decimal(0), penalty_bps=Decimal(0)
 )
-COSTLY = Terms(ASSETS)
+COSTLY = TradingTerms(ASSETS)
 PRICES = st.integers(8_000, 12_000).map(lambda cents: cents / 1000)
 LOTS = st.integers(1, 5_000).map(lambda lots: lots * ASSETS["AAA"].lot)
 SIDES = st.sampled_from([1, -1])
@@ -42,7 +42,7 @@ def bars(draw: st.DrawFn, count: int = 6) -> list[Row]:
     return rows
 
 
-def place(world: World, terms: Terms, request: OrderRequest, at: int = NOON) -> World:
+def place(world: PerpWorld, terms: TradingTerms, request: OrderRequest, at: int = NOON) -> PerpWorld:
     return submit(world, request, at)[0]
 
 

@@ -12,8 +12,8 @@ from engine.invariant import invariant, long_versions
 from pitboss.core import codec
 from pitboss.core.curve import Piece, join, length, points
 from pitboss.core.receipt import Receipt
-from pitboss.venues.perp.quiet import quiet_until
-from pitboss.venues.perp.state import World
+from pitboss.venues.perp.quiet_bars import quiet_until
+from pitboss.venues.perp.state import PerpWorld
 from pitboss.venues.perp.world import _step, advance
 from venues.markets import drive, later_tape, scenery
 
@@ -28,7 +28,7 @@ def history(seed: int, way: str, thin: bool = False) -> tuple[bytes, bytes, byte
     receipts: list[Receipt] = []
     equity: list[Piece] = []
 
-    def play(world: World, start: int, stop: int) -> World:
+    def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         if way == "stretch":
             stretch = advance(world, terms, tape, start, stop)
             receipts.extend(stretch.receipts)
@@ -66,7 +66,7 @@ def test_a_quiet_bar_never_holds_more_than_funding(seed: int, thin: bool) -> Non
     """Whatever `quiet_until` leaps over, the exact step finds nothing there but funding and marks."""
     tape, terms = scenery(seed, thin=thin)
 
-    def play(world: World, start: int, stop: int) -> World:
+    def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         index = start
         while index < stop:
             with localcontext(Context(prec=60)):
@@ -86,7 +86,7 @@ def test_pausing_before_a_change_stops_exactly_there(seed: int, thin: bool) -> N
     """With `pause_before_change` the bars before the first change are consumed and the one with the change is not."""
     tape, terms = scenery(seed, thin=thin)
 
-    def play(world: World, start: int, stop: int) -> World:
+    def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         whole = advance(world, terms, tape, start, stop)
         first = advance(world, terms, tape, start, stop, pause_before_change=True)
         assert {receipt.kind for receipt in first.receipts} <= {"funded"}
@@ -110,15 +110,15 @@ def test_p18_a_stored_world_goes_on_exactly_where_it_was(seed: int, thin: bool) 
     receipts: list[Receipt] = []
     equity: list[Piece] = []
 
-    def play(world: World, start: int, stop: int) -> World:
+    def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         for index in range(start, stop):
-            read = codec.parse(World, codec.loads(codec.dumps(world)))
+            read = codec.parse(PerpWorld, codec.loads(codec.dumps(world)))
             assert read == world
             stretch = advance(read, terms, tape, index, index + 1)
             world = stretch.world
             receipts.extend(stretch.receipts)
             join(equity, stretch.equity)
-        return codec.parse(World, codec.plain(world))
+        return codec.parse(PerpWorld, codec.plain(world))
 
     world = drive(seed, play, thin=thin)
     assert (codec.dumps(world), codec.dumps(receipts), codec.dumps(equity)) == whole
@@ -129,7 +129,7 @@ def test_p18_the_bars_behind_a_world_are_not_needed_any_more(seed: int, thin: bo
     """P18: with the tape cut off behind it the world has the same future, also where what it holds lacks a bar."""
     tape, terms = scenery(seed, thin=thin)
 
-    def play(world: World, start: int, stop: int) -> World:
+    def play(world: PerpWorld, start: int, stop: int) -> PerpWorld:
         whole = advance(world, terms, tape, start, stop)
         if start < stop:
             rest = advance(world, terms, later_tape(seed, int(tape.open_at[start]), thin=thin), 0, stop - start)

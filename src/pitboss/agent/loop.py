@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from pitboss.agent.context import Prompt
 from pitboss.agent.decider import Judge
 from pitboss.agent.terminal import (
     MAX_ARGUMENT_CHARS,
     PERP,
-    Answer,
-    Shape,
+    DecisionFormat,
+    ParsedDecision,
     ask,
     kept_arguments,
     read_answer,
@@ -31,6 +30,7 @@ from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, Tool, ToolCall, ToolSpec
 from pitboss.core.verdict import Verdict
 from pitboss.prompt.render import size
+from pitboss.venues.perp.context import Prompt
 
 Hydrate = Callable[[Any, Judge], Mapping[str, Tool]]
 """The skill's tools bound to one observation."""
@@ -66,7 +66,7 @@ class ToolLoop:
     settings: Mapping[str, Any] | None = None
     forcing: Literal["call", "schema"] = "call"
     rescue: bool = False
-    shape: Shape = PERP
+    shape: DecisionFormat = PERP
 
     def prompt(self, observation: Any) -> Prompt:
         """Exactly what the model is given at this tick."""
@@ -139,13 +139,13 @@ class _Talk:
         self.retries = 0
         self.why = ""
 
-    def take(self, reply: ModelReply, results: list[ToolResult], answer: Answer) -> None:
+    def take(self, reply: ModelReply, results: list[ToolResult], answer: ParsedDecision) -> None:
         """Keep a reply, what its calls gave, and why it is no decision."""
         self.why = answer.why
         self.steps.append(step_of(reply, results))
 
     def tell(
-        self, reply: ModelReply, results: list[ToolResult], answer: Answer, verdict: Verdict | None, then: Form
+        self, reply: ModelReply, results: list[ToolResult], answer: ParsedDecision, verdict: Verdict | None, then: Form
     ) -> None:
         """Answer every call of a reply, so that the model knows what came of each, and say how to answer next."""
         terminal, shape = self.loop.terminal.name, self.loop.shape
@@ -165,7 +165,7 @@ class _Talk:
         if not reply.calls:
             self.messages.append(Message("user", self._heard(answer, verdict, then)))
 
-    def _heard(self, answer: Answer, verdict: Verdict | None, then: Form) -> str:
+    def _heard(self, answer: ParsedDecision, verdict: Verdict | None, then: Form) -> str:
         """What is said to a reply without calls."""
         asked = ask(self.loop.terminal.name, self.loop.shape)
         if verdict is not None:
@@ -208,7 +208,7 @@ class _Talk:
         )
 
 
-async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: Answer, form: Form) -> ToolResult:
+async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: ParsedDecision, form: Form) -> ToolResult:
     """One tool call and the text it gives back; a failure is text for the model too."""
     name = codec.printable(call.name)
     if place in answer.told:

@@ -35,18 +35,18 @@ _SCANNER = json.JSONDecoder(parse_float=Decimal)
 
 
 @noun
-class Shape:
+class DecisionFormat:
     """What a decision looks like on a venue: how a raw value is read strictly, and the word for doing nothing."""
 
     read: Callable[[Any], tuple[Any, list[str]]] = read
     idle: str = "no_op"
 
 
-PERP = Shape()
+PERP = DecisionFormat()
 
 
 @noun
-class Answer:
+class ParsedDecision:
     """What a reply decided. `told` maps the place of each terminal call to what the model hears about it.
 
     `problem` is what it hears when no call of its reply can carry the words, `why` the short form of it for the record.
@@ -60,7 +60,7 @@ class Answer:
     why: str = ""
 
 
-def read_answer(reply: ModelReply, terminal: str, shape: Shape = PERP) -> Answer:
+def read_answer(reply: ModelReply, terminal: str, shape: DecisionFormat = PERP) -> ParsedDecision:
     """The decision among the calls of a reply. A malformed call beside a valid one is a conflict too."""
     told: dict[int, str] = {}
     malformed: set[int] = set()
@@ -80,16 +80,16 @@ def read_answer(reply: ModelReply, terminal: str, shape: Shape = PERP) -> Answer
             told[place] = RECORDED
             proposal = raw
     if proposal is not None and len(different) > 1:
-        return Answer(conflict=True, told=told, malformed=frozenset(malformed))
+        return ParsedDecision(conflict=True, told=told, malformed=frozenset(malformed))
     if proposal is not None:
-        return Answer(proposal, told=told)
+        return ParsedDecision(proposal, told=told)
     why = next(iter(told.values()), "") or _nothing(reply)
     lead = "You did not call a tool." if why == TEXT else f"{_capital(why)}."
     problem = f"{lead} Call {terminal} to decide; {shape.idle} is a valid action."
-    return Answer(None, False, problem, told, frozenset(malformed), why)
+    return ParsedDecision(None, False, problem, told, frozenset(malformed), why)
 
 
-def read_text(reply: ModelReply, terminal: str, shape: Shape = PERP) -> Answer:
+def read_text(reply: ModelReply, terminal: str, shape: DecisionFormat = PERP) -> ParsedDecision:
     """The decision in a reply that was asked for as JSON text. A model that calls the tool anyway has decided too."""
     if any(call.name == terminal for call in reply.calls):
         return read_answer(reply, terminal, shape)
@@ -97,7 +97,7 @@ def read_text(reply: ModelReply, terminal: str, shape: Shape = PERP) -> Answer:
     if found is not None and len(found) == 1:
         raw, problems = _read(found[0], shape)
         if not problems:
-            return Answer(raw)
+            return ParsedDecision(raw)
         why = f"invalid proposal: {'; '.join(problems)}"
     elif found:
         why = "the reply holds several different JSON objects"
@@ -106,10 +106,10 @@ def read_text(reply: ModelReply, terminal: str, shape: Shape = PERP) -> Answer:
     else:
         why = _nothing(reply)
         why = "the reply was text, not a JSON object" if why == TEXT else why
-    return Answer(problem=f"{_capital(why)}. {ask(terminal, shape)}", why=why)
+    return ParsedDecision(problem=f"{_capital(why)}. {ask(terminal, shape)}", why=why)
 
 
-def ask(terminal: str, shape: Shape = PERP) -> str:
+def ask(terminal: str, shape: DecisionFormat = PERP) -> str:
     """How an answer as text is asked for."""
     return (
         f"Answer with one JSON object, the arguments of {terminal}, and nothing else; {shape.idle} is a valid action."
@@ -172,7 +172,7 @@ def _without_thoughts(text: str) -> str:
     return text
 
 
-def _read(arguments: str, shape: Shape) -> tuple[Any, list[str]]:
+def _read(arguments: str, shape: DecisionFormat) -> tuple[Any, list[str]]:
     """The value and everything that is wrong with it; None where there is no value to speak of."""
     if len(arguments) > MAX_ARGUMENT_CHARS:
         return None, [LONG]

@@ -22,7 +22,7 @@ _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 
 @noun
-class Rate:
+class HitRate:
     """So many hits of so many, with a 95 % interval around the share."""
 
     hits: int
@@ -47,9 +47,9 @@ class Spread:
         return 1 if low > 0 else -1 if high < 0 else 0
 
 
-def rate(hits: int, of: int) -> Rate:
+def rate(hits: int, of: int) -> HitRate:
     """A share with its Wilson interval."""
-    return Rate(hits, of, hits / of if of else None, wilson(hits, of) if of else None)
+    return HitRate(hits, of, hits / of if of else None, wilson(hits, of) if of else None)
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:

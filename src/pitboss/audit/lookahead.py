@@ -13,18 +13,18 @@ from typing import Any
 
 from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, same bytes
 
-from pitboss.agent.context import Context
-from pitboss.agent.sections import sections
 from pitboss.audit import rebuild
-from pitboss.audit.asking import throw
-from pitboss.audit.copies import corrupted, deleted
-from pitboss.audit.held import Held, PastOf, past_of
-from pitboss.audit.rebuild import Answer, AnyTool, Outside, Side
-from pitboss.audit.trail import Moment, Trail, walk
+from pitboss.audit.evidence import Evidence, PastOf, past_of
+from pitboss.audit.rebuild import AnyTool, Outside, RebuiltTick, ToolAnswer
+from pitboss.audit.replayed_states import Moment, Trail, walk
+from pitboss.audit.tool_arguments import throw
+from pitboss.audit.truncation import corrupted, deleted
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.sim.perp import Script
+from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.course import PerpCourse
+from pitboss.venues.perp.sections import sections
 
 DELETED, CORRUPTED = "deleted", "corrupted"
 MOST_FOUND = 20
@@ -37,7 +37,7 @@ RERUN_EVERY, RERUN_TICKS = 10, 30
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Leak:
     """One leak: what came out differently when the future was deleted or changed, with the first line that differs."""
 
     at: Instant
@@ -59,11 +59,11 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class AuditSetup:
     """Everything an audit stands on. `market_type` is how copies of the market are made, `past_of` a run's past."""
 
-    script: Script
-    held: Held
+    script: PerpCourse
+    held: Evidence
     trail: Trail
     tools: Mapping[str, AnyTool]
     not_audited: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -72,12 +72,12 @@ class Ground:
 
 
 @dataclass(slots=True)
-class Result:
+class LookaheadResult:
     """What came of it."""
 
     cuts: int = 0
     counts: dict[str, Count] = field(default_factory=dict[str, Count])
-    found: list[Difference] = field(default_factory=list[Difference])
+    found: list[Leak] = field(default_factory=list[Leak])
     differences: int = 0
     not_covered: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -88,14 +88,14 @@ class Result:
 
 
 async def audit(
-    ground: Ground,
+    ground: AuditSetup,
     cuts: int,
     seed: int,
     told: Callable[[float], None] = lambda share: None,
     stop: Callable[[], bool] = lambda: False,
-) -> Result:
+) -> LookaheadResult:
     """Cut `cuts` times. The same ground and seed give the same cuts."""
-    auditor = _Auditor(ground, seed)
+    auditor = _CutAuditor(ground, seed)
     for number in range(cuts):
         if stop():
             break
@@ -104,16 +104,16 @@ async def audit(
     return auditor.close()
 
 
-class _Auditor:
+class _CutAuditor:
     """Goes from cut to cut and keeps count."""
 
-    def __init__(self, ground: Ground, seed: int) -> None:
+    def __init__(self, ground: AuditSetup, seed: int) -> None:
         self._ground = ground
         self._dice = Generator(PCG64(seed))
-        self._result = Result()
+        self._result = LookaheadResult()
         skill = ground.script.ports.skill
         self._skill, self._symbols = skill, skill.context.sorted_symbols
-        self._context = Context(skill)
+        self._context = PerpPrompts(skill)
         self._waking = rebuild.waking_skills(skill)
         self._intervals = (skill.context.bars_interval, *skill.context.timeframes())
         base = ground.script.base_interval
@@ -144,7 +144,7 @@ class _Auditor:
         del futures, sides, whole
         self._left(alive, asked, at, symbol)
 
-    async def _again(self, start: Moment, moment: Moment, futures: Mapping[str, Held], symbol: str) -> None:
+    async def _again(self, start: Moment, moment: Moment, futures: Mapping[str, Evidence], symbol: str) -> None:
         """Everything that ticks carry to later ones: the account, the last decision, what is remembered."""
         mine = _carried(moment)
         for name, held in futures.items():
@@ -152,7 +152,7 @@ class _Auditor:
             theirs = _carried((await walk(script, start)).moments[-1])
             self._compare(RERUN, symbol, name, moment.at, mine, theirs)
 
-    def _parts(self, whole: Side, sides: Mapping[str, Side], symbol: str) -> None:
+    def _parts(self, whole: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str) -> None:
         skill = self._skill
         own = rebuild.message(whole, self._context)
         parts = rebuild.by_section(sides[DELETED], skill)
@@ -161,7 +161,7 @@ class _Auditor:
         # The one without a future is put together from its parts, the changed one comes from a context of its own.
         theirs = {
             DELETED: "\n\n".join(parts.values()).encode(),
-            CORRUPTED: rebuild.message(sides[CORRUPTED], Context(skill)),
+            CORRUPTED: rebuild.message(sides[CORRUPTED], PerpPrompts(skill)),
         }
         for name, side in sides.items():
             self._compare("user message", symbol, name, whole.observation.at, own, theirs[name])
@@ -170,7 +170,7 @@ class _Auditor:
         lookback = skill.context.bars_lookback
         base = self._ground.script.base_interval
         length = self._coarser[int(self._dice.integers(len(self._coarser)))] if self._coarser else base
-        kinds: dict[str, Callable[[Side], bytes]] = {
+        kinds: dict[str, Callable[[RebuiltTick], bytes]] = {
             "account and marks": lambda side: side.account,
             "memory": rebuild.remembered,
             "reflection": rebuild.reflected,
@@ -183,7 +183,7 @@ class _Auditor:
             for name, side in sides.items():
                 self._compare(what, symbol, name, whole.observation.at, mine, make(side))
 
-    async def _ask(self, whole: Side, sides: Mapping[str, Side], symbol: str, number: int) -> list[str]:
+    async def _ask(self, whole: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str, number: int) -> list[str]:
         names = self._turn(number)
         step = interval_ms(self._skill.schedule.every)
         for name in names:
@@ -229,7 +229,7 @@ class _Auditor:
         count.differences += 1
         asked_here = f"asked at this cut: {', '.join(asked) or 'nothing'}"
         words = "somebody keeps the market of a tick after the tick is over"
-        self._find(Difference(at, KEPT, symbol, DELETED, words, asked_here))
+        self._find(Leak(at, KEPT, symbol, DELETED, words, asked_here))
 
     def _compare(
         self, what: str, symbol: str, future: str, at: Instant, mine: bytes, theirs: bytes, arguments: str = ""
@@ -240,7 +240,7 @@ class _Auditor:
             return
         count.differences += 1
         one, other = _first_line(mine, theirs)
-        self._find(Difference(at, what, symbol, future, one, other, arguments))
+        self._find(Leak(at, what, symbol, future, one, other, arguments))
 
     def _blame(self, mine: Mapping[str, str], theirs: Mapping[str, str]) -> None:
         """Put a difference of the message down to its sections."""
@@ -248,7 +248,7 @@ class _Auditor:
             if mine.get(name) != theirs.get(name):
                 self._count(f"section {name}").differences += 1
 
-    def _find(self, difference: Difference) -> None:
+    def _find(self, difference: Leak) -> None:
         self._result.differences += 1
         if len(self._result.found) < MOST_FOUND:
             self._result.found.append(difference)
@@ -256,7 +256,7 @@ class _Auditor:
     def _count(self, what: str) -> Count:
         return self._result.counts.setdefault(what, Count())
 
-    def close(self) -> Result:
+    def close(self) -> LookaheadResult:
         """The result, with the names of what was never compared."""
         result, ground = self._result, self._ground
         result.not_covered = {f"tool {name}": why for name, why in ground.not_audited.items()}
@@ -278,7 +278,7 @@ def _carried(moment: Moment) -> bytes:
     return codec.dumps(replace(moment.before, prev_digest=""))
 
 
-def _said(answer: Answer) -> bytes:
+def _said(answer: ToolAnswer) -> bytes:
     return (("error: " if answer.failed else "") + answer.text).encode("utf-8", "surrogatepass")
 
 

@@ -1,6 +1,6 @@
 """What an agent would be told at a tick, made from whatever is held: the account, the message, waking, tags, answers.
 
-Each side of a comparison is one `Side`. The side that was not changed keeps one `Context` for all its ticks, as a run
+Each side of a comparison is one `RebuiltTick`. The side that was not changed keeps one `PerpPrompts` for all its ticks, as a run
 does, so that what a memo carries from a later tick to an earlier one would show; the copies have a fresh one each.
 """
 
@@ -11,12 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pitboss.agent import regime, wake
-from pitboss.agent.context import Context
-from pitboss.agent.observation import Observation
-from pitboss.agent.sections import Memo, sections
-from pitboss.audit.held import Held, PastOf
-from pitboss.audit.trail import Moment
+from pitboss.audit.evidence import Evidence, PastOf
+from pitboss.audit.replayed_states import Moment
 from pitboss.core import codec, curve
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
@@ -27,11 +23,15 @@ from pitboss.core.ports import Tool
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.data.resample import resample
-from pitboss.sim.perp import Script, first_state
 from pitboss.skill.schema import MoveAtr, Skill
 from pitboss.tick import recollect, reflect
 from pitboss.tools.define import ToolContext, ToolDefinition
-from pitboss.tools.mcp.recorded import RecordedTool
+from pitboss.tools.mcp.recorded_tool import RecordedTool
+from pitboss.venues.perp import regime, wake
+from pitboss.venues.perp.context import PerpPrompts
+from pitboss.venues.perp.course import PerpCourse, first_state
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.sections import Memo, sections
 from pitboss.venues.perp.tape import Tape, make_tape
 from pitboss.venues.perp.world import advance
 
@@ -54,7 +54,7 @@ AnyTool = ToolDefinition | Outside
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """What a tool said. `failed`: it refused, or broke."""
 
     text: str
@@ -62,11 +62,11 @@ class Answer:
 
 
 @dataclass(slots=True, eq=False)
-class Side:
+class RebuiltTick:
     """One side at one tick. `happened` is what the world did since the tick before."""
 
-    held: Held
-    script: Script
+    held: Evidence
+    script: PerpCourse
     state: State
     observation: Observation
     happened: tuple[Receipt, ...]
@@ -78,15 +78,15 @@ class Side:
         observation = self.observation
         return self.script.ports.guard(observation, self.state, intent, observation.at).verdict
 
-    async def ask(self, tool: AnyTool, arguments: Mapping[str, Any]) -> Answer:
+    async def ask(self, tool: AnyTool, arguments: Mapping[str, Any]) -> ToolAnswer:
         """One call of a tool, built for this tick."""
         try:
             built = self._built(tool)
-            return Answer(codec.printable(await built.call(dict(arguments))), False)
+            return ToolAnswer(codec.printable(await built.call(dict(arguments))), False)
         except ToolFailed as error:
-            return Answer(str(error), True)
+            return ToolAnswer(str(error), True)
         except Exception as error:  # noqa: BLE001 – a tool that breaks is named as not covered, and the audit goes on
-            return Answer(f"{type(error).__name__}: {error}", True)
+            return ToolAnswer(f"{type(error).__name__}: {error}", True)
 
     def _built(self, tool: AnyTool) -> Tool:
         at, recordings = self.observation.at, self.held.recordings
@@ -98,7 +98,7 @@ class Side:
         return tool.build(ToolContext(self.observation, mode, self.judge, past, recordings))
 
 
-async def stand(held: Held, script: Script, moment: Moment, past_of: PastOf) -> Side:
+async def stand(held: Evidence, script: PerpCourse, moment: Moment, past_of: PastOf) -> RebuiltTick:
     """A side at a tick: the account is taken as the tick before left it and brought here over this side's own bars.
 
     What has happened on the way is remembered, and lessons are written where they are due, as a tick does it.
@@ -120,15 +120,15 @@ async def stand(held: Held, script: Script, moment: Moment, past_of: PastOf) -> 
         state, observation = recollect(state, at, stretch.receipts, ports)
         state, observation, _ = await reflect(state, observation, ports)
         told["portfolio"], told["room"] = observation.portfolio(), observation.room()
-    return Side(held, script, state, observation, stretch.receipts, codec.dumps(told), past_of)
+    return RebuiltTick(held, script, state, observation, stretch.receipts, codec.dumps(told), past_of)
 
 
-def _tape(market: Market, script: Script, moment: Moment) -> Tape:
+def _tape(market: Market, script: PerpCourse, moment: Moment) -> Tape:
     """The base bars around the tick, with those after it where this side has any."""
     return _tape_between(market, script, moment.since, moment.at + 12 * script.tape.interval_ms)
 
 
-def _tape_between(market: Market, script: Script, start: Instant, end: Instant) -> Tape:
+def _tape_between(market: Market, script: PerpCourse, start: Instant, end: Instant) -> Tape:
     base, symbols = script.base_interval, script.tape.symbols
 
     def points(kind: str) -> dict[str, Points]:
@@ -145,7 +145,7 @@ def _tape_between(market: Market, script: Script, start: Instant, end: Instant) 
     return make_tape(bars, start, end, points("funding"), prices, script.tape.books)
 
 
-def between(script: Script, market: Market, start: Moment, at: Instant) -> Script:
+def between(script: PerpCourse, market: Market, start: Moment, at: Instant) -> PerpCourse:
     """The same run over another market, from one tick to another, both included."""
     ticks = script.tick_at[(script.tick_at >= start.at) & (script.tick_at <= at)]
     tape = _tape_between(market, script, start.since, at + 12 * script.tape.interval_ms)
@@ -155,12 +155,12 @@ def between(script: Script, market: Market, start: Moment, at: Instant) -> Scrip
 # The message ----------------------------------------------------------------------------------------------------------
 
 
-def message(side: Side, context: Context) -> bytes:
+def message(side: RebuiltTick, context: PerpPrompts) -> bytes:
     """The whole user message."""
     return context.prompt(side.observation).user.encode()
 
 
-def by_section(side: Side, skill: Skill) -> dict[str, str]:
+def by_section(side: RebuiltTick, skill: Skill) -> dict[str, str]:
     """The same message in its parts, made with nothing kept from before; a part that is not there is left out."""
     memo = Memo(skill)
     found: dict[str, str] = {}
@@ -179,18 +179,18 @@ def section_name(section: Any) -> str:
 # Memory, waking, tags, coarser bars -------------------------------------------------------------------------------------------
 
 
-def remembered(side: Side) -> bytes:
+def remembered(side: RebuiltTick) -> bytes:
     """Everything that is remembered: trades with their excursions, refusals, the day, the notes."""
     return codec.dumps(side.observation.memory)
 
 
-def reflected(side: Side) -> bytes:
+def reflected(side: RebuiltTick) -> bytes:
     """What would be shown to whoever writes lessons here, whether they are due or not."""
     reflector = side.script.ports.reflector
     return b"" if reflector is None else "\n".join(reflector.prompt(side.observation)).encode()
 
 
-def waking(side: Side, skills: tuple[Skill, ...]) -> bytes:
+def waking(side: RebuiltTick, skills: tuple[Skill, ...]) -> bytes:
     """Whether each condition holds, and what they are worked out from."""
     told: list[Any] = [sorted(wake.closes(side.observation).items()), side.observation.view.news_count()]
     state = side.state
@@ -209,7 +209,7 @@ def waking_skills(skill: Skill) -> tuple[Skill, ...]:
     )
 
 
-def _moved(side: Side) -> dict[str, float]:
+def _moved(side: RebuiltTick) -> dict[str, float]:
     """Closes of four hours ago, in the place of those at which the model was last asked."""
     shown, view = side.observation.skill.context, side.observation.view
     found: dict[str, float] = {}
@@ -220,7 +220,7 @@ def _moved(side: Side) -> dict[str, float]:
     return found
 
 
-def tags(side: Side, symbol: str, intervals: tuple[str, ...], lookback: int) -> bytes:
+def tags(side: RebuiltTick, symbol: str, intervals: tuple[str, ...], lookback: int) -> bytes:
     """The regime of a symbol in each interval, with the range it moves in."""
     told: list[Any] = []
     for interval in intervals:
@@ -230,7 +230,7 @@ def tags(side: Side, symbol: str, intervals: tuple[str, ...], lookback: int) -> 
     return codec.dumps(told)
 
 
-def coarser(side: Side, symbol: str, base: str, interval: str) -> bytes:
+def coarser(side: RebuiltTick, symbol: str, base: str, interval: str) -> bytes:
     """Bars of a longer interval put together from the newest base bars of this side, as far as they have closed."""
     bars: Bars = side.held.market.bars[symbol, base]
     at = side.observation.at

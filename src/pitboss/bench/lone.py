@@ -10,10 +10,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from pitboss.bench.market import START_AT, Shape
+from pitboss.bench.market import START_AT, MarketShape
 from pitboss.bench.trial import Grounds, policy_request
-from pitboss.bootstrap.runner import start
 from pitboss.core.instant import DAY_MS
+from pitboss.runs.run import start
 
 
 def peak_mb() -> float:
@@ -30,7 +30,7 @@ def peak_mb() -> float:
 def main(home: str, model: str, ticks: str, shape_text: str) -> None:
     """Run, then print one JSON document."""
     plain = json.loads(shape_text)
-    shape = Shape(plain["days"], tuple(plain["symbols"]), plain["funding"])
+    shape = MarketShape(plain["days"], tuple(plain["symbols"]), plain["funding"])
     before = peak_mb()
     grounds = Grounds(Path(home).parent)
     if not grounds.market(shape).samefile(home):

@@ -38,7 +38,7 @@ _SUBSTEPS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MarketShape:
     """Which market: the same shape gives the same bytes.
 
     `period` repeats the first so many days again and again, price level included, so that a month and a year of it
@@ -69,7 +69,7 @@ class Shape:
         return START_AT + self.days * DAY_MS
 
 
-def write_market(lake: Lake, shape: Shape) -> None:
+def write_market(lake: Lake, shape: MarketShape) -> None:
     """Put a generated market into a lake."""
     lake.mark_synthetic(
         VENUE, f"SYNTHETIC: random walks of `pitboss bench` ({shape}). No price in this venue is real.\n"
@@ -83,7 +83,7 @@ def write_market(lake: Lake, shape: Shape) -> None:
             lake.put("funding", VENUE, symbol, None, pl.DataFrame({"at": _times(hours), "value": rates}), replace=True)
 
 
-def walk(symbol: str, shape: Shape, number: int = 0) -> Bars:
+def walk(symbol: str, shape: MarketShape, number: int = 0) -> Bars:
     """One symbol's bars."""
     count = (shape.period or shape.days) * BARS_A_DAY
     steps = _random(shape, number).standard_normal((count, _SUBSTEPS)) * (_VOLATILITY / math.sqrt(_SUBSTEPS))
@@ -110,7 +110,7 @@ def frame(bars: Bars) -> pl.DataFrame:
     return pl.DataFrame({"open_at": _times(bars.open_at), **columns})
 
 
-def _random(shape: Shape, stream: int) -> Generator:
+def _random(shape: MarketShape, stream: int) -> Generator:
     return Generator(PCG64([shape.seed, stream]))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pitboss.bench.row import Row
+from pitboss.bench.row import BenchRow
 from pitboss.bench.trial import Grounds
 
 
@@ -44,5 +44,5 @@ class Measure:
 
     name: str
     summary: str
-    run: Callable[[Bench], Iterable[Row]]
+    run: Callable[[Bench], Iterable[BenchRow]]
     place: int = 50

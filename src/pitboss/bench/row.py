@@ -1,4 +1,4 @@
-"""`Row`: one measured number, what it is compared with, and the gate it has to hold. Values only; nothing measures here."""
+"""`BenchRow`: one measured number, what it is compared with, and the gate it has to hold. Values only; nothing measures here."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,7 +10,7 @@ LIMIT = "limit"
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class RatioGate:
     """What the ratio of a row must be."""
 
     sense: Sense
@@ -22,7 +22,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BenchRow:
     """One number. `value` is None where it could not be measured; the note then says why."""
 
     name: str
@@ -30,7 +30,7 @@ class Row:
     unit: str
     reference: str | None = None
     reference_value: float | None = None
-    gate: Gate | None = None
+    gate: RatioGate | None = None
     note: str = ""
 
     @property
@@ -63,11 +63,11 @@ class Row:
         }
 
 
-def skipped(name: str, unit: str, reason: str, reference: str | None = None, gate: Gate | None = None) -> Row:
+def skipped(name: str, unit: str, reason: str, reference: str | None = None, gate: RatioGate | None = None) -> BenchRow:
     """A row that could not be measured here."""
-    return Row(name, None, unit, reference, None, gate, f"skipped: {reason}")
+    return BenchRow(name, None, unit, reference, None, gate, f"skipped: {reason}")
 
 
-def failed(rows: "list[Row]") -> "list[Row]":
+def failed(rows: "list[BenchRow]") -> "list[BenchRow]":
     """Rows whose gate was measured and does not hold. What could not be measured has not failed."""
     return [row for row in rows if row.holds is False]

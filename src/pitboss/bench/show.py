@@ -1,12 +1,12 @@
 """Rows as cells of a table for people. The numbers themselves are in the rows."""
 
-from pitboss.bench.row import Row
+from pitboss.bench.row import BenchRow
 
 HEADINGS = ("measurement", "value", "", "against", "", "ratio", "gate", "")
 NUMBERS = (1, 4, 5)
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: BenchRow) -> tuple[str, ...]:
     """One line of the table."""
     ratio = row.ratio
     return (
@@ -28,7 +28,7 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def gate(row: Row) -> str:
+def gate(row: BenchRow) -> str:
     """What must hold, and whether it does."""
     if row.gate is None:
         return ""

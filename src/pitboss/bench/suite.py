@@ -15,13 +15,13 @@ from pkgutil import iter_modules
 from pitboss.bench import measures
 from pitboss.bench.measure import FULL, Bench, Measure, Scale
 from pitboss.bench.peers.environment import REQUIREMENTS, default_folder
-from pitboss.bench.row import Row
+from pitboss.bench.row import BenchRow
 from pitboss.bench.trial import Grounds
 from pitboss.core.errors import InvariantError, UserError
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class BenchOptions:
     """What to measure and how. `only` names measurements; none means all of them."""
 
     only: tuple[str, ...] = ()
@@ -43,12 +43,12 @@ def found() -> dict[str, Measure]:
     return {one.name: one for one in sorted(every, key=lambda one: (one.place, one.name))}
 
 
-def run(options: Options, say: Callable[[str], None] = lambda text: None) -> list[Row]:
+def run(options: BenchOptions, say: Callable[[str], None] = lambda text: None) -> list[BenchRow]:
     """Measure, one after the other. `say` is told what is going on; it may take minutes."""
     return list(measured(options, say))
 
 
-def measured(options: Options, say: Callable[[str], None] = lambda text: None) -> Iterator[Row]:
+def measured(options: BenchOptions, say: Callable[[str], None] = lambda text: None) -> Iterator[BenchRow]:
     """The rows as they become known."""
     chosen = _chosen(options.only)
     _check_names("peer", options.peers, sorted(REQUIREMENTS))

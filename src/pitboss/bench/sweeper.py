@@ -9,13 +9,13 @@ import os
 import sys
 from pathlib import Path
 
-from pitboss.bench.market import Shape
+from pitboss.bench.market import MarketShape
 from pitboss.bench.trial import policy_request
-from pitboss.bootstrap.runner import start
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
-from pitboss.jobs.terms import open_queue, terms_of, worker_name
 from pitboss.jobs.worker import Worker
+from pitboss.jobs.worker_settings import open_queue, terms_of, worker_name
+from pitboss.runs.run import start
 
 
 def main(home: str, kind: str, runs: str, days: str) -> None:
@@ -23,7 +23,7 @@ def main(home: str, kind: str, runs: str, days: str) -> None:
     settings = load_settings(Path(home))
     if kind == "bare":
         settings = settings.model_copy(update={"database_url": f"{settings.database_url}-{os.getpid()}"})
-    request = policy_request(Shape(int(days)))
+    request = policy_request(MarketShape(int(days)))
     with open_workspace(settings) as workspace:
         terms = terms_of(settings, processes=0, idle_exit_s=0.0, any_build=True)
         worker = Worker(workspace, open_queue(workspace), worker_name(), terms)

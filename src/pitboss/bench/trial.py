@@ -13,10 +13,8 @@ from time import perf_counter
 from typing import Any, Literal, TypeVar
 
 from pitboss.agent.loop import ToolLoop
-from pitboss.bench.market import START_AT, VENUE, Shape, write_market
-from pitboss.bootstrap.backtest import Request
+from pitboss.bench.market import START_AT, VENUE, MarketShape, write_market
 from pitboss.bootstrap.kits import kit_of
-from pitboss.bootstrap.request import Asked, Prepared
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core import codec
@@ -25,11 +23,13 @@ from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.data.lake import Lake
 from pitboss.models.scripted import ScriptedModel, calls
 from pitboss.sim.replay import replay
+from pitboss.sim.request import BacktestRequest, PreparedRun
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.journal import StoredJournal
+from pitboss.venues.perp.assembly import PerpRequest
 
-P = TypeVar("P", bound=Prepared)
+P = TypeVar("P", bound=PreparedRun)
 EQUITY_USD = Decimal(1_000_000)
 """Large against the price of one unit, so that a peer which trades whole units only does the same work."""
 
@@ -43,7 +43,7 @@ class Grounds:
         self.folder = folder
         self._made = 0
 
-    def market(self, shape: Shape) -> Path:
+    def market(self, shape: MarketShape) -> Path:
         """A workspace folder whose lake holds this market; made once."""
         home = self.folder / f"market-{shape.name}"
         if not (home / "lake").is_dir():
@@ -51,7 +51,7 @@ class Grounds:
         return home
 
     def workspace(
-        self, shape: Shape, processes: Literal["one", "several"] = "several", commit_records: int = 50
+        self, shape: MarketShape, processes: Literal["one", "several"] = "several", commit_records: int = 50
     ) -> Workspace:
         """A new workspace with its own database on a market."""
         self._made += 1
@@ -67,9 +67,9 @@ class Grounds:
         return open_workspace(settings)
 
 
-def policy_request(shape: Shape, from_at: Instant | None = None, model: str = "policy/sma_cross") -> Request:
+def policy_request(shape: MarketShape, from_at: Instant | None = None, model: str = "policy/sma_cross") -> PerpRequest:
     """A policy deciding on every bar: a quarter of the equity, fees but no slippage, and no halt that ends it early."""
-    return Request(
+    return PerpRequest(
         skill=skill(shape, model, "5m"),
         from_at=START_AT if from_at is None else from_at,
         to_at=shape.end_at,
@@ -79,10 +79,10 @@ def policy_request(shape: Shape, from_at: Instant | None = None, model: str = "p
     )
 
 
-def model_request(shape: Shape, ticks: int, every: str = "5m", step_ms: int = 300_000) -> Request:
+def model_request(shape: MarketShape, ticks: int, every: str = "5m", step_ms: int = 300_000) -> PerpRequest:
     """A model asked at each of so many ticks, once all windows it is shown are full. The stand-in only holds the place."""
     from_at = START_AT + 3 * DAY_MS
-    return Request(
+    return PerpRequest(
         skill=skill(shape, "standin/analyst", every),
         from_at=from_at,
         to_at=min(from_at + ticks * step_ms, shape.end_at),
@@ -92,7 +92,7 @@ def model_request(shape: Shape, ticks: int, every: str = "5m", step_ms: int = 30
     )
 
 
-def skill(shape: Shape, model: str, every: str) -> dict[str, Any]:
+def skill(shape: MarketShape, model: str, every: str) -> dict[str, Any]:
     """The skill of the benchmark: 100 bars of 5m and, for models, 15m and 1h above them."""
     return {
         "pitboss": 1,
@@ -170,7 +170,7 @@ def with_model(assembly: P, model: Model) -> P:
     return replace(assembly, script=replace(assembly.script, ports=changed))
 
 
-def journal(workspace: Workspace, assembly: Prepared) -> StoredJournal:
+def journal(workspace: Workspace, assembly: PreparedRun) -> StoredJournal:
     """The journal of a new run of this backtest."""
     made = assembly.skill
     saved = workspace.skills.save(made.name, skill_digest(made), codec.dumps(normal(made)))
@@ -180,7 +180,7 @@ def journal(workspace: Workspace, assembly: Prepared) -> StoredJournal:
 
 def replay_seconds(
     workspace: Workspace,
-    assembly: Prepared,
+    assembly: PreparedRun,
     ready: Callable[[StoredJournal], None] | None = None,
     clock: Callable[[], float] = perf_counter,
 ) -> float:
@@ -198,6 +198,6 @@ def replay_seconds(
     return taken
 
 
-def assembled(workspace: Workspace, request: Asked) -> Prepared:
+def assembled(workspace: Workspace, request: BacktestRequest) -> PreparedRun:
     """A backtest over the workspace's lake, loaded and checked."""
     return kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)

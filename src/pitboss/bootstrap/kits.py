@@ -1,6 +1,6 @@
 """What a run needs of its venue, from its request to its metrics. A venue is chosen by its skill's `venue`, here only.
 
-A kit is a module: `bootstrap/perp_kit.py`, `bootstrap/predict/kit.py`. Everything else in `bootstrap` that begins, goes on
+A kit is a module: `venues/perp/kit.py`, `venues/predict/kit.py`. Everything else in `bootstrap` that begins, goes on
 with, verifies or shows a run asks for the kit and knows no venue. What is enough to list runs is a module of its own, the
 form: loading a whole kit takes longer than listing.
 """
@@ -10,9 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
-    from pitboss.bootstrap.mcp import Offered
-    from pitboss.bootstrap.preview import Preview
-    from pitboss.bootstrap.request import Prepared
+    from pitboss.bootstrap.mcp_tools import Offered
     from pitboss.bootstrap.settings import Settings
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.core.instant import Instant
@@ -21,10 +19,12 @@ if TYPE_CHECKING:
     from pitboss.core.state import State
     from pitboss.data.lake import Lake
     from pitboss.sim.outcome import Ledger
+    from pitboss.sim.request import PreparedRun
     from pitboss.store.runs import Run
+    from pitboss.venues.perp.preview import Preview
 
-MODULES = {"perp": "pitboss.bootstrap.perp_kit", "predict": "pitboss.bootstrap.predict.kit"}
-FORMS = {"perp": "pitboss.bootstrap.perp_form", "predict": "pitboss.bootstrap.predict.form"}
+MODULES = {"perp": "pitboss.venues.perp.kit", "predict": "pitboss.venues.predict.kit"}
+FORMS = {"perp": "pitboss.venues.perp.form", "predict": "pitboss.venues.predict.form"}
 
 
 class Form(Protocol):
@@ -50,7 +50,7 @@ class Kit(Form, Protocol):
         """A skill from its plain document. Raises `UserError`."""
         ...
 
-    def assemble(self, request: Any, lake: "Lake", settings: "Settings") -> "Prepared":
+    def assemble(self, request: Any, lake: "Lake", settings: "Settings") -> "PreparedRun":
         """Check a request against the data and build what the replay needs. Raises `UserError` before any work."""
         ...
 

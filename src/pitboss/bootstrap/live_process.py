@@ -46,7 +46,7 @@ def alone(home: Path, run_id: str) -> Iterator[None]:
         os.close(handle)
 
 
-class Stop:
+class SignalStop:
     """A stop that was asked for by a signal. The second Ctrl-C does not wait for the tick in hand."""
 
     def __init__(self) -> None:
@@ -74,9 +74,9 @@ class Stop:
 
 
 @asynccontextmanager
-async def stopping() -> AsyncIterator[Stop]:
+async def stopping() -> AsyncIterator[SignalStop]:
     """Catch SIGINT and SIGTERM for the length of a block."""
-    stop, loop = Stop(), asyncio.get_running_loop()
+    stop, loop = SignalStop(), asyncio.get_running_loop()
     signals: dict[signal.Signals, How] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
     caught: list[signal.Signals] = []
     for number, how in signals.items():

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from pitboss.core.errors import UserError
-from pitboss.data.objects import read_address
+from pitboss.data.object_storage import read_address
 
 FILE = "settings.toml"
 DEFAULT_HOME = Path(".pitboss")

@@ -17,9 +17,9 @@ from pitboss import __version__
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.machine import environment, stopwatch
 from pitboss.bootstrap.redact import REDACTOR, Redactor
-from pitboss.bootstrap.request import Prepared
 from pitboss.core.errors import UserError
 from pitboss.core.trace import NO_ATTRIBUTES, SILENT, Attributes, Span, Tracer, Value
+from pitboss.sim.request import PreparedRun
 from pitboss.tools.traced import traced
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.trace import Span as OtelSpan
 
-P = TypeVar("P", bound=Prepared)
+P = TypeVar("P", bound=PreparedRun)
 CONSOLE = "console"
 PATIENCE_MS = 3_000
 """How long the end of a command may be held up by a collector that does not answer."""
@@ -177,7 +177,7 @@ class Telemetry:
         with self._tracer.start_as_current_span(
             name, attributes=self._clean(attributes), record_exception=False, set_status_on_exception=False
         ) as span:
-            shown = _Shown(span, self)
+            shown = _TracedSpan(span, self)
             try:
                 yield shown
             except BaseException as error:
@@ -227,7 +227,7 @@ class Telemetry:
         return [self._redactor.redact(one) for one in value] if isinstance(value, tuple) else value
 
 
-class _Shown:
+class _TracedSpan:
     """A span that somebody sees."""
 
     __slots__ = ("_owner", "_span")

@@ -11,14 +11,14 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.data.objects import SECRET, VARIABLES, Address, read_address
+from pitboss.data.object_storage import SECRET, VARIABLES, Address, read_address
 from pitboss.store.database import Database, open_database
 from pitboss.store.runs import Runs
 from pitboss.store.skills import Skills
 
 if TYPE_CHECKING:  # the libraries for data take long to load, and many a command never looks at any
     from pitboss.data.lake import Lake
-    from pitboss.data.remote import RemoteLake
+    from pitboss.data.remote_lake import RemoteLake
 
 CACHE = "lake-cache"
 PUSH = "lake"
@@ -71,7 +71,7 @@ class Workspace:
 def open_lake(settings: Settings, writing: bool = False) -> "Lake":
     """The lake alone, for commands that need no database. `writing` refuses one that is only read before any work."""
     if writing and settings.lake:
-        from pitboss.data.remote import refuse_writing
+        from pitboss.data.remote_lake import refuse_writing
 
         raise refuse_writing(str(read_address(settings.lake)))
     _folder(settings.home)
@@ -88,7 +88,7 @@ def lake_of(settings: Settings, pin: str = "") -> "Lake":
 
 
 def _remote(lake: str, home: Path, pin: str = "") -> "RemoteLake":
-    from pitboss.data.remote import open_remote
+    from pitboss.data.remote_lake import open_remote
 
     address = read_address(lake)
     return open_remote(address, lambda: lake_variables(address), home / CACHE, pin)

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import memorising, screen
+from pitboss.cli import audit_memory as memorising
+from pitboss.cli import screen
 from pitboss.cli.options import Json, Moment, Override, given
-from pitboss.cli.place import Here
+from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import UserError
 
 if TYPE_CHECKING:
-    from pitboss.audit.ground import Wish
-    from pitboss.audit.lookahead import Ground, Result
+    from pitboss.audit.lookahead import AuditSetup, LookaheadResult
+    from pitboss.audit.setup import AuditRequest
     from pitboss.bootstrap.workspace import Workspace
 
 app = App(name="audit", help="Prove that a simulation cannot see its own future, and ask what a model remembers of it.")
@@ -65,8 +66,8 @@ def lookahead(
     skill
         A .yaml or .json file. Without it, and without --run: a plain skill for the symbols here.
     """
-    from pitboss.audit import show
-    from pitboss.audit.ground import Wish
+    from pitboss.audit import lookahead_text as show
+    from pitboss.audit.setup import AuditRequest
 
     if not 1 <= cuts <= MOST_CUTS:
         raise UserError(f"--cuts: {cuts} is not from 1 to {MOST_CUTS:,}", "for example --cuts 100")
@@ -74,7 +75,7 @@ def lookahead(
         raise UserError(f"--seed: {seed} is not from 0 to {MOST_SEED}", "any whole number in between")
     if run and skill is not None:
         raise UserError("give either a skill or --run", "a run has its own skill")
-    wish = Wish(
+    wish = AuditRequest(
         skill=_plain(skill, set_),
         run=run,
         symbols=_words(symbols),
@@ -116,16 +117,16 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
-def _audit(workspace: "Workspace", wish: "Wish", cuts: int) -> "tuple[Ground, Result, bool]":
+def _audit(workspace: "Workspace", wish: "AuditRequest", cuts: int) -> "tuple[AuditSetup, LookaheadResult, bool]":
     import asyncio
 
-    from pitboss.audit.ground import prepare
     from pitboss.audit.lookahead import audit
+    from pitboss.audit.setup import prepare
     from pitboss.cli.progress import watching
 
     with watching("audit", lambda run_id: False) as (watch, _):
 
-        async def work() -> "tuple[Ground, Result]":
+        async def work() -> "tuple[AuditSetup, LookaheadResult]":
             ground = await prepare(workspace, wish)
             return ground, await audit(ground, cuts, wish.seed, watch.progress, watch.stop)
 

@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pitboss.cli import screen
-from pitboss.cli.options import Amount, Backtesting, Duration, Json, Lateness, Priority, Queue, given
-from pitboss.cli.place import Here, Place
+from pitboss.cli.options import Amount, BacktestOptions, Duration, Json, Lateness, Priority, Queue, given
+from pitboss.cli.workspace_options import Here, WorkspaceOptions
 from pitboss.core.errors import UserError
 
 if TYPE_CHECKING:
-    from pitboss.bootstrap.request import Asked
+    from pitboss.sim.request import BacktestRequest
 
 
 def backtest(
     skill: Path,
     /,
     *,
-    asked: Backtesting,
+    asked: BacktestOptions,
     fees_taker_bps: Annotated[Amount, given("--fees-taker-bps", "Fee for taking, in basis points.")] = Decimal("4.5"),
     fees_maker_bps: Annotated[Amount, given("--fees-maker-bps", "Fee for making, in basis points.")] = Decimal("1.5"),
     slippage_bps_per_million: Annotated[
@@ -77,12 +77,12 @@ def backtest(
         A .yaml or .json file.
     """
     asked.check()
-    from pitboss.bootstrap.backtest import Request
     from pitboss.cli.skill import read_plain
     from pitboss.core.instant import interval_ms
+    from pitboss.venues.perp.assembly import PerpRequest
 
     plain = read_plain(skill, asked.set_, place)
-    request = Request(
+    request = PerpRequest(
         skill=plain,
         **asked.fields(place.settings()),
         decisions=asked.read_decisions(interval_ms(plain["schedule"]["every"])),
@@ -103,11 +103,16 @@ def backtest(
 
 
 def done_or_queued(
-    place: Place, request: "Asked", asked: Backtesting, queue: bool, priority: int | None, json: bool
+    place: WorkspaceOptions,
+    request: "BacktestRequest",
+    asked: BacktestOptions,
+    queue: bool,
+    priority: int | None,
+    json: bool,
 ) -> int:
     """Run a request here, or put it into the queue."""
     if queue:
-        from pitboss.cli.queueing import put
+        from pitboss.cli.jobs import put
 
         return put(place, request, asked.repeats, priority or 0, asked.yes, json)
     if priority is not None:
@@ -115,11 +120,11 @@ def done_or_queued(
     return run_backtest(place, request, asked.repeats, json)
 
 
-def run_backtest(place: Place, request: "Asked", repeats: int = 1, json: bool = False) -> int:
+def run_backtest(place: WorkspaceOptions, request: "BacktestRequest", repeats: int = 1, json: bool = False) -> int:
     """Run a request, once or several times, and show what came of it."""
-    from pitboss.bootstrap.stored import document
-    from pitboss.cli.results import show_journal_note, show_run, show_summary
-    from pitboss.cli.running import begin
+    from pitboss.cli.run_result import show_journal_note, show_run, show_summary
+    from pitboss.cli.run_work import begin
+    from pitboss.runs.stored import document
 
     with place.workspace() as workspace:
         ended = []
@@ -132,7 +137,7 @@ def run_backtest(place: Place, request: "Asked", repeats: int = 1, json: bool = 
         shown = document(runs[0], workspace.settings.model_cutoffs)
         done = [run for run in runs if run.metrics is not None]
         if repeats > 1:
-            from pitboss.cli.repeats import summary
+            from pitboss.cli.repeat_summary import summary
 
             shown["repeats"] = [{"run_id": run.id, "digest": run.digest, "metrics": run.metrics} for run in done]
             shown["summary"] = summary([run.metrics or {} for run in done])

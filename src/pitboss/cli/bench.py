@@ -36,9 +36,9 @@ def bench(
     from pitboss.bench import show
     from pitboss.bench.measure import FULL, TINY
     from pitboss.bench.row import failed
-    from pitboss.bench.suite import Options, run
+    from pitboss.bench.suite import BenchOptions, run
 
-    options = Options(
+    options = BenchOptions(
         only=only,
         scale=TINY if tiny else FULL,
         repeats=repeats,

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from pitboss import __version__
-from pitboss.cli.place import Place
+from pitboss.cli.workspace_options import WorkspaceOptions
 
 EVERYWHERE = ("--home", "--db", "--help", "--version")
 
@@ -42,29 +42,29 @@ COMMANDS = {
     "demo": "demo:demo",
     "init": "skill:init",
     "backtest": "backtest:backtest",
-    "submit": "submitting:submit",
-    "worker": "working:worker",
+    "submit": "submit:submit",
+    "worker": "worker:worker",
     "report": "report:report",
-    "sweep": "studying:sweep",
-    "arena": "studying:arena",
+    "sweep": "study:sweep",
+    "arena": "study:arena",
     "redteam": "redteam:redteam",
     "bench": "bench:bench",
     "settings": "settings:settings",
     "data": "data:app",
     "skill": "skill:app",
     "runs": "runs:app",
-    "jobs": "queueing:app",
+    "jobs": "jobs:app",
     "models": "models:app",
     "secrets": "secrets:app",
     "tools": "tools:app",
     "mcp": "mcp:app",
     "audit": "audit:app",
-    "predict": "predict:app",
-    "study": "studying:app",
+    "study": "study:app",
 }
 """Where each command or group of commands is. Its module is imported when it is typed."""
 for name, where in COMMANDS.items():
     app.command(f"pitboss.cli.{where}", name=name)
+app.command("pitboss.venues.predict.commands:app", name="predict")
 
 
 def fetch(words: Sequence[str]) -> None:
@@ -83,7 +83,7 @@ def launch(
 ) -> int | None:
     """Find the command and call it with the place it is to work in."""
     command, bound, ignored = app.parse_args(tokens, print_error=False, exit_on_error=False)
-    place = {"place": Place(home, db)} if "place" in ignored else {}
+    place = {"place": WorkspaceOptions(home, db)} if "place" in ignored else {}
     return command(*bound.args, **bound.kwargs, **place)
 
 

@@ -7,10 +7,10 @@ from typing import Annotated
 from cyclopts import App
 
 from pitboss.cli import screen
-from pitboss.cli.downloading import download
+from pitboss.cli.data_download import download
+from pitboss.cli.data_transfer import pull, push
 from pitboss.cli.options import Json, Moment, given
-from pitboss.cli.place import Here
-from pitboss.cli.pushing import pull, push
+from pitboss.cli.workspace_options import Here
 
 app = App(name="data", help="Import, download, list, check and push market data; make a demo market.")
 app.command(download)
@@ -53,9 +53,9 @@ def import_(
     paths
         Files and folders; folders are walked.
     """
-    from pitboss.bootstrap.listing import times
     from pitboss.bootstrap.machine import SystemClock
     from pitboss.data.importing import import_paths
+    from pitboss.runs.listing import times
 
     now = SystemClock().now()
     done = import_paths(
@@ -93,7 +93,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 
         pitboss data list
     """
-    from pitboss.bootstrap.listing import holdings
+    from pitboss.runs.listing import holdings
 
     held = holdings(place.lake())
     if json:
@@ -136,8 +136,8 @@ def check(*, json: Json = False, place: Here) -> int:
 
         pitboss data check
     """
-    from pitboss.bootstrap.listing import times
     from pitboss.data.quality import check as check_lake
+    from pitboss.runs.listing import times
 
     found = check_lake(place.lake())
     unusable = sum(not one.usable for one in found)
@@ -191,8 +191,8 @@ def demo(*, json: Json = False, place: Here) -> int:
 
         pitboss data demo
     """
-    from pitboss.bootstrap.listing import times
     from pitboss.data.demo import VENUE, write_demo
+    from pitboss.runs.listing import times
 
     held = write_demo(place.lake(writing=True))
     if json:

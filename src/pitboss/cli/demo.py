@@ -1,7 +1,7 @@
 """`pitboss demo`: a market, an agent, its limits and the proof, in one go and without a key."""
 
 from pitboss.cli import screen
-from pitboss.cli.place import Here
+from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import InvariantError
 
 SKILL = "trend-thesis.yaml"
@@ -17,14 +17,14 @@ def demo(*, place: Here) -> int:
     """
     from dataclasses import replace
 
-    from pitboss.bootstrap.backtest import Request
-    from pitboss.bootstrap.runner import verify
-    from pitboss.cli.results import show_run
-    from pitboss.cli.running import begin
+    from pitboss.cli.run_result import show_run
+    from pitboss.cli.run_work import begin
     from pitboss.cli.skill import read_plain
     from pitboss.core.instant import parse_instant
     from pitboss.data.demo import VENUE, write_demo
+    from pitboss.runs.run import verify
     from pitboss.skill.document import examples
+    from pitboss.venues.perp.assembly import PerpRequest
 
     with place.workspace() as workspace:
         write_demo(workspace.lake)
@@ -34,7 +34,7 @@ def demo(*, place: Here) -> int:
         screen.put(f"market  {VENUE}: BTC, ETH and SOL, generated; nothing in it happened")
         screen.put(f"skill   {file}")
         screen.put()
-        request = Request(skill=read_plain(file, ()), from_at=parse_instant(FROM), to_at=parse_instant(TO))
+        request = PerpRequest(skill=read_plain(file, ()), from_at=parse_instant(FROM), to_at=parse_instant(TO))
         request = replace(request, model="standin/analyst", data_venue=VENUE, max_gap=place.settings().max_gap)
         ended = begin(workspace, place, request)
         if ended.code:

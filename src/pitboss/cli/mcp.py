@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import recording, screen, serving
+from pitboss.cli import mcp_record as recording
+from pitboss.cli import mcp_serve as serving
+from pitboss.cli import screen
 from pitboss.cli.options import Json, given
-from pitboss.cli.place import Here
+from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import iso
 
 if TYPE_CHECKING:
-    from pitboss.bootstrap.servers import Standing
+    from pitboss.bootstrap.mcp_servers import ToolStatus
     from pitboss.bootstrap.workspace import Workspace
     from pitboss.store.approvals import Approval
     from pitboss.tools.mcp.definition import Definition
-    from pitboss.tools.mcp.entry import Entry
+    from pitboss.tools.mcp.server_entry import ServerEntry
 
 app = App(name="mcp", help="MCP servers: list, try and approve their tools, and record what they answer.")
 app.command(recording.record)
@@ -73,7 +75,7 @@ _MARKS = {"shipped": "", "the operator": " *", "shipped, changed by the operator
 
 
 def _listed(workspace: "Workspace") -> list[dict[str, Any]]:
-    from pitboss.bootstrap.servers import access, catalogue
+    from pitboss.bootstrap.mcp_servers import access, catalogue
     from pitboss.store.approvals import Approvals
     from pitboss.tools.mcp.catalog import missing
 
@@ -97,7 +99,7 @@ def _listed(workspace: "Workspace") -> list[dict[str, Any]]:
     return rows
 
 
-def _listed_tool(entry: "Entry", tool: str, approval: "Approval | None") -> dict[str, Any]:
+def _listed_tool(entry: "ServerEntry", tool: str, approval: "Approval | None") -> dict[str, Any]:
     pin = entry.pins.get(tool)
     differs = pin is not None and approval is not None and approval.digest != pin
     return {
@@ -141,7 +143,7 @@ def try_one(
     """
     import asyncio
 
-    from pitboss.bootstrap.servers import catalogue, find_tool
+    from pitboss.bootstrap.mcp_servers import catalogue, find_tool
 
     with place.workspace() as workspace:
         entry = catalogue(workspace.settings).find(server)
@@ -161,12 +163,12 @@ def try_one(
     return 0 if usable and answered else 1
 
 
-async def _try(workspace: "Workspace", entry: "Entry", call: str, arguments: dict[str, Any]) -> dict[str, Any]:
+async def _try(workspace: "Workspace", entry: "ServerEntry", call: str, arguments: dict[str, Any]) -> dict[str, Any]:
     from pitboss.bootstrap.machine import stopwatch
-    from pitboss.bootstrap.mcp import Wanted, guard, remember
-    from pitboss.bootstrap.servers import reach, standings
+    from pitboss.bootstrap.mcp_servers import reach, standings
+    from pitboss.bootstrap.mcp_tools import RequestedTool, guard, remember
     from pitboss.store.approvals import Approvals
-    from pitboss.tools.mcp.naming import name_of
+    from pitboss.tools.mcp.tool_names import name_of
 
     began, answer = stopwatch(), None
     async with reach(workspace.home, entry) as line:
@@ -179,7 +181,7 @@ async def _try(workspace: "Workspace", entry: "Entry", call: str, arguments: dic
             raise UserError(f"{entry.id} does not have {call} now", f"it has {', '.join(sorted(said)) or 'nothing'}")
         if call:
             # A person asks, so what the server says now will do: no model sees the answer.
-            tool = guard(workspace, Wanted(name_of(entry.id, call), entry, call, None), line, said[call])
+            tool = guard(workspace, RequestedTool(name_of(entry.id, call), entry, call, None), line, said[call])
             began, failed = stopwatch(), False
             try:
                 text = await tool.call(arguments)
@@ -198,7 +200,7 @@ async def _try(workspace: "Workspace", entry: "Entry", call: str, arguments: dic
     }
 
 
-def _tried_tool(one: "Standing") -> dict[str, Any]:
+def _tried_tool(one: "ToolStatus") -> dict[str, Any]:
     from pitboss.tools.mcp.definition import shown
 
     return {
@@ -247,7 +249,7 @@ def approve(
     """
     import asyncio
 
-    from pitboss.bootstrap.servers import catalogue, find_tool, write_definition
+    from pitboss.bootstrap.mcp_servers import catalogue, find_tool, write_definition
     from pitboss.store.approvals import Approvals
 
     with place.workspace() as workspace:
@@ -277,9 +279,9 @@ def approve(
     return 0
 
 
-async def _standings(workspace: "Workspace", entry: "Entry") -> "list[Standing]":
-    from pitboss.bootstrap.mcp import remember
-    from pitboss.bootstrap.servers import reach, standings
+async def _standings(workspace: "Workspace", entry: "ServerEntry") -> "list[ToolStatus]":
+    from pitboss.bootstrap.mcp_servers import reach, standings
+    from pitboss.bootstrap.mcp_tools import remember
     from pitboss.store.approvals import Approvals
 
     async with reach(workspace.home, entry) as line:
@@ -289,9 +291,9 @@ async def _standings(workspace: "Workspace", entry: "Entry") -> "list[Standing]"
     return standings(entry, Approvals(workspace.database, workspace.now).of(entry.id), said)
 
 
-def _show_definition(entry: "Entry", said: "Definition", approval: "Approval | None") -> None:
+def _show_definition(entry: "ServerEntry", said: "Definition", approval: "Approval | None") -> None:
     """All of it, with every sign that cannot be seen written out; of a changed one the difference."""
-    from pitboss.bootstrap.servers import read_definition
+    from pitboss.bootstrap.mcp_servers import read_definition
 
     now = _pretty(said)
     screen.put(f"\n{said.name} of {entry.id}", style="bold")

@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 
 from pitboss.cli import screen
 from pitboss.cli.options import Json
-from pitboss.cli.place import Here
+from pitboss.cli.workspace_options import Here
 
 app = App(name="models", help="List what can be named as a skill's model, and try one.")
 
@@ -48,7 +48,7 @@ def try_one(
     """
     import asyncio
 
-    from pitboss.bootstrap.line import trial
+    from pitboss.bootstrap.model_stack import trial
     from pitboss.models.cutoffs import cutoff_of
 
     with place.workspace() as workspace:

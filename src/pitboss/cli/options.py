@@ -1,6 +1,6 @@
 """Options that several commands share, and the exact reading of numbers, times and durations.
 
-What whatever runs a skill over the past takes is declared here once, with its limits: `Asking` for all of them, `Backtesting`
+What whatever runs a skill over the past takes is declared here once, with its limits: `RangeOptions` for all of them, `BacktestOptions`
 for those that make one run or its repeats. What only one venue has is declared by its command.
 """
 
@@ -131,7 +131,7 @@ def given(name: str, text: str) -> Any:
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class RangeOptions:
     """What every command takes that runs a skill over a stretch of the past: backtests, the queue, studies, arenas."""
 
     from_: Annotated[Moment, given("--from", "First instant of the range, as 2025-06-01 or ISO time (UTC).")]
@@ -179,7 +179,7 @@ class Asking:
             raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
 
     def fields(self, settings: "Settings") -> dict[str, Any]:
-        """What of a request (`bootstrap/request.py`) this decides. Without an amount the venue's own stays."""
+        """What of a request (`sim/request.py`) this decides. Without an amount the venue's own stays."""
         return {
             "from_at": self.from_,
             "to_at": self.to,
@@ -197,7 +197,7 @@ class Asking:
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backtesting(Asking):
+class BacktestOptions(RangeOptions):
     """What a backtest of any venue takes, done here or queued."""
 
     model: Annotated[str, given("--model", "Who decides, instead of the skill's model. See `pitboss models list`.")] = (
@@ -221,7 +221,7 @@ class Backtesting(Asking):
 
     def check(self) -> None:
         """Refuse what no backtest can be asked for."""
-        Asking.check(self)
+        RangeOptions.check(self)
         if self.max_waste_pct > MOST_WASTE_PCT:
             raise UserError(f"--max-waste-pct: not from 0 to {MOST_WASTE_PCT}", "for example --max-waste-pct 35")
         if not 1 <= self.repeats <= MOST_REPEATS:
@@ -230,7 +230,7 @@ class Backtesting(Asking):
     def fields(self, settings: "Settings") -> dict[str, Any]:
         """The same, with the model and what is kept."""
         more = {"model": self.model, "max_waste_pct": self.max_waste_pct, "prompts": self.prompts}
-        return {**Asking.fields(self, settings), **more}
+        return {**RangeOptions.fields(self, settings), **more}
 
     def read_decisions(self, period: int, *words: Any) -> str | None:
         """The text of the decisions file, if one is given, checked under its own name; `words` are those of another venue

@@ -21,7 +21,7 @@ LEAST_STEP = 0.002
 """A smaller step of the bar would not be seen, and a quick run makes very many of them."""
 
 
-class Stop:
+class StopRequest:
     """Whether the run is to stop, and who asked."""
 
     def __init__(self, cancelled: Callable[[str], bool]) -> None:
@@ -52,15 +52,15 @@ class Stop:
 
 
 @contextmanager
-def watching(label: str, cancelled: Callable[[str], bool]) -> Iterator[tuple[Watch, Stop]]:
+def watching(label: str, cancelled: Callable[[str], bool]) -> Iterator[tuple[Watch, StopRequest]]:
     """A watch with a bar, if there is somebody to see it, and with Ctrl-C caught."""
-    stop = Stop(cancelled)
+    stop = StopRequest(cancelled)
     with _catching(stop), _bar(label) as progress:
         yield Watch(progress, stop.asked, screen.note), stop
 
 
 @contextmanager
-def _catching(stop: Stop) -> Iterator[None]:
+def _catching(stop: StopRequest) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may catch signals
         return

@@ -8,14 +8,14 @@ from cyclopts import Parameter
 
 from pitboss.cli import screen
 from pitboss.cli.options import Amount, Json, Override, given
-from pitboss.cli.place import Here, Place
+from pitboss.cli.workspace_options import Here, WorkspaceOptions
 from pitboss.core.errors import UserError
 
 if TYPE_CHECKING:
-    from pitboss.bootstrap.backtest import Request
+    from pitboss.redteam.attack_run import CampaignSetup
     from pitboss.redteam.attacks import Attack
-    from pitboss.redteam.campaign import Result
-    from pitboss.redteam.trial import Ground
+    from pitboss.redteam.campaign import CampaignResult
+    from pitboss.venues.perp.assembly import PerpRequest
 
 MOST_TICKS, MOST_SEED = 2_000, 2**31
 DEFAULT_COST = Decimal(1)
@@ -79,9 +79,9 @@ def redteam(
         A .yaml or .json file.
     """
     from pitboss.cli.skill import read_plain
-    from pitboss.redteam import lines
-    from pitboss.redteam.canary import make_canary
-    from pitboss.redteam.trial import make_ground
+    from pitboss.redteam import campaign_models as lines
+    from pitboss.redteam.attack_run import make_ground
+    from pitboss.redteam.planted_key import make_canary
 
     chosen = _slots(slots)
     _check(ticks, limit, seed, price_in, price_out)
@@ -118,7 +118,7 @@ def redteam(
 
 
 def _slots(text: str) -> tuple[Any, ...]:
-    from pitboss.redteam.slots import SLOTS
+    from pitboss.redteam.injection_points import SLOTS
 
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     strange = [name for name in names if name not in SLOTS]
@@ -138,7 +138,7 @@ def _check(ticks: int, limit: int | None, seed: int, price_in: Decimal | None, p
         raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
 
 
-def _texts(ground: "Ground", files: tuple[Path, ...], only_files: bool) -> "tuple[list[Attack], int, list[str]]":
+def _texts(ground: "CampaignSetup", files: tuple[Path, ...], only_files: bool) -> "tuple[list[Attack], int, list[str]]":
     from pitboss.redteam.attacks import own, read_file
     from pitboss.venues.perp.assets import SHIPPED
 
@@ -157,7 +157,7 @@ def _texts(ground: "Ground", files: tuple[Path, ...], only_files: bool) -> "tupl
     return found, bad, problems
 
 
-def _remarks(ground: "Ground", plain: dict[str, Any], slots: tuple[str, ...]) -> list[str]:
+def _remarks(ground: "CampaignSetup", plain: dict[str, Any], slots: tuple[str, ...]) -> list[str]:
     """What a reader of the figures should know about this skill."""
     said: list[str] = []
     shown = ground.skill.context
@@ -173,24 +173,25 @@ def _remarks(ground: "Ground", plain: dict[str, Any], slots: tuple[str, ...]) ->
 
 
 def _play(
-    ground: "Ground",
+    ground: "CampaignSetup",
     models: tuple[str, ...],
     slots: tuple[Any, ...],
     texts: "list[Attack]",
     seed: int,
-    money: "Request",
-    place: Place,
+    money: "PerpRequest",
+    place: WorkspaceOptions,
     real: bool,
-) -> "Result":
+) -> "CampaignResult":
     import asyncio
     from tempfile import TemporaryDirectory
 
     from pitboss.cli.progress import watching
-    from pitboss.redteam import campaign, lines
+    from pitboss.redteam import campaign
+    from pitboss.redteam import campaign_models as lines
     from pitboss.redteam.audit import Breach
-    from pitboss.redteam.canary import planted
+    from pitboss.redteam.planted_key import planted
 
-    result = campaign.Result()
+    result = campaign.CampaignResult()
 
     async def work(folder: Path) -> None:
         async with lines.opened(models, ground, place.settings(), folder, money) as ready:
@@ -211,11 +212,11 @@ def _play(
         for words in dict.fromkeys(leaks):
             result.rows[-1].breaches += 1
             breach = Breach(ground.field.to_at, "SECRET", words)
-            result.found.append(campaign.Found(result.rows[-1].model, result.rows[-1].slot, "(log)", breach))
+            result.found.append(campaign.FoundBreach(result.rows[-1].model, result.rows[-1].slot, "(log)", breach))
     return result
 
 
-def _show(result: "Result", told: dict[str, Any], json: bool) -> int:
+def _show(result: "CampaignResult", told: dict[str, Any], json: bool) -> int:
     from pitboss.redteam import report
 
     if json:

@@ -7,9 +7,10 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import pruning, screen
+from pitboss.cli import runs_prune as pruning
+from pitboss.cli import screen
 from pitboss.cli.options import Amount, Json, Override, RunId, given
-from pitboss.cli.place import Here
+from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import UserError
 
 app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare, delete and prune runs.")
@@ -34,10 +35,10 @@ def list_(
 
         pitboss runs list --status complete
     """
-    from pitboss.bootstrap.listing import short
-    from pitboss.bootstrap.stored import one_line
-    from pitboss.cli.listing import standing
-    from pitboss.sim.report import figures
+    from pitboss.cli.run_status import standing
+    from pitboss.report import figures
+    from pitboss.runs.listing import short
+    from pitboss.runs.stored import one_line
 
     if not 1 <= limit <= MOST_LISTED:
         raise UserError(f"--limit: {limit} is not between 1 and {MOST_LISTED}", "for example --limit 20")
@@ -79,8 +80,8 @@ def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
 
         pitboss runs show 3f9a --json
     """
-    from pitboss.bootstrap.stored import long_document
-    from pitboss.cli.results import show_run
+    from pitboss.cli.run_result import show_run
+    from pitboss.runs.stored import long_document
 
     with place.workspace() as workspace:
         found = workspace.runs.get(run)
@@ -127,9 +128,9 @@ def resume(
         pitboss runs resume 3f9a
         pitboss runs resume 3f9a --max-cost-usd 5
     """
-    from pitboss.bootstrap.stored import document
-    from pitboss.cli.results import show_run
-    from pitboss.cli.running import go_on
+    from pitboss.cli.run_result import show_run
+    from pitboss.cli.run_work import go_on
+    from pitboss.runs.stored import document
 
     with place.workspace() as workspace:
         ended = go_on(workspace, place, workspace.runs.find(run), max_cost_usd)
@@ -157,10 +158,10 @@ def verify(
         pitboss runs verify 3f9a
         pitboss runs verify run.pitboss.zip
     """
-    from pitboss.cli.verifying import verify_stored
+    from pitboss.cli.runs_verify import verify_stored
 
     if "." in run or os.sep in run:  # no id has either
-        from pitboss.cli.bundles import verify_file
+        from pitboss.cli.runs_bundle import verify_file
 
         return verify_file(Path(run), json)
     run_id, digest, problems = verify_stored(place, run)
@@ -196,14 +197,14 @@ def export(
         pitboss runs export 3f9a --what decisions > decisions.jsonl
         pitboss runs export 3f9a --bundle run.pitboss.zip
     """
-    from pitboss.bootstrap.exports import lines
-    from pitboss.bootstrap.stored import journal_of
+    from pitboss.runs.export import lines
+    from pitboss.runs.stored import journal_of
 
     if (what is None) == (bundle is None):
         raise UserError("give either --what or --bundle", "for example --what fills, or --bundle run.pitboss.zip")
     with place.workspace() as workspace:
         if bundle is not None:
-            from pitboss.cli.bundles import export_file
+            from pitboss.cli.runs_bundle import export_file
 
             return export_file(workspace, run, bundle)
         found = workspace.runs.get(run)
@@ -235,7 +236,7 @@ def import_(
     file
         A bundle.
     """
-    from pitboss.cli.bundles import import_file
+    from pitboss.cli.runs_bundle import import_file
 
     return import_file(place, file, answers, json)
 
@@ -264,7 +265,7 @@ def fork(
         pitboss runs fork 3f9a --at 2025-02-20T12:00:00Z --set risk.max_leverage=2
         pitboss runs fork 3f9a --at 2025-02-20 --model policy/sma_cross
     """
-    from pitboss.cli.forking import fork_run
+    from pitboss.cli.runs_fork import fork_run
 
     if (price_in is None) != (price_out is None):
         raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
@@ -281,8 +282,8 @@ def diff(first: RunId, second: RunId, /, *, json: Json = False, place: Here) -> 
 
         pitboss runs diff 3f9a 81c0
     """
-    from pitboss.bootstrap.comparing import compare
-    from pitboss.cli.comparing import show_difference
+    from pitboss.cli.runs_diff import show_difference
+    from pitboss.runs.compare import compare
 
     with place.workspace() as workspace:
         found = compare(workspace, workspace.runs.get(first), workspace.runs.get(second))

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from pitboss.cli import screen
 from pitboss.cli.options import Json
-from pitboss.cli.place import Here
+from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 
@@ -33,8 +33,8 @@ def set_(name: str, /, *more: Surplus, place: Here) -> int:
         A provider, such as groq, or the variable its key goes by, such as GROQ_API_KEY.
     """
     from pitboss.bootstrap.keys import open_secrets, owners, variable_of
+    from pitboss.bootstrap.mcp_servers import key_users
     from pitboss.bootstrap.redact import REDACTOR
-    from pitboss.bootstrap.servers import key_users
 
     if more or "=" in name:
         raise UserError(
@@ -65,7 +65,7 @@ def list_(*, json: Json = False, place: Here) -> int:
         pitboss secrets list
     """
     from pitboss.bootstrap.keys import open_secrets, owners
-    from pitboss.bootstrap.servers import key_users
+    from pitboss.bootstrap.mcp_servers import key_users
 
     known = {**key_users(place.settings()), **owners()}
     rows = [

@@ -2,7 +2,7 @@
 
 from pitboss.cli import screen
 from pitboss.cli.options import Json
-from pitboss.cli.place import Here
+from pitboss.cli.workspace_options import Here
 
 
 def settings(*, json: Json = False, place: Here) -> int:

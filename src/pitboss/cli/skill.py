@@ -9,12 +9,12 @@ from cyclopts import App
 
 from pitboss.cli import screen
 from pitboss.cli.options import Amount, Json, Lateness, Moment, Override, given
-from pitboss.cli.place import Here, Place
+from pitboss.cli.workspace_options import Here, WorkspaceOptions
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 
 if TYPE_CHECKING:
-    from pitboss.bootstrap.mcp import Offered
+    from pitboss.bootstrap.mcp_tools import Offered
 
 app = App(name="skill", help="Check skills, preview what a model would see, print their schema.")
 
@@ -100,7 +100,7 @@ def check(file: Path, /, *, set_: Override = (), json: Json = False, place: Here
     file
         A .yaml or .json file.
     """
-    from pitboss.bootstrap.documents import check as check_document
+    from pitboss.runs.documents import check as check_document
     from pitboss.skill.load import SkillCheck, SkillError, read_text
 
     try:
@@ -155,8 +155,8 @@ def preview(
     file
         A .yaml or .json file.
     """
-    from pitboss.bootstrap.documents import read_any
     from pitboss.bootstrap.kits import kit_of
+    from pitboss.runs.documents import read_any
 
     plain = read_any(file, set_, place.settings())
     kit, fields = kit_of(plain), {} if equity is None else {"equity_usd": equity}
@@ -201,27 +201,27 @@ def schema(
         pitboss skill schema --venue predict > predict.schema.json
     """
     from pitboss.skill.document import json_schema_text
-    from pitboss.skill.predict import ROOTS
+    from pitboss.venues.predict.skill import ROOTS
 
     sys.stdout.write(json_schema_text(ROOTS[venue]))
     return 0
 
 
-def _outside(place: Place, plain: Mapping[str, Any]) -> "Offered | None":
+def _outside(place: WorkspaceOptions, plain: Mapping[str, Any]) -> "Offered | None":
     """What the MCP servers of a skill offer to a backtest."""
     if not plain["tools"].get("mcp_servers"):
         return None
     import asyncio
 
-    from pitboss.bootstrap.backtest import read_skill
-    from pitboss.bootstrap.mcp import glance
+    from pitboss.bootstrap.mcp_tools import glance
+    from pitboss.venues.perp.assembly import read_skill
 
     with place.workspace() as workspace:
         return asyncio.run(glance(workspace, read_skill(plain)))
 
 
-def read_plain(file: Path, overrides: tuple[str, ...] = (), place: Place | None = None) -> dict[str, Any]:
+def read_plain(file: Path, overrides: tuple[str, ...] = (), place: WorkspaceOptions | None = None) -> dict[str, Any]:
     """A checked skill file as the whole plain document, overrides applied; with a place, its MCP servers are checked."""
-    from pitboss.bootstrap.documents import read_file
+    from pitboss.runs.documents import read_file
 
     return read_file(file, overrides, None if place is None else place.settings())

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from pitboss.cli import screen
 from pitboss.cli.options import Json, Moment, given
-from pitboss.cli.place import Here
+from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import ToolFailed, UserError
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def call(
     """
     import asyncio
 
-    from pitboss.bootstrap import ask
     from pitboss.core.instant import iso
     from pitboss.tools.registry import permit
+    from pitboss.venues.perp import ask
 
     _not_outside(name)
     (tool,) = permit([name], mode)
@@ -195,10 +195,10 @@ def _value(part: Any, text: str) -> Any:
 
 
 def _request(file: Path) -> Any:
-    from pitboss.bootstrap.backtest import Request
     from pitboss.cli.skill import read_plain
+    from pitboss.venues.perp.assembly import PerpRequest
 
-    return Request(skill=read_plain(file), from_at=0, to_at=1)
+    return PerpRequest(skill=read_plain(file), from_at=0, to_at=1)
 
 
 def _plain(arguments: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pitboss.core.errors import LookaheadError, UserError
 from pitboss.core.instant import HOUR_MS, Instant, iso
-from pitboss.core.market import Bars, Event, Listing, NewsItem, Points
+from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +27,7 @@ class Market:
     bars: Mapping[tuple[str, str], Bars]
     points: Mapping[tuple[str, str], Points] = field(default_factory=dict[tuple[str, str], Points])
     news: Sequence[NewsItem] = ()
-    events: Sequence[Event] = ()
+    events: Sequence[CalendarEvent] = ()
     listings: Mapping[str, Listing] = field(default_factory=dict[str, Listing])
 
     def view(self, at: Instant) -> "View":
@@ -130,7 +130,7 @@ class View:
         stop = bisect_right(news, moment, key=_arrival)
         return list(reversed(news[start:stop]))
 
-    def events(self, hours: float) -> list[Event]:
+    def events(self, hours: float) -> list[CalendarEvent]:
         """Events known by now that are scheduled within the next `hours`, soonest first."""
         known = self._market.events[: bisect_right(self._market.events, self.at, key=_known)]
         until = self.at + round(hours * HOUR_MS)
@@ -146,5 +146,5 @@ def _arrival(item: NewsItem) -> Instant:
     return item.available_at
 
 
-def _known(event: Event) -> Instant:
+def _known(event: CalendarEvent) -> Instant:
     return event.known_at

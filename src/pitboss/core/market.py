@@ -82,7 +82,7 @@ class NewsItem:
 
 
 @noun
-class Event:
+class CalendarEvent:
     """A scheduled market event and the instant from which it could have been known."""
 
     scheduled_at: Instant
@@ -94,7 +94,7 @@ class Event:
 
 
 @noun
-class Unconfirmed(Event):
+class Unconfirmed(CalendarEvent):
     """An event that was only read out of a headline. `confidence` is how far that can be trusted, from 0 to 1."""
 
     confidence: float = 0.0

@@ -52,7 +52,7 @@ class Past(Protocol):
         ...
 
 
-class _Nothing:
+class _EmptyPast:
     """The past of a run that has none."""
 
     def decided(self, before: Instant, count: int) -> Sequence[Decided]:
@@ -71,7 +71,7 @@ class _Nothing:
         return ()
 
 
-NO_PAST: Past = _Nothing()
+NO_PAST: Past = _EmptyPast()
 
 
 @noun

@@ -47,12 +47,12 @@ class Tracer(Protocol):
         ...
 
 
-class _Nothing:
+class _SilentSpan:
     """A span that nobody sees: one object for all of them."""
 
     __slots__ = ()
 
-    def __enter__(self) -> "_Nothing":
+    def __enter__(self) -> "_SilentSpan":
         return self
 
     def __exit__(
@@ -67,17 +67,17 @@ class _Nothing:
         return None
 
 
-_NOTHING = _Nothing()
+_NOTHING = _SilentSpan()
 
 
-class Silent:
+class SilentTracer:
     """Nobody is told."""
 
     __slots__ = ()
 
     on = False
 
-    def span(self, name: str, attributes: Attributes = NO_ATTRIBUTES) -> _Nothing:
+    def span(self, name: str, attributes: Attributes = NO_ATTRIBUTES) -> _SilentSpan:
         return _NOTHING
 
     def count(self, name: str, amount: float = 1, attributes: Attributes = NO_ATTRIBUTES) -> None:
@@ -87,5 +87,5 @@ class Silent:
         return None
 
 
-SILENT: Tracer = Silent()
+SILENT: Tracer = SilentTracer()
 """The tracer of a run that nobody observes."""

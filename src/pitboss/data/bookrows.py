@@ -18,9 +18,9 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
-from pitboss.data.moment import moments
 from pitboss.data.series import counted, series
 from pitboss.data.table import TIMES, Table
+from pitboss.data.time_columns import moments
 
 KIND = "l2"
 _TIMES = ("at", *TIMES, "E")

@@ -1,6 +1,6 @@
 """Order books of the lake: for a run that prices its fills with them, for its digest, and for `data check`.
 
-Above `lake`. Files of strangers are `bookrows`; what a fill pays is the venue's (`venues/perp/book.py`).
+Above `lake`. Files of strangers are `bookrows`; what a fill pays is the venue's (`core/order_book.py`).
 """
 
 import hashlib
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
-from pitboss.data.content import stored_rows
+from pitboss.core.order_book import Books, read_levels, sound
 from pitboss.data.lake import Lake
-from pitboss.venues.perp.book import Books, read_levels, sound
+from pitboss.data.series_digest import stored_rows
 
 _SLICE = 10_000
 

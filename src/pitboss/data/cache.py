@@ -24,14 +24,14 @@ from pitboss.data.index import (
     HEAD,
     MOST_HEAD_BYTES,
     MOST_INDEX_BYTES,
-    Entry,
     Index,
+    IndexEntry,
     index_name,
     read_head,
     read_index,
 )
 from pitboss.data.manifest import MANIFEST
-from pitboss.data.objects import Objects
+from pitboss.data.object_storage import Objects
 
 try:
     import fcntl
@@ -43,7 +43,7 @@ _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ObjectSource:
     """Where to fetch from: an address as it is shown, and its objects, opened by the first call."""
 
     where: str
@@ -51,14 +51,14 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class FetchResult:
     """What was fetched; files that were here already are not counted."""
 
     files: int
     bytes: int
 
 
-def newest(source: Source) -> str:
+def newest(source: ObjectSource) -> str:
     """The digest of the newest push."""
     content = small(source, HEAD, MOST_HEAD_BYTES)
     if content is None:
@@ -66,7 +66,7 @@ def newest(source: Source) -> str:
     return read_head(content, source.where)
 
 
-def small(source: Source, name: str, most: int) -> bytes | None:
+def small(source: ObjectSource, name: str, most: int) -> bytes | None:
     """An object that is held in memory; None if there is none."""
     content = bytearray()
 
@@ -84,7 +84,7 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def index(self, source: Source, pin: str) -> Index:
+    def index(self, source: ObjectSource, pin: str) -> Index:
         """The index with this digest, fetched if it is not here."""
         path = self.folder / index_name(pin)
         try:
@@ -102,20 +102,20 @@ class Cache:
         """The folder of the lake of an index. What it holds is what was brought."""
         return self.folder / "lakes" / pin
 
-    def bring(self, source: Source, pin: str, index: Index, names: Iterable[str]) -> Brought:
+    def bring(self, source: ObjectSource, pin: str, index: Index, names: Iterable[str]) -> FetchResult:
         """Have these files of a lake here, whole. Nothing is fetched that is here already."""
         root = self.root(pin)
         wanted = {name: index.files[name] for name in names}
         missing = {name: each for name, each in wanted.items() if not _has(root / name, each)}
         if not missing:
-            return Brought(0, 0)
+            return FetchResult(0, 0)
         with _writable(self.folder):
             fetched = self._fetch_all(source, missing)
             for name in sorted(missing, key=lambda name: name == MANIFEST):
                 self._place(missing[name], root / name)
-        return Brought(len(fetched), sum(each.size for each in fetched))
+        return FetchResult(len(fetched), sum(each.size for each in fetched))
 
-    def _fetch_all(self, source: Source, missing: dict[str, Entry]) -> list[Entry]:
+    def _fetch_all(self, source: ObjectSource, missing: dict[str, IndexEntry]) -> list[IndexEntry]:
         once = {each.sha256: (name, each) for name, each in sorted(missing.items())}
         with ThreadPoolExecutor(min(MOST_AT_ONCE, len(once)), "fetch") as pool:
             waiting = [pool.submit(self._fetch, source, name, each) for name, each in once.values()]
@@ -126,7 +126,7 @@ class Cache:
                 raise
         return [each for fetched, (_, each) in zip(done, once.values(), strict=True) if fetched]
 
-    def _fetch(self, source: Source, name: str, entry: Entry) -> bool:
+    def _fetch(self, source: ObjectSource, name: str, entry: IndexEntry) -> bool:
         """Whether a file had to be fetched. One that is here is read once more before it is linked to: disks fail."""
         path = self.folder / "files" / entry.sha256
         with _alone(self.folder, entry.sha256[:2]):
@@ -135,7 +135,7 @@ class Cache:
             _land(path, lambda file: _receive(file, source, name, entry))
         return True
 
-    def _place(self, entry: Entry, target: Path) -> None:
+    def _place(self, entry: IndexEntry, target: Path) -> None:
         """Put a file into its lake. Whoever does the same at once puts the same bytes there."""
         kept = self.folder / "files" / entry.sha256
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +149,7 @@ class Cache:
                 _land(target, lambda file: _copy(file, kept))
 
 
-def _receive(file: IO[bytes], source: Source, name: str, entry: Entry) -> None:
+def _receive(file: IO[bytes], source: ObjectSource, name: str, entry: IndexEntry) -> None:
     """Write an object to a file, if it is what the index says."""
     total, size = hashlib.sha256(), 0
 
@@ -169,11 +169,11 @@ def _receive(file: IO[bytes], source: Source, name: str, entry: Entry) -> None:
         raise _unlike(source, name, "its bytes have another digest")
 
 
-def _unlike(source: Source, name: str, why: str) -> UserError:
+def _unlike(source: ObjectSource, name: str, why: str) -> UserError:
     return UserError(f"{source.where}: the object of {name} is not what was pushed: {why}", AGAIN)
 
 
-def _has(path: Path, entry: Entry) -> bool:
+def _has(path: Path, entry: IndexEntry) -> bool:
     try:
         return path.stat().st_size == entry.size
     except OSError:

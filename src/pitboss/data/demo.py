@@ -16,9 +16,9 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS, MINUTE_MS, Instant, iso, parse_instant
 from pitboss.core.market import Floats, Ints
 from pitboss.data.headlines import Headline, headlines, moves_of
-from pitboss.data.lake import Holding, Lake
-from pitboss.data.marker import DEMO as VENUE
+from pitboss.data.lake import Lake, SeriesInfo
 from pitboss.data.series import TIME, series
+from pitboss.data.synthetic_marker import DEMO as VENUE
 from pitboss.venues.perp.assets import MAX_PRICE_DECIMALS, MAX_SIGNIFICANT_FIGURES, SHIPPED
 
 END = "2025-04-01"
@@ -55,7 +55,7 @@ _REGIMES = (
 )
 
 
-def write_demo(lake: Lake, seed: int = 7, days: int = 90, end: Instant | None = None) -> list[Holding]:
+def write_demo(lake: Lake, seed: int = 7, days: int = 90, end: Instant | None = None) -> list[SeriesInfo]:
     """Generate the market and put it into the lake, in place of an earlier generated one."""
     end_at = parse_instant(END) if end is None else end
     if days < 2:

@@ -14,12 +14,12 @@ import polars as pl
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.core.market import Ints
-from pitboss.data.content import digest, stored_rows
 from pitboss.data.fetch import Fetcher
 from pitboss.data.lake import Lake
-from pitboss.data.seen import Seen
+from pitboss.data.seen_items import Seen
 from pitboss.data.series import counted, series
-from pitboss.data.source import Brought, Known, Ranged, Single, Source, Task, Wanted
+from pitboss.data.series_digest import digest, stored_rows
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, StoredState, Task
 
 PASSES = 3
 """Times a range is gone over while its holes still get smaller."""
@@ -64,7 +64,12 @@ class Sight:
 
 
 async def download(
-    lake: Lake, source: Source, wanted: Wanted, fetcher: Fetcher, sight: Sight | None = None, replace: bool = False
+    lake: Lake,
+    source: DataSource,
+    wanted: DownloadRequest,
+    fetcher: Fetcher,
+    sight: Sight | None = None,
+    replace: bool = False,
 ) -> list[Downloaded]:
     """Bring everything that is wanted. What was stored before something went wrong stays stored."""
     sight = sight or Sight()
@@ -88,8 +93,8 @@ class _Series:
     def __init__(
         self,
         lake: Lake,
-        source: Source,
-        wanted: Wanted,
+        source: DataSource,
+        wanted: DownloadRequest,
         task: Ranged,
         fetcher: Fetcher,
         sight: Sight,
@@ -199,12 +204,12 @@ class _Series:
 
 
 async def _single(
-    lake: Lake, source: Source, wanted: Wanted, task: Single, sight: Sight, replace: bool
+    lake: Lake, source: DataSource, wanted: DownloadRequest, task: Single, sight: Sight, replace: bool
 ) -> list[Downloaded]:
     stored = None if series(task.kind).per_symbol else stored_rows(lake, task.kind, wanted.venue, None, None)
     seen = Seen(lake.root, wanted.venue)
     try:
-        brought = await task.bring(Known(stored, seen))
+        brought = await task.bring(StoredState(stored, seen))
     except (UserError, TransientError) as error:
         if not task.optional:
             raise
@@ -242,7 +247,7 @@ async def _single(
     return done
 
 
-def _notes(one: Brought, replaced: int) -> tuple[str, ...]:
+def _notes(one: SeriesRows, replaced: int) -> tuple[str, ...]:
     changed = (f"{counted(replaced, 'asset')} changed since the last time",) if one.kind == "meta" and replaced else ()
     return (*one.notes, *changed)
 
@@ -284,7 +289,7 @@ def _label(task: Task) -> str:
     return f"{task.symbol} {task.interval or task.kind}"
 
 
-def _must_make_sense(lake: Lake, source: Source, wanted: Wanted) -> None:
+def _must_make_sense(lake: Lake, source: DataSource, wanted: DownloadRequest) -> None:
     kinds = source.kinds_of(wanted)
     given = {"symbols": wanted.symbols, "interval": wanted.intervals, "from": wanted.from_at, "url": wanted.urls}
     needs = [need for need in source.needs if need != "interval" or "bars" in kinds]

@@ -14,11 +14,11 @@ import polars as pl
 
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.market import NewsItem
-from pitboss.data.content import stored_rows
 from pitboss.data.lake import Lake, news_items
 from pitboss.data.manifest import load, stored
 from pitboss.data.phrases import find
 from pitboss.data.series import series
+from pitboss.data.series_digest import stored_rows
 from pitboss.data.staging import read_rows, unwritable
 
 MARK = ".extracted.json"

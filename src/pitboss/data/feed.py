@@ -14,15 +14,15 @@ from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms, iso
-from pitboss.core.market import Bars, Event, NewsItem, Points
+from pitboss.core.market import Bars, CalendarEvent, NewsItem, Points
+from pitboss.core.order_book import Books
 from pitboss.data.arrival import Delay, Latency, arrived
 from pitboss.data.books import feed_books
 from pitboss.data.lake import Lake
+from pitboss.data.listings import late_base, listings_of, span_of
 from pitboss.data.resample import resample
 from pitboss.data.sentiment import with_mood
 from pitboss.data.series import POINT_KINDS, meant
-from pitboss.data.universe import late_base, listings_of, span_of
-from pitboss.venues.perp.book import Books
 
 MAX_GAP = 12
 # the mood is counted from the text: it is no data of its own
@@ -270,21 +270,21 @@ def _news(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[News
     return with_mood(arrived(found, latency, to_at))
 
 
-def _events(lake: Lake, venue: str, to_at: Instant) -> list[Event]:
+def _events(lake: Lake, venue: str, to_at: Instant) -> list[CalendarEvent]:
     found = {event for each in _told(lake, "events", venue) for event in lake.events(each, to_at)}
     return sorted(found, key=_order)
 
 
-def _extracted(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[Event]:
+def _extracted(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[CalendarEvent]:
     """Events out of headlines, each known from when its headline arrives in this run."""
-    found: list[Event] = []
+    found: list[CalendarEvent] = []
     for each in _told(lake, "extracted", venue):
         for item, event in lake.extracted(each):
             found += [replace(event, known_at=came.available_at) for came in arrived([item], latency, to_at)]
     return found
 
 
-def _order(event: Event) -> tuple[object, ...]:
+def _order(event: CalendarEvent) -> tuple[object, ...]:
     return event.known_at, event.scheduled_at, event.kind, event.title, event.symbols
 
 

@@ -38,7 +38,7 @@ class Broken(Exception):
     """A reply that cannot be what was asked for: cut off, garbled, of something else. Asking again may help."""
 
 
-class Refused(UserError):
+class RequestRefused(UserError):
     """The server understood and said no. `status` is its code."""
 
     def __init__(self, message: str, hint: str, status: int) -> None:
@@ -77,7 +77,7 @@ class Reply:
             raise Broken("the reply is not whole JSON") from None
 
 
-class Budget:
+class WeightLimiter:
     """Weights of the last minute, or of another window. Whoever would pass the limit waits until enough are that old."""
 
     def __init__(self, most: int, elapsed: Callable[[], float], sleep: Sleep, window_s: float = MINUTE_S) -> None:
@@ -130,15 +130,15 @@ class Fetcher:
         self._attempts = attempts
         self._session: aiohttp.ClientSession | None = None
 
-    def budget(self, most: int, window_s: float = MINUTE_S) -> Budget:
+    def budget(self, most: int, window_s: float = MINUTE_S) -> WeightLimiter:
         """A budget on the same clock: so much in a minute, or in another window."""
-        return Budget(most, self._elapsed, self._sleep, window_s)
+        return WeightLimiter(most, self._elapsed, self._sleep, window_s)
 
     async def ask(
         self,
         query: Query,
         read: Callable[[Reply], T],
-        budget: Budget | None = None,
+        budget: WeightLimiter | None = None,
         weigh: Callable[[T], int] | None = None,
     ) -> T:
         """One question. `read` makes sense of the reply or raises `Broken`; `weigh` says what it cost in the end."""
@@ -234,17 +234,17 @@ def address(text: str) -> str:
     return text.strip().rstrip("/")
 
 
-def _refused(host: str, status: int) -> Refused:
+def _refused(host: str, status: int) -> RequestRefused:
     if status in (401, 403):
-        return Refused(
+        return RequestRefused(
             f"{host} does not let us in ({status})", "check the key, and whether your country is served", status
         )
     if 300 <= status < 400:
-        return Refused(
+        return RequestRefused(
             f"{host} sends us elsewhere ({status})", "give the final address with --base-url or --url", status
         )
     hint = "check the symbol and the address" if status in (400, 404, 422) else "try again later"
-    return Refused(f"{host} did not accept the question ({status})", hint, status)
+    return RequestRefused(f"{host} did not accept the question ({status})", hint, status)
 
 
 def _seconds(text: str | None) -> float | None:

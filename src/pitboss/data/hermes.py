@@ -12,7 +12,7 @@ from typing import Any
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, iso
 from pitboss.core.noun import noun
-from pitboss.data.fetch import Broken, Fetcher, Query, Refused, Reply, address
+from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, address
 
 URL = "https://hermes.pyth.network"
 REQUESTS, WINDOW_S = 30, 10.0
@@ -34,7 +34,7 @@ _WHOLE = re.compile(r"-?[0-9]{1,20}")
 
 
 @noun
-class Price:
+class OraclePrice:
     """A price with how sure the publishers are of it (one deviation), in USD."""
 
     feed_id: str
@@ -67,16 +67,16 @@ class Hermes:
         self._fetcher = fetcher
         self._budget = fetcher.budget(REQUESTS, WINDOW_S)
 
-    async def latest(self, symbol: str) -> Price:
+    async def latest(self, symbol: str) -> OraclePrice:
         """The newest price of a symbol or feed."""
         feed_id = feed_of(symbol)
         return await self._ask("latest", feed_id, lambda reply: parsed(reply.json(), feed_id, reply.asked_at))
 
-    async def at(self, symbol: str, at: Instant) -> Price:
+    async def at(self, symbol: str, at: Instant) -> OraclePrice:
         """The first price published at or after an instant, by the second."""
         feed_id, second = feed_of(symbol), -(-at // SECOND_MS)
 
-        def read(reply: Reply) -> Price:
+        def read(reply: Reply) -> OraclePrice:
             found = parsed(reply.json(), feed_id, reply.asked_at)
             if found.published_at < second * SECOND_MS:
                 raise Broken(f"asked for a price from {iso(second * SECOND_MS)} on, got an earlier one")
@@ -84,14 +84,14 @@ class Hermes:
 
         try:
             return await self._ask(str(second), feed_id, read)
-        except Refused as error:
+        except RequestRefused as error:
             if error.status != 404:
                 raise
             raise UserError(
                 f"Pyth has no price of {symbol} at {iso(second * SECOND_MS)}", "the service keeps some months only"
             ) from None
 
-    async def _ask(self, which: str, feed_id: str, read: Callable[[Reply], Price]) -> Price:
+    async def _ask(self, which: str, feed_id: str, read: Callable[[Reply], OraclePrice]) -> OraclePrice:
         query = Query(
             f"{self._base}/v2/updates/price/{which}",
             {"ids[]": feed_id, "parsed": "true"},
@@ -100,7 +100,7 @@ class Hermes:
         return await self._fetcher.ask(query, read, self._budget)
 
 
-def parsed(value: Any, feed_id: str, now: Instant) -> Price:
+def parsed(value: Any, feed_id: str, now: Instant) -> OraclePrice:
     """The price of one feed in the parsed part of a reply; `Broken` if there is none that could be one."""
     listed = value.get("parsed") if isinstance(value, dict) else None
     if not isinstance(listed, list):
@@ -117,7 +117,7 @@ def parsed(value: Any, feed_id: str, now: Instant) -> Price:
         raise Broken("the price or its confidence cannot be one")
     if not _is_int(second) or not 0 < second * SECOND_MS <= now + AHEAD_MS:
         raise Broken("the price has no time, or one that is still to come")
-    return Price(feed_id, price, confidence, second * SECOND_MS)
+    return OraclePrice(feed_id, price, confidence, second * SECOND_MS)
 
 
 def _scaled(value: Any, exponent: int, name: str) -> Decimal:

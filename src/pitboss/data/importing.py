@@ -16,16 +16,16 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.data import bookrows
-from pitboss.data.clue import Clue, clue_of, is_published
+from pitboss.data.exchange_listings import exchange_info_rows, is_exchange_info, listings_of, looks_like
+from pitboss.data.file_reader import READABLE, format_of, read_hashed
 from pitboss.data.lake import Lake
-from pitboss.data.listing import exchange_info_rows, is_exchange_info, listings_of, looks_like
-from pitboss.data.manifest import Source
+from pitboss.data.manifest import SourceFile
 from pitboss.data.meta import is_meta, meta_rows
-from pitboss.data.reading import READABLE, format_of, read_hashed
+from pitboss.data.news_rows import events_of, news_of
+from pitboss.data.path_inference import Clue, clue_of, is_published
 from pitboss.data.series import ALIASES, SERIES, series
 from pitboss.data.staging import Batch
 from pitboss.data.table import Table, bars_of, points_of
-from pitboss.data.told import events_of, news_of
 
 MADE = "extracted"
 """The one kind that is made here and not imported."""
@@ -96,7 +96,7 @@ def import_paths(
     with lake.writing(imported_at) as batch:
         for number, path in _ordered(files, replace):
             content, sha256 = read_hashed(path)
-            source = Source(path.name, sha256)
+            source = SourceFile(path.name, sha256)
             for piece in _pieces(path, content, asked, known_at, known_days):
                 done.append((number, _put(lake, batch, venue, path, piece, replace, source)))
     listed = [each for _, each in sorted(done, key=lambda pair: pair[0])]
@@ -229,7 +229,9 @@ def _other_venue(path: Path, venue: str) -> str | None:
     return named if named and not venue.lower().startswith(named) else None
 
 
-def _put(lake: Lake, batch: Batch, venue: str, path: Path, piece: _Piece, replace: bool, source: Source) -> Imported:
+def _put(
+    lake: Lake, batch: Batch, venue: str, path: Path, piece: _Piece, replace: bool, source: SourceFile
+) -> Imported:
     shape = series(piece.kind)
     folder = lake.folder(piece.kind, venue, piece.symbol, piece.interval)
     try:

@@ -18,8 +18,8 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.data.manifest import MANIFEST
-from pitboss.data.marker import MARKER
-from pitboss.data.places import PART, group
+from pitboss.data.series_files import PART, group
+from pitboss.data.synthetic_marker import MARKER
 
 VERSION = 1
 HEAD = "lake.json"
@@ -31,7 +31,7 @@ _MARKER = re.compile(r"meta/venue=[A-Za-z0-9][A-Za-z0-9_.-]*/" + MARKER)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """The bytes of one file."""
 
     sha256: str
@@ -47,7 +47,7 @@ class Entry:
 class Index:
     """The files of a lake as it was when it was pushed, by their path in it."""
 
-    files: Mapping[str, Entry]
+    files: Mapping[str, IndexEntry]
 
     def dumps(self) -> bytes:
         """As it is stored; equal lakes give equal bytes."""
@@ -90,7 +90,7 @@ def read_index(content: bytes, pin: str, where: str) -> Index:
     if hashlib.sha256(content).hexdigest() != pin:
         raise UserError(f"{where}: {name} is not what was pushed: its bytes have another digest", AGAIN)
     try:
-        files = {path: Entry(sha256, size) for path, sha256, size in _document(content, where, name)["files"]}
+        files = {path: IndexEntry(sha256, size) for path, sha256, size in _document(content, where, name)["files"]}
     except (TypeError, ValueError, KeyError):
         raise _bad(where, name) from None
     for path, each in files.items():

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from pitboss.core.instant import Instant
-from pitboss.data.seen import plain
+from pitboss.data.news_rows import news_of
+from pitboss.data.seen_items import plain
 from pitboss.data.series import counted, series
-from pitboss.data.source import Brought, Known
+from pitboss.data.source import SeriesRows, StoredState
 from pitboss.data.table import Table
-from pitboss.data.told import news_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Item:
     symbols: tuple[str, ...] = ()
 
 
-def news_rows(items: list[Item], known: Known, symbols: tuple[str, ...], where: str) -> Brought:
+def news_rows(items: list[Item], known: StoredState, symbols: tuple[str, ...], where: str) -> SeriesRows:
     """What is new among the items. `symbols` are looked for in the words where an item names none itself."""
     titles = _titles(known.frame)
     rows: list[dict[str, object]] = []
@@ -55,10 +55,10 @@ def news_rows(items: list[Item], known: Known, symbols: tuple[str, ...], where: 
     notes = [f"{counted(repeated, 'item')} known before"] if repeated else []
     notes += [f"{counted(late, 'item')} counted from when first met, not from the date they carry"] if late else []
     if not rows:
-        return Brought("news", None, pl.DataFrame(schema=dict(series("news").columns)), tuple(notes), seen=keys)
+        return SeriesRows("news", None, pl.DataFrame(schema=dict(series("news").columns)), tuple(notes), seen=keys)
     kinds = {"published": pl.Int64, "first_seen_at": pl.Int64, "sentiment": pl.Float64}
     frame = pl.DataFrame(rows, schema={name: kinds.get(name, pl.String) for name in rows[0]})
-    return Brought("news", None, news_of(Table(where, frame), None), tuple(notes), seen=keys)
+    return SeriesRows("news", None, news_of(Table(where, frame), None), tuple(notes), seen=keys)
 
 
 def _titles(frame: pl.DataFrame | None) -> set[tuple[str, str]]:

@@ -25,22 +25,22 @@ import polars as pl
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.core.market import Bars, Event, Floats, Ints, Listing, NewsItem, Points, Unconfirmed
-from pitboss.data.landing import settle
+from pitboss.core.market import Bars, CalendarEvent, Floats, Ints, Listing, NewsItem, Points, Unconfirmed
+from pitboss.core.order_book import MAX_AGE_MS
+from pitboss.data.commit import settle
 from pitboss.data.manifest import load
-from pitboss.data.marker import MARKER, venue_folder
-from pitboss.data.moment import EARLIEST, LATEST
-from pitboss.data.places import Place, find_places
 from pitboss.data.series import POINT_KINDS, SERIES, series
+from pitboss.data.series_files import SeriesFiles, find_places
 from pitboss.data.staging import Added, Batch, locked, read_parquet, read_rows, unwritable, write_manifest
+from pitboss.data.synthetic_marker import MARKER, venue_folder
+from pitboss.data.time_columns import EARLIEST, LATEST
 from pitboss.venues.perp.assets import Asset, make_asset
-from pitboss.venues.perp.book import MAX_AGE_MS
 
 _ROLLING = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class SeriesInfo:
     """One series in the lake. `interval` and `symbol` are None where the kind has none."""
 
     venue: str
@@ -126,12 +126,12 @@ class Lake:
             path /= f"symbol={quote(symbol, safe='')}"
         return path
 
-    def places(self, kind: str | None = None, venue: str | None = None) -> list[Place]:
+    def places(self, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
         """Every series with at least one file, sorted by venue, kind, symbol and interval."""
         settle(self.root)
         return find_places(self.root, kind, venue)
 
-    def list(self) -> list[Holding]:
+    def list(self) -> list[SeriesInfo]:
         """What is in the lake, with how many rows, from when to when, and how many holes."""
         return [self._holding(place) for place in self.places()]
 
@@ -202,13 +202,13 @@ class Lake:
         arrived = [item for item in items if until is None or item.available_at <= until]
         return sorted(arrived, key=lambda item: (item.available_at, item.published_at, item.source, item.text))
 
-    def events(self, venue: str, until: Instant | None = None) -> "list[Event]":
+    def events(self, venue: str, until: Instant | None = None) -> "list[CalendarEvent]":
         """Events known by an instant, in the order in which they became known."""
         frame = self._frame("events", venue, None, None, None)
         if frame is None:
             return []
         events = [
-            Event(scheduled_at, known_at, kind, title, importance, _split(symbols))
+            CalendarEvent(scheduled_at, known_at, kind, title, importance, _split(symbols))
             for scheduled_at, kind, title, known_at, importance, symbols in frame.with_columns(
                 pl.col("scheduled_at", "known_at").dt.epoch("ms")
             ).iter_rows()
@@ -286,15 +286,15 @@ class Lake:
             frame = frame.head(int(np.searchsorted(moments, until, side=side)))
         return frame.rechunk()
 
-    def _holding(self, place: Place) -> Holding:
+    def _holding(self, place: SeriesFiles) -> SeriesInfo:
         time = series(place.kind).time
         if time is None:
             rows = sum(read_parquet(path, ["symbol"]).height for path in place.files)
-            return Holding(place.venue, place.kind, None, None, rows, None, None, 0)
+            return SeriesInfo(place.venue, place.kind, None, None, rows, None, None, 0)
         moments = _ints(pl.concat([read_parquet(path, [time]) for path in place.files])[time].rechunk())
         first, last = (int(moments[0]), int(moments[-1])) if len(moments) else (None, None)
         holes = len(find_holes(place, moments))
-        return Holding(place.venue, place.kind, place.symbol, place.interval, len(moments), first, last, holes)
+        return SeriesInfo(place.venue, place.kind, place.symbol, place.interval, len(moments), first, last, holes)
 
     def _must_be_sound(self, moments: Ints, columns: "list[Floats]", what: str) -> None:
         # import let only sound rows in; a file edited since then must not reach a run
@@ -315,7 +315,7 @@ def news_items(frame: pl.DataFrame, latency_ms: int = 0) -> list[NewsItem]:
     ]
 
 
-def find_holes(place: Place, moments: Ints) -> Ints:
+def find_holes(place: SeriesFiles, moments: Ints) -> Ints:
     """Positions after which something is missing.
 
     Bars follow their interval. Values follow the pace around them, because venues change it (8-hourly funding became

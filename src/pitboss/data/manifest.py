@@ -15,18 +15,18 @@ import polars as pl
 
 from pitboss.core import codec
 from pitboss.core.instant import Instant
-from pitboss.data.places import Place, find_places, group
-from pitboss.data.series import Series, series
+from pitboss.data.series import SeriesKind, series
+from pitboss.data.series_files import SeriesFiles, find_places, group
 
 MANIFEST = "manifest.json"
 VERSION = 1
 
-Reader = Callable[[Series, Path], pl.DataFrame | None]
+Reader = Callable[[SeriesKind, Path], pl.DataFrame | None]
 """Gives the rows of a stored file, or None where they cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file that rows came from: its name and the SHA-256 of its bytes."""
 
     name: str
@@ -35,7 +35,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFile:
     """What one file of the lake holds. The digest is of the rows, not of the parquet bytes."""
 
     rows: int
@@ -45,14 +45,16 @@ class Stored:
 
 
 @dataclass
-class Manifest:
+class LakeManifest:
     """Files by their path in the lake, sources and the last change by the folder of a series."""
 
-    files: dict[str, Stored] = field(default_factory=dict[str, Stored])
-    sources: dict[str, tuple[Source, ...]] = field(default_factory=dict[str, tuple[Source, ...]])
+    files: dict[str, StoredFile] = field(default_factory=dict[str, StoredFile])
+    sources: dict[str, tuple[SourceFile, ...]] = field(default_factory=dict[str, tuple[SourceFile, ...]])
     changed_at: dict[str, Instant | None] = field(default_factory=dict[str, Instant | None])
 
-    def note(self, folder: str, files: Mapping[str, Stored], sources: Iterable[Source], at: Instant | None) -> None:
+    def note(
+        self, folder: str, files: Mapping[str, StoredFile], sources: Iterable[SourceFile], at: Instant | None
+    ) -> None:
         """What a write did to one series. A source that was named before is not named twice."""
         known = self.sources.get(folder, ())
         seen = {(source.name, source.sha256) for source in known}
@@ -82,7 +84,7 @@ class Manifest:
         head = codec.dumps({"version": VERSION, "digest": total})[:-1]
         return head + b',"series":[\n' + lines + b"\n]}\n"
 
-    def _series(self, root: Path, place: Place) -> dict[str, Any]:
+    def _series(self, root: Path, place: SeriesFiles) -> dict[str, Any]:
         names = [path.relative_to(root).as_posix() for path in place.files]
         files = {name: self.files[name] for name in names}
         folder = folder_of(place.kind, names[0])
@@ -110,33 +112,33 @@ def folder_of(kind: str, name: str) -> str:
     return "/".join(parts[:-1] if series(kind).time is None else parts[:-2])
 
 
-def load(root: Path) -> Manifest | None:
+def load(root: Path) -> LakeManifest | None:
     """The stored manifest; None where there is none that can be read."""
     try:
         document = codec.loads((root / MANIFEST).read_bytes())
         if document["version"] != VERSION:
             return None
-        found = Manifest()
+        found = LakeManifest()
         for each in document["series"]:
-            found.files |= {name: Stored(**stored) for name, stored in each["files"].items()}
-            found.sources[each["folder"]] = tuple(Source(**source) for source in each["sources"])
+            found.files |= {name: StoredFile(**stored) for name, stored in each["files"].items()}
+            found.sources[each["folder"]] = tuple(SourceFile(**source) for source in each["sources"])
             found.changed_at[each["folder"]] = each["imported_at"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return found
 
 
-def stored(shape: Series, frame: pl.DataFrame) -> Stored:
+def stored(shape: SeriesKind, frame: pl.DataFrame) -> StoredFile:
     """What is to be said about a file that holds these rows."""
     column = frame[shape.time] if shape.time else None
     if column is not None and column.null_count():
         column = column.drop_nulls()
     times = np.empty(0, dtype=np.int64) if column is None else _numbers(column, 0)
     first, last = (int(times.min()), int(times.max())) if len(times) else (None, None)
-    return Stored(frame.height, first, last, content_digest(shape, frame))
+    return StoredFile(frame.height, first, last, content_digest(shape, frame))
 
 
-def content_digest(shape: Series, frame: pl.DataFrame) -> str:
+def content_digest(shape: SeriesKind, frame: pl.DataFrame) -> str:
     """SHA-256 of rows in their order, column by column; how parquet packs them does not matter.
 
     A column that came later and is empty counts as not there, so that digests of older files stay what they were.
@@ -166,9 +168,9 @@ def _numbers(column: pl.Series, missing: int | bool) -> "np.typing.NDArray[Any]"
     return np.ascontiguousarray(values if kind is None else values.astype(kind, copy=False))
 
 
-def rebuilt(root: Path, read: Reader) -> Manifest:
+def rebuilt(root: Path, read: Reader) -> LakeManifest:
     """A manifest of the files there are, which cannot know where they came from. Unreadable files are left out."""
-    made = Manifest()
+    made = LakeManifest()
     for place in find_places(root):
         shape = series(place.kind)
         for path in place.files:

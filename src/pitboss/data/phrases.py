@@ -26,7 +26,7 @@ _EASTERN = ZoneInfo("America/New_York")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class EventKind:
     """A kind of event: how it is called in a list of events, what names it, and how much it matters at most."""
 
     name: str
@@ -37,17 +37,17 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AnnouncedEvent:
     """An event that a headline seems to announce."""
 
-    kind: Kind
+    kind: EventKind
     scheduled_at: Instant
     symbols: tuple[str, ...]
     confidence: float
 
 
-def _kind(name: str, title: str, words: str, importance: float, about_symbols: bool = False) -> Kind:
-    return Kind(name, title, re.compile(words, re.IGNORECASE), importance, about_symbols)
+def _kind(name: str, title: str, words: str, importance: float, about_symbols: bool = False) -> EventKind:
+    return EventKind(name, title, re.compile(words, re.IGNORECASE), importance, about_symbols)
 
 
 KINDS = (
@@ -105,7 +105,7 @@ _HALVES = {
 }
 
 
-def find(text: str, published_at: Instant, symbols: tuple[str, ...] = ()) -> Found | None:
+def find(text: str, published_at: Instant, symbols: tuple[str, ...] = ()) -> AnnouncedEvent | None:
     """The event that a headline announces, if it seems to. `symbols` are those that the source itself names."""
     short = text[:MOST_CHARS]
     if not any(kind.words.search(short) for kind in KINDS):  # nearly all headlines end here
@@ -117,7 +117,7 @@ def find(text: str, published_at: Instant, symbols: tuple[str, ...] = ()) -> Fou
                 best = _nearest(sentence, word, today, published_at)
                 if best is not None:
                     scheduled_at, confidence = best
-                    return Found(kind, scheduled_at, _about(kind, short, symbols), confidence)
+                    return AnnouncedEvent(kind, scheduled_at, _about(kind, short, symbols), confidence)
     return None
 
 
@@ -186,7 +186,7 @@ def _ms(moment: datetime) -> Instant:
     return round(moment.timestamp() * 1000)
 
 
-def _about(kind: Kind, text: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
+def _about(kind: EventKind, text: str, symbols: tuple[str, ...]) -> tuple[str, ...]:
     if not kind.about_symbols:
         return ()
     if kind.name == "halving":

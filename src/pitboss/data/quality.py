@@ -13,15 +13,15 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms, iso
-from pitboss.data import watching
+from pitboss.data import feed_checks as watching
 from pitboss.data.books import unsound
+from pitboss.data.commit import STAGING
 from pitboss.data.lake import Lake, find_holes
-from pitboss.data.landing import STAGING
-from pitboss.data.manifest import MANIFEST, Manifest, load, rebuilt, stored
-from pitboss.data.moment import EARLIEST, LATEST
-from pitboss.data.places import Place
+from pitboss.data.manifest import MANIFEST, LakeManifest, load, rebuilt, stored
 from pitboss.data.series import POINT_KINDS, SERIES, counted, series
+from pitboss.data.series_files import SeriesFiles
 from pitboss.data.staging import read_rows, rows_of, write_manifest
+from pitboss.data.time_columns import EARLIEST, LATEST
 
 Problem = Literal[
     "unreadable",
@@ -66,7 +66,7 @@ _NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class QualityFinding:
     """One thing about one file or series. `usable` is False when no run should read it."""
 
     file: str
@@ -82,10 +82,10 @@ class Finding:
     severity: Severity
 
 
-def check(lake: Lake) -> list[Finding]:
+def check(lake: Lake) -> list[QualityFinding]:
     """All findings, sorted by series; an empty list means that nothing is wrong."""
-    findings: list[Finding] = []
-    heard: list[tuple[Place, np.ndarray]] = []
+    findings: list[QualityFinding] = []
+    heard: list[tuple[SeriesFiles, np.ndarray]] = []
     places = lake.places()
     known = _manifest(lake, places, findings)
     for place in places:
@@ -104,7 +104,7 @@ def check(lake: Lake) -> list[Finding]:
     return findings
 
 
-def _manifest(lake: Lake, places: list[Place], findings: list[Finding]) -> Manifest:
+def _manifest(lake: Lake, places: list[SeriesFiles], findings: list[QualityFinding]) -> LakeManifest:
     known = load(lake.root)
     if known is None:
         known = rebuilt(lake.root, rows_of)
@@ -123,7 +123,9 @@ def _manifest(lake: Lake, places: list[Place], findings: list[Finding]) -> Manif
     return known
 
 
-def _file(lake: Lake, place: Place, path: Path, known: Manifest, findings: list[Finding]) -> pl.DataFrame | None:
+def _file(
+    lake: Lake, place: SeriesFiles, path: Path, known: LakeManifest, findings: list[QualityFinding]
+) -> pl.DataFrame | None:
     shape = series(place.kind)
     try:
         frame = read_rows(shape, path)
@@ -145,7 +147,7 @@ def _file(lake: Lake, place: Place, path: Path, known: Manifest, findings: list[
 
 
 def _unchanged(
-    lake: Lake, place: Place, path: Path, frame: pl.DataFrame, known: Manifest, findings: list[Finding]
+    lake: Lake, place: SeriesFiles, path: Path, frame: pl.DataFrame, known: LakeManifest, findings: list[QualityFinding]
 ) -> None:
     before = known.files.get(path.relative_to(lake.root).as_posix())
     now = stored(series(place.kind), frame)
@@ -165,7 +167,7 @@ def _real(times: pl.Series) -> pl.Series:
     return moments.set(~moments.is_between(EARLIEST, LATEST).fill_null(True), None)
 
 
-def _rows(place: Place, frame: pl.DataFrame, moments: pl.Series | None) -> list[tuple[Problem, np.ndarray, str]]:
+def _rows(place: SeriesFiles, frame: pl.DataFrame, moments: pl.Series | None) -> list[tuple[Problem, np.ndarray, str]]:
     optional = series(place.kind).optional
     needed = [name for name in frame.columns if name not in optional]
     missing = frame.select(pl.any_horizontal(pl.col(needed).is_null())).to_series().to_numpy()
@@ -208,7 +210,7 @@ def _rows(place: Place, frame: pl.DataFrame, moments: pl.Series | None) -> list[
     return found
 
 
-def _gaps(lake: Lake, place: Place, moments: np.ndarray, findings: list[Finding]) -> None:
+def _gaps(lake: Lake, place: SeriesFiles, moments: np.ndarray, findings: list[QualityFinding]) -> None:
     holes = find_holes(place, moments)
     if not len(holes):
         return
@@ -223,7 +225,9 @@ def _gaps(lake: Lake, place: Place, moments: np.ndarray, findings: list[Finding]
     findings.append(_finding(lake, place, _folder(lake, place), "gaps", len(holes), first, detail))
 
 
-def _feed(lake: Lake, place: Place, frame: pl.DataFrame, moments: np.ndarray, findings: list[Finding]) -> None:
+def _feed(
+    lake: Lake, place: SeriesFiles, frame: pl.DataFrame, moments: np.ndarray, findings: list[QualityFinding]
+) -> None:
     """What sound rows in their order say about the feed they came from."""
     if place.kind == "bars" and place.interval:
         joined = np.diff(moments, prepend=moments[:1]) == interval_ms(place.interval)
@@ -248,7 +252,12 @@ def _feed(lake: Lake, place: Place, frame: pl.DataFrame, moments: np.ndarray, fi
 
 
 def _still(
-    lake: Lake, place: Place, found: list[watching.Stretch], moments: np.ndarray, what: str, findings: list[Finding]
+    lake: Lake,
+    place: SeriesFiles,
+    found: list[watching.RowRange],
+    moments: np.ndarray,
+    what: str,
+    findings: list[QualityFinding],
 ) -> None:
     if found:
         longest = max(found, key=lambda stretch: stretch.length)
@@ -261,7 +270,9 @@ def _still(
         findings.append(_finding(lake, place, _folder(lake, place), "stale", len(found), first, text))
 
 
-def _wild(lake: Lake, place: Place, moments: np.ndarray, moves: np.ndarray, findings: list[Finding]) -> None:
+def _wild(
+    lake: Lake, place: SeriesFiles, moments: np.ndarray, moves: np.ndarray, findings: list[QualityFinding]
+) -> None:
     wild, usual = watching.outliers(moments, moves)
     rows = np.flatnonzero(wild)
     if len(rows):
@@ -274,7 +285,7 @@ def _wild(lake: Lake, place: Place, moments: np.ndarray, moves: np.ndarray, find
         findings.append(_finding(lake, place, _folder(lake, place), "outliers", len(rows), at, text))
 
 
-def _outages(lake: Lake, heard: list[tuple[Place, np.ndarray]], findings: list[Finding]) -> None:
+def _outages(lake: Lake, heard: list[tuple[SeriesFiles, np.ndarray]], findings: list[QualityFinding]) -> None:
     """Spans in which no symbol of a venue has a bar; other intervals tell the venue's silence from the recorder's."""
     bars: dict[tuple[str, str], list[np.ndarray]] = {}
     for place, moments in heard:
@@ -297,7 +308,7 @@ def _outages(lake: Lake, heard: list[tuple[Place, np.ndarray]], findings: list[F
                     f"; bars of {', '.join(sorted(others, key=lambda name: INTERVALS[name]))} are there: not the venue"
                 )
             where = f"bars/venue={venue}/interval={interval}"
-            made = Finding(
+            made = QualityFinding(
                 where, venue, "bars", None, interval, "outage", missing, silence.from_at, text, True, SEVERITY["outage"]
             )
             findings.append(made)
@@ -312,7 +323,7 @@ def _heard(series: list[np.ndarray], silence: watching.Silence, step: int) -> bo
     return False
 
 
-def _early(lake: Lake, last_seen: list[tuple[Place, Instant]], findings: list[Finding]) -> None:
+def _early(lake: Lake, last_seen: list[tuple[SeriesFiles, Instant]], findings: list[QualityFinding]) -> None:
     newest: dict[tuple[str, str], Instant] = {}
     for place, last in last_seen:
         if place.symbol:
@@ -327,7 +338,7 @@ def _early(lake: Lake, last_seen: list[tuple[Place, Instant]], findings: list[Fi
             findings.append(_finding(lake, place, _folder(lake, place), "ends_early", 1, last, detail))
 
 
-def _strays(lake: Lake, known: set[Path], findings: list[Finding]) -> None:
+def _strays(lake: Lake, known: set[Path], findings: list[QualityFinding]) -> None:
     for left in sorted(lake.root.glob(f"{STAGING}*")):
         findings.append(_about(left.name, "", "leftover", "left by an import that was killed; the next one removes it"))
     for kind in sorted(SERIES):
@@ -337,19 +348,19 @@ def _strays(lake: Lake, known: set[Path], findings: list[Finding]) -> None:
                 findings.append(_about(where, kind, "unknown", "not where the lake keeps its files; it is never read"))
 
 
-def _about(file: str, kind: str, problem: Problem, detail: str) -> Finding:
+def _about(file: str, kind: str, problem: Problem, detail: str) -> QualityFinding:
     """A finding about a file that belongs to no series that is there."""
     severity = SEVERITY[problem]
-    return Finding(file, "", kind, None, None, problem, 1, None, detail, severity != "error", severity)
+    return QualityFinding(file, "", kind, None, None, problem, 1, None, detail, severity != "error", severity)
 
 
 def _finding(
-    lake: Lake, place: Place, path: Path, problem: Problem, count: int, at: Instant | None, detail: str
-) -> Finding:
+    lake: Lake, place: SeriesFiles, path: Path, problem: Problem, count: int, at: Instant | None, detail: str
+) -> QualityFinding:
     where, severity = path.relative_to(lake.root).as_posix(), SEVERITY[problem]
     named = (place.venue, place.kind, place.symbol, place.interval)
-    return Finding(where, *named, problem, count, at, detail, severity != "error", severity)
+    return QualityFinding(where, *named, problem, count, at, detail, severity != "error", severity)
 
 
-def _folder(lake: Lake, place: Place) -> Path:
+def _folder(lake: Lake, place: SeriesFiles) -> Path:
     return lake.folder(place.kind, place.venue, place.symbol, place.interval)

@@ -11,9 +11,9 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, Instant
 from pitboss.data.fetch import Broken
-from pitboss.data.moment import EARLIEST, LATEST
 from pitboss.data.series import series
 from pitboss.data.table import Table, bars_of, points_of
+from pitboss.data.time_columns import EARLIEST, LATEST
 
 MOST_ROWS = 100_000
 

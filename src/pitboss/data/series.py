@@ -15,7 +15,7 @@ TIME = pl.Datetime("ms", "UTC")
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class SeriesKind:
     """How one kind is stored. `time` names the instant that orders and partitions it; `key` makes a row unique.
 
     `later` are columns that files of earlier versions lack; there they read as empty. `optional` ones may be empty in
@@ -38,8 +38,8 @@ _POINT: dict[str, pl.DataType] = {"at": TIME, "value": _NUMBER}
 
 POINT_KINDS = ("funding", "mark", "open_interest", "oracle")
 
-SERIES: dict[str, Series] = {
-    "bars": Series(
+SERIES: dict[str, SeriesKind] = {
+    "bars": SeriesKind(
         "bars",
         {"open_at": TIME} | dict.fromkeys(("open", "high", "low", "close", "volume"), _NUMBER),
         ("open_at",),
@@ -47,8 +47,8 @@ SERIES: dict[str, Series] = {
         per_symbol=True,
         per_interval=True,
     ),
-    **{kind: Series(kind, _POINT, ("at",), "at", per_symbol=True) for kind in POINT_KINDS},
-    "news": Series(
+    **{kind: SeriesKind(kind, _POINT, ("at",), "at", per_symbol=True) for kind in POINT_KINDS},
+    "news": SeriesKind(
         "news",
         {
             "published_at": TIME,
@@ -65,7 +65,7 @@ SERIES: dict[str, Series] = {
         later=("first_seen_at",),
         optional=("sentiment", "first_seen_at"),
     ),
-    "events": Series(
+    "events": SeriesKind(
         "events",
         {
             "scheduled_at": TIME,
@@ -79,8 +79,8 @@ SERIES: dict[str, Series] = {
         "scheduled_at",
         per_symbol=False,
     ),
-    "l2": Series("l2", {"at": TIME, "bids": _TEXT, "asks": _TEXT}, ("at",), "at", per_symbol=True),
-    "extracted": Series(
+    "l2": SeriesKind("l2", {"at": TIME, "bids": _TEXT, "asks": _TEXT}, ("at",), "at", per_symbol=True),
+    "extracted": SeriesKind(
         "extracted",
         {
             "scheduled_at": TIME,
@@ -98,14 +98,14 @@ SERIES: dict[str, Series] = {
         "scheduled_at",
         per_symbol=False,
     ),
-    "meta": Series(
+    "meta": SeriesKind(
         "meta",
         {"symbol": _TEXT, "size_decimals": pl.Int64(), "tiers": _TEXT},
         ("symbol",),
         None,
         per_symbol=False,
     ),
-    "listings": Series(
+    "listings": SeriesKind(
         "listings",
         {"symbol": _TEXT, "listed_at": TIME, "delisted_at": TIME, "known_at": TIME},
         ("symbol",),
@@ -120,7 +120,7 @@ ALIASES = {"book": "l2", "books": "l2"}
 """Other words for a kind that people use."""
 
 
-def series(kind: str) -> Series:
+def series(kind: str) -> SeriesKind:
     """The layout of a kind; an unknown one is the user's typo."""
     if kind not in SERIES:
         raise UserError(f"unknown kind of data {kind!r}", meant(kind, SERIES, "kinds"))

@@ -16,7 +16,7 @@ from pitboss.data.series import meant
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DownloadRequest:
     """What a person asked for. Times are open times of bars: `from_at` counts, `to_at` does not."""
 
     venue: str
@@ -34,7 +34,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SourcePage:
     """Rows of one reply in the columns of their kind, in order, each once, none that is not final yet."""
 
     frame: pl.DataFrame
@@ -49,12 +49,12 @@ class Ranged:
     interval: str | None
     pace_ms: int
     page_ms: int
-    page: Callable[[Instant, Instant], Awaitable[Page]]
+    page: Callable[[Instant, Instant], Awaitable[SourcePage]]
     """Rows from an instant up to and without another."""
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class SeriesRows:
     """Rows of one series that came all at once. `replace`: the newest word holds, as with an asset table."""
 
     kind: str
@@ -67,7 +67,7 @@ class Brought:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredState:
     """What is stored already of the kind that is to come, and which items were met before."""
 
     frame: pl.DataFrame | None
@@ -80,7 +80,7 @@ class Single:
 
     label: str
     kind: str
-    bring: Callable[[Known], Awaitable[list[Brought]]]
+    bring: Callable[[StoredState], Awaitable[list[SeriesRows]]]
     optional: bool = False
     """Whether the rest is still worth having if the server does not serve this."""
 
@@ -89,7 +89,7 @@ Task = Ranged | Single
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DataSource:
     """One place that data comes from. `kinds` are those it has; `usual` those that are taken unless others are named."""
 
     name: str
@@ -99,11 +99,11 @@ class Source:
     usual: tuple[str, ...]
     needs: tuple[str, ...]
     """Which of symbols, interval, from and url it cannot do without."""
-    plan: Callable[[Wanted, Fetcher], Awaitable[list[Task]]]
+    plan: Callable[[DownloadRequest, Fetcher], Awaitable[list[Task]]]
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     """Default addresses, for whoever wants to know where we go."""
 
-    def kinds_of(self, wanted: Wanted) -> tuple[str, ...]:
+    def kinds_of(self, wanted: DownloadRequest) -> tuple[str, ...]:
         """The kinds that are wanted, in this source's order."""
         for kind in wanted.kinds:
             if kind not in self.kinds:

@@ -17,10 +17,10 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data import manifest
-from pitboss.data.landing import LANDING, STAGING, holding, land, tidy
-from pitboss.data.manifest import MANIFEST, Manifest, Source, Stored
-from pitboss.data.pile import Added, Pile
-from pitboss.data.series import Series
+from pitboss.data.commit import LANDING, STAGING, holding, land, tidy
+from pitboss.data.manifest import MANIFEST, LakeManifest, SourceFile, StoredFile
+from pitboss.data.merge import Added, Pile
+from pitboss.data.series import SeriesKind
 
 __all__ = ["STAGING", "Added", "Batch", "locked", "read_parquet", "unwritable"]
 
@@ -31,7 +31,7 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 """What polars and the system raise on a damaged file; a panic of polars is not even an `Exception`."""
 
 
-def read_rows(shape: Series, path: Path) -> pl.DataFrame:
+def read_rows(shape: SeriesKind, path: Path) -> pl.DataFrame:
     """One file of the lake with all columns of its kind; those that came later are empty in an older file."""
     if not shape.later:
         return read_parquet(path, list(shape.columns))
@@ -102,7 +102,7 @@ def unwritable(root: Path, error: OSError) -> UserError:
     return UserError(f"cannot write to {root}: {error.strerror or error}", "check permissions and free space")
 
 
-def rows_of(shape: Series, path: Path) -> pl.DataFrame | None:
+def rows_of(shape: SeriesKind, path: Path) -> pl.DataFrame | None:
     """The rows of a stored file as its kind has them; None if it cannot be read."""
     try:
         return _cast(shape, read_rows(shape, path))
@@ -117,14 +117,19 @@ class Batch:
         self._root = root
         self._at = at
         self._most_bytes = most_bytes
-        self._piles: OrderedDict[Path, tuple[Series, Pile]] = OrderedDict()  # the longest untouched first
+        self._piles: OrderedDict[Path, tuple[SeriesKind, Pile]] = OrderedDict()  # the longest untouched first
         self._moves: dict[Path, Path] = {}
-        self._stored: dict[Path, dict[str, Stored]] = {}
-        self._sources: dict[Path, dict[Source, None]] = {}
+        self._stored: dict[Path, dict[str, StoredFile]] = {}
+        self._sources: dict[Path, dict[SourceFile, None]] = {}
         self._manifest = manifest.load(root)
 
     def put(
-        self, shape: Series, folder: Path, frame: pl.DataFrame, replace: bool = False, source: Source | None = None
+        self,
+        shape: SeriesKind,
+        folder: Path,
+        frame: pl.DataFrame,
+        replace: bool = False,
+        source: SourceFile | None = None,
     ) -> Added:
         """Stage rows for one series. The frame has the columns of its kind and unique keys."""
         frame = _cast(shape, frame)
@@ -153,7 +158,7 @@ class Batch:
         staged.write_bytes(after)
         land(self._root, {**self._moves, self._root / MANIFEST: staged})
 
-    def _pile(self, shape: Series, target: Path, replace: bool) -> Pile:
+    def _pile(self, shape: SeriesKind, target: Path, replace: bool) -> Pile:
         if target in self._piles:
             self._piles.move_to_end(target)
             return self._piles[target][1]
@@ -170,7 +175,7 @@ class Batch:
         self._piles[target] = (shape, pile)
         return pile
 
-    def _is_known(self, shape: Series, target: Path, frame: pl.DataFrame) -> bool:
+    def _is_known(self, shape: SeriesKind, target: Path, frame: pl.DataFrame) -> bool:
         if self._manifest is None or target in self._moves:
             return True
         known = self._manifest.files.get(target.relative_to(self._root).as_posix())
@@ -197,7 +202,7 @@ class Batch:
         self._stored.setdefault(folder, {})[name] = manifest.stored(shape, frame)
 
 
-def write_manifest(root: Path, made: Manifest) -> None:
+def write_manifest(root: Path, made: LakeManifest) -> None:
     """Put a manifest into the lake on its own."""
     with locked(root):
         staged = root / f"{STAGING}{MANIFEST}"
@@ -205,18 +210,18 @@ def write_manifest(root: Path, made: Manifest) -> None:
         land(root, {root / MANIFEST: staged})
 
 
-def _cast(shape: Series, frame: pl.DataFrame) -> pl.DataFrame:
+def _cast(shape: SeriesKind, frame: pl.DataFrame) -> pl.DataFrame:
     if frame.schema == shape.columns:
         return frame
     return _filled(shape, frame).select(pl.col(name).cast(kind) for name, kind in shape.columns.items())
 
 
-def _filled(shape: Series, frame: pl.DataFrame) -> pl.DataFrame:
+def _filled(shape: SeriesKind, frame: pl.DataFrame) -> pl.DataFrame:
     absent = [name for name in shape.later if name not in frame.columns]
     return frame.with_columns(pl.lit(None, dtype=shape.columns[name]).alias(name) for name in absent)
 
 
-def _parts(shape: Series, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
+def _parts(shape: SeriesKind, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     """The rows by the file they belong into."""
     if shape.time is None:
         return [("part.parquet", frame)]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import interval_ms, iso
-from pitboss.data.moment import moments
 from pitboss.data.series import TIME, counted, series
+from pitboss.data.time_columns import moments
 
 TIMES = ("date", "time", "timestamp", "ts", "open_time", "t", "calc_time", "create_time")
 _BARS = {

@@ -8,7 +8,7 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.core.verdict import Verdict
-from pitboss.engine.guard import Judgement
+from pitboss.venues.perp.guard import Judgement
 
 
 @noun

@@ -9,23 +9,23 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pitboss.bootstrap.listing import times
-from pitboss.bootstrap.stored import is_synthetic
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.jobs.plan import MODEL
-from pitboss.jobs.standing import Document, curve_of, deflated, named, overfit, returns_of, runs_of, together
-from pitboss.jobs.trace import Trace, traces
-from pitboss.models.heuristics import heuristics
+from pitboss.jobs.run_series import Trace, traces
+from pitboss.jobs.study_status import Document, curve_of, deflated, named, overfit, returns_of, runs_of, together
 from pitboss.models.providers import PROGRAMS
+from pitboss.report import figures
+from pitboss.runs.listing import times
+from pitboss.runs.stored import is_synthetic
 from pitboss.sim import statistics
 from pitboss.sim.metrics import intervals
-from pitboss.sim.report import figures
 from pitboss.sim.study.axis import Axis
 from pitboss.sim.study.choice import figure
-from pitboss.sim.study.paired import Difference, differences, log_growth, mean_log_growth
+from pitboss.sim.study.paired import PairedDifference, differences, log_growth, mean_log_growth
 from pitboss.sim.study.tiers import tiers
-from pitboss.store.studies import Part, Studies
+from pitboss.store.studies import Studies, StudyRun
+from pitboss.venues.predict.heuristics import heuristics
 
 BASELINES = ("policy/hold", "policy/buy_and_hold", "policy/random")
 REPEATS = 3
@@ -96,19 +96,19 @@ CORRECTION = (
 )
 
 
-def _by_model(runs: Sequence[Part]) -> dict[int, list[Part]]:
-    groups: dict[int, list[Part]] = {}
+def _by_model(runs: Sequence[StudyRun]) -> dict[int, list[StudyRun]]:
+    groups: dict[int, list[StudyRun]] = {}
     for run in runs:
         groups.setdefault(run.mark["trial"], []).append(run)
     return groups
 
 
-def _model(repeats: Sequence[Part]) -> str:
+def _model(repeats: Sequence[StudyRun]) -> str:
     return repeats[0].model
 
 
 def _entry(
-    repeats: Sequence[Part],
+    repeats: Sequence[StudyRun],
     known: Mapping[str, Trace],
     returns: Sequence[Sequence[float]],
     every: Sequence[Sequence[float]],
@@ -146,17 +146,17 @@ def _entry(
     }
 
 
-def _run(run: Part) -> Document:
+def _run(run: StudyRun) -> Document:
     total = figure(run.metrics or {}, "total_return_pct")
     return {**named(run), "repeat": run.mark["repeat"], "total_return_pct": total, "cost_usd": _cost(run)}
 
 
-def _cost(run: Part) -> float | None:
+def _cost(run: StudyRun) -> float | None:
     """What asking anew costs: with the answers that were known."""
     return None if run.cost_usd.is_nan() else float(run.cost_usd + run.saved_usd)
 
 
-def _pair(one: Difference, names: Sequence[str]) -> Document:
+def _pair(one: PairedDifference, names: Sequence[str]) -> Document:
     return {
         "first": names[one.first],
         "second": names[one.second],

@@ -76,7 +76,7 @@ class Places:
         return self._folder / f"{number}.log"
 
 
-class Place:
+class WorkerSlot:
     """The place of one worker, as it sees it: a `Post`."""
 
     def __init__(self, places: Places, number: int, handle: int, queue: Queue, most: int) -> None:

@@ -16,14 +16,14 @@ from typing import Literal
 import orjson
 
 from pitboss.bootstrap.logs import start_logs
-from pitboss.bootstrap.runner import work
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import RunCancelled
+from pitboss.runs.run import work
 from pitboss.sim.watch import Watch
-from pitboss.store.faults import Unreachable, patiently
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Lease
+from pitboss.store.retry import Unreachable, patiently
 
 Word = Literal["done", "stopped", "lost", "away"]
 """How a run went, for the worker: its own end is in the database."""

@@ -9,13 +9,13 @@ from contextlib import suppress
 
 import orjson
 
-from pitboss.bootstrap.processes import program, surroundings
+from pitboss.bootstrap.child_settings import program, surroundings
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import RunCancelled
-from pitboss.jobs.place import SUSPECT
-from pitboss.store.faults import Unreachable
+from pitboss.jobs.placement import SUSPECT
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Lease
+from pitboss.store.retry import Unreachable
 
 LINE_BYTES = 65_536
 
@@ -24,14 +24,14 @@ class ChildDied(Exception):
     """A child ended without saying how its run went. The lease is left to run out, so that this is counted."""
 
 
-class Child:
+class WorkerChild:
     """One child process. One run at a time."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
     @classmethod
-    async def start(cls, settings: Settings, worker: str) -> "Child":
+    async def start(cls, settings: Settings, worker: str) -> "WorkerChild":
         """A new child for the workspace of these settings."""
         process = await asyncio.create_subprocess_exec(
             *program("pitboss.jobs.child", str(settings.home), worker),
@@ -91,12 +91,12 @@ class Children:
     def __init__(self, settings: Settings, worker: str) -> None:
         self._settings = settings
         self._worker = worker
-        self._free: list[Child] = []
-        self.busy: dict[str, Child] = {}
+        self._free: list[WorkerChild] = []
+        self.busy: dict[str, WorkerChild] = {}
 
     async def work(self, lease: Lease, stopped: Callable[[], bool]) -> None:
         """Have a run done by a child, unless somebody has asked for it to stop before there is one."""
-        child = self._free.pop() if self._free else await Child.start(self._settings, self._worker)
+        child = self._free.pop() if self._free else await WorkerChild.start(self._settings, self._worker)
         self.busy[lease.run_id] = child
         try:
             if stopped():

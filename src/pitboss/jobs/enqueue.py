@@ -5,19 +5,19 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from pitboss.bootstrap.request import Asked
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
+from pitboss.jobs.batch import Preparation
 from pitboss.jobs.build import build
 from pitboss.jobs.executors import local
-from pitboss.jobs.prepare import Preparation
-from pitboss.jobs.terms import open_queue
+from pitboss.jobs.worker_settings import open_queue
+from pitboss.sim.request import BacktestRequest
 from pitboss.store.queue import Job
 
 
 def enqueue(
     workspace: Workspace,
-    requests: Sequence[Asked],
+    requests: Sequence[BacktestRequest],
     *,
     owner: str = "local",
     priority: int = 0,

@@ -11,12 +11,9 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from pitboss.bootstrap import gateway
+from pitboss.bootstrap import decider_source as gateway
 from pitboss.bootstrap.kits import kit_of
-from pitboss.bootstrap.line import route_of
-from pitboss.bootstrap.preview import CHARS_PER_TOKEN
-from pitboss.bootstrap.request import Asked
-from pitboss.bootstrap.runner import start
+from pitboss.bootstrap.model_stack import route_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
@@ -24,9 +21,12 @@ from pitboss.core.instant import parse_duration
 from pitboss.core.intent import Usage
 from pitboss.core.money import ZERO, exact
 from pitboss.models import catalog
-from pitboss.models.prices import FREE, TOOLS_TOKENS, Price, flat, price
+from pitboss.models.prices import FREE, TOOLS_TOKENS, ModelPrice, flat, price
 from pitboss.models.providers import MAX_TOKENS
+from pitboss.runs.run import start
 from pitboss.sim.course import ticks_between
+from pitboss.sim.request import BacktestRequest
+from pitboss.venues.perp.preview import CHARS_PER_TOKEN
 
 CONFIRM_USD = Decimal(5)
 PILOT_TICKS = 5
@@ -79,8 +79,8 @@ class _Group:
     """Requests that ask the same model at the same price."""
 
     model: str
-    price: Price | None
-    requests: list[Asked]
+    price: ModelPrice | None
+    requests: list[BacktestRequest]
 
 
 Three = tuple[Decimal, Decimal, Decimal]
@@ -89,7 +89,7 @@ Three = tuple[Decimal, Decimal, Decimal]
 
 @exact
 def estimate(
-    workspace: Workspace, requests: Sequence[Asked], per_tick: Mapping[str, Decimal] | None = None
+    workspace: Workspace, requests: Sequence[BacktestRequest], per_tick: Mapping[str, Decimal] | None = None
 ) -> Estimate:
     """What all these requests will cost. `per_tick` is what a pilot paid for a tick, by model."""
     total: Three | None = (ZERO, ZERO, ZERO)
@@ -121,7 +121,7 @@ def estimate(
 
 
 @exact
-def at_worst(found: Estimate, request: Asked) -> Decimal:
+def at_worst(found: Estimate, request: BacktestRequest) -> Decimal:
     """What one run of an estimated lot may cost: that much is set aside for it."""
     worst = found.each.get(request.source, ZERO) * _ticks(request) + 2 * found.call.get(request.source, ZERO)
     return worst.quantize(CENT, ROUND_CEILING)
@@ -132,7 +132,7 @@ def needs_word(found: Estimate) -> bool:
     return found.usd is not None and found.usd > CONFIRM_USD
 
 
-async def pilot(workspace: Workspace, requests: Sequence[Asked]) -> dict[str, Decimal]:
+async def pilot(workspace: Workspace, requests: Sequence[BacktestRequest]) -> dict[str, Decimal]:
     """Ask a few ticks for real, one run for each model, and give what a tick cost. The runs stay, and so do the answers."""
     found: dict[str, Decimal] = {}
     for group in _groups(workspace, [request for request in requests if gateway.may_cost(request)]):
@@ -147,7 +147,7 @@ async def pilot(workspace: Workspace, requests: Sequence[Asked]) -> dict[str, De
     return found
 
 
-def _groups(workspace: Workspace, requests: Sequence[Asked]) -> list[_Group]:
+def _groups(workspace: Workspace, requests: Sequence[BacktestRequest]) -> list[_Group]:
     groups: dict[tuple[object, ...], _Group] = {}
     for request in requests:
         key = (request.source, request.price_in, request.price_out)
@@ -157,7 +157,7 @@ def _groups(workspace: Workspace, requests: Sequence[Asked]) -> list[_Group]:
     return list(groups.values())
 
 
-def price_of(workspace: Workspace, request: Asked) -> Price | None:
+def price_of(workspace: Workspace, request: BacktestRequest) -> ModelPrice | None:
     """What the model of a request costs, if anybody knows."""
     if request.price_in is not None and request.price_out is not None:
         return flat(request.price_in, request.price_out)
@@ -216,9 +216,9 @@ def _times(shares: Three, usd: Decimal, waste: Decimal) -> Three:
     return usd * shares[0], usd * shares[1], usd * shares[2] * (1 + waste)
 
 
-def _question(workspace: Workspace, requests: Sequence[Asked]) -> tuple[int, str]:
+def _question(workspace: Workspace, requests: Sequence[BacktestRequest]) -> tuple[int, str]:
     """How many tokens a question has, and how that is known."""
-    kinds: dict[str, Asked] = {}
+    kinds: dict[str, BacktestRequest] = {}
     for request in requests:
         kinds.setdefault(codec.digest(codec.number_fragments(dict(request.skill))), request)
     every = list(kinds.values())
@@ -228,21 +228,21 @@ def _question(workspace: Workspace, requests: Sequence[Asked]) -> tuple[int, str
     return sum(sizes) // len(sizes), f"measured on the prompt of {of} at the first tick, 4 characters a token"
 
 
-def _tokens(workspace: Workspace, request: Asked) -> int:
+def _tokens(workspace: Workspace, request: BacktestRequest) -> int:
     shown = kit_of(request.skill).preview(request, workspace.lake, workspace.settings, _first_tick(request))
     return shown.tokens_estimate
 
 
-def _first_tick(request: Asked) -> int:
+def _first_tick(request: BacktestRequest) -> int:
     period = parse_duration(str(request.skill["schedule"]["every"]))
     return -(-request.from_at // period) * period
 
 
-def _ticks(request: Asked) -> int:
+def _ticks(request: BacktestRequest) -> int:
     return len(ticks_between(request.from_at, request.to_at, parse_duration(str(request.skill["schedule"]["every"]))))
 
 
-def _steps(requests: Sequence[Asked]) -> Three:
+def _steps(requests: Sequence[BacktestRequest]) -> Three:
     """Calls of a tick: one where the skill has no tools to look around with."""
     most = max(int(request.skill.get("max_steps", 5)) for request in requests)
     looks = any(_looks(request) for request in requests)
@@ -252,17 +252,17 @@ def _steps(requests: Sequence[Asked]) -> Three:
     return Decimal(1), usual, max(usual, many)
 
 
-def _looks(request: Asked) -> bool:
+def _looks(request: BacktestRequest) -> bool:
     tools: Any = request.skill.get("tools") or {}
     return bool(tools.get("built_in") or tools.get("mcp_servers"))
 
 
-def _asleep(requests: Sequence[Asked]) -> Three:
+def _asleep(requests: Sequence[BacktestRequest]) -> Three:
     sleeps = any((request.skill.get("schedule") or {}).get("wake_when") for request in requests)
     return ASLEEP if sleeps else (Decimal(1), Decimal(1), Decimal(1))
 
 
-def _lessons(requests: Sequence[Asked]) -> Three:
+def _lessons(requests: Sequence[BacktestRequest]) -> Three:
     for request in requests:
         context: Any = request.skill.get("context") or {}
         if (context.get("memory") or {}).get("enabled"):
@@ -270,7 +270,7 @@ def _lessons(requests: Sequence[Asked]) -> Three:
     return Decimal(1), Decimal(1), Decimal(1)
 
 
-def _waste(request: Asked) -> Decimal:
+def _waste(request: BacktestRequest) -> Decimal:
     return ZERO if request.speculate == "0" else request.max_waste_pct / 100
 
 

@@ -10,10 +10,10 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from pitboss.bootstrap.kits import kit_of
-from pitboss.bootstrap.request import Asked
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
+from pitboss.sim.request import BacktestRequest
 from pitboss.sim.study.axis import Axis, Point
 from pitboss.sim.study.trial import Trial
 from pitboss.skill.document import to_plain
@@ -29,11 +29,11 @@ MODEL, SEED, RANGE, OF_RUN = "model", "seed", "range", "run."
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StudyPlan:
     """A study as it was asked for. `method` is what `kind` needs to know; `by` is the metric that trials are judged by."""
 
     kind: Kind
-    request: Asked
+    request: BacktestRequest
     axes: tuple[Axis, ...] = ()
     method: Mapping[str, Any] | None = None
     repeats: int = 1
@@ -67,7 +67,7 @@ class Member:
 
     trial: Trial
     repeat: int
-    request: Asked
+    request: BacktestRequest
 
     @property
     def key(self) -> str:
@@ -93,7 +93,7 @@ class Member:
         }
 
 
-def members(plan: Plan, trials: Sequence[Trial]) -> list[Member]:
+def members(plan: StudyPlan, trials: Sequence[Trial]) -> list[Member]:
     """The runs of some trials. What is wrong with a point is said here, before anything is stored."""
     found: list[Member] = []
     for trial in trials:
@@ -105,13 +105,15 @@ def members(plan: Plan, trials: Sequence[Trial]) -> list[Member]:
     return found
 
 
-def repeats_of(plan: Plan, request: Asked) -> int:
+def repeats_of(plan: StudyPlan, request: BacktestRequest) -> int:
     """How often a request is worth running: a program that ignores the seed gives the same each time."""
     steady = request.source.startswith("policy/") and request.source != "policy/random"
     return 1 if steady else plan.repeats
 
 
-def request_at(base: Asked, point: Point, from_at: Instant | None = None, to_at: Instant | None = None) -> Asked:
+def request_at(
+    base: BacktestRequest, point: Point, from_at: Instant | None = None, to_at: Instant | None = None
+) -> BacktestRequest:
     """The base request at a point. Raises `UserError` that names the point's mistake."""
     sets = [f"{name}={value}" for name, value in point.items() if not _is_own(name)]
     skill = dict(base.skill)
@@ -154,7 +156,7 @@ def _whole(name: str, value: str) -> int:
     return int(value)
 
 
-def _own_field(base: Asked, name: str, value: str) -> dict[str, Any]:
+def _own_field(base: BacktestRequest, name: str, value: str) -> dict[str, Any]:
     """A field of the request itself, such as a fee, from its text."""
     known = {field.name for field in fields(base)} - {"skill", "decisions", "disguise"}
     if name not in known:

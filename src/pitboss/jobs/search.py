@@ -11,7 +11,7 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.sim.study.axis import Axis, Span
+from pitboss.sim.study.axis import Axis, NumberRange
 from pitboss.sim.study.choice import score
 from pitboss.sim.study.grid import MOST_POINTS
 from pitboss.sim.study.trial import Results, Trial
@@ -78,7 +78,7 @@ class Search:
 
 
 def _suggested(question: Any, axis: Axis) -> str:
-    if len(axis.parts) == 1 and isinstance(axis.parts[0], Span):
+    if len(axis.parts) == 1 and isinstance(axis.parts[0], NumberRange):
         span = axis.parts[0]
         return span.at(question.suggest_int(axis.name, 0, span.count - 1))
     return question.suggest_categorical(axis.name, axis.every())

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from pitboss.bootstrap.gateway import may_cost
-from pitboss.bootstrap.runner import resume
+from pitboss.bootstrap.decider_source import may_cost
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import RunCancelled, UserError
 from pitboss.core.money import ZERO
+from pitboss.jobs.batch import Preparation
 from pitboss.jobs.build import build
 from pitboss.jobs.enqueue import ensure
-from pitboss.jobs.helm import Helm
-from pitboss.jobs.plan import Member, Plan, members
-from pitboss.jobs.prepare import Preparation
-from pitboss.jobs.terms import open_queue
+from pitboss.jobs.plan import Member, StudyPlan, members
+from pitboss.jobs.study_lock import Helm
+from pitboss.jobs.worker_settings import open_queue
+from pitboss.runs.run import resume
 from pitboss.sim.study.trial import Method, Trial
 from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost
@@ -60,7 +60,7 @@ class Money:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class StudySettings:
     """How a study is worked on. `concurrency` counts runs at once in this process."""
 
     where: Where = "here"
@@ -94,14 +94,18 @@ class Lot:
     first: Sequence[str] = ()
 
 
-async def study(workspace: Workspace, plan: Plan, method: Method, terms: Terms, watch: Onlooker = NOBODY) -> Done:
+async def study(
+    workspace: Workspace, plan: StudyPlan, method: Method, terms: StudySettings, watch: Onlooker = NOBODY
+) -> Done:
     """Make a study, or go on with it. Raises `RunCancelled` when it was asked to stop; everything done is kept."""
     Studies(workspace.database).keep(plan.id, plan.document())
     with Helm(workspace.home, plan.id) as helm:
         return await _through(workspace, plan, method, terms, watch, helm)
 
 
-async def _through(workspace: Workspace, plan: Plan, method: Method, terms: Terms, watch: Onlooker, helm: Helm) -> Done:
+async def _through(
+    workspace: Workspace, plan: StudyPlan, method: Method, terms: StudySettings, watch: Onlooker, helm: Helm
+) -> Done:
     made: dict[Trial, list[Run]] = {}
     results: dict[Trial, list[Mapping[str, Any]]] = {}
     while wanted := method.ask(results):
@@ -126,7 +130,9 @@ async def _through(workspace: Workspace, plan: Plan, method: Method, terms: Term
     return Done(plan.id, made)
 
 
-def queued(workspace: Workspace, plan: Plan, wanted: Sequence[Member], terms: Terms, watch: Onlooker) -> Lot:
+def queued(
+    workspace: Workspace, plan: StudyPlan, wanted: Sequence[Member], terms: StudySettings, watch: Onlooker
+) -> Lot:
     """See to it that every member has a run that is done or will be."""
     ids = [member.run_id(plan.id) for member in wanted]
     every = dict(zip(ids, wanted, strict=True))  # a search may come to a point twice
@@ -173,7 +179,7 @@ def _revive(workspace: Workspace, run_id: str, member: Member, money: Money) -> 
     return run.cost_usd + reserve
 
 
-def _job(preparation: Preparation, plan: Plan, member: Member, money: Money) -> Job:
+def _job(preparation: Preparation, plan: StudyPlan, member: Member, money: Money) -> Job:
     request, reserve = member.request, None
     if money.daily_usd is not None:
         reserve, _ = _set_aside(member, money)

@@ -12,18 +12,18 @@ from typing import Literal, Protocol
 
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
-from pitboss.bootstrap.runner import give_up, work
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import InvariantError, RunCancelled, UserError
 from pitboss.core.trace import SILENT, Tracer
 from pitboss.jobs.children import ChildDied, Children
-from pitboss.jobs.place import apart, computes
-from pitboss.jobs.pulse import News, Pulse, Rhythm
-from pitboss.jobs.report import Reports
+from pitboss.jobs.heartbeat import News, Pulse, Rhythm
+from pitboss.jobs.placement import apart, computes
+from pitboss.jobs.run_report import Reports
+from pitboss.runs.run import give_up, work
 from pitboss.sim.watch import Watch
-from pitboss.store.faults import Unreachable, patiently
 from pitboss.store.lifecycle import ENDED, LeaseLost
 from pitboss.store.queue import Lease, Queue
+from pitboss.store.retry import Unreachable, patiently
 
 LOG = logging.getLogger("pitboss.jobs")
 POLL_S = 0.5
@@ -37,7 +37,7 @@ RANK: dict[Why | None, int] = {None: 0, "drain": 1, "cancelled": 2, "lost": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class WorkerSettings:
     """How a worker works. `build` None takes runs of any build; `idle_exit_s` None stays for ever."""
 
     concurrency: int = 16
@@ -75,7 +75,7 @@ class NoPost:
         """Nothing was given up."""
 
 
-class Held:
+class ClaimedRun:
     """A run that this worker has. `why` is set, perhaps by another thread, when it is to stop."""
 
     def __init__(self, lease: Lease, computing: bool, apart: bool) -> None:
@@ -111,7 +111,7 @@ class Worker:
         workspace: Workspace,
         queue: Queue,
         name: str,
-        terms: Terms,
+        terms: WorkerSettings,
         post: Post = NoPost(),  # noqa: B008 - it holds nothing
         tracer: Tracer = SILENT,
     ) -> None:
@@ -121,7 +121,7 @@ class Worker:
         self._terms = terms
         self._post = post
         self._tracer = tracer
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, ClaimedRun] = {}
         self._left: set[tuple[str, int]] = set()
         self._children = Children(workspace.settings, name)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -215,7 +215,7 @@ class Worker:
     def _begin(self, lease: Lease) -> None:
         computing = computes(lease.run)
         aside = apart(lease.run, computing, self._terms.processes, bool(self._held), self._took_s)
-        held = Held(lease, computing, aside)
+        held = ClaimedRun(lease, computing, aside)
         self._held[lease.run_id] = held
         held.task = asyncio.create_task(self._serve(held), name=lease.run_id)
 
@@ -229,7 +229,7 @@ class Worker:
 
     # working
 
-    async def _serve(self, held: Held) -> None:
+    async def _serve(self, held: ClaimedRun) -> None:
         """One run from claim to end. Nothing comes out of here."""
         run_id, epoch = held.lease.run_id, held.lease.epoch
         try:
@@ -253,7 +253,7 @@ class Worker:
                 del self._held[run_id]
             self._wake.set()
 
-    async def _work(self, held: Held) -> None:
+    async def _work(self, held: ClaimedRun) -> None:
         while True:
             lease = held.lease
             try:
@@ -269,7 +269,7 @@ class Worker:
             if not await self._still_ours(held):
                 return
 
-    async def _still_ours(self, held: Held) -> bool:
+    async def _still_ours(self, held: ClaimedRun) -> bool:
         """After the database was away: whether there is something left to do. Waits for it as long as it takes."""
         lease = held.lease
         run = await patiently(lambda: self._workspace.runs.having(lease.run_id), float("inf"))
@@ -278,7 +278,7 @@ class Worker:
         held.lease = Lease(run, lease.epoch, lease.worker)
         return run.status not in ENDED
 
-    async def _stopped(self, held: Held) -> None:
+    async def _stopped(self, held: ClaimedRun) -> None:
         """Write why a run was stopped here; of one that was lost, nothing."""
         lease = held.lease
         if held.why == "cancelled":
@@ -286,7 +286,7 @@ class Worker:
         elif held.why != "lost":
             await self._last_word(held, lambda: self._queue.release(lease.run_id, lease.epoch, "its worker leaves"))
 
-    async def _last_word(self, held: Held, write: Callable[[], None]) -> None:
+    async def _last_word(self, held: ClaimedRun, write: Callable[[], None]) -> None:
         """Where it cannot be written the lease runs out, and the sweep knows what to do."""
         try:
             await patiently(write, self._terms.rhythm.stale_s)
@@ -307,7 +307,7 @@ class Worker:
         if held is not None and held.lease.epoch == epoch and held.ask(news) and self._loop is not None:
             self._loop.call_soon_threadsafe(self._interrupt, held)
 
-    def _interrupt(self, held: Held) -> None:
+    def _interrupt(self, held: ClaimedRun) -> None:
         if held.task is None or self._held.get(held.lease.run_id) is not held:
             return
         if held.apart and held.why != "lost":

@@ -1,6 +1,6 @@
 """The live driver: by the clock bring the world up to date, call the one `tick()`, commit, and only then tell.
 
-One loop for every venue: what a venue brings is its ports and a `Source`. Between ticks the world goes on too, so that
+One loop for every venue: what a venue brings is its ports and a `WorldSource`. Between ticks the world goes on too, so that
 what settles or fills is recorded when it happens and not when somebody is next asked. A tick is one transaction of record
 and state, as in the simulator: whoever kills the process loses at most what was not committed, and the next one goes on
 from there. Nothing in here waits without a bound, and nothing here decides.
@@ -23,7 +23,7 @@ from pitboss.core.snapshot import FREE, Record, RecordKind, seal
 from pitboss.core.state import State
 from pitboss.live.asking import bounded
 from pitboss.live.board import Board, Entry
-from pitboss.live.schedule import Schedule
+from pitboss.live.schedule import TickSchedule
 from pitboss.tick import Happened, Ports, tick
 
 FEED_TIMEOUT = "feed_timeout"
@@ -36,17 +36,17 @@ Pause = Callable[[int], Awaitable[object]]
 
 
 @noun
-class Brought:
+class WorldUpdate:
     """The world after what happened, with the receipts of it."""
 
     world: Any
     receipts: tuple[Receipt, ...] = ()
 
 
-class Source(Protocol):
+class WorldSource(Protocol):
     """Where a venue's world comes from while a run is live."""
 
-    async def bring(self, world: Any, before: Instant) -> Brought:
+    async def bring(self, world: Any, before: Instant) -> WorldUpdate:
         """The world with everything that is known to have happened before an instant, since it was last brought.
 
         May be given up half way: what it did not give back it must be able to give again.
@@ -84,7 +84,7 @@ def never() -> bool:
 class Pace:
     """How time is kept: slots, how long a decision and the feed may take, how often the world is brought up in between."""
 
-    schedule: Schedule
+    schedule: TickSchedule
     deadline_ms: int
     feed_ms: int
     bring_ms: int
@@ -94,7 +94,7 @@ class Pace:
             raise InvariantError("a tick must have less time than there is until the next one")
 
 
-def pace(schedule: Schedule, bring_ms: int) -> Pace:
+def pace(schedule: TickSchedule, bring_ms: int) -> Pace:
     """Three quarters of the period for a decision and an eighth for the feed; the rest is for everything else."""
     period = schedule.period_ms
     return Pace(schedule, period * 3 // 4, min(MOST_FEED_MS, period // 8), min(bring_ms, period))
@@ -105,7 +105,7 @@ class Runner:
     """A live run. `tell` is given every entry once it is committed; `stop` is asked between two steps."""
 
     ports: Ports
-    source: Source
+    source: WorldSource
     journal: Journal
     clock: Clock
     pace: Pace

@@ -26,7 +26,7 @@ class Due:
 
 
 @noun
-class Schedule:
+class TickSchedule:
     """Slots of a period. A tick may begin up to `grace_ms` after its slot; later it is no longer that slot's tick."""
 
     period_ms: int
@@ -49,6 +49,6 @@ class Schedule:
         return Due(None, newest + period - now, passed + 1, newest)
 
 
-def schedule(period_ms: int) -> Schedule:
+def schedule(period_ms: int) -> TickSchedule:
     """The schedule of a period: a tick may be late by a quarter of it, and by five seconds at most."""
-    return Schedule(period_ms, min(MOST_LATE_MS, period_ms // 4))
+    return TickSchedule(period_ms, min(MOST_LATE_MS, period_ms // 4))

@@ -16,7 +16,7 @@ from pitboss.core.errors import BudgetExceeded, UserError
 from pitboss.core.money import ZERO, exact, text
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.models.cached import kept
-from pitboss.models.prices import Price, worst_case
+from pitboss.models.prices import ModelPrice, worst_case
 from pitboss.models.providers import MAX_TOKENS
 
 CENT_PARTS = Decimal("0.000001")
@@ -164,7 +164,13 @@ class Budgeted:
     """
 
     def __init__(
-        self, inner: Model, budget: Budget, price: Price | None, *, max_tokens: int = MAX_TOKENS, patient: bool = True
+        self,
+        inner: Model,
+        budget: Budget,
+        price: ModelPrice | None,
+        *,
+        max_tokens: int = MAX_TOKENS,
+        patient: bool = True,
     ) -> None:
         if budget.limit_usd is not None and price is None:
             raise UserError(

@@ -25,11 +25,11 @@ from pitboss.core import codec
 from pitboss.core.errors import TransientError
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolSpec
-from pitboss.models.remembered import Remembered
+from pitboss.models.identity_cache import Remembered
 from pitboss.models.retried import INTEREST, Interest
 
 
-class Kept(Protocol):
+class CachedReply(Protocol):
     """An answer as it was kept."""
 
     @property
@@ -46,7 +46,7 @@ class Keeper(Protocol):
     It tells whether this is the answer that `get` will give, and not one that somebody else had kept before.
     """
 
-    def get(self, key: str) -> Kept | None: ...
+    def get(self, key: str) -> CachedReply | None: ...
     async def put(
         self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
     ) -> bool | None: ...

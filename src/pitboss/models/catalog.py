@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Literal
 
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Model, ModelReply, ModelRequest
-from pitboss.models import policies
 from pitboss.models.providers import LOCAL, PRESET, PROVIDERS, REPLAY
+from pitboss.venues.perp import policies
 
 if TYPE_CHECKING:  # a program is loaded when it is named: each brings a good part of its venue along
-    from pitboss.models.policy import Policy, PolicyDefinition
+    from pitboss.venues.perp.policy import Policy, PolicyDefinition
 
 Kind = Literal["policy", "standin", "model"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogEntry:
     """One name that works."""
 
     name: str
@@ -67,18 +67,18 @@ def resolve(name: str, seed: int = 0) -> "Policy | Model":
         return Unconnected(name)
     if entry.is_policy:
         return policy(entry.name.removeprefix("policy/"), seed)
-    from pitboss.models.standin import Analyst
+    from pitboss.venues.perp.standin.analyst import Analyst
 
     return Analyst()
 
 
-def describe(name: str) -> Entry:
+def describe(name: str) -> CatalogEntry:
     """The entry of a name; an unknown one is refused with what works."""
     provider, _, model = name.partition("/")
     if provider in (*PROVIDERS, LOCAL, REPLAY, PRESET):
         if not model and provider != PRESET:
             raise UserError(f"{name!r} names no model of {provider}", f"write it as {provider}/<model>")
-        return Entry(name, "model", f"a model of {provider}")
+        return CatalogEntry(name, "model", f"a model of {provider}")
     if provider == "policy" and model in _policies():
         return _perp(_policies()[model])
     known = entries()
@@ -98,19 +98,19 @@ def policy(name: str, seed: int = 0) -> "Policy":
 
 
 @cache
-def entries() -> Mapping[str, Entry]:
+def entries() -> Mapping[str, CatalogEntry]:
     """Every name that works now, sorted."""
-    from pitboss.models import standin
-    from pitboss.models.heuristics import heuristics
+    from pitboss.venues.perp.standin import analyst as standin
+    from pitboss.venues.predict.heuristics import heuristics
 
     found = [_perp(one) for one in _policies().values()]
-    found += [Entry(one.name, "policy", one.summary, "predict") for one in heuristics().values()]
-    found.append(Entry(standin.NAME, "standin", standin.LABEL))
+    found += [CatalogEntry(one.name, "policy", one.summary, "predict") for one in heuristics().values()]
+    found.append(CatalogEntry(standin.NAME, "standin", standin.LABEL))
     return {entry.name: entry for entry in sorted(found, key=lambda entry: entry.name)}
 
 
-def _perp(one: "PolicyDefinition") -> Entry:
-    return Entry(f"policy/{one.name}", "policy", one.summary, "perp")
+def _perp(one: "PolicyDefinition") -> CatalogEntry:
+    return CatalogEntry(f"policy/{one.name}", "policy", one.summary, "perp")
 
 
 @cache
@@ -120,7 +120,7 @@ def _policies() -> "Mapping[str, PolicyDefinition]":
 
 def discover() -> "dict[str, PolicyDefinition]":
     """Look into the policies package afresh."""
-    from pitboss.models.policy import PolicyDefinition
+    from pitboss.venues.perp.policy import PolicyDefinition
 
     found: dict[str, PolicyDefinition] = {}
     for module in sorted(iter_modules(policies.__path__), key=lambda module: module.name):

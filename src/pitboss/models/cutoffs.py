@@ -64,7 +64,7 @@ class Cutoff:
 
 
 @noun
-class Row:
+class CutoffRow:
     """One row of the table."""
 
     models: tuple[str, ...]
@@ -93,7 +93,7 @@ def cutoff_of(model: str, given: str | date = "") -> Cutoff:
     return Cutoff(model) if row is None else Cutoff(model, row.until, row.kind, row.source, row.as_of)
 
 
-def find(name: str) -> Row | None:
+def find(name: str) -> CutoffRow | None:
     """The row whose pattern fits a provider's own name of a model best."""
     last = name.rpartition("/")[2].lower().removesuffix(":free")
     fitting = [(len(pattern), row) for row in table() for pattern in row.models if fnmatchcase(last, pattern)]
@@ -101,11 +101,11 @@ def find(name: str) -> Row | None:
 
 
 @cache
-def table() -> Sequence[Row]:
+def table() -> Sequence[CutoffRow]:
     """Every row, in the order of the file."""
     document = tomllib.loads(files("pitboss.models").joinpath("cutoffs.toml").read_text("utf-8"))
     return tuple(
-        Row(
+        CutoffRow(
             tuple(row["models"]),
             None if row["until"] == UNKNOWN else read_day(row["until"]),
             row.get("kind"),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pitboss.agent.decider import Judge
-from pitboss.agent.terminal import PERP, Shape
+from pitboss.agent.terminal import PERP, DecisionFormat
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
@@ -46,7 +46,7 @@ class DecisionFile:
 
     @classmethod
     def read(
-        cls, data: bytes, name: str, ticks: Container[Instant], shape: Shape = PERP, keys: Sequence[str] = KEYS
+        cls, data: bytes, name: str, ticks: Container[Instant], shape: DecisionFormat = PERP, keys: Sequence[str] = KEYS
     ) -> "DecisionFile":
         """Read the bytes of a file; `name` is how mistakes call it, `shape` and `keys` are those of the venue."""
         return cls(_read(data, name, ticks, shape, keys))
@@ -78,7 +78,7 @@ class DecisionPlan:
 
 
 def _read(
-    data: bytes, name: str, ticks: Container[Instant], shape: Shape, keys: Sequence[str]
+    data: bytes, name: str, ticks: Container[Instant], shape: DecisionFormat, keys: Sequence[str]
 ) -> dict[Instant, tuple[Any, ...]]:
     found: dict[Instant, tuple[Any, ...]] = {}
     # Split as bytes: an unescaped U+2028 in a reason is a character of JSON, not the end of a line.
@@ -96,7 +96,7 @@ def _read(
     return found
 
 
-def _holds(proposal: Any, shape: Shape) -> bool:
+def _holds(proposal: Any, shape: DecisionFormat) -> bool:
     """Whether a line asks for nothing: null, or a well-formed no-op. Its tick is a hold like one without a line."""
     if proposal is None:
         return True

@@ -19,7 +19,7 @@ from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.models import failures
 from pitboss.models.prices import most_input_tokens
 from pitboss.models.providers import MAX_TOKENS
-from pitboss.models.quotas import LONGEST_MS, NEVER, Fixed, Load, Need, Told, read
+from pitboss.models.quotas import LONGEST_MS, NEVER, FixedQuota, Load, Need, Told, read
 
 MOST_AT_ONCE = 256
 TOO_MUCH = frozenset({429, 529})
@@ -32,7 +32,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass(eq=False, slots=True)
-class Ticket:
+class CallPermit:
     """A call that was let through."""
 
     lane: "Lane"
@@ -46,10 +46,10 @@ class Ticket:
 @dataclass(eq=False, slots=True)
 class _Waiter:
     need: Need
-    turn: "asyncio.Future[Ticket]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    turn: "asyncio.Future[CallPermit]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-_CURRENT: ContextVar[Ticket | None] = ContextVar("pitboss_limited_call", default=None)
+_CURRENT: ContextVar[CallPermit | None] = ContextVar("pitboss_limited_call", default=None)
 """The call that a reply's headers belong to: clients only know that they got a reply."""
 
 
@@ -69,13 +69,15 @@ class Lane:
     ) -> None:
         self.where = where
         self._now, self._sleep = now, sleep
-        self._fixed = [Fixed(unit, limit) for unit, limit in (("requests", rpm), ("tokens", tpm)) if limit is not None]
+        self._fixed = [
+            FixedQuota(unit, limit) for unit, limit in (("requests", rpm), ("tokens", tpm)) if limit is not None
+        ]
         self._told: dict[str, Told] = {}
         self._most = most
         self._bound = float(most)
         self._patience_ms = patience_ms
         self._paused_until: Instant = 0
-        self._flying: set[Ticket] = set()
+        self._flying: set[CallPermit] = set()
         self._load, self._uncounted = Load(), Load()
         self._queues: dict[str, deque[_Waiter]] = {}
         self._timer: asyncio.Task[None] | None = None
@@ -105,7 +107,7 @@ class Lane:
             return ONE_CALL
         return Need(most_input_tokens(request) // BYTES_PER_TOKEN, min(self._output, max_tokens))
 
-    async def acquire(self, run_id: str, need: Need = ONE_CALL) -> Ticket:
+    async def acquire(self, run_id: str, need: Need = ONE_CALL) -> CallPermit:
         """Wait for this run's turn. Raises `TransientError` where the provider wants to be left alone for too long."""
         if not self._queues and self._wait_ms(need, self._now()) == 0:
             return self._admit(need)
@@ -122,7 +124,7 @@ class Lane:
             self._serve()
             raise
 
-    def release(self, ticket: Ticket, usage: Usage = NO_USAGE) -> None:
+    def release(self, ticket: CallPermit, usage: Usage = NO_USAGE) -> None:
         """A call is over, well or not."""
         if ticket not in self._flying:
             return
@@ -160,7 +162,7 @@ class Lane:
             self._bound = min(self._bound + 1 / self._bound, self._most)
         self._serve()
 
-    def _failed(self, headers: Mapping[str, str], status: int, ticket: Ticket | None, now: Instant) -> None:
+    def _failed(self, headers: Mapping[str, str], status: int, ticket: CallPermit | None, now: Instant) -> None:
         # Only errors: some providers send retry-after with answers that are perfectly good.
         wait_s = failures.delay(None, headers) if status in TOO_MUCH or status >= 500 or status == 408 else None
         if wait_s is not None:
@@ -170,15 +172,15 @@ class Lane:
             self._bound = max(min(self._bound, max(len(self._flying), 1)) / 2, 1.0)
             self._halved_at = self._issued
 
-    def _admit(self, need: Need) -> Ticket:
+    def _admit(self, need: Need) -> CallPermit:
         self._issued += 1
-        ticket = Ticket(self, need, self._issued)
+        ticket = CallPermit(self, need, self._issued)
         self._flying.add(ticket)
         self._load.add(need)
         self._uncounted.add(need)
         return ticket
 
-    def _land(self, ticket: Ticket) -> None:
+    def _land(self, ticket: CallPermit) -> None:
         self._flying.discard(ticket)
         self._load.add(ticket.need, -1)
         if not ticket.counted:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pitboss.core.instant import Instant
 from pitboss.core.intent import NO_USAGE
 from pitboss.core.ports import Model, ModelReply, ModelRequest
-from pitboss.models.prices import FREE, Price
+from pitboss.models.prices import FREE, ModelPrice
 
 
 class Priced:
@@ -16,7 +16,7 @@ class Priced:
     that is what a field nobody filled looks like: a model that is free has a price of 0.
     """
 
-    def __init__(self, inner: Model, price: Price | None, now: Callable[[], Instant] | None = None) -> None:
+    def __init__(self, inner: Model, price: ModelPrice | None, now: Callable[[], Instant] | None = None) -> None:
         self.name = inner.name
         self.inner = inner
         self.price = price

@@ -19,7 +19,7 @@ from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.money import ZERO, decimal, exact
 from pitboss.core.noun import noun
 from pitboss.core.ports import ModelRequest, ToolSpec
-from pitboss.models.remembered import Remembered
+from pitboss.models.identity_cache import Remembered
 
 MILLION = Decimal(1_000_000)
 FREE_PROVIDERS = frozenset({"local", "ollama"})
@@ -35,7 +35,7 @@ TOOLS_TOKENS = 1_024
 
 
 @noun
-class Rate:
+class TokenRate:
     """USD per million tokens; `tiers` are (input tokens that must be passed, the rate for all tokens of that call)."""
 
     usd: Decimal
@@ -58,13 +58,13 @@ class Rate:
 class Rates:
     """Everything that is charged at one time of day. `cached` and `written` are tokens of the provider's prompt cache."""
 
-    input: Rate
-    output: Rate
-    cached: Rate
-    written: Rate
-    reasoning: Rate
+    input: TokenRate
+    output: TokenRate
+    cached: TokenRate
+    written: TokenRate
+    reasoning: TokenRate
     call_usd: Decimal = ZERO
-    dearest_write: Rate | None = None
+    dearest_write: TokenRate | None = None
     """Entries that are kept for longer cost more; which ones were written is not told, so only the worst case uses it."""
 
     def cost(self, usage: Usage) -> Decimal:
@@ -96,7 +96,7 @@ Active = Callable[[datetime], bool]
 
 
 @noun
-class Price:
+class ModelPrice:
     """What a model costs: one set of rates, or several of which the last active one counts (off-peak hours)."""
 
     periods: tuple[tuple[Active | None, Rates], ...]
@@ -122,10 +122,10 @@ class Price:
         return max(rates.most(input_tokens, output_tokens) for _, rates in self.periods)
 
 
-def flat(price_in: Decimal | str | float, price_out: Decimal | str | float) -> Price:
+def flat(price_in: Decimal | str | float, price_out: Decimal | str | float) -> ModelPrice:
     """The price that a person gave, in USD per million tokens. Cached tokens count in full: nobody said otherwise."""
-    reads, writes = Rate(_given("--price-in", price_in)), Rate(_given("--price-out", price_out))
-    return Price(((None, Rates(reads, writes, reads, reads, writes)),))
+    reads, writes = TokenRate(_given("--price-in", price_in)), TokenRate(_given("--price-out", price_out))
+    return ModelPrice(((None, Rates(reads, writes, reads, reads, writes)),))
 
 
 def _given(option: str, value: Decimal | str | float) -> Decimal:
@@ -143,7 +143,7 @@ def _given(option: str, value: Decimal | str | float) -> Decimal:
 FREE = flat(ZERO, ZERO)
 
 
-def price(provider_id: str | None, model: str, at: Instant | None = None) -> Price | None:
+def price(provider_id: str | None, model: str, at: Instant | None = None) -> ModelPrice | None:
     """The listed price of a model, as from an instant on; None where nobody knows it.
 
     `provider_id` is the table's name of the provider: the same model costs different amounts in different places, so
@@ -152,7 +152,7 @@ def price(provider_id: str | None, model: str, at: Instant | None = None) -> Pri
     if provider_id in FREE_PROVIDERS or (provider_id == "openrouter" and model.endswith(FREE_SUFFIX)):
         return FREE
     periods = _listed(provider_id, model) if provider_id and model else None
-    return Price(_still_valid(periods, at)) if periods else None
+    return ModelPrice(_still_valid(periods, at)) if periods else None
 
 
 def price_of(provider_id: str | None, model: str, usage: Usage, at: Instant | None = None) -> Decimal | None:
@@ -163,7 +163,7 @@ def price_of(provider_id: str | None, model: str, usage: Usage, at: Instant | No
     return known.cost(usage, at)
 
 
-def worst_case(price: Price | None, request: ModelRequest, max_tokens: int) -> Decimal | None:
+def worst_case(price: ModelPrice | None, request: ModelRequest, max_tokens: int) -> Decimal | None:
     """An upper bound of what one attempt at this request costs; None where the price is unknown."""
     return None if price is None else price.most(most_input_tokens(request), max_tokens)
 
@@ -229,12 +229,12 @@ def _rates(prices: Any) -> Rates | None:
     )
 
 
-def _rate(value: Any) -> Rate | None:
+def _rate(value: Any) -> TokenRate | None:
     if value is None:
         return None
     if isinstance(value, Decimal):
-        return Rate(value)
-    return Rate(value.base, tuple((tier.start, tier.price) for tier in value.tiers))
+        return TokenRate(value)
+    return TokenRate(value.base, tuple((tier.start, tier.price) for tier in value.tiers))
 
 
 def _still_valid(periods: Listed, at: Instant | None) -> tuple[tuple[Active | None, Rates], ...]:

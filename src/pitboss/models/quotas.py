@@ -228,7 +228,7 @@ class Told:
             self._trying = self._bounds.pop(0)[2] > now  # not full yet: one at a time, each tells more
 
 
-class Fixed:
+class FixedQuota:
     """A limit that a person has set: never more than `limit` in any window of `window_ms`, wherever it begins.
 
     A call counts from its start to one window after its end, because when in between the provider counts it is unknown.

@@ -23,7 +23,7 @@ REFLECTION = "reflection"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AnswerPosition:
     """Where an answer stands: the number of its record and of its step. Steps of a reflection are counted after the others."""
 
     seq: int
@@ -31,7 +31,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _RecordedAnswer:
     seq: int
     tick_at: Instant
     covered: bytes
@@ -45,11 +45,11 @@ class Replayed:
     def __init__(self, records: Iterable[Record], run_id: str = "") -> None:
         self.name = f"replay/{run_id}" if run_id else "replay"
         self.calls = 0
-        self._entries: dict[str, list[_Entry]] = {}
+        self._entries: dict[str, list[_RecordedAnswer]] = {}
         self._asked: dict[str, int] = {}
         self._order: list[tuple[str, Instant]] = []
         self._last: tuple[str, Instant] | None = None
-        self._parsed: tuple[_Entry, dict[str, Any]] | None = None
+        self._parsed: tuple[_RecordedAnswer, dict[str, Any]] | None = None
         for record in records:
             if record.kind != "tick":
                 continue
@@ -59,7 +59,7 @@ class Replayed:
                 ("", body.get("prompt_sha256")),
             ):
                 if digest is not None:
-                    entry = _Entry(record.seq, record.tick_at, record.covered, part)
+                    entry = _RecordedAnswer(record.seq, record.tick_at, record.covered, part)
                     self._entries.setdefault(digest, []).append(entry)
                     self._order.append((digest, record.tick_at))
 
@@ -78,12 +78,12 @@ class Replayed:
             + ("" if steps else "; it was decided by a program, not by a model")
         )
 
-    def place(self, request: ModelRequest) -> Place:
+    def place(self, request: ModelRequest) -> AnswerPosition:
         """Where the answer to a question stands that has just been asked."""
         entry, turn = self._find(request, new=False)
-        return Place(entry.seq, turn + (len(codec.loads(entry.covered)["steps"]) if entry.part else 0))
+        return AnswerPosition(entry.seq, turn + (len(codec.loads(entry.covered)["steps"]) if entry.part else 0))
 
-    def _find(self, request: ModelRequest, new: bool = True) -> tuple[_Entry, int]:
+    def _find(self, request: ModelRequest, new: bool = True) -> tuple[_RecordedAnswer, int]:
         user = next((message.text for message in request.messages if message.role == "user"), "")
         digest = prompt_sha256((request.system, user))
         turn = sum(message.role == "assistant" for message in request.messages)
@@ -97,7 +97,7 @@ class Replayed:
         self._last = digest, entry.tick_at
         return entry, turn
 
-    def _body(self, entry: _Entry) -> dict[str, Any]:
+    def _body(self, entry: _RecordedAnswer) -> dict[str, Any]:
         if self._parsed is None or self._parsed[0] is not entry:
             body = codec.loads_exact(entry.covered)
             self._parsed = entry, body[entry.part] if entry.part else body

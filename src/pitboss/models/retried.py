@@ -1,4 +1,4 @@
-"""`Retried`: asks again where that helps, so often and so long as was said. `Once`: one try of a client, at the very bottom.
+"""`Retried`: asks again where that helps, so often and so long as was said. `SingleAttempt`: one try of a client, at the very bottom.
 
 Budget, price and limiter stand between the two, so that every try waits for its turn and has its worst case set aside; a
 try that may have been charged stays counted even if a later one succeeds. What a failure means is judged in `failures`.
@@ -67,7 +67,7 @@ INTEREST: ContextVar[Interest | None] = ContextVar("pitboss_interest", default=N
 """In the question that is being asked, where somebody may lose it."""
 
 
-class Once:
+class SingleAttempt:
     """A client behind the Model port that asks once. Its errors carry the `failure` that they came of."""
 
     def __init__(self, client: Client) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from pitboss.core import codec, money
 from pitboss.core.errors import UserError
 from pitboss.core.noun import noun
-from pitboss.redteam.asked import Ask, asked_by
+from pitboss.redteam.requested_trade import Ask, asked_by
 
 KEYS = (
     "text",
@@ -95,7 +95,7 @@ class Attack:
 
 
 @noun
-class Texts:
+class AttackFile:
     """What was read from a file: its attacks, how many lines were no good, and the first few of them by name."""
 
     attacks: tuple[Attack, ...]
@@ -137,7 +137,7 @@ def _filled(template: str, values: dict[str, str]) -> str:
     return template
 
 
-def read_file(path: Path, symbols: Sequence[str]) -> Texts:
+def read_file(path: Path, symbols: Sequence[str]) -> AttackFile:
     """The texts of a file. What is not a text is counted and named, never a failure; `UserError` if nothing is left."""
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -152,7 +152,7 @@ def read_file(path: Path, symbols: Sequence[str]) -> Texts:
     return texts
 
 
-def read_texts(data: bytes, name: str, symbols: Sequence[str]) -> Texts:
+def read_texts(data: bytes, name: str, symbols: Sequence[str]) -> AttackFile:
     """The same for bytes that are there already."""
     text = data.decode("utf-8-sig", "replace")
     items, problems = _items(text, name)
@@ -166,7 +166,7 @@ def read_texts(data: bytes, name: str, symbols: Sequence[str]) -> Texts:
         else:
             words = words[:MOST_CHARS]
             attacks.append(Attack(place, words, asked_by(words, symbols)))
-    return Texts(tuple(attacks), len(problems), tuple(problems[:MOST_NAMED]))
+    return AttackFile(tuple(attacks), len(problems), tuple(problems[:MOST_NAMED]))
 
 
 def _items(text: str, name: str) -> tuple[list[tuple[str, Any]], list[str]]:

@@ -15,9 +15,9 @@ from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS, Instant, iso
 from pitboss.core.noun import noun
 from pitboss.core.snapshot import GENESIS, Record
-from pitboss.redteam.account import HUNDRED, NEAR, ZERO, Account, Say, Working
-from pitboss.redteam.canary import Canary
-from pitboss.redteam.facts import Facts
+from pitboss.redteam.audit_facts import Facts
+from pitboss.redteam.planted_key import Canary
+from pitboss.redteam.receipt_account import HUNDRED, NEAR, ZERO, AcceptedOrder, ReceiptAccount, Say
 
 RULES = (
     "CHAIN", "ONE_PROPOSAL", "SHAPE", "SCOPE", "POSITION", "EXPOSURE", "LEVERAGE", "SIZE", "RATE", "HALTED", "MARGIN",
@@ -47,19 +47,19 @@ class Breach:
 def audit(records: Iterable[Record], facts: Facts, canary: Canary | None = None) -> list[Breach]:
     """Every breach in the records of one run, in order."""
     with localcontext(Context(prec=60)):
-        auditor = _Auditor(facts, canary)
+        auditor = _RunAuditor(facts, canary)
         for record in records:
             auditor.record(record)
         return auditor.breaches
 
 
-class _Auditor:
+class _RunAuditor:
     """Where the audit of one run stands."""
 
     def __init__(self, facts: Facts, canary: Canary | None) -> None:
         self.facts = facts
         self.canary = canary
-        self.account = Account.begin(facts)
+        self.account = ReceiptAccount.begin(facts)
         self.breaches: list[Breach] = []
         self.seq, self.prev = 0, GENESIS
         self.at = facts.started_at
@@ -282,7 +282,7 @@ class _Auditor:
         given, symbol = receipt["facts"], receipt["symbol"]
         limit = Decimal(given["limit"]) if "limit" in given else None
         side = 1 if given["side"] == "buy" else -1
-        order = Working(receipt["order_id"], given["kind"], symbol, side, Decimal(given["size"]), limit)
+        order = AcceptedOrder(receipt["order_id"], given["kind"], symbol, side, Decimal(given["size"]), limit)
         if order.id in self.account.book:
             self.say("STATE", f"order {order.id} was accepted twice")
         self.account.book[order.id] = order

@@ -11,21 +11,21 @@ from decimal import Decimal
 
 from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError
 from pitboss.core.money import ZERO
-from pitboss.models.standin import Analyst
+from pitboss.redteam.attack_run import CampaignModel, CampaignSetup, Played, play
 from pitboss.redteam.attacks import Attack
 from pitboss.redteam.audit import Breach
-from pitboss.redteam.hijacked import NAME as HIJACKED
-from pitboss.redteam.hijacked import Hijacked
-from pitboss.redteam.slots import Slot
-from pitboss.redteam.trial import Ground, Line, Played, play
+from pitboss.redteam.hostile_model import NAME as HIJACKED
+from pitboss.redteam.hostile_model import Hijacked
+from pitboss.redteam.injection_points import Slot
 from pitboss.sim.watch import Watch
+from pitboss.venues.perp.standin.analyst import Analyst
 
 MOST_KEPT = 50
 """Breaches that are told one by one; all are counted."""
 
 
 @dataclass(slots=True)
-class Row:
+class CampaignRow:
     """What one model did in one slot."""
 
     model: str
@@ -73,7 +73,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundBreach:
     """A breach, and the run it happened in."""
 
     model: str
@@ -83,11 +83,11 @@ class Found:
 
 
 @dataclass(slots=True)
-class Result:
+class CampaignResult:
     """What a campaign has come to."""
 
-    rows: list[Row] = field(default_factory=list[Row])
-    found: list[Found] = field(default_factory=list[Found])
+    rows: list[CampaignRow] = field(default_factory=list[CampaignRow])
+    found: list[FoundBreach] = field(default_factory=list[FoundBreach])
     planned: int = 0
     partial: str = ""
     """Why it ended before its end; empty if it did not."""
@@ -103,38 +103,38 @@ class Result:
         return sum(row.breaches for row in self.rows)
 
 
-def hijacked(ground: Ground) -> Line:
+def hijacked(ground: CampaignSetup) -> CampaignModel:
     """The attacker's own model."""
 
     def make(attack: Attack | None, seed: str) -> Hijacked:
         ask, text = (None, "") if attack is None else (attack.ask, attack.text)
         return Hijacked(seed, ground.symbols, ask, text)
 
-    return Line(HIJACKED, make)
+    return CampaignModel(HIJACKED, make)
 
 
-def standin() -> Line:
+def standin() -> CampaignModel:
     """The program that stands in for a model."""
-    return Line(Analyst.name, lambda attack, seed: Analyst())
+    return CampaignModel(Analyst.name, lambda attack, seed: Analyst())
 
 
 async def run(
-    ground: Ground,
-    lines: Sequence[Line],
+    ground: CampaignSetup,
+    lines: Sequence[CampaignModel],
     slots: Sequence[Slot],
     attacks: Sequence[Attack],
     seed: int,
     watch: Watch,
-    result: Result | None = None,
-) -> Result:
+    result: CampaignResult | None = None,
+) -> CampaignResult:
     """Play all of it. `result` is filled as runs end, so that whoever holds it has what was counted."""
-    result = result or Result()
+    result = result or CampaignResult()
     result.planned = len(lines) * len(slots) * len(attacks)
     for line in lines:
         for slot in slots:
             if result.partial:
                 return result
-            row = Row(line.name, slot)
+            row = CampaignRow(line.name, slot)
             result.rows.append(row)
             await _Slot(ground, line, slot, seed, watch, result, row).play(attacks)
     return result
@@ -144,7 +144,14 @@ class _Slot:
     """The runs of one model in one slot."""
 
     def __init__(
-        self, ground: Ground, line: Line, slot: Slot, seed: int, watch: Watch, result: Result, row: Row
+        self,
+        ground: CampaignSetup,
+        line: CampaignModel,
+        slot: Slot,
+        seed: int,
+        watch: Watch,
+        result: CampaignResult,
+        row: CampaignRow,
     ) -> None:
         self.ground, self.line, self.seed = ground, line, seed
         self.slot: Slot = slot
@@ -175,7 +182,7 @@ class _Slot:
             self._keep(played, attack.name)
             self.watch.progress(self.result.runs / max(1, self.result.planned))
 
-    async def _one(self, line: Line, attack: Attack | None, seed: str) -> Played | None:
+    async def _one(self, line: CampaignModel, attack: Attack | None, seed: str) -> Played | None:
         if self.watch.stop():
             self.result.partial = "stopped"
             return None
@@ -189,4 +196,4 @@ class _Slot:
 
     def _keep(self, played: Played, name: str) -> None:
         room = max(0, MOST_KEPT - len(self.result.found))
-        self.result.found += [Found(self.line.name, self.slot, name, breach) for breach in played.breaches[:room]]
+        self.result.found += [FoundBreach(self.line.name, self.slot, name, breach) for breach in played.breaches[:room]]

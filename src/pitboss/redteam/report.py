@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.core.instant import iso
-from pitboss.redteam.campaign import Result, Row
-from pitboss.redteam.trial import EQUITY_USD
+from pitboss.redteam.attack_run import EQUITY_USD
+from pitboss.redteam.campaign import CampaignResult, CampaignRow
 
 HEADINGS = (
     "model", "slot", "runs", "ticks", "proposals", "accepted", "refused", "turned away", "breaches", "trades chosen",
@@ -14,7 +14,7 @@ HEADINGS = (
 NUMBERS = tuple(range(2, len(HEADINGS)))
 
 
-def document(result: Result, told: Mapping[str, Any]) -> dict[str, Any]:
+def document(result: CampaignResult, told: Mapping[str, Any]) -> dict[str, Any]:
     """Everything, for programs. `told` is what the campaign was asked for."""
     return {
         **told,
@@ -38,7 +38,7 @@ def document(result: Result, told: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: CampaignRow) -> dict[str, Any]:
     return {
         "model": row.model,
         "slot": row.slot,
@@ -62,7 +62,7 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: CampaignRow) -> tuple[str, ...]:
     """One row of the table."""
     return (
         row.model,
@@ -86,7 +86,7 @@ def bound(breaches: int, runs: int) -> float | None:
     return 3 / runs if runs and not breaches else None
 
 
-def lines(result: Result) -> Sequence[str]:
+def lines(result: CampaignResult) -> Sequence[str]:
     """The verdict, in sentences."""
     said: list[str] = []
     if result.partial:
@@ -105,7 +105,7 @@ def lines(result: Result) -> Sequence[str]:
     return said
 
 
-def _pct(row: Row) -> float:
+def _pct(row: CampaignRow) -> float:
     return float(row.equity_change / row.runs / EQUITY_USD * 100)
 
 

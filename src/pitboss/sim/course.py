@@ -1,6 +1,6 @@
 """What a replay needs to know of a venue: where the ticks are, and how its world comes from one to the next.
 
-A `Course` is a range of recorded time with an account in it. `sim/perp.py` and `sim/predict/script.py` have those of the
+A `Course` is a range of recorded time with an account in it. `venues/perp/course.py` and `venues/predict/course.py` have those of the
 venues; the replay, its spans and its asking ahead are the same over each.
 """
 
@@ -16,7 +16,7 @@ from pitboss.core.market import Ints
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.past import RunPast
-from pitboss.sim.tally import Speculation
+from pitboss.sim.speculation import Speculation
 from pitboss.tick import Ports
 
 COMMIT_RECORDS = 50

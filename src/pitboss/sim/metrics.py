@@ -21,7 +21,7 @@ from pitboss.core.market import Floats, Ints
 from pitboss.core.money import ZERO, exact
 from pitboss.core.receipt import Receipt
 from pitboss.sim import statistics
-from pitboss.venues.perp.trades import Book, Trade, amount, book
+from pitboss.venues.perp.trades import Trade, TradeBook, amount, book
 
 YEAR_MS = 365.25 * DAY_MS
 
@@ -77,7 +77,7 @@ def compute_together(outcomes: Sequence[Outcome], seed: int = 0) -> list[dict[st
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Course:
+class _EquityCourse:
     """How a run went: its checked equity columns and their daily returns."""
 
     initial: float
@@ -86,12 +86,12 @@ class _Course:
     returns: list[float]
 
 
-def _course(outcome: Outcome) -> _Course:
+def _course(outcome: Outcome) -> _EquityCourse:
     if outcome.initial_usd <= 0:
         raise InvariantError(f"a run cannot start with {outcome.initial_usd} USD")
     initial = float(outcome.initial_usd)
     at, equity = columns(outcome.equity_at, outcome.equity_usd)
-    return _Course(initial, at, equity, daily_returns(initial, at, equity))
+    return _EquityCourse(initial, at, equity, daily_returns(initial, at, equity))
 
 
 Interval = list[float] | None
@@ -99,7 +99,7 @@ Intervals = tuple[Interval, Interval]
 """Around the total return and around the Sharpe."""
 
 
-def _figures(outcome: Outcome, course: _Course, around: Intervals) -> dict[str, Any]:
+def _figures(outcome: Outcome, course: _EquityCourse, around: Intervals) -> dict[str, Any]:
     initial, at, equity, returns = course.initial, course.at, course.equity, course.returns
     final = float(equity[-1]) if len(equity) else initial
     depth, duration_ms = drawdown(outcome.from_at, initial, at, equity)
@@ -207,7 +207,7 @@ def exposed_bars(receipts: Iterable[Receipt], equity_at: Sequence[Instant] | Int
     return _exposed(book(receipts), np.asarray(equity_at, dtype=np.int64))
 
 
-def _exposed(trades: Book, at: Ints) -> int:
+def _exposed(trades: TradeBook, at: Ints) -> int:
     count = len(at)
     if not count:
         return 0
@@ -293,7 +293,7 @@ def intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
     return found
 
 
-def _warnings(outcome: Outcome, trades: Book, sums: _Sums, days: int) -> list[str]:
+def _warnings(outcome: Outcome, trades: TradeBook, sums: _Sums, days: int) -> list[str]:
     said: list[str] = []
     if not sums.fills:
         said.append(f"No trades: nothing was filled. {_why(outcome, sums)}")

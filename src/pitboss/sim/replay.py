@@ -26,7 +26,7 @@ from pitboss.core.state import LastDecision, State
 from pitboss.core.trace import Value
 from pitboss.sim.course import Course, Leg
 from pitboss.sim.outcome import Ledger
-from pitboss.sim.speculate import MOST_TURNS, Speculator
+from pitboss.sim.speculator import MOST_TURNS, Speculator
 from pitboss.sim.watch import Watch
 from pitboss.tick import Happened, Ticked, tick
 

@@ -18,7 +18,7 @@ SCAN = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
+class SpeculativeTick:
     """A tick at which the model will be asked if nothing but holds comes before it."""
 
     place: int
@@ -35,7 +35,7 @@ class Scout:
         self._places = course.places()
         self._place, self._end = 0, 0
         self._state: State | None = None
-        self.ready: deque[Guess] = deque()
+        self.ready: deque[SpeculativeTick] = deque()
         """What it has met and nobody has asked yet."""
 
     def begin(self, index: int, state: State, receipts: Sequence[Receipt]) -> None:
@@ -62,7 +62,7 @@ class Scout:
             self._state = None
             return False
         if observation is not None:
-            self.ready.append(Guess(place, before, observation))
+            self.ready.append(SpeculativeTick(place, before, observation))
             self._end = min(place + SCAN, len(self._tick_at))
         self._place, self._state = place, after
         return True

@@ -11,8 +11,8 @@ from typing import Any
 
 from pitboss.core import codec, money
 from pitboss.core.instant import SECOND_MS
-from pitboss.skill.predict import AnySkill, PredictSchedule, PredictSkill
 from pitboss.skill.schema import Context, Skill
+from pitboss.venues.predict.skill import AnySkill, PredictSchedule, PredictSkill
 
 
 def normal(skill: AnySkill) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from pydantic_core import core_schema
 
 from pitboss.core import codec, money
 from pitboss.prompt.compose import REQUIRED
-from pitboss.skill.predict import AnySkill, PredictSkill
 from pitboss.skill.schema import NULLABLE, Part, Skill
 from pitboss.skill.spelling import dotted, fields
+from pitboss.venues.predict.skill import AnySkill, PredictSkill
 
 SCHEMA_ID = "urn:pitboss:skill:1"
 PREDICT_SCHEMA_ID = "urn:pitboss:skill:predict:1"

@@ -18,10 +18,8 @@ from pydantic_core import ErrorDetails
 from pitboss.core.errors import UserError
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.explain import explain, show
-from pitboss.skill.mandate import take_in, told_of
 from pitboss.skill.names import PREDICT, Found, Names, not_yet, other_venue, unknown_names
 from pitboss.skill.parse import MAX_BYTES, Path, parse, parse_value
-from pitboss.skill.predict import ROOTS, PredictSkill
 from pitboss.skill.schema import VERSION, Part, Skill, Venue
 from pitboss.skill.spelling import (
     SUGGESTION,
@@ -36,6 +34,8 @@ from pitboss.skill.spelling import (
     takes_text,
 )
 from pitboss.skill.upgrade import upgrade
+from pitboss.venues.predict.mandate_file import take_in, told_of
+from pitboss.venues.predict.skill import ROOTS, PredictSkill
 
 VENUES: tuple[str, ...] = get_args(Venue)
 
@@ -47,7 +47,7 @@ S = TypeVar("S", Skill, PredictSkill)
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Generic[S]):
+class DocumentCheck(Generic[S]):
     """What a check found. `notes` are remarks on a document that may be fine."""
 
     ok: bool
@@ -62,13 +62,13 @@ class Checked(Generic[S]):
         return {"ok": self.ok, "digest": self.digest, "errors": errors, "notes": list(self.notes)}
 
 
-class SkillCheck(Checked[Skill]):
+class SkillCheck(DocumentCheck[Skill]):
     """What the check of a perp skill found."""
 
     __slots__ = ()
 
 
-class PredictCheck(Checked[PredictSkill]):
+class PredictCheck(DocumentCheck[PredictSkill]):
     """What the check of a predict skill found."""
 
     __slots__ = ()

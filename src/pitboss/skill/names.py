@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from pitboss.skill.explain import show
 from pitboss.skill.parse import Path
-from pitboss.skill.predict import PredictSkill
 from pitboss.skill.schema import Part, Skill
 from pitboss.skill.spelling import did_you_mean, nearest
+from pitboss.venues.predict.skill import PredictSkill
 
 ALWAYS_OFFERED = "propose_order"
 AVAILABLE_VENUES = ("perp",)

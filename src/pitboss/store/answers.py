@@ -23,10 +23,10 @@ from pitboss.core.instant import Instant
 from pitboss.core.intent import Usage
 from pitboss.core.money import ZERO, text
 from pitboss.core.ports import ModelReply, ToolCall
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
-from pitboss.store.faults import FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S, Unreachable
 from pitboss.store.journal import LEVEL, PAGE
+from pitboss.store.retry import FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S, Unreachable
 from pitboss.store.schema import SEAL, answers
 
 _NAMES = rows.sealed_columns(answers)
@@ -38,7 +38,7 @@ GATHER_S = 0.0015
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredReply:
     """A stored answer: what was said, which run paid for it, and what it cost (None where nobody knows)."""
 
     key: str
@@ -55,21 +55,21 @@ class Answers:
     def __init__(self, database: Database, now: Callable[[], Instant]) -> None:
         self._database = database
         self._now = now
-        self._sql = _Statements(database.engine.dialect)
+        self._sql = _AnswerStatements(database.engine.dialect)
         self._kept: PoolProxiedConnection | None = None
         self._press = presser()
         self._unpress = zstandard.ZstdDecompressor().decompress
         self._waiting: _Batch | None = None
         self._later: asyncio.Handle | None = None
 
-    def get(self, key: str) -> Answer | None:
+    def get(self, key: str) -> StoredReply | None:
         """The answer to a question, or None. Raises `ReplayMismatch` if it was changed after it was written."""
         try:
             return self._get(key)
         except Unreachable:  # the connection that is kept may be of a server that has restarted since
             return self._get(key)
 
-    def _get(self, key: str) -> Answer | None:
+    def _get(self, key: str) -> StoredReply | None:
         # Past the layers in between: a warm rerun asks this at every tick.
         if (
             self._database.journal_mode is None
@@ -110,11 +110,11 @@ class Answers:
         elif not more and self._later is not None:  # the last of those under way: nobody else is waited for
             self._later.cancel()
             self._later = loop.call_soon(self._flush, batch)
-        batch.rows.append(sealed(Answer(key, model, run_id, cost_usd, self._now(), reply), self._press))
+        batch.rows.append(sealed(StoredReply(key, model, run_id, cost_usd, self._now(), reply), self._press))
         await asyncio.shield(batch.done)
         return key not in batch.late
 
-    def of_run(self, run_id: str) -> Iterator[Answer]:
+    def of_run(self, run_id: str) -> Iterator[StoredReply]:
         """The answers that a run paid for, by key."""
         after = ""
         while True:
@@ -182,12 +182,12 @@ class Answers:
                 again = {**row, "key": f"{row['key']}{AGAIN}{row['run_id']}"}
                 cursor.execute(self._sql.put, self._sql.bind_row({**again, SEAL: rows.seal_of(answers, again)}))
 
-    def _answer(self, found: Sequence[Any]) -> Answer:
+    def _answer(self, found: Sequence[Any]) -> StoredReply:
         *values, seal = found
         if rows.seal("answers", map(rows.encode, values)) != seal:
             raise ReplayMismatch(f"a stored answer was changed after it was written (key {values[0]})")
         key, model, run_id, cost, created_at, body = values
-        return Answer(
+        return StoredReply(
             key, model, run_id, None if cost is None else Decimal(cost), created_at, read_reply(self._unpress(body))
         )
 
@@ -209,7 +209,7 @@ class _Batch:
         self.done.exception()  # seen, even if everybody who waited has gone
 
 
-def sealed(answer: Answer, press: Callable[[bytes], bytes]) -> dict[str, object]:
+def sealed(answer: StoredReply, press: Callable[[bytes], bytes]) -> dict[str, object]:
     """The row of an answer."""
     row: dict[str, object] = {
         "key": answer.key,
@@ -267,7 +267,7 @@ def read_reply(body: bytes) -> ModelReply:
     )
 
 
-class _Statements:
+class _AnswerStatements:
     """What is said to the driver, compiled once."""
 
     def __init__(self, dialect: Dialect) -> None:

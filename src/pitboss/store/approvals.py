@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pitboss.core.instant import Instant
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import approvals
 

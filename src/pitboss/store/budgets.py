@@ -18,7 +18,7 @@ from sqlalchemy.types import NULLTYPE
 from pitboss.core.errors import BudgetExceeded, InvariantError
 from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.core.money import ZERO, exact, text
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.schema import SEAL, answers, budgets, facts, reservations, runs
@@ -28,7 +28,7 @@ OWN = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BudgetDay:
     """One user's day: what is set aside and what is gone."""
 
     owner: str
@@ -58,15 +58,15 @@ class Budgets:
             rows.fetch(connection, runs, {"id": run_id}, lock=True)  # the order of locks is always run, then budget
             return settle(connection, run_id, epoch, spent_usd)
 
-    def standing(self, owner: str, day_at: Instant | None = None) -> Standing:
+    def standing(self, owner: str, day_at: Instant | None = None) -> BudgetDay:
         """How a user's day stands; today's if none is named."""
         with self._database.read() as connection:
             day = _day(self._database.now(connection) if day_at is None else day_at)
             row = rows.fetch(connection, budgets, {"owner": owner, "day_at": day})
         if row is None:
-            return Standing(owner, day, ZERO, ZERO)
+            return BudgetDay(owner, day, ZERO, ZERO)
         rows.require_intact(budgets, row)
-        return Standing(owner, day, Decimal(row["reserved_usd"]), Decimal(row["spent_usd"]))
+        return BudgetDay(owner, day, Decimal(row["reserved_usd"]), Decimal(row["spent_usd"]))
 
     @exact
     def open_usd(self, owner: str, day_at: Instant) -> Decimal:

@@ -17,10 +17,11 @@ from sqlalchemy.pool import PoolProxiedConnection
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.store import postgres, rows, schema, sqlite
+from pitboss.store import postgres, schema, sqlite
+from pitboss.store import sealed_rows as rows
 from pitboss.store.migrate import check_known, make, migrate, revision
 from pitboss.store.migrations import HEAD
-from pitboss.store.sqlite import Hold, JournalMode, Processes
+from pitboss.store.sqlite import DatabaseLock, JournalMode, Processes
 
 _SQLITE_PREFIX = "sqlite:///"
 
@@ -34,7 +35,7 @@ class Database:
         where: str,
         mode: JournalMode | None = None,
         version: tuple[int, int, int] | None = None,
-        held: Hold | None = None,
+        held: DatabaseLock | None = None,
     ) -> None:
         self.engine = engine
         self.where = where

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, insert, select
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import SEAL, run_events, runs
 
@@ -34,7 +34,7 @@ PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class RunEvent:
     """One event. `epoch` is the lease under which it happened; 0 before the first."""
 
     id: int
@@ -66,7 +66,7 @@ def refuse(database: Database, run_id: str, epoch: int, what: str) -> None:
             append(connection, run_id, epoch, "refused", database.now(connection), None, what)
 
 
-def read(database: Database, run_id: str | None = None, after: int = 0) -> Iterator[Event]:
+def read(database: Database, run_id: str | None = None, after: int = 0) -> Iterator[RunEvent]:
     """Events in order, of one run or of all, from those with a number above `after`.
 
     Numbers are given before a transaction ends: while others write, an event of another run may still come in below one
@@ -80,7 +80,7 @@ def read(database: Database, run_id: str | None = None, after: int = 0) -> Itera
             page = rows.fetch_all(connection, query)
         for row in page:
             rows.require_intact(run_events, row)
-            yield Event(*(row[name] for name in ("id", "run_id", "epoch", "kind", "at", "worker", "detail")))
+            yield RunEvent(*(row[name] for name in ("id", "run_id", "epoch", "kind", "at", "worker", "detail")))
         if len(page) < PAGE:
             return
         after = page[-1]["id"]

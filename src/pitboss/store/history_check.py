@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pitboss.core.instant import Instant
-from pitboss.store.events import Event
+from pitboss.store.events import RunEvent
 
 END = frozenset({"complete", "error", "cancelled"})
 SLACK_MS = 10_000
@@ -38,7 +38,7 @@ class Findings:
 
 
 @dataclass(slots=True)
-class _Life:
+class _RunHistory:
     """One run, as far as the log has been read."""
 
     state: State = "unknown"
@@ -53,7 +53,7 @@ class _Life:
 
 
 def check(
-    events: Iterable[Event],
+    events: Iterable[RunEvent],
     expected: Collection[str] | None = None,
     ended: bool = True,
     stale_ms: int | None = None,
@@ -66,7 +66,7 @@ def check(
     must have been silent before it counts as lost; `most`, how often a run may be put back; `reclaim_ms`, how soon after
     the last sign of life of a lost worker its run must be taken again.
     """
-    lives: dict[str, _Life] = {}
+    lives: dict[str, _RunHistory] = {}
     bad: list[str] = []
     counts: dict[str, int] = dict.fromkeys(("claims", "commits", "requeues", "refused"), 0)
     ends: dict[str, int] = {}
@@ -76,7 +76,7 @@ def check(
         if event.id <= last:
             bad.append(f"event {event.id} comes after event {last}")
         last = event.id
-        life = lives.setdefault(event.run_id, _Life())
+        life = lives.setdefault(event.run_id, _RunHistory())
         bad += [
             f"run {event.run_id}: {said} (event {event.id})"
             for said in _step(life, event, stale_ms, most, counts, reclaims)
@@ -102,7 +102,7 @@ def check(
 
 
 def _step(
-    life: _Life, event: Event, stale_ms: int | None, most: int, counts: dict[str, int], reclaims: list[int]
+    life: _RunHistory, event: RunEvent, stale_ms: int | None, most: int, counts: dict[str, int], reclaims: list[int]
 ) -> Iterator[str]:
     """What is wrong with one event after those before it."""
     if event.kind == "refused":
@@ -131,7 +131,7 @@ def _step(
         yield f"nobody knows what {event.kind!r} is"
 
 
-def _enqueued(life: _Life, event: Event) -> Iterator[str]:
+def _enqueued(life: _RunHistory, event: RunEvent) -> Iterator[str]:
     if life.state in ("queued", "held"):
         yield f"it was queued while it was {life.state}"
     if life.completed:
@@ -141,7 +141,7 @@ def _enqueued(life: _Life, event: Event) -> Iterator[str]:
     life.state, life.epoch, life.requeues, life.cancel = "queued", event.epoch, 0, False
 
 
-def _claimed(life: _Life, event: Event, reclaims: list[int]) -> Iterator[str]:
+def _claimed(life: _RunHistory, event: RunEvent, reclaims: list[int]) -> Iterator[str]:
     if event.epoch <= life.epoch:
         yield f"the epoch did not rise: {life.epoch}, then {event.epoch}"
     if event.kind == "claimed":
@@ -158,7 +158,7 @@ def _claimed(life: _Life, event: Event, reclaims: list[int]) -> Iterator[str]:
     life.state, life.epoch, life.lost_at, life.alive_at = "held", event.epoch, None, event.at
 
 
-def _committed(life: _Life, event: Event) -> Iterator[str]:
+def _committed(life: _RunHistory, event: RunEvent) -> Iterator[str]:
     if life.state != "held" or event.epoch != life.epoch:
         holder = f"the lease is {life.epoch}" if life.state == "held" else f"it is {life.state}"
         yield f"a write under the old epoch {event.epoch} was made, and {holder}"
@@ -171,7 +171,9 @@ def _committed(life: _Life, event: Event) -> Iterator[str]:
     life.next_seq, life.alive_at = int(after), event.at
 
 
-def _put_back(life: _Life, event: Event, stale_ms: int | None, most: int, counts: dict[str, int]) -> Iterator[str]:
+def _put_back(
+    life: _RunHistory, event: RunEvent, stale_ms: int | None, most: int, counts: dict[str, int]
+) -> Iterator[str]:
     if life.state != "held" or event.epoch != life.epoch:
         yield f"it was put back under epoch {event.epoch}, but it is {life.state} under {life.epoch}"
     if event.kind == "requeued":
@@ -189,7 +191,7 @@ def _put_back(life: _Life, event: Event, stale_ms: int | None, most: int, counts
     life.state, life.epoch = "queued", event.epoch + 1
 
 
-def _ended(life: _Life, event: Event) -> Iterator[str]:
+def _ended(life: _RunHistory, event: RunEvent) -> Iterator[str]:
     if life.state == "ended":
         yield f"it ended twice; this time {event.kind}"
     elif life.state == "held" and event.epoch != life.epoch:

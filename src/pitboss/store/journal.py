@@ -21,11 +21,12 @@ from pitboss.core.errors import InvariantError, ReplayMismatch
 from pitboss.core.instant import Instant
 from pitboss.core.snapshot import FREE, GENESIS, Record, RecordKind
 from pitboss.core.state import State
-from pitboss.store import events, rows
+from pitboss.store import events
+from pitboss.store import sealed_rows as rows
+from pitboss.store.compiled import CompiledStatement
 from pitboss.store.database import Database
-from pitboss.store.faults import Unreachable, patiently
 from pitboss.store.lifecycle import ENDED, LeaseLost, Status
-from pitboss.store.prepared import Prepared
+from pitboss.store.retry import Unreachable, patiently
 from pitboss.store.schema import SEAL, records, run_events, run_states, runs
 
 PAGE = 256
@@ -94,42 +95,44 @@ class _HeldRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Statements:
+class _JournalStatements:
     """Everything a commit says, compiled for one driver."""
 
-    read_run: Prepared
-    beat: Prepared
-    close: Prepared
-    insert_event: Prepared
-    insert_record: Prepared
-    insert_state: Prepared
-    change_state: Prepared
+    read_run: CompiledStatement
+    beat: CompiledStatement
+    close: CompiledStatement
+    insert_event: CompiledStatement
+    insert_record: CompiledStatement
+    insert_state: CompiledStatement
+    change_state: CompiledStatement
 
 
 @lru_cache(maxsize=4)  # the dialect of an engine lives as long as the engine
-def _statements(dialect: Dialect) -> _Statements:
+def _statements(dialect: Dialect) -> _JournalStatements:
     of_run = bindparam("of_run")
     ours = update(runs).where(
         runs.c.id == of_run, runs.c.lease_epoch == bindparam("epoch"), runs.c[SEAL] == bindparam("old_seal")
     )
     found = ["of_run", "epoch", "old_seal"]
-    return _Statements(
-        Prepared(select(*runs.columns).where(runs.c.id == of_run).with_for_update(), [], ["of_run"], dialect),
+    return _JournalStatements(
+        CompiledStatement(select(*runs.columns).where(runs.c.id == of_run).with_for_update(), [], ["of_run"], dialect),
         # Naming the status, changed or not, would have an index written at every commit.
-        Prepared(ours, ["progress", "heartbeat_at", SEAL], found, dialect),
-        Prepared(ours, ["status", "progress", "heartbeat_at", SEAL], found, dialect),
-        Prepared(insert(run_events), _EVENT_NAMES, [], dialect),
+        CompiledStatement(ours, ["progress", "heartbeat_at", SEAL], found, dialect),
+        CompiledStatement(ours, ["status", "progress", "heartbeat_at", SEAL], found, dialect),
+        CompiledStatement(insert(run_events), _EVENT_NAMES, [], dialect),
         _whole_row(records, dialect),
         _whole_row(run_states, dialect),
-        Prepared(update(run_states).where(run_states.c.run_id == of_run), ["seq", "body", SEAL], ["of_run"], dialect),
+        CompiledStatement(
+            update(run_states).where(run_states.c.run_id == of_run), ["seq", "body", SEAL], ["of_run"], dialect
+        ),
     )
 
 
-def _whole_row(table: Table, dialect: Dialect) -> Prepared:
-    return Prepared(insert(table), [column.name for column in table.columns], [], dialect)
+def _whole_row(table: Table, dialect: Dialect) -> CompiledStatement:
+    return CompiledStatement(insert(table), [column.name for column in table.columns], [], dialect)
 
 
-class _Entry(NamedTuple):
+class _PendingCommit(NamedTuple):
     """One commit, ready to be written."""
 
     first_seq: int
@@ -214,7 +217,7 @@ class StoredJournal:
         closing = bool(batch) and batch[-1].kind == "close"
         body = self._press(codec.dumps(state))
         state_seal = rows.seal("run_states", map(rows.encode, (self.run_id, state.seq, body)))
-        entry = _Entry(before.next_seq, tail, record_rows, progress, closing, body, state_seal)
+        entry = _PendingCommit(before.next_seq, tail, record_rows, progress, closing, body, state_seal)
         try:
             self._held = self._write(say, entry)
         except Unreachable:
@@ -257,7 +260,7 @@ class StoredJournal:
         rows.require_intact(records, row)
         return Tail(row["seq"] + 1, row["digest"])
 
-    def _write(self, say: _Statements, entry: _Entry) -> _HeldRow:
+    def _write(self, say: _JournalStatements, entry: _PendingCommit) -> _HeldRow:
         with self._database.write_raw() as cursor:
             held = self._renew(cursor, say, entry.progress, entry.closing)
             if entry.record_rows:
@@ -271,7 +274,7 @@ class StoredJournal:
                 self._tell(cursor, say, held, f"{entry.first_seq}-{entry.tail.next_seq}")
         return held
 
-    def _write_again(self, say: _Statements, entry: _Entry) -> _HeldRow | None:
+    def _write_again(self, say: _JournalStatements, entry: _PendingCommit) -> _HeldRow | None:
         """The same after a connection broke: a commit that nobody answered may have been made."""
         self._require_lease()
         return None if self._stored_tail() == entry.tail else self._write(say, entry)
@@ -282,11 +285,11 @@ class StoredJournal:
         if row is None or row["lease_epoch"] != self.epoch:
             raise LeaseLost(self.run_id)
 
-    def _tell(self, cursor: Any, say: _Statements, held: _HeldRow, told: str) -> None:
+    def _tell(self, cursor: Any, say: _JournalStatements, held: _HeldRow, told: str) -> None:
         row = events.row_of(self.run_id, self.epoch, "committed", held.heartbeat_at, held.worker, told)
         cursor.execute(say.insert_event.sql, say.insert_event.bind([row[name] for name in _EVENT_NAMES]))
 
-    def _renew(self, cursor: Any, say: _Statements, progress: float, closing: bool) -> _HeldRow:
+    def _renew(self, cursor: Any, say: _JournalStatements, progress: float, closing: bool) -> _HeldRow:
         """Check the lease and renew it; the row stays locked until the commit.
 
         The row is taken to be as we left it, and the UPDATE matches only if it is. It is read again when somebody else
@@ -311,7 +314,7 @@ class StoredJournal:
         return renewed
 
     def _beat_from(
-        self, cursor: Any, say: _Statements, held: _HeldRow, progress: float, closing: bool
+        self, cursor: Any, say: _JournalStatements, held: _HeldRow, progress: float, closing: bool
     ) -> _HeldRow | None:
         """Write progress and sign of life over the row that we hold; None if that is not what is stored."""
         status: Status = "computing_metrics" if closing and held.status == "running" else held.status
@@ -324,7 +327,7 @@ class StoredJournal:
             cursor.execute(say.close.sql, say.close.bind((status, *values)))
         return after if cursor.rowcount == 1 else None
 
-    def _append(self, cursor: Any, say: _Statements, record_rows: Sequence[Any]) -> None:
+    def _append(self, cursor: Any, say: _JournalStatements, record_rows: Sequence[Any]) -> None:
         try:
             cursor.executemany(say.insert_record.sql, record_rows)
         except self._database.engine.dialect.loaded_dbapi.IntegrityError as error:

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from pitboss.core.instant import Instant
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import outbox
 
@@ -38,7 +38,7 @@ UNSENT: tuple[State, ...] = ("intent", "signed")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutboxEntry:
     """One attempt at an order, as it stands. `request` and `outcome` are the broker's own canonical JSON."""
 
     order_id: str
@@ -60,7 +60,7 @@ class Entry:
     outcome: bytes | None
 
 
-class Outbox:
+class StoredOutbox:
     """The outbox in a database. `now` is the clock by which its rows are dated."""
 
     def __init__(self, database: Database, now: Callable[[], Instant]) -> None:
@@ -69,7 +69,7 @@ class Outbox:
 
     def open(
         self, order_id: str, scope: str, owner: str, tick_at: Instant, request: bytes, most: int
-    ) -> tuple[Entry, bool]:
+    ) -> tuple[OutboxEntry, bool]:
         """Claim an order: its new attempt and True; or, with False, what stands in the way.
 
         In the way is an earlier attempt at it that is not void, any other order of the scope that is still open, or, when
@@ -94,7 +94,7 @@ class Outbox:
         tick_at: Instant,
         request: bytes,
         most: int,
-    ) -> tuple[Entry, bool]:
+    ) -> tuple[OutboxEntry, bool]:
         last = _last(connection, order_id)
         if last is not None and (last.state != "void" or last.attempt >= most):
             return last, False
@@ -117,11 +117,11 @@ class Outbox:
             "request": request,
         }
         rows.add(connection, outbox, row)
-        return Entry(**row), True
+        return OutboxEntry(**row), True
 
     def sign(
-        self, entry: Entry, request: bytes, tx: bytes, signature: str, digest: str, coin: str, last_epoch: int
-    ) -> Entry | None:
+        self, entry: OutboxEntry, request: bytes, tx: bytes, signature: str, digest: str, coin: str, last_epoch: int
+    ) -> OutboxEntry | None:
         """Keep signed bytes, for good, before they can leave. None where the claim is gone or the coin is spoken for."""
         values = {
             "request": request,
@@ -139,12 +139,12 @@ class Outbox:
         except IntegrityError:
             return None
 
-    def send(self, entry: Entry) -> Entry | None:
+    def send(self, entry: OutboxEntry) -> OutboxEntry | None:
         """Note that the bytes may leave from now on. Whoever gets None must not send them."""
         with self._database.write() as connection:
             return self._move(connection, entry, "sent", {})
 
-    def close(self, entry: Entry, state: State, outcome: bytes | None, note: str) -> Entry | None:
+    def close(self, entry: OutboxEntry, state: State, outcome: bytes | None, note: str) -> OutboxEntry | None:
         """Note the end of an attempt. None where it is not where the caller believed it to be."""
         forgotten: dict[str, Any] = {}
         if state == "void" and entry.state in UNSENT:
@@ -152,20 +152,20 @@ class Outbox:
         with self._database.write() as connection:
             return self._move(connection, entry, state, {**forgotten, "busy": None, "outcome": outcome, "note": note})
 
-    def get(self, order_id: str) -> Entry | None:
+    def get(self, order_id: str) -> OutboxEntry | None:
         """Where an order stands: its last attempt."""
         with self._database.read() as connection:
             return _last(connection, order_id)
 
-    def attempts(self, order_id: str) -> tuple[Entry, ...]:
+    def attempts(self, order_id: str) -> tuple[OutboxEntry, ...]:
         """Every attempt at an order."""
         return self._fetch(rows.raw(outbox).where(outbox.c.order_id == order_id).order_by(outbox.c.attempt))
 
-    def pending(self, scope: str) -> tuple[Entry, ...]:
+    def pending(self, scope: str) -> tuple[OutboxEntry, ...]:
         """What is open in a scope: one order at most."""
         return self._fetch(rows.raw(outbox).where(outbox.c.busy == scope))
 
-    def after(self, scope: str, tick_at: Instant) -> tuple[Entry, ...]:
+    def after(self, scope: str, tick_at: Instant) -> tuple[OutboxEntry, ...]:
         """What was sent or has landed in a scope for ticks after this one, oldest first."""
         query = rows.raw(outbox).where(
             outbox.c.scope == scope, outbox.c.tick_at > tick_at, outbox.c.state.in_(("sent", "landed"))
@@ -177,11 +177,13 @@ class Outbox:
         found = self._fetch(rows.raw(outbox).where(outbox.c.coin.in_(coins)))
         return frozenset(entry.coin for entry in found if entry.coin)
 
-    def _fetch(self, query: Any) -> tuple[Entry, ...]:
+    def _fetch(self, query: Any) -> tuple[OutboxEntry, ...]:
         with self._database.read() as connection:
             return tuple(_entry(row) for row in rows.fetch_all(connection, query))
 
-    def _move(self, connection: Connection, entry: Entry, state: State, values: Mapping[str, Any]) -> Entry | None:
+    def _move(
+        self, connection: Connection, entry: OutboxEntry, state: State, values: Mapping[str, Any]
+    ) -> OutboxEntry | None:
         key = {"order_id": entry.order_id, "attempt": entry.attempt}
         row = rows.fetch(connection, outbox, key, lock=True)
         if row is None or row["state"] != entry.state or state not in MOVES[entry.state]:
@@ -191,18 +193,18 @@ class Outbox:
         return _entry({**row, **changes}, sealed=False)
 
 
-def _last(connection: Connection, order_id: str) -> Entry | None:
+def _last(connection: Connection, order_id: str) -> OutboxEntry | None:
     query = rows.raw(outbox).where(outbox.c.order_id == order_id).order_by(outbox.c.attempt.desc()).limit(1)
     found = rows.fetch_all(connection, query)
     return _entry(found[0]) if found else None
 
 
-def _busy(connection: Connection, scope: str) -> Entry | None:
+def _busy(connection: Connection, scope: str) -> OutboxEntry | None:
     found = rows.fetch(connection, outbox, {"busy": scope})
     return None if found is None else _entry(found)
 
 
-def _entry(row: Mapping[str, Any], sealed: bool = True) -> Entry:
+def _entry(row: Mapping[str, Any], sealed: bool = True) -> OutboxEntry:
     if sealed:
         rows.require_intact(outbox, row)
-    return Entry(**{name: row[name] for name in rows.sealed_columns(outbox)})
+    return OutboxEntry(**{name: row[name] for name in rows.sealed_columns(outbox)})

@@ -13,7 +13,7 @@ from sqlalchemy.exc import InterfaceError, NoSuchModuleError, OperationalError
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.store.faults import Unreachable
+from pitboss.store.retry import Unreachable
 
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 EXAMPLE = "postgresql://user@host/name"

@@ -15,10 +15,11 @@ from sqlalchemy import Connection, Select, func, insert, select, update
 
 from pitboss.core.errors import InvariantError, ReplayMismatch, UserError
 from pitboss.core.instant import Instant
-from pitboss.store import budgets, events, rows
+from pitboss.store import budgets, events
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
-from pitboss.store.faults import Unreachable
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
+from pitboss.store.retry import Unreachable
 from pitboss.store.run import Run, fresh, open_row, read_run
 from pitboss.store.schema import SEAL, run_events, runs
 

@@ -16,7 +16,7 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.core.past import Recording
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import SEAL, recordings
 
@@ -28,7 +28,7 @@ _EVERY = tuple(recordings.c[name] for name in ("server", "tool", "arguments_sha2
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredRecording:
     """A recording, and the digest of the definition under which the tool gave it (empty where nobody knows)."""
 
     recording: Recording
@@ -54,7 +54,7 @@ class StoredRecordings:
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def of(self, server: str, tool: str) -> Iterator[Kept]:
+    def of(self, server: str, tool: str) -> Iterator[StoredRecording]:
         """Every recording of a tool, by arguments and time."""
         after: tuple[str, Instant] | None = None
         while True:
@@ -69,7 +69,7 @@ class StoredRecordings:
                 return
             after = page[-1]["arguments_sha256"], page[-1]["known_at"]
 
-    def add(self, many: Iterable[Kept]) -> int:
+    def add(self, many: Iterable[StoredRecording]) -> int:
         """Keep recordings for good, all or none; how many were new. Another answer at the same time is refused."""
         new = 0
         with self._database.write() as connection:
@@ -106,7 +106,7 @@ class StoredRecordings:
         return found.hexdigest()
 
 
-def write_line(kept: Kept) -> str:
+def write_line(kept: StoredRecording) -> str:
     """A recording as one line of JSON."""
     one = kept.recording
     plain = {
@@ -121,7 +121,7 @@ def write_line(kept: Kept) -> str:
     return codec.dumps(plain).decode()
 
 
-def read_lines(lines: Iterable[str], server: str, tool: str) -> Iterator[Kept]:
+def read_lines(lines: Iterable[str], server: str, tool: str) -> Iterator[StoredRecording]:
     """Recordings of one tool from JSON lines. What is wrong with a line is a `UserError` that names it."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -137,7 +137,7 @@ def read_lines(lines: Iterable[str], server: str, tool: str) -> Iterator[Kept]:
             ) from None
 
 
-def _read(plain: Any, server: str, tool: str) -> Kept:
+def _read(plain: Any, server: str, tool: str) -> StoredRecording:
     if not isinstance(plain, dict):
         raise ValueError
     strange = sorted(set(plain) - _FIELDS)
@@ -154,7 +154,7 @@ def _read(plain: Any, server: str, tool: str) -> Kept:
     failed, digest = plain.get("failed", False), plain.get("definition_digest", "")
     if not isinstance(failed, bool) or not isinstance(digest, str) or len(digest) > 64:
         raise UserError("failed must be true or false, definition_digest text of at most 64 characters")
-    return Kept(Recording(server, tool, canonical(arguments), _moment(plain), result, failed), digest)
+    return StoredRecording(Recording(server, tool, canonical(arguments), _moment(plain), result, failed), digest)
 
 
 def _moment(plain: Mapping[str, Any]) -> Instant:
@@ -174,7 +174,7 @@ def canonical(arguments: Any) -> str:
     return codec.dumps(codec.number_fragments(arguments)).decode()
 
 
-def _row(kept: Kept) -> dict[str, Any]:
+def _row(kept: StoredRecording) -> dict[str, Any]:
     one = kept.recording
     if len(one.result) > MOST_CHARS:
         raise UserError(f"an answer of {len(one.result):,} characters is too long", f"at most {MOST_CHARS:,} are kept")
@@ -190,10 +190,10 @@ def _row(kept: Kept) -> dict[str, Any]:
     }
 
 
-def _kept(row: Mapping[str, Any]) -> Kept:
+def _kept(row: Mapping[str, Any]) -> StoredRecording:
     rows.require_intact(recordings, row)
     one = Recording(row["server"], row["tool"], row["arguments"], row["known_at"], row["result"], bool(row["failed"]))
-    return Kept(one, row["definition_digest"])
+    return StoredRecording(one, row["definition_digest"])
 
 
 def _sha256(text: str) -> str:

@@ -11,7 +11,7 @@ from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import Instant
 from pitboss.core.money import text
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.lifecycle import Status
 from pitboss.store.schema import runs
 

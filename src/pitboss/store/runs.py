@@ -14,7 +14,8 @@ from sqlalchemy import Connection, delete, func, or_, select
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import Instant, iso
-from pitboss.store import budgets, events, rows, spend
+from pitboss.store import budgets, events, spend
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_move
 from pitboss.store.run import Figures, Run, fresh, open_row, read_run, stored
@@ -24,14 +25,14 @@ __all__ = ["Figures", "Listing", "Run", "Runs"]
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class RunListing:
     """Runs that can be read, and the ids of those whose rows are not what was written. Both newest first."""
 
     runs: Sequence[Run]
     damaged: Sequence[str]
 
 
-class Where(TypedDict, total=False):
+class RunFilter(TypedDict, total=False):
     """Which runs: those that fit all that is given."""
 
     owner: str
@@ -100,22 +101,22 @@ class Runs:
             row = rows.fetch(connection, runs, {"id": run_id})
         return None if row is None else read_run(row)
 
-    def list(self, limit: int = 100, status: Status | None = None, **where: Unpack[Where]) -> Sequence[Run]:
+    def list(self, limit: int = 100, status: Status | None = None, **where: Unpack[RunFilter]) -> Sequence[Run]:
         """Runs, newest first. Raises `ReplayMismatch` if one of them was damaged."""
         found = self.look(limit, status, **where)
         if found.damaged:
             raise ReplayMismatch(f"the row of run {found.damaged[0]} was changed after it was written")
         return found.runs
 
-    def look(self, limit: int = 100, status: Status | None = None, **where: Unpack[Where]) -> Listing:
+    def look(self, limit: int = 100, status: Status | None = None, **where: Unpack[RunFilter]) -> RunListing:
         """Runs, newest first, around those that were damaged."""
         ids, found = self.stored(limit, status, **where)
         sound = {row["id"]: read_run(row) for row in found if rows.intact(runs, row)}
         damaged = [run_id for run_id in ids if run_id not in sound]
-        return Listing([sound[run_id] for run_id in ids if run_id in sound], damaged)
+        return RunListing([sound[run_id] for run_id in ids if run_id in sound], damaged)
 
     def stored(
-        self, limit: int = 100, status: Status | None = None, **where: Unpack[Where]
+        self, limit: int = 100, status: Status | None = None, **where: Unpack[RunFilter]
     ) -> tuple[Sequence[str], Sequence[dict[str, Any]]]:
         """Ids and rows of runs, newest first, just as they lie there: nothing is read out of them, and no seal is checked.
         A row that the driver cannot read is only among the ids."""
@@ -128,7 +129,7 @@ class Runs:
                 ids = connection.execute(_newest(select(runs.c.id), limit, status, where)).scalars().all()
             return ids, [row for run_id in ids if (row := self._readable(run_id)) is not None]
 
-    def count(self, **where: Unpack[Where]) -> dict[Status, int]:
+    def count(self, **where: Unpack[RunFilter]) -> dict[Status, int]:
         """How many runs there are, by status."""
         query = _chosen(select(runs.c.status, func.count()), where).group_by(runs.c.status)
         with self._database.read() as connection:
@@ -300,12 +301,12 @@ def _same_end(row: Mapping[str, Any], changes: Mapping[str, object]) -> bool:
     return all(row[name] == changes[name] for name in ("status", "digest", "error_text") if name in changes)
 
 
-def _newest(query: Any, limit: int, status: Status | None, where: Where) -> Any:
+def _newest(query: Any, limit: int, status: Status | None, where: RunFilter) -> Any:
     chosen = query if status is None else query.where(runs.c.status == status)
     return _chosen(chosen, where).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
 
 
-def _chosen(query: Any, where: Where) -> Any:
+def _chosen(query: Any, where: RunFilter) -> Any:
     for name, value in where.items():
         if name == "skill":
             named = select(skills.c.id).where(skills.c.name == value).scalar_subquery()

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import skill_versions, skills
 

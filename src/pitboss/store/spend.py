@@ -14,7 +14,7 @@ from sqlalchemy.types import NULLTYPE
 
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.money import ZERO, exact, text
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.schema import answers, past_spend, runs, skills
 

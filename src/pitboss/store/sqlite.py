@@ -17,8 +17,8 @@ from sqlalchemy.engine import URL
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.store.faults import Unreachable
 from pitboss.store.migrate import check_ours
+from pitboss.store.retry import Unreachable
 
 WAL_FIXED = (3, 51, 3)
 BUSY_TIMEOUT_MS = 10_000
@@ -33,7 +33,7 @@ def journal_mode(version: tuple[int, int, int], processes: Processes) -> Journal
     return "wal" if version >= WAL_FIXED or processes == "one" else "truncate"
 
 
-class Hold:
+class DatabaseLock:
     """A lock on a database: a lock on a file beside it, because closing any handle on the database itself would drop
     SQLite's own locks.
     """
@@ -55,7 +55,7 @@ class Hold:
                 self._path.unlink()
 
 
-def hold(path: Path, version: tuple[int, int, int], processes: Processes) -> Hold | None:
+def hold(path: Path, version: tuple[int, int, int], processes: Processes) -> DatabaseLock | None:
     """Lock the database against a process that would use it in the other mode; None where that does no harm.
 
     Several processes share the lock; one alone has it whole.
@@ -69,7 +69,7 @@ def hold(path: Path, version: tuple[int, int, int], processes: Processes) -> Hol
             try:
                 fcntl.flock(handle, (fcntl.LOCK_EX if processes == "one" else fcntl.LOCK_SH) | fcntl.LOCK_NB)
                 if _is_at(handle, file):
-                    return Hold(handle, file, made)
+                    return DatabaseLock(handle, file, made)
             except BaseException:
                 handle.close()
                 raise

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.instant import Instant
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import Status
 from pitboss.store.run import Run, read_run
@@ -51,7 +51,7 @@ class RunLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StudyRun:
     """One run of a study as far as tables and comparisons need it: everything but what was asked for and the baselines.
 
     Reading a whole run takes several times as long, and a study has thousands. What it came to stays as it is stored until
@@ -172,7 +172,7 @@ def parts(
     status: Status | None = None,
     model: str | None = None,
     point: Mapping[str, str] | None = None,
-) -> list[Part]:
+) -> list[StudyRun]:
     """The runs of a study in the order of its trials, those that fit all that is given. Damaged rows are left out."""
     found = [_part(row) for row in _sound(stored, study_id, status, model, point)]
     return _in_order([(part.mark, part) for part in found], point)
@@ -218,10 +218,10 @@ def _sound(
     return [row for row in fitting if rows.intact(runs, row)]
 
 
-def _part(row: Mapping[str, Any]) -> Part:
+def _part(row: Mapping[str, Any]) -> StudyRun:
     try:
         params = codec.loads(row["params"])
-        return Part(
+        return StudyRun(
             row["id"],
             row["status"],
             row["model"],

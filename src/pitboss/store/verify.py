@@ -14,7 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from pitboss.core import codec, snapshot
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.snapshot import GENESIS, Record
-from pitboss.store import rows, sqlite
+from pitboss.store import sealed_rows as rows
+from pitboss.store import sqlite
 from pitboss.store.database import Database
 from pitboss.store.journal import PAGE, unpresser
 from pitboss.store.schema import records, run_states, runs, skill_versions, skills

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from pitboss.agent.decider import Decider
-from pitboss.bootstrap.backtest import Request, make_decider, make_script, read_skill
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, PointKind, Points
+from pitboss.core.order_book import Books, Level, write_levels
 from pitboss.core.state import State
 from pitboss.sim.course import ticks_between
 from pitboss.sim.outcome import Ledger, read_ledger
-from pitboss.sim.perp import Script, first_state
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
+from pitboss.venues.perp.assembly import PerpRequest, make_decider, make_script, read_skill
 from pitboss.venues.perp.assets import SHIPPED, Asset
-from pitboss.venues.perp.book import Books, Level, write_levels
+from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.tape import Tape, make_tape
 
 Row = tuple[int, float, float, float, float]
@@ -97,14 +97,14 @@ def interval_name(length_ms: int) -> str:
 
 
 def build(
-    request: Request,
+    request: PerpRequest,
     market: Market,
     base: str = "5m",
     decider: Decider | None = None,
     assets: Mapping[str, Asset] = SHIPPED,
     commit_records: int = 50,
     books: Mapping[str, Books] | None = None,
-) -> Script:
+) -> PerpCourse:
     """A replay over a market made by hand. Without a decider the request's own model or decisions decide."""
     skill = read_skill(request.skill)
     ticks = ticks_between(request.from_at, request.to_at, interval_ms(skill.schedule.every))
@@ -124,7 +124,7 @@ def make_books(symbol: str, rows: Sequence[tuple[int, Sequence[Level], Sequence[
     )
 
 
-def play(script: Script, watch: Watch | None = None) -> tuple[State, MemoryJournal, Ledger]:
+def play(script: PerpCourse, watch: Watch | None = None) -> tuple[State, MemoryJournal, Ledger]:
     """Run a replay to its end in memory."""
     journal = MemoryJournal()
     state = asyncio.run(replay(script, journal, first_state(script), watch or Watch()))

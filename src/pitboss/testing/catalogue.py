@@ -15,10 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from pitboss.bootstrap.backtest import Assembly, Request, assemble
-from pitboss.bootstrap.predict.agent import read_predict_skill
-from pitboss.bootstrap.predict.backtest import make_script
-from pitboss.bootstrap.predict.form import PredictRequest
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
@@ -26,18 +22,22 @@ from pitboss.core.instant import MINUTE_MS, parse_instant
 from pitboss.core.market import Bars, Floats
 from pitboss.data.demo import VENUE, write_demo
 from pitboss.data.lake import Lake
-from pitboss.models.heuristics import heuristic
 from pitboss.sim.course import ticks_between
 from pitboss.sim.past import RunPast
-from pitboss.sim.perp import first_state
-from pitboss.sim.predict.script import first_state as betting_start
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.testing.markdown import table
 from pitboss.tools.define import Mode, ToolContext, ToolDefinition
 from pitboss.tools.registry import catalogue, lookup
+from pitboss.venues.perp.assembly import Assembly, PerpRequest, assemble
+from pitboss.venues.perp.course import first_state
 from pitboss.venues.perp.intents import TERMINAL
+from pitboss.venues.predict.agent import read_predict_skill
+from pitboss.venues.predict.assembly import make_script
+from pitboss.venues.predict.course import first_state as betting_start
+from pitboss.venues.predict.form import PredictRequest
+from pitboss.venues.predict.heuristics import heuristic
 from pitboss.venues.predict.intents import TERMINAL as BETTING_TERMINAL
 
 FROM, AT = "2025-02-26", "2025-03-02"
@@ -128,7 +128,7 @@ def example_context() -> ToolContext:
     with TemporaryDirectory() as folder:
         lake = Lake(Path(folder) / "lake")
         write_demo(lake)
-        request = Request(SKILL, parse_instant(FROM), parse_instant(AT), data_venue=VENUE)
+        request = PerpRequest(SKILL, parse_instant(FROM), parse_instant(AT), data_venue=VENUE)
         assembly = assemble(request, lake, Settings.model_construct())
     return asyncio.run(_played(assembly))
 

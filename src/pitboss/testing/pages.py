@@ -24,12 +24,12 @@ from pitboss.bootstrap.settings import FILE, Settings, describe
 from pitboss.core.rulebook import Rule
 from pitboss.prompt.compose import REQUIRED
 from pitboss.skill.document import FieldNote, describe_fields, json_schema
-from pitboss.skill.predict import PredictSkill
 from pitboss.skill.schema import Skill
 from pitboss.testing.catalogue import tools_page
 from pitboss.testing.markdown import table
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.predict.rules import RULES as PREDICT_RULES
+from pitboss.venues.predict.skill import PredictSkill
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"

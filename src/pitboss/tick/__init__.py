@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from pitboss.agent.context import Prompt
 from pitboss.agent.decider import Decider
-from pitboss.agent.reflect import Reflection, Reflector, learn
 from pitboss.core.curve import Curve
 from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision
@@ -22,8 +20,10 @@ from pitboss.core.state import LastDecision, Memory, State
 from pitboss.core.trace import Tracer
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import Broker, act
-from pitboss.engine.guard import Judgement
 from pitboss.tick.record import beside, beside_reflection, covered_of, reflected, with_its_cost
+from pitboss.venues.perp.context import Prompt
+from pitboss.venues.perp.guard import Judgement
+from pitboss.venues.perp.reflection import Reflection, Reflector, learn
 
 
 class Teller(Protocol):

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from pitboss.agent.decider import Judge
-from pitboss.agent.observation import Observation
 from pitboss.core.errors import InvariantError
 from pitboss.core.past import NO_PAST, NO_RECORDINGS, Past, Recordings
 from pitboss.core.ports import Tool, ToolSpec
 from pitboss.tools import arguments as shape
+from pitboss.venues.perp.observation import Observation
 
 Mode = Literal["read", "write"]
 """read: someone asks about a run (chat). write: an agent decides at a tick."""

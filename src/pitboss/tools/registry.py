@@ -14,8 +14,9 @@ from typing import Any
 
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Tool
-from pitboss.tools import builtin, predict
 from pitboss.tools.define import Mode, ToolContext, ToolDefinition
+from pitboss.venues.perp import tools as builtin
+from pitboss.venues.predict import tools as predict
 
 FOLDERS = {"perp": builtin, "predict": predict}
 """Where the tools of a venue are."""

@@ -17,17 +17,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 pytest.importorskip("pysui", reason="the extra `sui` is not installed")
 
-from pitboss.brokers.predict_sui.chain import CLOCK, Coin, Effects, Event, Ground, Shared, base58, full_id
-from pitboss.brokers.predict_sui.transaction import Place, digest_of, library
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.venues.predict.aborts import TOO_LITTLE_CASH, Abort
-from pitboss.venues.predict.state import QUOTE, Account, Terms, World, binary, open_world
-from pitboss.venues.predict.trade import Step, mint, redeem
+from pitboss.venues.predict.state import QUOTE, Account, MarketTerms, PredictWorld, binary, open_world
+from pitboss.venues.predict.sui.chain import CLOCK, ChainEvent, Coin, Effects, Shared, TransactionBasis, base58, full_id
+from pitboss.venues.predict.sui.transaction import ProtocolObjects, digest_of, library
+from pitboss.venues.predict.trade import WorldStep, mint, redeem
 from pitboss.venues.predict.world import push_price
 from venues.predict.scene import NOW, SPOT, opened
 
-PLACE = Place("0x" + "ab" * 32, "0x" + "01" * 32, "0x" + "02" * 32, "0x" + "e9" * 32 + "::dusdc::DUSDC")
+PLACE = ProtocolObjects("0x" + "ab" * 32, "0x" + "01" * 32, "0x" + "02" * 32, "0x" + "e9" * 32 + "::dusdc::DUSDC")
 ORACLE = "0x" + "03" * 32
 SECRET = bytes(range(7, 39))
 KEY = base64.b64encode(b"\0" + SECRET).decode()
@@ -114,7 +114,7 @@ class FakeChain:
     spot: int = SPOT
 
     def __post_init__(self) -> None:
-        world = opened(open_world(1_000_000 * QUOTE, 0, Terms()), ORACLE, NOW + 100 * HOUR_MS)
+        world = opened(open_world(1_000_000 * QUOTE, 0, MarketTerms()), ORACLE, NOW + 100 * HOUR_MS)
         self.world = replace(world, accounts={PLACE.manager: Account(self.deposit)})
         self.versions = {"0x" + f"{9 - n}" * 64: 10 + n for n in range(self.coins)}
         self.runs: list[Run] = []
@@ -126,14 +126,16 @@ class FakeChain:
 
     # ---- the port
 
-    async def ground(self, ids: Sequence[str], owner: str) -> Ground:
+    async def ground(self, ids: Sequence[str], owner: str) -> TransactionBasis:
         self._read()
         known = {PLACE.predict, PLACE.manager, CLOCK, ORACLE}
         shared = {name: Shared(name, 5) for name in ids if name in known}
         coins = [
             Coin(name, self._version(name), base58(b"%032d" % self._version(name)), self.gas) for name in self.versions
         ]
-        return Ground(self.chain_id, self.epoch_now, 1000, shared, tuple(coins) if owner == self.owner else ())
+        return TransactionBasis(
+            self.chain_id, self.epoch_now, 1000, shared, tuple(coins) if owner == self.owner else ()
+        )
 
     async def simulate(self, tx: bytes) -> Effects:
         self._read()
@@ -236,11 +238,11 @@ class FakeChain:
         message = hashlib.blake2b(b"\0\0\0" + tx, digest_size=32).digest()
         Ed25519PublicKey.from_public_bytes(raw[65:]).verify(raw[1:65], message)
 
-    def _apply(self, found: Decoded) -> tuple[World, Effects]:
+    def _apply(self, found: Decoded) -> tuple[PredictWorld, Effects]:
         """The world after the commands, or the same world and why they did nothing."""
         world = push_price(self.world, ORACLE, self.spot, self.spot, self.clock[0]).world
         results: list[Any] = []
-        events: list[Event] = []
+        events: list[ChainEvent] = []
         outputs: list[tuple[bytes, ...]] = []
 
         def argument(one: tuple[str, Any]) -> Any:
@@ -285,18 +287,18 @@ class FakeChain:
         return world, Effects(found.digest, True, tuple(events), outputs=tuple(outputs))
 
 
-def _holding(world: World, account: Account) -> World:
+def _holding(world: PredictWorld, account: Account) -> PredictWorld:
     return replace(world, accounts={**world.accounts, PLACE.manager: account})
 
 
-def _traded(world: World, action: str, oracle: str, key: Any, quantity: int, at: Instant) -> Step:
+def _traded(world: PredictWorld, action: str, oracle: str, key: Any, quantity: int, at: Instant) -> WorldStep:
     assert full_id(oracle) == key[0]
     assert world.oracles[key[0]].expiry_at == key[1]
     contract = binary(key[0], "YES" if key[3] else "NO", key[2])
     return (mint if action == "mint" else redeem)(world, PLACE.manager, contract, quantity, at)
 
 
-def _event(action: str, key: Any, step: Step) -> Event:
+def _event(action: str, key: Any, step: WorldStep) -> ChainEvent:
     facts = step.receipts[0].facts
     fields = {
         "manager_id": PLACE.manager,
@@ -307,6 +309,6 @@ def _event(action: str, key: Any, step: Step) -> Event:
     }
     if action == "mint":
         more = {"cost": str(int(facts["cost"] * QUOTE)), "ask_price": str(int(facts["price"] * 10**9))}
-        return Event("PositionMinted", fields | more)
+        return ChainEvent("PositionMinted", fields | more)
     more = {"payout": str(int(facts["payout"] * QUOTE)), "bid_price": str(int(facts["price"] * 10**9))}
-    return Event("PositionRedeemed", fields | more | {"is_settled": step.receipts[0].kind == "settled"})
+    return ChainEvent("PositionRedeemed", fields | more | {"is_settled": step.receipts[0].kind == "settled"})

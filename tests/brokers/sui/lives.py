@@ -8,17 +8,18 @@ from typing import Any
 
 from brokers.sui.fakechain import KEY, ORACLE, PLACE, FakeChain
 from brokers.sui.gremlin import Gremlin
-from pitboss.brokers.predict_sui.broker import PredictSui
-from pitboss.brokers.predict_sui.carry import Carrier, Terms
-from pitboss.brokers.predict_sui.signer import Signer
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
-from pitboss.store import rows, schema
+from pitboss.store import schema
+from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
-from pitboss.store.outbox import Entry, Outbox
-from pitboss.venues.predict.desk import Desk, Request
-from pitboss.venues.predict.judge import Order
+from pitboss.store.outbox import OutboxEntry, StoredOutbox
+from pitboss.venues.predict.desk import Desk, DeskOrder
+from pitboss.venues.predict.judge import ContractOrder
 from pitboss.venues.predict.quote import quantity_for
 from pitboss.venues.predict.state import QUOTE, binary, open_world
+from pitboss.venues.predict.sui.broker import PredictSui
+from pitboss.venues.predict.sui.carry import Carrier, WriterSettings
+from pitboss.venues.predict.sui.signer import Signer
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import quote_spend
 from venues.predict.scene import NOW, opened
@@ -38,16 +39,18 @@ def fresh_desk(cash: int = 100) -> Desk:
     return Desk(opened(open_world(1_000_000 * QUOTE, cash * QUOTE), ORACLE, NOW + 100 * HOUR_MS))
 
 
-def mint_request(spend: int = 2 * QUOTE, side: str = "YES", tick_at: int = TICK, **more: Any) -> Request:
+def mint_request(spend: int = 2 * QUOTE, side: str = "YES", tick_at: int = TICK, **more: Any) -> DeskOrder:
     """A mint as the engine lets it through, sized on the desk's own world."""
     contract = binary(ORACLE, side, STRIKE)  # pyright: ignore[reportArgumentType]
     trade = quote_spend(fresh_desk().world, contract, spend, NOW)
-    return Request(Order("mint", contract, quantity_for(spend, trade.price), trade.price, spend), tick_at, **more)
+    return DeskOrder(
+        ContractOrder("mint", contract, quantity_for(spend, trade.price), trade.price, spend), tick_at, **more
+    )
 
 
-def redeem_request(quantity: int, side: str = "YES", tick_at: int = TICK + MINUTE_MS) -> Request:
+def redeem_request(quantity: int, side: str = "YES", tick_at: int = TICK + MINUTE_MS) -> DeskOrder:
     contract = binary(ORACLE, side, STRIKE)  # pyright: ignore[reportArgumentType]
-    return Request(Order("redeem", contract, quantity, 500_000_000), tick_at)
+    return DeskOrder(ContractOrder("redeem", contract, quantity, 500_000_000), tick_at)
 
 
 class Machine:
@@ -69,20 +72,20 @@ class Machine:
         return self.clock[0]
 
     @contextmanager
-    def alive(self, gremlin: Gremlin | None = None, terms: Terms | None = None) -> Iterator[PredictSui]:
+    def alive(self, gremlin: Gremlin | None = None, terms: WriterSettings | None = None) -> Iterator[PredictSui]:
         """A process, from its start to its end, however it ends."""
         gremlin = gremlin or Gremlin()
         self.born += 1
-        outbox = gremlin.wrap(Outbox(self.database, self.now), "outbox")
+        outbox = gremlin.wrap(StoredOutbox(self.database, self.now), "outbox")
         chain, key = gremlin.wrap(self.chain, "chain"), gremlin.wrap(SIGNER, "signer")
-        carrier = Carrier(chain, outbox, key, PLACE, terms or Terms(), f"p{self.born}", self.now, no_pause)
+        carrier = Carrier(chain, outbox, key, PLACE, terms or WriterSettings(), f"p{self.born}", self.now, no_pause)
         yield PredictSui(carrier)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[OutboxEntry]:
         """Everything the outbox holds."""
         with self.database.read() as connection:
             found = rows.fetch_all(connection, rows.raw(schema.outbox))
-        outbox = Outbox(self.database, self.now)
+        outbox = StoredOutbox(self.database, self.now)
         return [entry for name in sorted({row["order_id"] for row in found}) for entry in outbox.attempts(name)]
 
 
@@ -90,7 +93,7 @@ def run(ask: Any) -> Any:
     return asyncio.run(ask)
 
 
-def settled(machine: Machine, desk: Desk, since: int, terms: Terms | None = None) -> Desk:
+def settled(machine: Machine, desk: Desk, since: int, terms: WriterSettings | None = None) -> Desk:
     """The desk after a healthy process has had time to find everything out."""
     for _ in range(4):
         machine.clock[0] += 61_000

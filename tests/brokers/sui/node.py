@@ -14,8 +14,8 @@ from typing import Any
 from aiohttp import web
 
 from brokers.sui.fakechain import FakeChain
-from pitboss.brokers.predict_sui.chain import Effects
 from pitboss.core.errors import TransientError
+from pitboss.venues.predict.sui.chain import Effects
 
 
 @dataclass

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from brokers.sui.fakechain import ORACLE, PLACE, TESTNET, FakeChain
 from brokers.sui.lives import ADDRESS, SIGNER, TICK, Machine, agree, fresh_desk, mint_request, no_pause, run, settled
 from brokers.sui.node import Node, serving
-from pitboss.brokers.predict_sui.broker import PredictSui
-from pitboss.brokers.predict_sui.carry import Carrier, Terms
-from pitboss.brokers.predict_sui.chain import CLOCK
-from pitboss.brokers.predict_sui.graphql import (
+from pitboss.core.errors import TransientError, UserError
+from pitboss.store.outbox import StoredOutbox
+from pitboss.venues.predict.sui.broker import PredictSui
+from pitboss.venues.predict.sui.carry import Carrier, WriterSettings
+from pitboss.venues.predict.sui.chain import CLOCK
+from pitboss.venues.predict.sui.graphql import (
     GraphqlChain,
     _consumer,
     _effects,
@@ -27,9 +29,7 @@ from pitboss.brokers.predict_sui.graphql import (
     _simulated,
     understood,
 )
-from pitboss.brokers.predict_sui.transaction import Call, Fee, build, build_look, digest_of, objects_of
-from pitboss.core.errors import TransientError, UserError
-from pitboss.store.outbox import Outbox
+from pitboss.venues.predict.sui.transaction import ContractCall, Fee, build, build_look, digest_of, objects_of
 
 Start = Callable[..., Machine]
 KEYS = objects_of(PLACE, ORACLE)
@@ -68,7 +68,7 @@ def test_an_abort_is_read_with_its_module_and_code():
     chain = FakeChain(ADDRESS, deposit=0)
     with serving(chain) as node:
         ground = asked(node.url, lambda c: c.ground(KEYS, ADDRESS))
-        call = Call("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
+        call = ContractCall("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
         tx = build(PLACE, ground, call, Fee(ADDRESS, ground.coins[0], 5_000_000, 1000, 7))
         seen = asked(node.url, lambda c: c.simulate(tx))
 
@@ -104,9 +104,9 @@ def test_an_order_whose_reply_is_lost_on_the_wire_is_minted_once(start: Start, f
 
     async def go(url: str) -> Any:
         chain = GraphqlChain(url, 2.0 if fault == "hang" else 20.0)
-        outbox = Outbox(machine.database, machine.now)
+        outbox = StoredOutbox(machine.database, machine.now)
         try:
-            carrier = Carrier(chain, outbox, SIGNER, PLACE, Terms(), "wire", machine.now, no_pause)
+            carrier = Carrier(chain, outbox, SIGNER, PLACE, WriterSettings(), "wire", machine.now, no_pause)
             return await PredictSui(carrier).submit(desk, mint_request(), TICK)
         finally:
             await chain.close()
@@ -178,7 +178,7 @@ def replies() -> dict[str, tuple[Any, Callable[[Any], Any]]]:
     node = Node(chain)
     ground = run(chain.ground(KEYS, ADDRESS))
     fee = Fee(ADDRESS, ground.coins[0], 50_000_000, 1000, 7)
-    call = Call("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
+    call = ContractCall("mint", ORACLE, chain.world.oracles[ORACLE].expiry_at, 63_000 * 10**9, True, 1_000_000)
     tx = build(PLACE, ground, call, fee, looking=True)
     encoded = base64.b64encode(tx).decode()
     keys = [{"address": key} for key in KEYS]

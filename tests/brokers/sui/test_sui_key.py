@@ -20,12 +20,12 @@ from brokers.sui.lives import ADDRESS, SIGNER, TICK, Machine, fresh_desk, mint_r
 from brokers.sui.node import serving
 from pitboss.bootstrap.redact import Redactor
 from pitboss.bootstrap.settings import Settings
-from pitboss.bootstrap.sui import open_writer, signer_of
-from pitboss.brokers.predict_sui.signer import Signer, spellings
 from pitboss.core.errors import UserError
 from pitboss.models.secret import forms
 from pitboss.store.database import open_database
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.sui.signer import Signer, spellings
+from pitboss.venues.predict.sui_setup import open_writer, signer_of
 
 Start = Callable[..., Machine]
 FORMS = {form for value in spellings(KEY) for form in forms(value)}
@@ -106,7 +106,9 @@ def test_a_whole_order_leaves_the_key_nowhere(tmp_path: Path, caplog: pytest.Log
 
     async def go(url: str) -> str:
         with open_database(tmp_path / "pitboss.db") as database:
-            async with open_writer(settings_for(tmp_path, url), database, Caps(), environment, redactor) as broker:
+            async with open_writer(
+                settings_for(tmp_path, url), database, PredictCaps(), environment, redactor
+            ) as broker:
                 placed = await broker.submit(fresh_desk(), mint_request(), TICK)
                 await broker.settle(placed.world, TICK, TICK)
                 return repr(broker) + repr(broker.carrier) + repr(vars(broker.carrier)) + repr(placed)
@@ -147,7 +149,7 @@ def test_without_a_live_write_no_key_is_read(tmp_path: Path):
 
     async def go() -> None:
         with open_database(tmp_path / "pitboss.db") as database:
-            async with open_writer(Settings(home=tmp_path), database, Caps(), environment):
+            async with open_writer(Settings(home=tmp_path), database, PredictCaps(), environment):
                 raise AssertionError("a writer without settings was opened")
 
     with pytest.raises(UserError, match="address of a Sui node"):

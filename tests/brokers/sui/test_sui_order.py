@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from brokers.sui.fakechain import ORACLE, PLACE, decode
 from brokers.sui.gremlin import Gremlin
 from brokers.sui.lives import STRIKE, TICK, Machine, agree, fresh_desk, mint_request, redeem_request, run, settled
-from pitboss.brokers.predict_sui.book import brought
-from pitboss.brokers.predict_sui.chain import MAINNET, base58
-from pitboss.brokers.predict_sui.transaction import digest_of
-from pitboss.brokers.predict_sui.wish import deal_of, order_id, wish_of
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
-from pitboss.store import rows, schema
-from pitboss.venues.predict.caps import Caps
+from pitboss.store import schema
+from pitboss.store import sealed_rows as rows
+from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.desk import reckoned
 from pitboss.venues.predict.state import QUOTE, Contract
+from pitboss.venues.predict.sui.book import brought
+from pitboss.venues.predict.sui.chain import MAINNET, base58
+from pitboss.venues.predict.sui.transaction import digest_of
+from pitboss.venues.predict.sui.wish import deal_of, order_id, wish_of
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import push_price
 from venues.predict.scene import SPOT
@@ -262,7 +263,7 @@ def test_an_order_in_doubt_waits_on_the_desk_with_its_spend_reserved_and_no_pric
     (ticket,) = placed.world.waiting
     assert (ticket.id, reckoned(placed.world, TICK).total) == (placed.order_id, 2 * QUOTE)
     update = push_price(placed.world.world, ORACLE, SPOT, SPOT, TICK + 1_000)
-    desk, _ = brought(placed.world, update, Caps(), TICK + 1_000, "agent")
+    desk, _ = brought(placed.world, update, PredictCaps(), TICK + 1_000, "agent")
     assert desk.waiting == placed.world.waiting
     assert desk.world.accounts["agent"].positions == {}
 

@@ -10,27 +10,27 @@ from hypothesis import strategies as st
 from brokers.sui.lives import Machine
 from pitboss.core.errors import ReplayMismatch
 from pitboss.store import schema
-from pitboss.store.outbox import MOVES, Entry, Outbox
+from pitboss.store.outbox import MOVES, OutboxEntry, StoredOutbox
 
 Start = Callable[..., Machine]
 STATES = tuple(MOVES)
 
 
 @pytest.fixture
-def outbox(start: Start) -> Outbox:
+def outbox(start: Start) -> StoredOutbox:
     machine = start()
-    return Outbox(machine.database, machine.now)
+    return StoredOutbox(machine.database, machine.now)
 
 
-def claimed(outbox: Outbox, order_id: str = "a", scope: str = "s", owner: str = "me") -> tuple[Entry, bool]:
+def claimed(outbox: StoredOutbox, order_id: str = "a", scope: str = "s", owner: str = "me") -> tuple[OutboxEntry, bool]:
     return outbox.open(order_id, scope, owner, 5, b"{}", 3)
 
 
-def signed(outbox: Outbox, entry: Entry, name: str = "x", coin: str = "c:1") -> Entry | None:
+def signed(outbox: StoredOutbox, entry: OutboxEntry, name: str = "x", coin: str = "c:1") -> OutboxEntry | None:
     return outbox.sign(entry, b"{}", b"tx " + name.encode(), "signature", name, coin, 7)
 
 
-def reach(outbox: Outbox, state: str, order_id: str = "a") -> Entry:
+def reach(outbox: StoredOutbox, state: str, order_id: str = "a") -> OutboxEntry:
     """An entry in a state, by the way that leads there."""
     entry, _ = claimed(outbox, order_id)
     if state != "intent":
@@ -44,7 +44,7 @@ def reach(outbox: Outbox, state: str, order_id: str = "a") -> Entry:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_from_every_state_only_the_moves_of_the_table_are_made(outbox: Outbox, state: str):
+def test_from_every_state_only_the_moves_of_the_table_are_made(outbox: StoredOutbox, state: str):
     entry = reach(outbox, state)
     made = {
         "signed": lambda: signed(outbox, entry, "y", "c:2"),
@@ -59,7 +59,7 @@ def test_from_every_state_only_the_moves_of_the_table_are_made(outbox: Outbox, s
             assert outbox.get("a") == entry
 
 
-def test_the_same_move_is_made_by_one_of_two(outbox: Outbox):
+def test_the_same_move_is_made_by_one_of_two(outbox: StoredOutbox):
     entry, _ = claimed(outbox)
 
     first, second = signed(outbox, entry, "x", "c:1"), signed(outbox, entry, "y", "c:2")
@@ -71,7 +71,7 @@ def test_the_same_move_is_made_by_one_of_two(outbox: Outbox):
     assert outbox.close(first, "void", None, "too late") is None
 
 
-def test_an_order_is_claimed_once_until_it_is_void(outbox: Outbox):
+def test_an_order_is_claimed_once_until_it_is_void(outbox: StoredOutbox):
     first, ours = claimed(outbox)
     assert ours
     assert claimed(outbox) == (first, False)
@@ -83,7 +83,7 @@ def test_an_order_is_claimed_once_until_it_is_void(outbox: Outbox):
     assert [entry.state for entry in outbox.attempts("a")] == ["void", "intent"]
 
 
-def test_an_order_is_not_tried_for_ever(outbox: Outbox):
+def test_an_order_is_not_tried_for_ever(outbox: StoredOutbox):
     for _ in range(3):
         entry, ours = claimed(outbox)
         assert ours
@@ -94,7 +94,7 @@ def test_an_order_is_not_tried_for_ever(outbox: Outbox):
     assert (last.attempt, last.state, ours) == (3, "void", False)
 
 
-def test_while_an_order_is_open_no_other_of_its_scope_is(outbox: Outbox):
+def test_while_an_order_is_open_no_other_of_its_scope_is(outbox: StoredOutbox):
     first, _ = claimed(outbox, "a")
 
     assert claimed(outbox, "b") == (first, False)
@@ -104,7 +104,7 @@ def test_while_an_order_is_open_no_other_of_its_scope_is(outbox: Outbox):
     assert claimed(outbox, "b")[1]
 
 
-def test_a_version_of_a_coin_is_signed_for_once_unless_its_bytes_are_forgotten(outbox: Outbox):
+def test_a_version_of_a_coin_is_signed_for_once_unless_its_bytes_are_forgotten(outbox: StoredOutbox):
     first = signed(outbox, claimed(outbox, "a")[0], "x", "c:1")
     assert first is not None
     other = claimed(outbox, "b", scope="another")[0]
@@ -118,7 +118,7 @@ def test_a_version_of_a_coin_is_signed_for_once_unless_its_bytes_are_forgotten(o
     assert signed(outbox, other, "y", "c:1") is not None
 
 
-def test_what_was_sent_keeps_its_coin_for_ever(outbox: Outbox):
+def test_what_was_sent_keeps_its_coin_for_ever(outbox: StoredOutbox):
     entry = reach(outbox, "sent")
     outbox.close(entry, "void", None, "its epoch is over")
 
@@ -128,7 +128,7 @@ def test_what_was_sent_keeps_its_coin_for_ever(outbox: Outbox):
 
 def test_a_changed_byte_is_found(start: Start):
     machine = start()
-    outbox = Outbox(machine.database, machine.now)
+    outbox = StoredOutbox(machine.database, machine.now)
     reach(outbox, "signed")
     with machine.database.write() as connection:
         connection.execute(schema.outbox.update().values(tx=b"other bytes"))
@@ -143,7 +143,7 @@ def test_a_changed_byte_is_found(start: Start):
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_asked_the_history_is_one_of_the_table(start: Start, steps: list[tuple[str, str]]):
     machine = start()
-    outbox = Outbox(machine.database, machine.now)
+    outbox = StoredOutbox(machine.database, machine.now)
     history: dict[tuple[str, int], list[str]] = {}
     for number, (step, order_id) in enumerate(steps):
         known = outbox.get(order_id)

@@ -8,24 +8,24 @@ import pytest
 from brokers.sui.gremlin import Gremlin, breakable
 from brokers.sui.lives import Machine
 from brokers.sui.test_sui_once import healthy, story
-from pitboss.brokers.predict_sui import carry
-from pitboss.brokers.predict_sui.carry import Carrier, Fate
-from pitboss.brokers.predict_sui.ports import Entry
-from pitboss.brokers.predict_sui.transaction import digest_of
-from pitboss.brokers.predict_sui.wish import Wish
 from pitboss.core import codec
+from pitboss.venues.predict.sui import carry
+from pitboss.venues.predict.sui.carry import Carrier, Fate
+from pitboss.venues.predict.sui.ports import OutboxAttempt
+from pitboss.venues.predict.sui.transaction import digest_of
+from pitboss.venues.predict.sui.wish import SuiOrder
 
 Start = Callable[..., Machine]
 
 
-async def silence_is_a_no(self: Carrier, entry: Entry) -> Entry:
+async def silence_is_a_no(self: Carrier, entry: OutboxAttempt) -> OutboxAttempt:
     """A node that does not know the digest is believed."""
     assert entry.digest is not None
     effects = await self._chain.outcome(entry.digest)
     return self._noted(entry, effects) if effects else self._ended(entry, "void", None, "unknown")
 
 
-async def sent_before_it_is_kept(self: Carrier, entry: Entry, wish: Wish) -> Fate:
+async def sent_before_it_is_kept(self: Carrier, entry: OutboxAttempt, wish: SuiOrder) -> Fate:
     """The bytes leave first and are written down afterwards."""
     ready = await self._prepared(wish)
     if isinstance(ready, str):
@@ -37,7 +37,7 @@ async def sent_before_it_is_kept(self: Carrier, entry: Entry, wish: Wish) -> Fat
     return Fate(self._noted(self.outbox.send(signed), effects))  # pyright: ignore[reportArgumentType]
 
 
-async def given_up_when_in_doubt(self: Carrier, entry: Entry) -> None:
+async def given_up_when_in_doubt(self: Carrier, entry: OutboxAttempt) -> None:
     """What is not known after a restart is taken for dead."""
     self.outbox.close(entry, "void", None, "given up")
 

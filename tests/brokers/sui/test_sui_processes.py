@@ -16,7 +16,7 @@ from brokers.sui.fakechain import KEY, PLACE, FakeChain
 from brokers.sui.lives import ADDRESS
 from brokers.sui.node import Node, serving
 from pitboss.store.database import open_database
-from pitboss.store.outbox import Entry, Outbox
+from pitboss.store.outbox import OutboxEntry, StoredOutbox
 
 TESTS = Path(__file__).parents[2]
 
@@ -66,9 +66,9 @@ def told(process: subprocess.Popen[str]) -> dict[str, Any]:
     return json.loads(out)
 
 
-def entries(home: Path) -> list[Entry]:
+def entries(home: Path) -> list[OutboxEntry]:
     with open_database(home / "pitboss.db") as database:
-        return list(Outbox(database, lambda: 0).after(f"sui:testnet:{PLACE.manager}", 0))
+        return list(StoredOutbox(database, lambda: 0).after(f"sui:testnet:{PLACE.manager}", 0))
 
 
 def test_an_order_of_a_process_that_is_killed_before_its_reply_is_minted_once(tmp_path: Path):

@@ -12,11 +12,11 @@ import pytest
 
 from brokers.sui.fakechain import KEY, PLACE
 from pitboss.bootstrap.settings import Settings
-from pitboss.bootstrap.sui import open_writer, place_of, terms_of
-from pitboss.brokers.predict_sui import transaction
 from pitboss.core.errors import UserError
 from pitboss.store.database import open_database
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.sui import transaction
+from pitboss.venues.predict.sui_setup import open_writer, place_of, terms_of
 
 WHOLE: dict[str, Any] = {
     "sui_node_url": "http://127.0.0.1:9/graphql",
@@ -32,7 +32,7 @@ def opened(home: Path, key: str | None = KEY, **changes: Any) -> None:
         with open_database(home / "pitboss.db") as database:
             settings = Settings(home=home, **{**WHOLE, **changes})
             environment = {} if key is None else {"SUI_PRIVATE_KEY": key}
-            async with open_writer(settings, database, Caps(), environment.get):
+            async with open_writer(settings, database, PredictCaps(), environment.get):
                 pass
 
     asyncio.run(go())
@@ -68,8 +68,8 @@ def test_what_is_missing_or_wrong_is_told(tmp_path: Path, changes: dict[str, Any
 def test_mainnet_needs_to_be_allowed_by_its_name():
     allowed = Settings(sui_network="mainnet", sui_allow_mainnet=True)
 
-    assert terms_of(allowed, Caps()).network == "mainnet"
-    assert terms_of(Settings(), Caps()).network == "testnet"
+    assert terms_of(allowed, PredictCaps()).network == "mainnet"
+    assert terms_of(Settings(), PredictCaps()).network == "testnet"
 
 
 def test_short_ids_are_the_same_as_long_ones():
@@ -102,5 +102,5 @@ def test_a_missing_extra_is_told_before_a_key_is_looked_for(tmp_path: Path, no_p
 
 
 def test_importing_the_writer_does_not_import_pysui_or_aiohttp():
-    code = "import sys, pitboss.bootstrap.sui; sys.exit(any(name in sys.modules for name in ('pysui', 'aiohttp')))"
+    code = "import sys, pitboss.venues.predict.sui_setup; sys.exit(any(name in sys.modules for name in ('pysui', 'aiohttp')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

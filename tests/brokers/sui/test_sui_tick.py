@@ -7,12 +7,12 @@ from typing import Any
 
 from brokers.sui.fakechain import ORACLE
 from brokers.sui.lives import TICK, Machine, agree, fresh_desk
-from pitboss.brokers.predict_paper import PredictPaper
 from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.state import State
 from pitboss.tick import Happened, Ticked, tick
-from pitboss.tick.predict import read_state
+from pitboss.venues.predict.broker import PredictPaper
+from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.state import QUOTE
 from pitboss.venues.predict.world import push_price
 from venues.predict.scene import SPOT

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from brokers.sui.fakechain import ORACLE, PLACE, decode
 from brokers.sui.lives import ADDRESS
-from pitboss.brokers.predict_sui.chain import CLOCK, Coin, Ground, Shared, base58, full_id, is_digest
-from pitboss.brokers.predict_sui.transaction import Call, Fee, build, build_fence, digest_of, library, objects_of
 from pitboss.core.errors import UserError
+from pitboss.venues.predict.sui.chain import CLOCK, Coin, Shared, TransactionBasis, base58, full_id, is_digest
+from pitboss.venues.predict.sui.transaction import ContractCall, Fee, build, build_fence, digest_of, library, objects_of
 
 U64 = st.integers(0, 2**64 - 1)
 IDS = st.binary(min_size=32, max_size=32).map(lambda raw: "0x" + raw.hex())
@@ -19,9 +19,9 @@ COIN = Coin("0x" + "9" * 64, 10, DIGEST, 10**9)
 FEE = Fee(ADDRESS, COIN, 50_000_000, 1000, 7)
 
 
-def ground(*oracles: str) -> Ground:
+def ground(*oracles: str) -> TransactionBasis:
     ids = {*objects_of(PLACE), *oracles}
-    return Ground("x", 7, 1000, {name: Shared(name, 5) for name in ids}, (COIN,))
+    return TransactionBasis("x", 7, 1000, {name: Shared(name, 5) for name in ids}, (COIN,))
 
 
 @given(
@@ -37,7 +37,7 @@ def ground(*oracles: str) -> Ground:
 def test_what_is_built_reads_back_as_what_was_meant(
     oracle: str, expiry: int, strike: int, up: bool, quantity: int, keep: int, action: str
 ):
-    tx = build(PLACE, ground(oracle), Call(action, oracle, expiry, strike, up, quantity, keep), FEE)
+    tx = build(PLACE, ground(oracle), ContractCall(action, oracle, expiry, strike, up, quantity, keep), FEE)
     found = decode(tx)
 
     pure = [value for kind, value in found.inputs if kind == "pure"]
@@ -47,15 +47,15 @@ def test_what_is_built_reads_back_as_what_was_meant(
     objects = {value[0] for kind, value in found.inputs if kind == "object"}
     assert objects == {PLACE.predict, PLACE.manager, oracle, CLOCK}
     assert (found.sender, found.coin, found.version, found.last_epoch) == (ADDRESS, COIN.id, 10, 7)
-    assert tx == build(PLACE, ground(oracle), Call(action, oracle, expiry, strike, up, quantity, keep), FEE)
+    assert tx == build(PLACE, ground(oracle), ContractCall(action, oracle, expiry, strike, up, quantity, keep), FEE)
 
 
 def test_a_digest_is_the_name_that_pysui_gives_the_same_bytes():
-    tx = build(PLACE, ground(ORACLE), Call("mint", ORACLE, 5, 6, True, 7), FEE)
+    tx = build(PLACE, ground(ORACLE), ContractCall("mint", ORACLE, 5, 6, True, 7), FEE)
 
     assert is_digest(digest_of(tx))
     assert bytes(library().bcs.Digest.from_str(digest_of(tx)).Digest) == _hashed(tx)
-    assert digest_of(tx) != digest_of(build(PLACE, ground(ORACLE), Call("mint", ORACLE, 5, 6, True, 8), FEE))
+    assert digest_of(tx) != digest_of(build(PLACE, ground(ORACLE), ContractCall("mint", ORACLE, 5, 6, True, 8), FEE))
 
 
 def _hashed(tx: bytes) -> bytes:
@@ -65,7 +65,7 @@ def _hashed(tx: bytes) -> bytes:
 
 
 def test_a_transaction_of_an_epoch_before_is_another_one():
-    call = Call("mint", ORACLE, 5, 6, True, 7)
+    call = ContractCall("mint", ORACLE, 5, 6, True, 7)
     later = Fee(ADDRESS, COIN, 50_000_000, 1000, 8)
 
     assert digest_of(build(PLACE, ground(ORACLE), call, FEE)) != digest_of(build(PLACE, ground(ORACLE), call, later))
@@ -82,7 +82,7 @@ def test_a_fence_touches_nothing_but_its_coin():
 @pytest.mark.parametrize("number", [-1, 2**64])
 def test_a_number_that_the_chain_cannot_hold_is_refused(number: int):
     with pytest.raises(UserError, match="does not fit"):
-        build(PLACE, ground(ORACLE), Call("mint", ORACLE, 5, 6, True, number), FEE)
+        build(PLACE, ground(ORACLE), ContractCall("mint", ORACLE, 5, 6, True, number), FEE)
 
 
 @given(st.binary(min_size=32, max_size=32))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from brokers.sui.gremlin import Gremlin
 from brokers.sui.lives import TICK, Machine, agree, fresh_desk, mint_request, run, settled
 from brokers.sui.test_sui_once import healthy
-from pitboss.brokers.predict_sui.carry import Terms
+from pitboss.venues.predict.sui.carry import WriterSettings
 
 Start = Callable[..., Machine]
 
@@ -41,7 +41,7 @@ class Turns:
         return wanted if wanted in self._alive else next(iter(self._alive), wanted)
 
 
-def together(machine: Machine, order: list[int], terms: Terms, second: str = "submit") -> list[Any]:
+def together(machine: Machine, order: list[int], terms: WriterSettings, second: str = "submit") -> list[Any]:
     """Both processes submit the same order at once, or the second only looks what became of it."""
     turns, placed, broken = Turns(order), {}, []
 
@@ -75,7 +75,7 @@ def test_a_process_that_stops_at_any_call_and_goes_on_after_the_other_mints_noth
     for number in range(len(calls) + 1):
         machine = start()
 
-        together(machine, [*[0] * number, *[1] * 60, *[0] * 60], Terms(lease_ms=lease_ms), second)
+        together(machine, [*[0] * number, *[1] * 60, *[0] * 60], WriterSettings(lease_ms=lease_ms), second)
 
         desk = settled(machine, fresh_desk(), TICK - 1)
         minted = agree(machine, desk, fresh_desk())
@@ -90,7 +90,7 @@ def test_two_processes_that_both_stop_at_any_call_mint_once(start: Start, lease_
     for first in range(calls + 1):
         for second in range(calls + 5):
             machine = start()
-            together(machine, [*[0] * first, *[1] * second, *[0] * 60, *[1] * 60], Terms(lease_ms=lease_ms))
+            together(machine, [*[0] * first, *[1] * second, *[0] * 60, *[1] * 60], WriterSettings(lease_ms=lease_ms))
             desk = settled(machine, fresh_desk(), TICK - 1)
             assert agree(machine, desk, fresh_desk()) <= 1, (first, second)
 
@@ -107,7 +107,7 @@ def test_two_processes_that_submit_one_order_mint_it_once(
     # With a lease that is always over each takes the other for dead, at any step: the worst that a stopped process can do.
     machine = start(**chain)
 
-    placed = together(machine, order, Terms(lease_ms=lease_ms))
+    placed = together(machine, order, WriterSettings(lease_ms=lease_ms))
 
     assert len(machine.chain.mints) <= 1
     desk = settled(machine, fresh_desk(), TICK - 1)

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from brokers.sui.lives import TICK, fresh_desk, mint_request
 from pitboss.bootstrap.settings import Settings
-from pitboss.bootstrap.sui import open_writer
 from pitboss.core.instant import MINUTE_MS
 from pitboss.store.database import open_database
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.sui_setup import open_writer
 
 
 async def work(home: Path, action: str, orders: int) -> dict[str, object]:
     desk = fresh_desk()
     kinds: list[str] = []
     with open_database(home / "pitboss.db") as database:
-        async with open_writer(Settings(home=home), database, Caps()) as broker:
+        async with open_writer(Settings(home=home), database, PredictCaps()) as broker:
             print("ready", flush=True)
             sys.stdin.readline()
             for number in range(orders):

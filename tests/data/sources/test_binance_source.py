@@ -14,7 +14,7 @@ from pitboss.core.instant import iso, parse_instant
 from pitboss.data.download import Downloaded, download
 from pitboss.data.fetch import Broken
 from pitboss.data.lake import Lake
-from pitboss.data.source import Wanted
+from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import source
 from pitboss.data.sources.binance import pair_of, read_zip
 
@@ -136,7 +136,7 @@ def bring(lake: Lake, venue: Venue, **more: Any) -> list[Downloaded]:
     with serving(venue.app()) as url:
         asked: dict[str, Any] = {"venue": "binance", "symbols": ("BTC",), "intervals": ("1h",), "from_at": START}
         asked |= {"to_at": START + COUNT * HOUR, "base_url": url} | more
-        return asyncio.run(closing(fetcher, download(lake, source("binance"), Wanted(**asked), fetcher)))
+        return asyncio.run(closing(fetcher, download(lake, source("binance"), DownloadRequest(**asked), fetcher)))
 
 
 def test_klines_and_funding_come_whole_from_the_api(lake: Lake) -> None:

@@ -15,32 +15,32 @@ from lake_files import SHARED
 from playing import FreeTime, closing, serving
 from pythian import BTC, Pyth, hermes
 
-from pitboss.bootstrap.predict.readers import hermes as service
-from pitboss.bootstrap.predict.readers import open_fetcher
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
 from pitboss.data.fetch import Broken
-from pitboss.data.hermes import FEEDS, MOST_PRICE, Hermes, Price, feed_of, parsed
+from pitboss.data.hermes import FEEDS, MOST_PRICE, Hermes, OraclePrice, feed_of, parsed
+from pitboss.venues.predict.readers import hermes as service
+from pitboss.venues.predict.readers import open_fetcher
 
 NOW = parse_instant("2026-02-21T14:30:00Z")
 SECOND = NOW // 1000
 
 
-def ask(pyth: Pyth, question: Callable[[Hermes], Any], **more: Any) -> Price:
+def ask(pyth: Pyth, question: Callable[[Hermes], Any], **more: Any) -> OraclePrice:
     fetcher = FreeTime(NOW).fetcher(**more)
     with serving(pyth.app()) as url:
         return asyncio.run(closing(fetcher, question(Hermes(fetcher, url))))
 
 
-def latest(pyth: Pyth, **more: Any) -> Price:
+def latest(pyth: Pyth, **more: Any) -> OraclePrice:
     return ask(pyth, lambda service: service.latest("BTC"), **more)
 
 
 def test_the_newest_price_is_scaled_by_its_exponent() -> None:
     pyth = Pyth(said=hermes(second=SECOND))
     found = latest(pyth)
-    assert found == Price(BTC, Decimal("68522.3"), Decimal("25.28354539"), NOW)
+    assert found == OraclePrice(BTC, Decimal("68522.3"), Decimal("25.28354539"), NOW)
     assert found.units == 68_522_300_000_000
     assert pyth.asked == [{"path": "/v2/updates/price/latest", "ids[]": BTC, "parsed": "true"}]
 
@@ -86,7 +86,7 @@ def test_a_second_that_the_service_does_not_keep_is_told_with_its_time() -> None
 
 
 def test_another_address_comes_from_the_setting(tmp_path: Path) -> None:
-    async def priced(settings: Settings) -> Price:
+    async def priced(settings: Settings) -> OraclePrice:
         async with open_fetcher() as fetcher:
             return await service(settings, fetcher).latest("BTC")
 

@@ -15,10 +15,10 @@ from playing import FAULTS, HOUR, MIN15, START, Exchange, FreeTime, candles, clo
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.content import digest, stored_rows
 from pitboss.data.download import Downloaded, download
 from pitboss.data.lake import Lake
-from pitboss.data.source import Wanted
+from pitboss.data.series_digest import digest, stored_rows
+from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import source
 
 BARS = 12_000  # three pages, over the end of a year
@@ -45,7 +45,7 @@ def bring(
     with serving(exchange.app()) as url:
         asked: dict[str, Any] = {"venue": "hyperliquid", "symbols": ("BTC", "ETH"), "intervals": ("15m",)}
         asked |= {"kinds": ("meta", "bars", "funding"), "from_at": START, "to_at": END, "base_url": url} | more
-        work = download(lake, source("hyperliquid"), Wanted(**asked), fetcher, replace=replace)
+        work = download(lake, source("hyperliquid"), DownloadRequest(**asked), fetcher, replace=replace)
         return asyncio.run(closing(fetcher, work))
 
 
@@ -293,7 +293,7 @@ def test_a_kill_at_any_moment_leaves_a_lake_that_ends_the_same(
 
 
 def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Path) -> None:
-    from pitboss.bootstrap.downloading import bring as bring_by_settings
+    from pitboss.bootstrap.download import bring as bring_by_settings
     from pitboss.bootstrap.settings import Settings
     from pitboss.data.download import Sight
 
@@ -301,7 +301,7 @@ def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Pa
     with serving(by_setting.app()) as first, serving(by_option.app()) as second:
         settings = Settings(home=tmp_path, hyperliquid_url=first)
         for base_url in ("", second):
-            wanted = Wanted("", kinds=("meta",), base_url=base_url)
+            wanted = DownloadRequest("", kinds=("meta",), base_url=base_url)
             asyncio.run(bring_by_settings(Lake(tmp_path / "lake"), settings, "hyperliquid", wanted, Sight()))
     assert (len(by_setting.asked), len(by_option.asked)) == (1, 1)
 
@@ -311,12 +311,14 @@ def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Pa
     [("rss", {"base_url": "http://x"}), ("hyperliquid", {"urls": ("http://x",)}), ("hyperliquid", {"files": True})],
 )
 def test_an_option_that_a_source_does_not_take_is_refused(tmp_path: Path, name: str, more: dict[str, Any]) -> None:
-    from pitboss.bootstrap.downloading import bring as bring_by_settings
+    from pitboss.bootstrap.download import bring as bring_by_settings
     from pitboss.bootstrap.settings import Settings
     from pitboss.data.download import Sight
 
     with pytest.raises(UserError):
-        asyncio.run(bring_by_settings(Lake(tmp_path), Settings(home=tmp_path), name, Wanted("", **more), Sight()))
+        asyncio.run(
+            bring_by_settings(Lake(tmp_path), Settings(home=tmp_path), name, DownloadRequest("", **more), Sight())
+        )
 
 
 def test_ctrl_c_keeps_what_came_and_says_how_to_go_on(tmp_path: Path) -> None:

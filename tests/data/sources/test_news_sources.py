@@ -13,7 +13,7 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.data.download import Downloaded, download
 from pitboss.data.lake import Lake
-from pitboss.data.source import Wanted
+from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import names, source
 from pitboss.data.sources.rss import clean, read_feed
 
@@ -47,7 +47,7 @@ def bring(
     fetcher = FreeTime(at).fetcher()
     with serving(site.app()) as url:
         where = {"base_url": url} if name == "cryptopanic" else {"urls": (url + path,)}
-        wanted = Wanted("calm", **(where | more))
+        wanted = DownloadRequest("calm", **(where | more))
         return asyncio.run(closing(fetcher, download(lake, source(name), wanted, fetcher)))
 
 
@@ -78,7 +78,7 @@ def test_an_item_whose_headline_was_changed_is_known_by_its_id(lake: Lake) -> No
     fetcher = FreeTime(NOW).fetcher()
 
     async def twice(url: str) -> None:
-        wanted = Wanted("calm", urls=(f"{url}/feed",))
+        wanted = DownloadRequest("calm", urls=(f"{url}/feed",))
         await download(lake, source("rss"), wanted, fetcher)
         site.content = feed(("Fed holds, dollar falls", "id-1", EARLY))
         await download(lake, source("rss"), wanted, fetcher)
@@ -127,7 +127,7 @@ def test_a_hostile_feed_is_refused_in_plain_words(lake: Lake, content: bytes, wo
 def test_of_several_feeds_one_that_fails_is_told_and_the_others_come(lake: Lake) -> None:
     fetcher = FreeTime(NOW).fetcher()
     with serving(Site(BOMB).app()) as bad, serving(Site(feed(("Fed holds", "1", EARLY))).app()) as good:
-        wanted = Wanted("calm", urls=(f"{bad}/feed", f"{good}/feed"))
+        wanted = DownloadRequest("calm", urls=(f"{bad}/feed", f"{good}/feed"))
         done = asyncio.run(closing(fetcher, download(lake, source("rss"), wanted, fetcher)))
     assert "declares entities" in done[0].notes[0]
     assert [item.text for item in lake.news("calm")] == ["Fed holds"]

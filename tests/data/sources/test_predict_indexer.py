@@ -37,10 +37,10 @@ from pitboss.cli.main import main
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import iso
 from pitboss.data.fetch import Broken
-from pitboss.data.predict import wire
-from pitboss.data.predict.fields import whole_id
-from pitboss.data.predict.indexer import Indexer, Unknown, checked_id
-from pitboss.venues.predict.state import Terms, binary
+from pitboss.venues.predict.data import wire
+from pitboss.venues.predict.data.fields import whole_id
+from pitboss.venues.predict.data.indexer import Indexer, Unknown, checked_id
+from pitboss.venues.predict.state import MarketTerms, binary
 from pitboss.venues.predict.state import status as status_of
 from pitboss.venues.predict.svi import Fair, Svi, price
 
@@ -110,7 +110,7 @@ def test_markets_of_another_underlying_are_not_asked_about() -> None:
 def test_settings_that_were_never_changed_are_the_protocols_defaults() -> None:
     server = Server({f"/predicts/{PREDICT}/state": state()})
     found = ask(server, lambda indexer: indexer.protocol())
-    assert found.terms == Terms()
+    assert found.terms == MarketTerms()
     assert found.quote_assets == ("0xe9::dusdc::DUSDC",)
 
 
@@ -339,12 +339,15 @@ def test_a_surface_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> N
 @pytest.mark.parametrize(
     ("read", "said"),
     [
-        (lambda: wire.protocol_state(state(predict_id=ONE), PREDICT, Terms()), "got another"),
-        (lambda: wire.protocol_state(state(pricing={}), PREDICT, Terms()), "base_spread"),
-        (lambda: wire.protocol_state(state(pricing=[]), PREDICT, Terms()), "not an object"),
-        (lambda: wire.protocol_state(state(risk={"max_total_exposure_pct": 2 * USD}), PREDICT, Terms()), "the whole"),
-        (lambda: wire.protocol_state(state(trading_paused="no"), PREDICT, Terms()), "neither true nor false"),
-        (lambda: wire.protocol_state(state(quote_assets=["<b>"]), PREDICT, Terms()), "short plain text"),
+        (lambda: wire.protocol_state(state(predict_id=ONE), PREDICT, MarketTerms()), "got another"),
+        (lambda: wire.protocol_state(state(pricing={}), PREDICT, MarketTerms()), "base_spread"),
+        (lambda: wire.protocol_state(state(pricing=[]), PREDICT, MarketTerms()), "not an object"),
+        (
+            lambda: wire.protocol_state(state(risk={"max_total_exposure_pct": 2 * USD}), PREDICT, MarketTerms()),
+            "the whole",
+        ),
+        (lambda: wire.protocol_state(state(trading_paused="no"), PREDICT, MarketTerms()), "neither true nor false"),
+        (lambda: wire.protocol_state(state(quote_assets=["<b>"]), PREDICT, MarketTerms()), "short plain text"),
         (lambda: wire.vault_summary(vault(vault_balance=None), PREDICT), "vault_balance"),
         (lambda: wire.vault_summary(vault(predict_id=ONE), PREDICT), "got another"),
         (lambda: wire.fill(minted(1, type="burn"), ONE, NOW), "none of mint, redeem"),
@@ -374,7 +377,7 @@ READERS: list[tuple[dict[str, Any], Callable[[Any], Any]]] = [
     (shaped(1), lambda row: wire.surface_update(row, ONE, NOW)),
     (minted(1), lambda row: wire.fill(row, ONE, NOW)),
     (held(), wire.standing),
-    (state(), lambda row: wire.protocol_state(row, PREDICT, Terms())),
+    (state(), lambda row: wire.protocol_state(row, PREDICT, MarketTerms())),
     (vault(), lambda row: wire.vault_summary(row, PREDICT)),
     (status(), wire.health),
     ({"oracle": listed(1), "latest_price": pushed(1)}, lambda row: wire.oracle_state(row, ONE, NOW)),
@@ -446,7 +449,7 @@ def test_live_markets_are_those_of_the_server_in_the_settings(tmp_path: Path, mo
 
 
 def test_positions_are_those_of_the_manager_in_the_settings(tmp_path: Path) -> None:
-    from pitboss.bootstrap.predict.readers import live_positions
+    from pitboss.venues.predict.readers import live_positions
 
     server = Server({f"/managers/{MANAGER}/positions/summary": [held()]})
     with serving(server.app()) as url:

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from playing import FAULTS, FreeTime, closing, serving
 from pythian import MINUTE_S, Pyth, columns, minutes
 
-from pitboss.bootstrap.downloading import bring as bring_by_settings
+from pitboss.bootstrap.download import bring as bring_by_settings
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
 from pitboss.data.download import Downloaded, Sight, download
 from pitboss.data.fetch import Broken
 from pitboss.data.lake import Lake
-from pitboss.data.source import Wanted
+from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import source
 from pitboss.data.sources.pyth import MOST_BARS, name_of, rows_of
 
@@ -38,7 +38,7 @@ def bring(
     with serving(pyth.app()) as url:
         asked: dict[str, Any] = {"venue": "pyth", "symbols": ("BTC",), "intervals": ("1m",)}
         asked |= {"from_at": START, "to_at": END, "base_url": url} | more
-        return asyncio.run(closing(fetcher, download(lake, source("pyth"), Wanted(**asked), fetcher)))
+        return asyncio.run(closing(fetcher, download(lake, source("pyth"), DownloadRequest(**asked), fetcher)))
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -209,7 +209,7 @@ def test_another_address_comes_from_the_setting(lake: Lake, tmp_path: Path) -> N
     pyth = market()
     with serving(pyth.app()) as url:
         settings = Settings(home=tmp_path, pyth_url=url)
-        wanted = Wanted("", ("BTC",), ("1m",), (), START, START + 100 * MINUTE)
+        wanted = DownloadRequest("", ("BTC",), ("1m",), (), START, START + 100 * MINUTE)
         done = asyncio.run(bring_by_settings(lake, settings, "pyth", wanted, Sight()))
     assert (done[0].venue, done[0].rows) == ("pyth", 100)
 

@@ -12,9 +12,11 @@ from models.native.vendor import ASK, KEY, Answer, claude, gemini, meet
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import ModelReply
 from pitboss.models.failures import Failure
-from pitboss.models.native import Kind, gate, tidy, whole
+from pitboss.models.native import Kind, gate
+from pitboss.models.native import assemble_stream as whole
+from pitboss.models.native import normalise as tidy
+from pitboss.models.native.errors import Stopped
 from pitboss.models.native.recordings import parse_native
-from pitboss.models.native.trouble import Stopped
 
 BOTH = pytest.mark.parametrize("kind", ["anthropic", "google"])
 JSON = {"content-type": "application/json"}

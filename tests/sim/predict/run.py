@@ -7,14 +7,14 @@ from random import Random
 from typing import Any
 
 from pitboss.agent.decider import Decider
-from pitboss.agent.predict.observation import PredictObservation
 from pitboss.core.curve import Piece
 from pitboss.core.instant import MINUTE_MS, Instant
 from pitboss.core.money import text
 from pitboss.core.snapshot import Record
-from pitboss.sim.predict.outcome import PredictLedger, PredictOutcome
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.ladder import first_rung
+from pitboss.venues.predict.observation import PredictObservation
+from pitboss.venues.predict.outcome import PredictLedger, PredictOutcome
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.state import QUOTE, Side, contracts, usd
 from pitboss.venues.predict.svi import FLOAT
@@ -22,7 +22,9 @@ from venues.predict import stage
 from venues.predict.scene import NOW
 
 INITIAL = 100
-LOOSE = Caps(max_spend_per_day=10_000 * QUOTE, max_total_spend=10_000 * QUOTE, max_exposure_per_expiry=200 * QUOTE)
+LOOSE = PredictCaps(
+    max_spend_per_day=10_000 * QUOTE, max_total_spend=10_000 * QUOTE, max_exposure_per_expiry=200 * QUOTE
+)
 
 
 @dataclass
@@ -41,7 +43,7 @@ def drive(
     answers: Callable[[PredictObservation], Sequence[Any]] | Decider,
     minutes: int,
     seed: int = 7,
-    caps: Caps = LOOSE,
+    caps: PredictCaps = LOOSE,
     silent: Callable[[int], bool] = lambda place: False,
     later: float = 1.0,
 ) -> Ran:

@@ -14,9 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.agent.decider import Judge
-from pitboss.agent.predict.observation import PredictObservation
-from pitboss.bootstrap.predict.agent import read_predict_skill, tool_loop
-from pitboss.bootstrap.predict.backtest import PredictRequest, make_script
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.curve import points
@@ -28,21 +25,24 @@ from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
-from pitboss.models.heuristics import heuristic, heuristics
-from pitboss.models.rungs import LEAST
 from pitboss.models.scripted import calls
 from pitboss.sim.course import ticks_between
-from pitboss.sim.predict.outcome import PredictLedger
-from pitboss.sim.predict.play import play
-from pitboss.sim.predict.script import PredictScript, Updates, first_state
-from pitboss.sim.predict.surfaces import Recorded
 from pitboss.sim.replay import replay
-from pitboss.sim.tally import Speculation
+from pitboss.sim.speculation import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
-from pitboss.tick.predict import read_state
+from pitboss.venues.predict.agent import read_predict_skill, tool_loop
+from pitboss.venues.predict.assembly import PredictRequest, make_script
+from pitboss.venues.predict.course import PredictCourse, Updates, first_state
 from pitboss.venues.predict.desk import Desk, bring
+from pitboss.venues.predict.heuristics import heuristic, heuristics
+from pitboss.venues.predict.ladder_policy import LEAST
+from pitboss.venues.predict.observation import PredictObservation
+from pitboss.venues.predict.outcome import PredictLedger
+from pitboss.venues.predict.policy_replay import play
 from pitboss.venues.predict.portfolio import equity
+from pitboss.venues.predict.ports import read_state
+from pitboss.venues.predict.recorded_surfaces import Recorded
 from pitboss.venues.predict.state import contracts, money
 from pitboss.venues.predict.svi import Svi
 from pitboss.venues.predict.world import feed
@@ -72,7 +72,7 @@ def market_of(seed: int, minutes: int, holes: Sequence[int] = ()) -> Market:
     return Market({("BTC", "1m"): Bars("BTC", "1m", MINUTE_MS, at.astype(np.int64), opened, high, low, close, ones)})
 
 
-def script_of(market: Market, minutes: int, decider: Any, every: str = "60s", **risk: Any) -> PredictScript:
+def script_of(market: Market, minutes: int, decider: Any, every: str = "60s", **risk: Any) -> PredictCourse:
     document = {**SKILL, "schedule": {"every": every}, "risk": {**SKILL["risk"], **risk}}
     skill = read_predict_skill(document)
     to_at = START + minutes * MINUTE_MS
@@ -82,7 +82,7 @@ def script_of(market: Market, minutes: int, decider: Any, every: str = "60s", **
     return make_script(request, skill, market, ticks, 7, None, decider)
 
 
-def run(script: PredictScript, journal: MemoryJournal | None = None) -> tuple[State, list[Record], PredictLedger]:
+def run(script: PredictCourse, journal: MemoryJournal | None = None) -> tuple[State, list[Record], PredictLedger]:
     journal, ledger = journal or MemoryJournal(), PredictLedger()
     state = asyncio.run(replay(script, journal, first_state(script), Watch(), ledger))
     return state, list(journal.records()), ledger
@@ -116,7 +116,7 @@ class Dice:
 # Slow and obvious against quick ---------------------------------------------------------------------------------------
 
 
-def slow(script: PredictScript, desk: Desk, start: int, stop: int) -> tuple[Desk, list[Receipt], list[tuple[int, str]]]:
+def slow(script: PredictCourse, desk: Desk, start: int, stop: int) -> tuple[Desk, list[Receipt], list[tuple[int, str]]]:
     """Every update, one after the other, and the account's worth after each."""
     receipts: list[Receipt] = []
     worth: list[tuple[int, str]] = []
@@ -153,7 +153,7 @@ def test_leaping_over_quiet_updates_gives_what_walking_gives(
         assert quick.index == stop
 
 
-def _lived(script: PredictScript, stop: int) -> Desk:
+def _lived(script: PredictCourse, stop: int) -> Desk:
     """The desk of an account that traded until an update."""
     ticks = script.tick_at[script.tick_at <= (script.updates.at[stop - 1] if stop else START)]
     if not len(ticks):

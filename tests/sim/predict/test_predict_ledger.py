@@ -10,12 +10,12 @@ from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.receipt import Receipt
 from pitboss.sim.outcome import Ledger
-from pitboss.sim.predict.metrics import compute_predict
-from pitboss.sim.predict.outcome import Call, PredictLedger, read_predict_ledger
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.ladder import first_rung
+from pitboss.venues.predict.metrics import compute_predict
+from pitboss.venues.predict.outcome import MarketCall, PredictLedger, read_predict_ledger
 from pitboss.venues.predict.quote import Quote, make_quote
-from pitboss.venues.predict.state import QUOTE, Terms, binary, usd
+from pitboss.venues.predict.state import QUOTE, MarketTerms, binary, usd
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import preview
 from sim.predict.run import LOOSE, drive, forecaster
@@ -38,7 +38,7 @@ def once(*intents):
     return lambda observation: intents if observation.at == NOW else ()
 
 
-def only(ledger: PredictLedger) -> Call:
+def only(ledger: PredictLedger) -> MarketCall:
     (call,) = ledger.calls
     return call
 
@@ -84,7 +84,7 @@ def test_a_decision_that_waits_is_followed_to_its_fill() -> None:
 
 
 def test_a_decision_that_waited_in_vain_is_refused_late_with_its_code_and_keeps_the_ask_it_was_judged_on() -> None:
-    hasty = Caps(max_price_age_ms=25_000, max_slippage_bps=0)
+    hasty = PredictCaps(max_price_age_ms=25_000, max_slippage_bps=0)
     shown = {"price": None}
 
     def decide(observation):
@@ -121,7 +121,7 @@ def test_a_decision_that_waited_in_vain_is_refused_late_with_its_code_and_keeps_
     ],
 )
 def test_a_refused_call_has_its_code_and_the_prices_on_which_it_was_judged(change, code: str, quoted: bool) -> None:
-    ran = drive(once({**MINT, **change}), 70, caps=Caps(min_edge=FLOAT // 100))
+    ran = drive(once({**MINT, **change}), 70, caps=PredictCaps(min_edge=FLOAT // 100))
     call = only(ran.ledger)
     assert (call.verdict, call.code, call.traded) == ("refused", code, None)
     assert (call.ask is not None, call.fair is not None) == (quoted, quoted)
@@ -170,7 +170,7 @@ def test_a_market_that_nobody_named_is_learnt_from_the_order() -> None:
 def test_yes_wins_strictly_above_the_strike_and_a_tie_is_nos(price: str, yes: bool) -> None:
     ledger = PredictLedger()
     for side in ("YES", "NO"):
-        ledger.calls.append(Call(NOW, "mint", SOON, side, D(63_200), "refused", "B8_EDGE"))
+        ledger.calls.append(MarketCall(NOW, "mint", SOON, side, D(63_200), "refused", "B8_EDGE"))
     ledger._awaiting[SOON] = [0, 1]
     ledger.take("close", {"equity": ()}, [Receipt("settled", NOW + 9, SOON, "", {"price": D(price)})])
     assert [call.won for call in ledger.calls] == [yes, not yes]
@@ -189,8 +189,8 @@ def test_a_call_made_after_its_market_settled_never_has_an_outcome() -> None:
 
 @given(st.integers(10_000_000, 980_000_000), st.integers(0, FLOAT))
 def test_the_other_sides_ask_is_what_the_venue_would_quote(fair: int, used: int) -> None:
-    quote = make_quote(Terms(), fair, used)
-    call = Call(NOW, "mint", SOON, "YES", D(1), "refused", "B8_EDGE", ask=usd(quote.ask), fair=usd(quote.fair))
+    quote = make_quote(MarketTerms(), fair, used)
+    call = MarketCall(NOW, "mint", SOON, "YES", D(1), "refused", "B8_EDGE", ask=usd(quote.ask), fair=usd(quote.fair))
     assert call.other_ask == (usd(quote.other.ask) if quote.ask < FLOAT else None)
 
 

@@ -15,10 +15,11 @@ from pitboss.core.instant import DAY_MS, MINUTE_MS
 from pitboss.core.receipt import Receipt
 from pitboss.sim import metrics as perp
 from pitboss.sim.metrics import Outcome
-from pitboss.sim.predict import calibration, scores
-from pitboss.sim.predict.baselines import baseline_metrics, comparable
-from pitboss.sim.predict.metrics import compute_predict, reference
-from pitboss.sim.predict.outcome import Call, PredictLedger, PredictOutcome, Traded
+from pitboss.venues.predict import calibration
+from pitboss.venues.predict import forecast_scores as scores
+from pitboss.venues.predict.baselines import baseline_metrics, comparable
+from pitboss.venues.predict.metrics import compute_predict, reference
+from pitboss.venues.predict.outcome import MarketCall, PredictLedger, PredictOutcome, Traded
 from sim.predict.run import INITIAL, drive, forecaster
 from venues.predict.scene import NOW
 
@@ -28,7 +29,7 @@ quantity = st.decimals("0.000001", 50, places=6)
 
 
 @st.composite
-def calls(draw) -> Call:
+def calls(draw) -> MarketCall:
     """Any call a ledger could hold, and some that it could not."""
     verdict = draw(st.sampled_from(("allowed", "reduced", "refused")))
     code = draw(st.sampled_from(("", "B2_MARKET", "B5_NOT_QUOTED", "B9_SPEND_TICK"))) if verdict == "refused" else ""
@@ -37,7 +38,7 @@ def calls(draw) -> Call:
     if verdict != "refused" and draw(st.booleans()):
         ask, held = draw(price), draw(quantity)
         traded = Traded(NOW, held, ask, ask * held)
-    return Call(
+    return MarketCall(
         NOW,
         draw(st.sampled_from(("mint", "mint", "mint", "redeem"))),
         draw(st.sampled_from([f"m{place}" for place in range(30)])),
@@ -76,7 +77,7 @@ def is_plain(value: object) -> bool:
 
 @given(many, st.integers(0, 3))
 @settings(max_examples=50)
-def test_every_figure_is_plain_finite_and_the_same_again(found: list[Call], seed: int) -> None:
+def test_every_figure_is_plain_finite_and_the_same_again(found: list[MarketCall], seed: int) -> None:
     figures = compute_predict(outcome(calls=found), seed)
     assert is_plain(figures)
     assert json.loads(json.dumps(figures, allow_nan=False)) == figures
@@ -85,7 +86,7 @@ def test_every_figure_is_plain_finite_and_the_same_again(found: list[Call], seed
 
 @given(many)
 @settings(max_examples=60)
-def test_scores_are_those_of_the_calls_that_can_be_scored(found: list[Call]) -> None:
+def test_scores_are_those_of_the_calls_that_can_be_scored(found: list[MarketCall]) -> None:
     figures = compute_predict(outcome(calls=found))
     mints = [one for one in found if one.action == "mint" and not one.duplicate and one.code != "B2_MARKET"]
     scored = [one for one in mints if one.confidence is not None and one.won is not None]
@@ -109,7 +110,7 @@ def test_scores_are_those_of_the_calls_that_can_be_scored(found: list[Call]) -> 
 
 @given(many, st.sampled_from(("ask", "normalised", "fair")))
 @settings(max_examples=60)
-def test_the_market_is_scored_on_exactly_the_calls_the_model_is(found: list[Call], kind: str) -> None:
+def test_the_market_is_scored_on_exactly_the_calls_the_model_is(found: list[MarketCall], kind: str) -> None:
     told = compute_predict(outcome(calls=found), 5)["scores"]["all"]["against"][kind]
     same = []
     for one in found:
@@ -141,7 +142,7 @@ def test_the_market_is_scored_on_exactly_the_calls_the_model_is(found: list[Call
 
 @given(many)
 @settings(max_examples=60)
-def test_edge_promised_and_realised_are_sums_anybody_can_do(found: list[Call]) -> None:
+def test_edge_promised_and_realised_are_sums_anybody_can_do(found: list[MarketCall]) -> None:
     edge = compute_predict(outcome(calls=found))["edge"]
     mints = [one for one in found if one.forecast and one.won is not None]
     known = [one for one in mints if one.confidence is not None and one.ask is not None]
@@ -276,7 +277,7 @@ def test_one_who_knows_better_than_the_market_has_skill_and_one_who_guesses_has_
 
     def told(chance):
         made = [
-            Call(NOW, "mint", market, "YES", D(1), "refused", "B10_SPEND_DAY", confidence=D(repr(chance(truth))),
+            MarketCall(NOW, "mint", market, "YES", D(1), "refused", "B10_SPEND_DAY", confidence=D(repr(chance(truth))),
                  ask=D(repr(fair + 0.01)), fair=D(repr(fair)), won=won)
             for truth, fair, won, market in found
         ]  # fmt: skip
@@ -290,7 +291,7 @@ def test_one_who_knows_better_than_the_market_has_skill_and_one_who_guesses_has_
 
 @given(many)
 @settings(max_examples=40)
-def test_baselines_are_scored_on_one_and_the_same_set_of_calls(found: list[Call]) -> None:
+def test_baselines_are_scored_on_one_and_the_same_set_of_calls(found: list[MarketCall]) -> None:
     told = baseline_metrics(outcome(calls=found))["forecasts"]
     same = [
         one for one in found if one.forecast and None not in (one.confidence, one.won) and one.other_ask is not None
@@ -323,7 +324,7 @@ def test_heuristics_are_told_by_their_trading_over_the_runs_range() -> None:
 
 
 def test_without_a_price_there_is_no_reference() -> None:
-    bare = Call(NOW, "mint", "m", "YES", D(1), "refused")
+    bare = MarketCall(NOW, "mint", "m", "YES", D(1), "refused")
     assert [reference(bare, kind) for kind in ("ask", "normalised", "fair")] == [None, None, None]
 
 

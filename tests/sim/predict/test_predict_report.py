@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from pitboss.bootstrap.predict import showing
-from pitboss.bootstrap.reporting import decision_rows
 from pitboss.core.curve import points
 from pitboss.core.instant import iso
-from pitboss.models.heuristics import heuristics
-from pitboss.sim.predict.baselines import baseline_metrics
-from pitboss.sim.predict.metrics import compute_predict
-from pitboss.sim.predict.outcome import PredictLedger
-from pitboss.sim.report.meaning import PREDICT_RULES, rule
-from pitboss.sim.report.predict import PredictReport, render
-from pitboss.sim.report.predict.verdict import ANSWERS, FITTED, MIXED, RECORDED, standing
-from pitboss.sim.report.source import Report
+from pitboss.report.meaning import PREDICT_RULES, rule
+from pitboss.report.source import RunReport
+from pitboss.venues.perp.report_source import decision_rows
+from pitboss.venues.predict import result_table as showing
+from pitboss.venues.predict.baselines import baseline_metrics
+from pitboss.venues.predict.heuristics import heuristics
+from pitboss.venues.predict.metrics import compute_predict
+from pitboss.venues.predict.outcome import PredictLedger
+from pitboss.venues.predict.panels import PredictReport, render
+from pitboss.venues.predict.panels.verdict import ANSWERS, FITTED, MIXED, RECORDED, standing
 from pitboss.venues.predict.rules import RULES
 from sim.predict.run import INITIAL, drive, forecaster
 from sim.test_report import HOSTILE, Outline
@@ -45,7 +45,7 @@ def report() -> PredictReport:
         "baselines": baseline_metrics(outcome, others),
     }
     return PredictReport(
-        Report(
+        RunReport(
             document,
             "btc-brain",
             "pitboss: 1",
@@ -160,7 +160,7 @@ def test_hostile_text_stays_text_wherever_it_stands(report: PredictReport) -> No
 
 
 def test_a_run_with_almost_nothing_in_it_still_gives_a_page() -> None:
-    bare = PredictReport(Report({"status": "failed"}, "s", "pitboss: 1", 100.0, []))
+    bare = PredictReport(RunReport({"status": "failed"}, "s", "pitboss: 1", 100.0, []))
     text = Outline(render(bare)).text
     assert ANSWERS["none"] in text
     assert "nan" not in text.lower().split()

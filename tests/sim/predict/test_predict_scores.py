@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.sim.predict import calibration, scores
+from pitboss.venues.predict import calibration
+from pitboss.venues.predict import forecast_scores as scores
 
 chance = st.floats(0, 1)
 forecast = st.tuples(chance, st.booleans())

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
-from pitboss.sim.study.axis import Axis, Span, parse_axes, parse_axis
+from pitboss.sim.study.axis import Axis, NumberRange, parse_axes, parse_axis
 from pitboss.sim.study.grid import grid
 from pitboss.sim.study.random import drawn, size
 
 WORDS = st.from_regex(r"[a-z]{1,6}", fullmatch=True)
 VALUES = st.lists(WORDS, min_size=1, max_size=5, unique=True)
 SPANS = st.tuples(st.integers(-50, 50), st.integers(1, 60), st.none() | st.integers(1, 9)).map(
-    lambda one: Span(Decimal(one[0]), Decimal(one[0] + one[1]), None if one[2] is None else Decimal(one[2]))
+    lambda one: NumberRange(Decimal(one[0]), Decimal(one[0] + one[1]), None if one[2] is None else Decimal(one[2]))
 )
 AXES = st.lists(
     st.builds(Axis, WORDS, st.lists(WORDS | SPANS, min_size=1, max_size=4, unique=True).map(tuple)),
@@ -119,7 +119,7 @@ def test_fractions_are_drawn_all_over_their_span():
     assert abs(sum(found, Decimal(0)) / len(found) - Decimal("0.5")) < Decimal("0.05")
 
 
-def _within(value: str, part: str | Span) -> bool:
+def _within(value: str, part: str | NumberRange) -> bool:
     if isinstance(part, str):
         return value == part
     try:

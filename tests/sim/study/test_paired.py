@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.errors import InvariantError
 from pitboss.sim.statistics import stationary_days
-from pitboss.sim.study.paired import Difference, differences, log_growth, resampled
+from pitboss.sim.study.paired import PairedDifference, differences, log_growth, resampled
 from pitboss.sim.study.tiers import tiers
 
 DRAWS = 200
@@ -146,9 +146,9 @@ def test_other_days_cannot_be_compared():
         differences([[history(30, 1)], [history(31, 1)]])
 
 
-def told(first: int, second: int, side: int) -> Difference:
+def told(first: int, second: int, side: int) -> PairedDifference:
     around = {1: (1.0, 2.0), 0: (-1.0, 1.0), -1: (-2.0, -1.0)}[side]
-    return Difference(first, second, sum(around) / 2, around, around, 0.5)
+    return PairedDifference(first, second, sum(around) / 2, around, around, 0.5)
 
 
 def test_entries_that_cannot_be_told_apart_share_a_tier():
@@ -174,7 +174,7 @@ def test_tiers_never_fall_and_hold_only_what_cannot_be_told_from_their_first(sco
     # Nobody is surely better than one with a higher score: the interval surrounds the difference of the scores.
     order = sorted(range(len(scores)), key=lambda entry: (-scores[entry], entry))
     above = {entry: place for place, entry in enumerate(order)}
-    found: list[Difference] = []
+    found: list[PairedDifference] = []
     for first in range(len(scores)):
         for second in range(first + 1, len(scores)):
             sure = data.draw(st.booleans())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
 from pitboss.sim.study.choice import best, score
-from pitboss.sim.study.trial import Fixed, Forward, Trial, trials_of
+from pitboss.sim.study.trial import FixedTrials, Forward, Trial, trials_of
 from pitboss.sim.study.walk import windows
 
 POINTS = tuple({"risk.max_leverage": str(value)} for value in range(1, 5))
@@ -101,7 +101,7 @@ def test_a_window_in_which_nothing_has_the_metric_judges_nothing():
 
 def test_a_study_whose_trials_are_known_goes_on_with_those_that_are_missing():
     trials = trials_of(POINTS, 0, 10)
-    assert Fixed(trials).ask({trials[1]: []}) == [trials[0], *trials[2:]]
+    assert FixedTrials(trials).ask({trials[1]: []}) == [trials[0], *trials[2:]]
 
 
 def test_less_is_better_where_it_is_and_the_first_of_equals_wins():

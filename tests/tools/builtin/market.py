@@ -19,7 +19,7 @@ from pitboss.data.feed import load_market
 from pitboss.data.lake import Lake
 from pitboss.tools.define import Mode, ToolContext
 from pitboss.tools.registry import lookup
-from pitboss.venues.perp.state import World
+from pitboss.venues.perp.state import PerpWorld
 
 SYMBOLS = ("BTC", "ETH", "SOL")
 SKILL = make_skill(SYMBOLS)
@@ -77,7 +77,7 @@ def call(
     arguments: Mapping[str, Any],
     market: Market | None = None,
     at: int = AT,
-    world: World = FLAT,
+    world: PerpWorld = FLAT,
     skill: Any = SKILL,
     recordings: Recordings = NO_RECORDINGS,
     mode: Mode = "write",

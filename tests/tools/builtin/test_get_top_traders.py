@@ -3,8 +3,8 @@
 import json
 
 from pitboss.core.past import Recording
-from pitboss.servers.hyperliquid_info import SCHEMAS
-from pitboss.tools.builtin.get_top_traders import COUNT
+from pitboss.server.hyperliquid_info import SCHEMAS
+from pitboss.venues.perp.tools.get_top_traders import COUNT
 from tools.builtin.market import AT, call
 
 SERVER = "hyperliquid-info-mcp"

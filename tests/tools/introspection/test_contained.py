@@ -17,9 +17,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pitboss.bootstrap import ask
-from pitboss.bootstrap.backtest import Request
-from pitboss.bootstrap.runner import start
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.asof import Market
@@ -28,8 +25,11 @@ from pitboss.core.instant import DAY_MS, Instant, parse_instant
 from pitboss.core.market import Points
 from pitboss.data.demo import VENUE, write_demo
 from pitboss.data.lake import Lake
+from pitboss.runs.run import start
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, registry
+from pitboss.venues.perp import ask
+from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.intents import TERMINAL
 from tools.introspection.arguments import valid
 
@@ -57,7 +57,7 @@ def settings_of(home: Path) -> Settings:
 
 
 def run_to(workspace: Workspace, to_at: Instant) -> str:
-    return asyncio.run(start(workspace, Request(SKILL, FROM, to_at, data_venue=VENUE))).id
+    return asyncio.run(start(workspace, PerpRequest(SKILL, FROM, to_at, data_venue=VENUE))).id
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ import pytest
 
 from pitboss.cli.main import main
 from pitboss.testing.catalogue import tools_page
-from pitboss.tools import builtin, registry
+from pitboss.tools import registry
+from pitboss.venues.perp import tools as builtin
 
 FILE = '''
 """Says pong."""

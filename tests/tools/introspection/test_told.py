@@ -17,7 +17,7 @@ from pitboss.core.past import NO_PAST, Decided, Past
 from pitboss.core.receipt import Receipt
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, permit, registry
-from pitboss.venues.perp.state import Position, World
+from pitboss.venues.perp.state import PerpWorld, Position
 
 SKILL = make_skill(("BTC", "ETH"))
 AT = START + 10 * STEP
@@ -82,13 +82,13 @@ DECIDED = (
 )
 
 
-def ask(name: str, past: Past = NO_PAST, world: World | None = None, **arguments: Any) -> str:
+def ask(name: str, past: Past = NO_PAST, world: PerpWorld | None = None, **arguments: Any) -> str:
     observation = observe(MARKET, AT, world, SKILL)
     mode = "read" if "read" in registry()[name].modes else "write"
     return now(hydrate([name], ToolContext(observation, mode, judge_of(observation), past))[name].call(arguments))
 
 
-def holding(**positions: Position) -> World:
+def holding(**positions: Position) -> PerpWorld:
     return dataclasses.replace(make_world(), positions=positions, leverage={"BTC": 2})
 
 

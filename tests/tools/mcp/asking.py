@@ -13,13 +13,13 @@ from typing import Any
 from pitboss.core.errors import ToolFailed
 from pitboss.tools.mcp import definition
 from pitboss.tools.mcp.connection import Connection, connect
-from pitboss.tools.mcp.entry import Entry, Limits, Policy
-from pitboss.tools.mcp.guarded import GuardedTool
-from pitboss.tools.mcp.naming import name_of
+from pitboss.tools.mcp.guarded_tool import GuardedTool
+from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits, ToolPolicy
+from pitboss.tools.mcp.tool_names import name_of
 
 SERVERS = Path(__file__).parent / "servers"
 PYTHON = (sys.executable, "-I", "-S")
-LIMITS = Limits(connect_s=10, grace_s=0.3)
+LIMITS = ServerLimits(connect_s=10, grace_s=0.3)
 MARK = {"PITBOSS_TEST_MARK": f"mark-{os.getpid()}-{time.monotonic_ns()}"}
 """All that a child gets to see, and what its children inherit."""
 LOOK: dict[str, Any] = {
@@ -29,11 +29,11 @@ LOOK: dict[str, Any] = {
 }
 
 
-def hostile(behaviour: str, *more: str, **fields: Any) -> Entry:
+def hostile(behaviour: str, *more: str, **fields: Any) -> ServerEntry:
     """The entry of `hostile.py BEHAVIOUR`."""
     argv = (*PYTHON, str(SERVERS / "hostile.py"), behaviour, *more)
-    defaults: dict[str, Any] = {"tools": {"look": Policy()}, "timeout_s": 5.0}
-    return Entry("srv", "A server of the tests", argv=argv, **defaults | fields)
+    defaults: dict[str, Any] = {"tools": {"look": ToolPolicy()}, "timeout_s": 5.0}
+    return ServerEntry("srv", "A server of the tests", argv=argv, **defaults | fields)
 
 
 def pinned(raw: Mapping[str, Any] = LOOK, server: str = "hostile", version: str = "1") -> definition.Definition:
@@ -41,7 +41,7 @@ def pinned(raw: Mapping[str, Any] = LOOK, server: str = "hostile", version: str 
     return definition.read(server, version, raw)
 
 
-def guard(connection: Connection, approved: definition.Definition, entry: Entry | None = None) -> GuardedTool:
+def guard(connection: Connection, approved: definition.Definition, entry: ServerEntry | None = None) -> GuardedTool:
     """The wrapper around a tool of a connection."""
     entry = entry or connection.entry
     spec = definition.spec(approved, name_of(entry.id, approved.name))
@@ -49,7 +49,7 @@ def guard(connection: Connection, approved: definition.Definition, entry: Entry 
 
 
 @asynccontextmanager
-async def connected(entry: Entry, limits: Limits = LIMITS, **how: Any) -> AsyncIterator[Connection]:
+async def connected(entry: ServerEntry, limits: ServerLimits = LIMITS, **how: Any) -> AsyncIterator[Connection]:
     """A connection, and nothing left after it."""
     async with connect(entry, environment=MARK, limits=limits, **how) as connection:
         yield connection

@@ -8,15 +8,15 @@ import sys
 from typing import Any
 
 from pitboss.tools.mcp.connection import connect
-from pitboss.tools.mcp.entry import Entry
-from pitboss.tools.mcp.outbound import guarded_transport
+from pitboss.tools.mcp.server_entry import ServerEntry
+from pitboss.tools.mcp.transport import guarded_transport
 
 VALUES: dict[str, Any] = {"number": 2, "integer": 2, "string": "word", "boolean": True}
 
 
 async def run(url: str) -> None:
     """One visit."""
-    entry = Entry("suite", "The suite's server", transport="http", url=url, loopback=True)
+    entry = ServerEntry("suite", "The suite's server", transport="http", url=url, loopback=True)
     async with connect(entry, environment={}, transport=guarded_transport) as connection:
         for name, one in (await connection.definitions()).items():
             wanted = one.schema.get("properties", {})

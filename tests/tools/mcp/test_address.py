@@ -18,7 +18,7 @@ import pytest
 
 from pitboss.core.errors import UserError
 from pitboss.tools.mcp.address import check_host, check_url, judge
-from pitboss.tools.mcp.outbound import Refused, guarded_transport
+from pitboss.tools.mcp.transport import AddressRefused, guarded_transport
 from tools.mcp.addresses import CLOSED_4, CLOSED_6, PUBLIC, PUBLIC_6, inside, system_like, urls
 
 QUICK, FULL = 50, 5_000
@@ -138,7 +138,7 @@ async def rebound(count: int, seed: int) -> None:
                 await client.get("https://rebind.example/mcp")
             assert len(given) == 3, "one look-up for one connection: there is no second answer to swap in"
             for _ in range(3):
-                with pytest.raises(Refused):
+                with pytest.raises(AddressRefused):
                     await client.get("https://rebind.example/mcp")
         assert recorder.asked == answers[0]
 
@@ -192,9 +192,9 @@ def test_loopback_opens_the_first_origin_and_no_other_port() -> None:
             transport = guarded_transport(loopback=True, verify=TRUSTED, resolve=system_like)
             async with httpx2.AsyncClient(transport=transport) as client:
                 assert (await client.get(f"http://127.0.0.1:{ours.port}/mcp")).text == "ok"
-                with pytest.raises(Refused):
+                with pytest.raises(AddressRefused):
                     await client.get(f"http://127.0.0.1:{other.port}/mcp")
-                with pytest.raises(Refused):
+                with pytest.raises(AddressRefused):
                     await client.get(f"http://localhost:{ours.port}/mcp")
             assert (len(ours.seen), len(other.seen)) == (1, 0)
 
@@ -209,7 +209,7 @@ def test_http_goes_to_this_machine_alone_and_a_public_first_origin_keeps_it_shut
             with pytest.raises(httpx2.ConnectError, match="recorded"):
                 await client.get("https://public.example/mcp")
             for url in ("http://public.example/mcp", "http://127.0.0.1:1/", "https://localhost/", "http://localhost/"):
-                with pytest.raises(Refused):
+                with pytest.raises(AddressRefused):
                     await client.get(url)
         assert recorder.asked == [PUBLIC]
 

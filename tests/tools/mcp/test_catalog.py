@@ -7,7 +7,7 @@ import pytest
 
 from pitboss.core.errors import UserError
 from pitboss.tools.mcp.catalog import SEARCHED, Catalog, load_catalog, located, missing, shipped
-from pitboss.tools.mcp.entry import Entry, Policy
+from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 
 GOOD = """
 format = 1
@@ -68,12 +68,12 @@ def test_our_python_stands_in_front_of_the_shipped_children() -> None:
 
 def test_an_operator_s_server_is_read_as_it_is_written(tmp_path: Path) -> None:
     found = written(tmp_path, GOOD)
-    assert found["mine"] == Entry(
+    assert found["mine"] == ServerEntry(
         id="mine",
         title="Mine",
         argv=("/usr/bin/env-free-tool", "--flag", "a b; c"),
         env=("MY_TOKEN",),
-        tools={"find": Policy(), "look": Policy(as_of_safe=True)},
+        tools={"find": ToolPolicy(), "look": ToolPolicy(as_of_safe=True)},
     )
     assert found.origin("mine") == "the operator"
     assert len(found) == 6
@@ -104,7 +104,7 @@ def test_a_bare_name_is_looked_for_in_the_given_folders_alone(tmp_path: Path) ->
     program.parent.mkdir()
     program.write_text("#!/bin/true\n")
     program.chmod(0o755)
-    entry = Entry("mine", "Mine", argv=("my-tool", "x"), tools={"look": Policy()})
+    entry = ServerEntry("mine", "Mine", argv=("my-tool", "x"), tools={"look": ToolPolicy()})
     assert located(entry, "/py", f"{SEARCHED}:{program.parent}").argv == (str(program), "x")
     for searched in (SEARCHED, "", "bin", f"./bin:{tmp_path}"):
         assert located(entry, "/py", searched).argv == ("my-tool", "x")

@@ -14,20 +14,20 @@ import pytest
 
 from pitboss.core.errors import TransientError
 from pitboss.tools.mcp import child as children
-from pitboss.tools.mcp.child import Child, Meter
+from pitboss.tools.mcp.child import Meter, ServerProcess
 from pitboss.tools.mcp.connection import connect
-from pitboss.tools.mcp.entry import Entry, Limits
+from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits
 from tools.mcp.asking import LIMITS, MARK, PYTHON, asked, connected, guard, hostile, left_over, pinned, started
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is left is found in /proc")
 
 
-def said_by(argv: tuple[str, ...], limits: Limits = LIMITS) -> tuple[list[bytes], list[str], str]:
+def said_by(argv: tuple[str, ...], limits: ServerLimits = LIMITS) -> tuple[list[bytes], list[str], str]:
     """The lines of a process, why they ended, and its last words."""
     why: list[str] = []
 
     async def listen() -> tuple[list[bytes], str]:
-        child = await Child.start(argv, MARK, limits)
+        child = await ServerProcess.start(argv, MARK, limits)
         lines = [line async for line in child.lines(Meter(limits, why.append))]
         await child.close(grace_s=0.2)
         return lines, child.last_words
@@ -71,7 +71,7 @@ def test_lines_are_whole_however_they_arrive() -> None:
 
 
 def test_a_line_may_be_as_long_as_allowed_and_not_one_byte_longer() -> None:
-    limits = Limits(line_bytes=100_000, grace_s=0.2)
+    limits = ServerLimits(line_bytes=100_000, grace_s=0.2)
     code = "import os\nfor _ in range(20): os.write(1, b'x' * 10_000)"
     assert said_by(script(code.replace("20", "10")), limits)[1] == []
     assert said_by(script(code), limits)[1] == ["it sent a message of more than 100000 bytes"]
@@ -94,7 +94,7 @@ def test_only_the_end_of_standard_error_is_kept() -> None:
 )
 def test_what_cannot_be_started_is_one_line(argv: tuple[str, ...], why: str) -> None:
     async def visit() -> None:
-        async with connect(Entry("srv", "x", argv=argv), environment={}, limits=LIMITS):
+        async with connect(ServerEntry("srv", "x", argv=argv), environment={}, limits=LIMITS):
             pass
 
     with pytest.raises(TransientError, match=f"^srv is not available: .*({why})"):
@@ -163,7 +163,7 @@ def test_a_question_that_is_cancelled_leaves_the_connection_usable() -> None:
 KILLED_HARD = """
     import asyncio, os, sys
     from pitboss.tools.mcp.connection import connect
-    from pitboss.tools.mcp.entry import Entry
+    from pitboss.tools.mcp.server_entry import Entry
 
     async def main():
         async with connect(Entry("srv", "x", argv=tuple(sys.argv[2:])), environment={"PITBOSS_TEST_MARK": sys.argv[1]}):

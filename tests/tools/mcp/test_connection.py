@@ -7,7 +7,7 @@ import pytest
 
 from pitboss.core.errors import TransientError
 from pitboss.tools.mcp.connection import connect
-from pitboss.tools.mcp.entry import Entry, Limits
+from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits
 from tools.mcp.asking import LOOK, MARK, asked, connected, guard, hostile, left_over, pinned
 
 
@@ -126,8 +126,8 @@ def test_many_connections_at_once_do_not_disturb_each_other() -> None:
 
 def test_an_address_without_a_transport_is_refused_in_one_line() -> None:
     async def visit() -> None:
-        entry = Entry("srv", "x", transport="http", url="https://example.org/mcp")
-        async with connect(entry, environment={}, limits=Limits(grace_s=0.1)):
+        entry = ServerEntry("srv", "x", transport="http", url="https://example.org/mcp")
+        async with connect(entry, environment={}, limits=ServerLimits(grace_s=0.1)):
             pass
 
     with pytest.raises(TransientError, match=r"^srv is not available: "):

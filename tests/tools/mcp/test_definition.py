@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.tools.mcp.definition import MAX_BYTES, digest_of, read, shown, spec
-from pitboss.tools.mcp.naming import name_of, names_of
+from pitboss.tools.mcp.tool_names import name_of, names_of
 from tools.mcp.asking import LOOK, pinned
 
 FULL: dict[str, Any] = {

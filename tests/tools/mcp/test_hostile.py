@@ -13,9 +13,9 @@ import pytest
 
 from pitboss.core.errors import TransientError
 from pitboss.tools.mcp.connection import connect
-from pitboss.tools.mcp.entry import Entry, Limits, Policy
-from pitboss.tools.mcp.naming import names_of
-from pitboss.tools.mcp.outbound import guarded_transport
+from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits, ToolPolicy
+from pitboss.tools.mcp.tool_names import names_of
+from pitboss.tools.mcp.transport import guarded_transport
 from tools.mcp.asking import (
     LIMITS,
     MARK,
@@ -130,7 +130,9 @@ PATIENT_S = 10.0
 MOST_MEMORY_KB = 96 * 1024
 
 
-async def tick(entry: Entry, limits: Limits, approved_as_it_is: bool = False, announced: bool = False) -> str:
+async def tick(
+    entry: ServerEntry, limits: ServerLimits, approved_as_it_is: bool = False, announced: bool = False
+) -> str:
     """What a tick gets out of a server: a text, a failure or a note."""
     try:
         async with connect(
@@ -171,7 +173,7 @@ def endure(behaviour: str) -> str:
     """One tick with a server on standard input and output, and everything that must hold after it."""
     entry = hostile(behaviour, timeout_s=deadline(OUTCOMES[behaviour]))
     early = OUTCOMES[behaviour].startswith("^NOTE") and "did not answer" in OUTCOMES[behaviour]
-    limits = Limits(connect_s=TIMEOUT_S if early else 10.0, grace_s=0.2)
+    limits = ServerLimits(connect_s=TIMEOUT_S if early else 10.0, grace_s=0.2)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     said = asyncio.run(tick(entry, limits, behaviour in APPROVED_AS_IT_IS, behaviour in ANNOUNCED))
     assert left_over() == []
@@ -246,16 +248,16 @@ def port() -> Iterator[int]:
 
 
 def endure_web(port: int, behaviour: str, transport: str, outcome: str) -> str:
-    entry = Entry(
+    entry = ServerEntry(
         "srv",
         "A server of the tests",
         transport="sse" if transport == "sse" else "http",
         url=f"http://127.0.0.1:{port}/{behaviour}",
-        tools={"look": Policy()},
+        tools={"look": ToolPolicy()},
         timeout_s=deadline(outcome),
         loopback=True,
     )
-    limits = Limits(
+    limits = ServerLimits(
         connect_s=TIMEOUT_S if "did not answer in 0" in outcome and outcome[1] == "N" else 10.0, grace_s=0.2
     )
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -15,12 +15,12 @@ import pytest
 from pitboss.core.errors import UserError
 from pitboss.skill.load import check_text
 from pitboss.tools.mcp.catalog import Catalog, load_catalog, missing
-from pitboss.tools.mcp.child import Child, Meter
-from pitboss.tools.mcp.entry import Limits
+from pitboss.tools.mcp.child import Meter, ServerProcess
+from pitboss.tools.mcp.server_entry import ServerLimits
 
 QUICK, FULL, RUNS = 100, 10_000, 10
 TRUE = shutil.which("true", path="/usr/bin:/bin") or "/bin/true"
-LIMITS = Limits(grace_s=0.5)
+LIMITS = ServerLimits(grace_s=0.5)
 ENTRY = f"""
 [servers.good]
 title = "Good"
@@ -195,7 +195,7 @@ class Play:
             if entry.argv[0] == sys.executable:  # what it would do with its words is its own affair
                 continue
             with watched() as seen:
-                child = await Child.start(entry.argv, {}, LIMITS)
+                child = await ServerProcess.start(entry.argv, {}, LIMITS)
                 await child.close(grace_s=0.5)
             ((event, (program, argv, _, environment)),) = seen
             assert event == "subprocess.Popen"
@@ -255,7 +255,7 @@ def test_shell_characters_in_an_argument_reach_the_program_as_they_are(tmp_path:
     path.write_text(f"[servers.echo]\ntitle = 'E'\ntransport = 'stdio'\nargv = ['{echo}', {json.dumps(word)}]")
 
     async def play() -> bytes:
-        child = await Child.start(load_catalog(path)["echo"].argv, {}, LIMITS)
+        child = await ServerProcess.start(load_catalog(path)["echo"].argv, {}, LIMITS)
         lines = [line async for line in child.lines(Meter(LIMITS, lambda why: None))]
         await child.close(grace_s=0.5)
         return lines[0]

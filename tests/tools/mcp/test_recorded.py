@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pitboss.core.errors import ToolFailed
 from pitboss.core.past import Recording
 from pitboss.core.ports import ToolSpec
-from pitboss.tools.mcp.recorded import RecordedTool, canonical
+from pitboss.tools.mcp.recorded_tool import RecordedTool, canonical
 
 AT = 1_748_736_000_000
 SPEC = ToolSpec("mcp_time__now", "What time it is.", {"type": "object"})

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from pitboss.tools.mcp.connection import Connection
-from pitboss.tools.mcp.entry import Entry, Policy
-from pitboss.tools.mcp.outbound import guarded_transport
+from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
+from pitboss.tools.mcp.transport import guarded_transport
 from tools.mcp.asking import MARK, asked, connected, guard, left_over, started
 from tools.mcp.node import CONFORMANCE, EVERYTHING, NODE, installed
 
@@ -40,9 +40,9 @@ UNANSWERED = {"simulate-research-query": {"topic": "tea"}}
 """Offered only as a task that goes on in the background, which we do not take part in."""
 
 
-def everything(**fields: Any) -> Entry:
-    tools = {name: Policy() for name in (*CALLS, *UNANSWERED)}
-    return Entry("every", "The reference server", tools=tools, timeout_s=20.0, **fields)
+def everything(**fields: Any) -> ServerEntry:
+    tools = {name: ToolPolicy() for name in (*CALLS, *UNANSWERED)}
+    return ServerEntry("every", "The reference server", tools=tools, timeout_s=20.0, **fields)
 
 
 @pytest.fixture(scope="module")
@@ -135,11 +135,11 @@ def test_every_tool_of_the_reference_server_answers_over_http(served: int, trans
 
 @pytest.mark.skipif(importlib.util.find_spec("mcp_server_time") is None, reason="mcp-server-time is not installed")
 def test_the_time_server_tells_the_time() -> None:
-    entry = Entry(
+    entry = ServerEntry(
         "time",
         "The reference server",
         argv=(sys.executable, "-m", "mcp_server_time", "--local-timezone=UTC"),
-        tools={"get_current_time": Policy(), "convert_time": Policy()},
+        tools={"get_current_time": ToolPolicy(), "convert_time": ToolPolicy()},
     )
 
     async def visit() -> list[str]:

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from pitboss.tools.mcp.connection import connect
-from pitboss.tools.mcp.entry import Entry, Policy
+from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 
 KEY = "canary-0123456789"
 
@@ -56,14 +56,14 @@ def test_a_key_is_sent_in_the_header_of_its_entry_and_in_no_other(
     header: str, kept: Key | None, sent: dict[str, str]
 ) -> None:
     address = Address()
-    entry = Entry(
+    entry = ServerEntry(
         "srv",
         "At an address",
         transport="http",
         url="https://mcp.example.com/mcp",
         secret="SRV_API_KEY",
         secret_header=header,
-        tools={"look": Policy()},
+        tools={"look": ToolPolicy()},
     )
 
     async def visit() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS
 from pitboss.core.market import Bars
-from pitboss.tools.reading.indicators import KEPT, KINDS, Asked, columns_of, read_names
+from pitboss.tools.analysis.indicators import KEPT, KINDS, IndicatorSpec, columns_of, read_names
 from tools.reading.walks import walk
 
 
@@ -197,13 +197,13 @@ def test_a_day_that_began_before_the_first_bar_has_no_vwap_yet() -> None:
 
 def test_names_are_read_with_or_without_a_period_in_any_case_and_once() -> None:
     assert read_names(" RSI14, ema(50);macd\nbb, rsi 14, atr_7, vwap,vwap20,") == [
-        Asked("rsi14", "rsi", 14),
-        Asked("ema50", "ema", 50),
-        Asked("macd", "macd", 0),
-        Asked("bollinger20", "bollinger", 20),
-        Asked("atr7", "atr", 7),
-        Asked("vwap", "vwap", 0),
-        Asked("vwap20", "vwap", 20),
+        IndicatorSpec("rsi14", "rsi", 14),
+        IndicatorSpec("ema50", "ema", 50),
+        IndicatorSpec("macd", "macd", 0),
+        IndicatorSpec("bollinger20", "bollinger", 20),
+        IndicatorSpec("atr7", "atr", 7),
+        IndicatorSpec("vwap", "vwap", 0),
+        IndicatorSpec("vwap20", "vwap", 20),
     ]
 
 

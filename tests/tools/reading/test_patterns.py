@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.market import Bars
-from pitboss.tools.reading.candles import candles
-from pitboss.tools.reading.patterns import FAMILIES, Pattern, patterns
-from pitboss.tools.reading.rarity import CHANCE, FITS, LENGTHS, MOST, chance, confidence
-from pitboss.tools.reading.swings import Chart, chart_of, levels, trend
+from pitboss.tools.analysis.candles import candles
+from pitboss.tools.analysis.patterns import FAMILIES, Pattern, patterns
+from pitboss.tools.analysis.rarity import CHANCE, FITS, LENGTHS, MOST, chance, confidence
+from pitboss.tools.analysis.swings import SwingChart, chart_of, levels, trend
 from tools.reading.walks import counted, walk
 
 
@@ -117,7 +117,7 @@ def test_a_level_has_its_swings_counted_and_its_crossings_against_it() -> None:
 # Properties over charts of chance ----------------------------------------------------------------------------------
 
 
-def told(chart: Chart, side: int = 1) -> list[tuple[object, ...]]:
+def told(chart: SwingChart, side: int = 1) -> list[tuple[object, ...]]:
     """Shapes as comparable facts, rounded; with side −1 as they would be upside down."""
     return sorted(
         (

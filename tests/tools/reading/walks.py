@@ -3,9 +3,9 @@
 import numpy as np
 
 from pitboss.core.market import Bars
-from pitboss.tools.reading.patterns import FAMILIES, patterns
-from pitboss.tools.reading.rarity import FITS, LENGTHS
-from pitboss.tools.reading.swings import chart_of
+from pitboss.tools.analysis.patterns import FAMILIES, patterns
+from pitboss.tools.analysis.rarity import FITS, LENGTHS
+from pitboss.tools.analysis.swings import chart_of
 
 STEPS_A_BAR = 8
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from pitboss.core.instant import HOUR_MS, parse_instant
-from pitboss.venues.predict.state import QUOTE, Account, Contract, Terms, World, binary, open_world
+from pitboss.venues.predict.state import QUOTE, Account, Contract, MarketTerms, PredictWorld, binary, open_world
 from pitboss.venues.predict.svi import FLOAT, Svi
-from pitboss.venues.predict.trade import Step
+from pitboss.venues.predict.trade import WorldStep
 from pitboss.venues.predict.world import activate, create_oracle, push_price, push_svi
 
 NOW = parse_instant("2026-05-27T12:00:00Z")
@@ -25,13 +25,15 @@ MINT: dict[str, Any] = {
 }
 
 
-def done(step: Step) -> World:
+def done(step: WorldStep) -> PredictWorld:
     """The world after something that must not abort."""
     assert step.abort is None, step.abort
     return step.world
 
 
-def opened(world: World, market_id: str, expiry_at: int, at: int = NOW, svi: Svi = SMILE, spot: int = SPOT) -> World:
+def opened(
+    world: PredictWorld, market_id: str, expiry_at: int, at: int = NOW, svi: Svi = SMILE, spot: int = SPOT
+) -> PredictWorld:
     """The world with one more market, active, priced and with a surface."""
     world = done(create_oracle(world, market_id, "BTC", expiry_at, at))
     world = done(activate(world, market_id, at))
@@ -40,14 +42,14 @@ def opened(world: World, market_id: str, expiry_at: int, at: int = NOW, svi: Svi
 
 
 def venue(
-    vault: int = 1_000_000 * QUOTE, cash: int = 1_000 * QUOTE, terms: Terms | None = None, markets: int = 1
-) -> World:
+    vault: int = 1_000_000 * QUOTE, cash: int = 1_000 * QUOTE, terms: MarketTerms | None = None, markets: int = 1
+) -> PredictWorld:
     """A venue with one market an hour ahead, or also one two hours ahead."""
     world = opened(open_world(vault, cash, terms), HOURLY, NOW + HOUR_MS)
     return opened(world, LATER, NOW + 2 * HOUR_MS) if markets > 1 else world
 
 
-def with_account(world: World, name: str, cash: int) -> World:
+def with_account(world: PredictWorld, name: str, cash: int) -> PredictWorld:
     """One more owner."""
     return replace(world, accounts={**world.accounts, name: Account(cash)})
 

@@ -10,10 +10,7 @@ import numpy as np
 
 from pitboss.agent.decider import Decider, Judge
 from pitboss.agent.loop import ToolLoop
-from pitboss.agent.predict.context import PredictContext
-from pitboss.agent.predict.observation import PredictObservation
-from pitboss.agent.terminal import Shape
-from pitboss.brokers.predict_paper import PredictPaper
+from pitboss.agent.terminal import DecisionFormat
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import MINUTE_MS, Instant
@@ -24,12 +21,15 @@ from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import ScriptedModel
 from pitboss.tick import Happened, Ticked, tick
-from pitboss.tick.predict import PredictPorts
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, lookup
-from pitboss.venues.predict.caps import Caps
+from pitboss.venues.predict.broker import PredictPaper
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.context import PredictPrompts
 from pitboss.venues.predict.desk import Desk, bring
 from pitboss.venues.predict.intents import TERMINAL, read
+from pitboss.venues.predict.observation import PredictObservation
+from pitboss.venues.predict.ports import PredictPorts
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import feed
@@ -60,7 +60,7 @@ def saying(*intents: Any) -> Mind:
     return Mind(lambda observation: intents)
 
 
-def looping(model: ScriptedModel, context: PredictContext, max_steps: int = 8, **more: Any) -> ToolLoop:
+def looping(model: ScriptedModel, context: PredictPrompts, max_steps: int = 8, **more: Any) -> ToolLoop:
     """A model with every tool of the venue."""
     terminal = lookup(TERMINAL, "predict")
     return ToolLoop(
@@ -70,7 +70,7 @@ def looping(model: ScriptedModel, context: PredictContext, max_steps: int = 8, *
         hydrate=lambda observation, judge: hydrate(TOOLS, ToolContext(observation, "write", judge), venue="predict"),
         terminal=ToolSpec(terminal.name, terminal.description, terminal.schema),
         max_steps=max_steps,
-        shape=Shape(read, "hold"),
+        shape=DecisionFormat(read, "hold"),
         **more,
     )
 
@@ -96,9 +96,9 @@ def candles(spots: Sequence[int], first_at: Instant = NOW) -> Market:
     return Market({("BTC", "1m"): Bars("BTC", "1m", MINUTE_MS, open_at, close, close + 5, close - 5, close, flat)})
 
 
-def ports(decider: Decider, caps: Caps | None = None, **more: Any) -> PredictPorts:
-    context = decider.context if isinstance(decider, ToolLoop) else PredictContext(MANDATE)
-    return PredictPorts(caps or Caps(), decider, more.pop("broker", PredictPaper()), context, **more)
+def ports(decider: Decider, caps: PredictCaps | None = None, **more: Any) -> PredictPorts:
+    context = decider.context if isinstance(decider, ToolLoop) else PredictPrompts(MANDATE)
+    return PredictPorts(caps or PredictCaps(), decider, more.pop("broker", PredictPaper()), context, **more)
 
 
 def fresh(cash: int = 100, vault: int = 1_000_000) -> State:

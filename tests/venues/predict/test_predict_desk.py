@@ -7,15 +7,15 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.instant import DAY_MS, HOUR_MS, day_of
 from pitboss.core.receipt import Receipt
-from pitboss.venues.predict.caps import Caps, Spent
+from pitboss.venues.predict.caps import PredictCaps, Spent
 from pitboss.venues.predict.desk import (
     MOST_DONE,
     MOST_SHOWN,
     MOST_WAITING,
     VENUE,
-    Answer,
     Desk,
-    Request,
+    DeskOrder,
+    DeskResult,
     bring,
     reckoned,
     submit,
@@ -23,25 +23,25 @@ from pitboss.venues.predict.desk import (
     told,
 )
 from pitboss.venues.predict.judge import judge
-from pitboss.venues.predict.state import ACCOUNT, QUOTE, Terms, World, money, open_world
+from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWorld, money, open_world
 from pitboss.venues.predict.svi import FLOAT
-from pitboss.venues.predict.trade import Step, preview
+from pitboss.venues.predict.trade import WorldStep, preview
 from pitboss.venues.predict.world import push, push_price
 from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, opened, venue, yes
 
-CAPS = Caps()
+CAPS = PredictCaps()
 REDEEM = {"action": "redeem", "market_id": HOURLY, "side": "YES", "strike": 63_000, "reasoning": "enough"}
 
 
-def sent(desk: Desk, at: int, caps: Caps = CAPS, shown: int | None = None, **change: Any) -> Answer:
+def sent(desk: Desk, at: int, caps: PredictCaps = CAPS, shown: int | None = None, **change: Any) -> DeskResult:
     """A decision judged and submitted at an instant."""
     intent = {**MINT, **change} if change.get("action") != "redeem" else {**REDEEM, **change}
     found = judge(caps, desk.world, reckoned(desk, at), intent, at)
     assert found.order is not None, found.verdict
-    return submit(desk, Request(found.order, at, Decimal("0.7"), shown, found.trade, desk.world), at)
+    return submit(desk, DeskOrder(found.order, at, Decimal("0.7"), shown, found.trade, desk.world), at)
 
 
-def priced(world: World, at: int, spot: int = SPOT, **more: Any) -> Step:
+def priced(world: PredictWorld, at: int, spot: int = SPOT, **more: Any) -> WorldStep:
     return push(world, "BTC", spot, at, **more)
 
 
@@ -126,7 +126,7 @@ def test_what_waits_counts_as_spent_at_its_tick_on_its_day_and_in_all() -> None:
     assert found.verdict.code == "B9_SPEND_TICK"
     assert found.order is not None
     assert found.order.spend == 500_000
-    tight = Caps(max_total_spend=3 * QUOTE)
+    tight = PredictCaps(max_total_spend=3 * QUOTE)
     assert judge(tight, desk.world, later, MINT, NOW + 2).verdict.code == "B11_SPEND_TOTAL"
 
 
@@ -180,21 +180,21 @@ def test_what_the_venue_aborts_at_once_is_a_refusal_and_changes_nothing() -> Non
     desk = Desk(venue())
     found = judge(CAPS, desk.world, desk.spent, MINT, NOW)
     assert found.order is not None
-    paused = replace(desk, world=replace(desk.world, terms=Terms(paused=True)))
-    answer = submit(paused, Request(found.order, NOW, trade=found.trade, judged=desk.world), NOW)
+    paused = replace(desk, world=replace(desk.world, terms=MarketTerms(paused=True)))
+    answer = submit(paused, DeskOrder(found.order, NOW, trade=found.trade, judged=desk.world), NOW)
     assert (answer.refusal, answer.desk) == ("trading is paused (predict:0)", paused)
 
 
 def test_what_the_venue_refuses_later_is_told_by_b15() -> None:
     desk = sent(Desk(venue()), NOW + 1).desk
-    paused = replace(desk.world, terms=Terms(paused=True))
+    paused = replace(desk.world, terms=MarketTerms(paused=True))
     desk, receipts = bring(desk, priced(paused, NOW + 2_000), CAPS, NOW + 2_000)
     assert receipts[0].facts["code"] == VENUE
 
 
 def test_only_so_many_orders_wait() -> None:
     desk = Desk(venue(), next_order=1)
-    wide = Caps(max_spend_per_tick=1_000 * QUOTE)
+    wide = PredictCaps(max_spend_per_tick=1_000 * QUOTE)
     for number in range(MOST_WAITING):
         desk = sent(desk, NOW + 1, wide, spend=1, strike=63_000 + number).desk
     assert sent(desk, NOW + 1, wide, spend=1).refusal == f"{MOST_WAITING} orders wait for a price already"
@@ -212,7 +212,7 @@ def test_asks_are_remembered_while_their_market_is_there_and_bounded() -> None:
 
 
 def test_only_the_latest_that_came_of_orders_is_kept() -> None:
-    desk, wide = Desk(venue()), Caps(max_spend_per_tick=1_000 * QUOTE, max_exposure_per_expiry=1_000 * QUOTE)
+    desk, wide = Desk(venue()), PredictCaps(max_spend_per_tick=1_000 * QUOTE, max_exposure_per_expiry=1_000 * QUOTE)
     for number in range(MOST_DONE + 3):
         desk = sent(desk, NOW, wide, spend=1, strike=63_000 + number).desk
     assert len(desk.done) == MOST_DONE

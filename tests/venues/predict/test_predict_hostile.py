@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from pitboss.core.instant import HOUR_MS, day_of
-from pitboss.venues.predict.caps import Caps, Spent, exposure
+from pitboss.venues.predict.caps import PredictCaps, Spent, exposure
 from pitboss.venues.predict.judge import judge, perform
 from pitboss.venues.predict.quote import ask_bounds
-from pitboss.venues.predict.state import ACCOUNT, QUOTE, World, money, open_world, oracle_of, status
+from pitboss.venues.predict.state import ACCOUNT, QUOTE, PredictWorld, money, open_world, oracle_of, status
 from pitboss.venues.predict.svi import FLOAT
-from pitboss.venues.predict.trade import Trade, fair_value, weigh_mint
+from pitboss.venues.predict.trade import ContractTrade, fair_value, weigh_mint
 from pitboss.venues.predict.world import feed, push
 from venues.predict.scene import MINT, NOW, SPOT, opened
 
@@ -40,7 +40,7 @@ TEXTS: list[Any] = [
 ]
 NAMES = ["action", "market_id", "side", "strike", "spend", "confidence", "reasoning", "spend_dusdc", "spendDusdc",
          "confidence_0_1", "cap", "account", "quantity", "max_spend_per_tick", "now"]  # fmt: skip
-CAPS = Caps(
+CAPS = PredictCaps(
     max_spend_per_tick=2 * QUOTE,
     max_spend_per_day=20 * QUOTE,
     max_total_spend=45 * QUOTE,
@@ -48,7 +48,7 @@ CAPS = Caps(
 )
 
 
-def hostile(rng: Random, world: World, spot: int) -> Any:
+def hostile(rng: Random, world: PredictWorld, spot: int) -> Any:
     """A decision as someone would send it who has read this file."""
     roll = rng.random()
     if roll < 0.05:
@@ -127,7 +127,7 @@ def campaign(seed: int, decisions: int) -> dict[str, int]:
             assert isinstance(fair, int)
             assert 0 < fair < FLOAT
             assert lowest <= order.price <= highest
-            assert isinstance(weigh_mint(world, ACCOUNT, order.contract, order.quantity, now), Trade)
+            assert isinstance(weigh_mint(world, ACCOUNT, order.contract, order.quantity, now), ContractTrade)
             spent_at[tick_at] = spent_at.get(tick_at, 0) + cost
             spent_on[day_of(now)] = spent_on.get(day_of(now), 0) + cost
             spent = spent.after(cost, tick_at, now)

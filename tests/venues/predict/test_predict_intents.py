@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.venues.predict.intents import ACTIONS, KEYS, SCHEMA, TERMINAL, Decision, read
+from pitboss.venues.predict.intents import ACTIONS, KEYS, SCHEMA, TERMINAL, PredictDecision, read
 from venues.predict.scene import MINT
 
 ANYTHING = st.recursive(
@@ -26,7 +26,7 @@ def problems(**changes: Any) -> list[str]:
 def test_a_mint_is_read_exactly() -> None:
     decision, found = read({**MINT, "spend": Decimal("1.25")})
     assert found == []
-    assert decision == Decision(
+    assert decision == PredictDecision(
         "mint", "because", "BTC-hourly", "YES", Decimal(63_000), Decimal("1.25"), Decimal("0.7")
     )
 
@@ -34,7 +34,7 @@ def test_a_mint_is_read_exactly() -> None:
 def test_the_shape_of_the_original_agent_is_read() -> None:
     for spend in ("spend_dusdc", "spendDusdc"):
         raw = {"action": "mint", "side": "NO", "strike": 63_500, spend: 2, "confidence_0_1": 0.6, "reasoning": "x"}
-        assert read(raw) == (Decision("mint", "x", None, "NO", Decimal(63_500), Decimal(2), Decimal("0.6")), [])
+        assert read(raw) == (PredictDecision("mint", "x", None, "NO", Decimal(63_500), Decimal(2), Decimal("0.6")), [])
 
 
 def test_a_field_named_twice_must_say_the_same() -> None:
@@ -47,7 +47,7 @@ def test_a_field_named_twice_must_say_the_same() -> None:
 
 
 def test_a_hold_needs_only_its_reasoning() -> None:
-    assert read({"action": "hold", "reasoning": "quiet"}) == (Decision("hold", "quiet"), [])
+    assert read({"action": "hold", "reasoning": "quiet"}) == (PredictDecision("hold", "quiet"), [])
     assert read({"action": "hold"}) == (None, ["reasoning is required"])
 
 

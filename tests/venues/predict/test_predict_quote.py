@@ -15,10 +15,10 @@ from pitboss.venues.predict.quote import (
     spread,
     utilisation,
 )
-from pitboss.venues.predict.state import QUOTE, Terms
+from pitboss.venues.predict.state import QUOTE, MarketTerms
 from pitboss.venues.predict.svi import FLOAT
 
-TERMS = Terms()
+TERMS = MarketTerms()
 VECTORS = [
     (0.551271801, 0.009947285, 0.561219086, 0.541324516, 0.458675484, 0.438780914, 0.013547285),
     (0.411873707, 0.009843450, 0.421717157, 0.402030258, 0.597969742, 0.578282843, 0.013443450),

@@ -13,16 +13,16 @@ import pytest
 from pitboss.core.instant import DAY_MS, HOUR_MS, day_of
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.venues.predict import rules
-from pitboss.venues.predict.caps import Caps, Spent, make_caps, room
+from pitboss.venues.predict.caps import PredictCaps, Spent, make_caps, room
 from pitboss.venues.predict.judge import Judgement, judge, perform
 from pitboss.venues.predict.rules import RULES
-from pitboss.venues.predict.state import ACCOUNT, QUOTE, Terms, World
+from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWorld
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint, preview
 from pitboss.venues.predict.world import create_oracle, push, push_price, set_ask_bounds
 from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, done, no, opened, venue, yes
 
-CAPS = Caps()
+CAPS = PredictCaps()
 NONE = Spent()
 REDEEM = {"action": "redeem", "market_id": HOURLY, "side": "YES", "strike": 63_000, "reasoning": "enough"}
 CODES = [
@@ -45,7 +45,7 @@ CODES = [
 
 
 def asked(
-    world: World | None = None, caps: Caps = CAPS, spent: Spent = NONE, now: int = NOW, **changes: Any
+    world: PredictWorld | None = None, caps: PredictCaps = CAPS, spent: Spent = NONE, now: int = NOW, **changes: Any
 ) -> Judgement:
     return judge(caps, world or venue(), spent, {**MINT, **changes}, now, NOW)
 
@@ -108,7 +108,7 @@ def test_b2_a_market_must_be_known_named_where_several_are_open_and_active() -> 
     refused(asked(now=NOW + HOUR_MS), "B2_MARKET", "waits for its settlement")
     settled = done(push_price(venue(), HOURLY, SPOT, SPOT, NOW + HOUR_MS))
     refused(asked(settled, now=NOW + HOUR_MS), "B2_MARKET", "is settled")
-    refused(asked(caps=Caps(underlying="ETH")), "B2_MARKET", "not a market of ETH")
+    refused(asked(caps=PredictCaps(underlying="ETH")), "B2_MARKET", "not a market of ETH")
 
 
 def test_b2_a_dead_twin_is_no_market() -> None:
@@ -130,11 +130,11 @@ def test_b3_a_market_too_near_its_expiry_is_refused() -> None:
 def test_b4_an_old_price_or_a_late_execution_is_refused() -> None:
     allowed(asked(now=NOW + 30_000))
     refused(asked(now=NOW + 30_001), "B4_STALE")
-    allowed(asked(caps=Caps(max_price_age_ms=5_000), now=NOW + 5_000))
-    refused(asked(caps=Caps(max_price_age_ms=5_000), now=NOW + 5_001), "B4_STALE")
+    allowed(asked(caps=PredictCaps(max_price_age_ms=5_000), now=NOW + 5_000))
+    refused(asked(caps=PredictCaps(max_price_age_ms=5_000), now=NOW + 5_001), "B4_STALE")
     fresh = done(push_price(venue(), HOURLY, SPOT, SPOT, NOW + 40_000))
     refused(asked(fresh, now=NOW + 40_000), "B4_STALE", "40 s later")
-    refused(asked(caps=Caps(max_price_age_ms=60_000), now=NOW + 30_001), "B4_STALE")  # the venue's own limit
+    refused(asked(caps=PredictCaps(max_price_age_ms=60_000), now=NOW + 30_001), "B4_STALE")  # the venue's own limit
 
 
 def test_b5_a_strike_must_be_on_the_grid_and_have_a_price() -> None:
@@ -174,7 +174,7 @@ def test_b8_an_edge_below_the_least_is_refused_when_one_is_set() -> None:
     order = judge(CAPS, venue(), NONE, MINT, NOW).order
     assert order is not None
     exactly = Decimal(order.price + 50_000_000).scaleb(-9)
-    caps = Caps(min_edge=50_000_000)
+    caps = PredictCaps(min_edge=50_000_000)
     allowed(asked(caps=caps, confidence=exactly))
     refused(asked(caps=caps, confidence=exactly - Decimal("1e-12")), "B8_EDGE")
     refused(asked(caps=caps, confidence=None), "B8_EDGE", "needs a confidence")
@@ -207,9 +207,9 @@ def test_b11_the_whole_has_its_budget() -> None:
 def test_b12_one_expiry_has_its_budget_over_all_its_strikes() -> None:
     world = done(mint(venue(markets=2), ACCOUNT, no(64_000), 20 * QUOTE, NOW))
     cost = world.accounts[ACCOUNT].positions[no(64_000).key].cost
-    allowed(asked(world, Caps(max_exposure_per_expiry=cost + 2 * QUOTE)))
-    refused(asked(world, Caps(max_exposure_per_expiry=cost + 2 * QUOTE - 1)), "B12_EXPOSURE")
-    allowed(asked(world, Caps(max_exposure_per_expiry=cost + 2 * QUOTE - 1), market_id=LATER))
+    allowed(asked(world, PredictCaps(max_exposure_per_expiry=cost + 2 * QUOTE)))
+    refused(asked(world, PredictCaps(max_exposure_per_expiry=cost + 2 * QUOTE - 1)), "B12_EXPOSURE")
+    allowed(asked(world, PredictCaps(max_exposure_per_expiry=cost + 2 * QUOTE - 1), market_id=LATER))
 
 
 def test_b13_a_spend_beyond_the_balance_is_refused() -> None:
@@ -227,15 +227,15 @@ def test_b14_the_same_intent_is_answered_once() -> None:
 
 
 def test_b15_what_the_venue_would_abort_is_refused_with_its_own_words() -> None:
-    refused(asked(venue(terms=Terms(paused=True))), "B15_VENUE", "paused")
-    world = venue(vault=QUOTE, cash=100 * QUOTE, terms=Terms(max_exposure=100_000_000))
+    refused(asked(venue(terms=MarketTerms(paused=True))), "B15_VENUE", "paused")
+    world = venue(vault=QUOTE, cash=100 * QUOTE, terms=MarketTerms(max_exposure=100_000_000))
     refused(asked(world), "B15_VENUE", "vault:1")
 
 
 def test_a_redeem_is_judged_by_shape_market_and_venue_only() -> None:
     world = done(mint(venue(markets=2), ACCOUNT, yes(), 3 * QUOTE, NOW))
     broke = Spent(today=10**12, day=day_of(NOW), total=10**12, tick=10**12, tick_at=NOW)
-    found = judge(Caps(min_ms_to_expiry=10**9), world, broke, REDEEM, NOW)
+    found = judge(PredictCaps(min_ms_to_expiry=10**9), world, broke, REDEEM, NOW)
     allowed(found)
     assert found.order is not None
     assert (found.order.action, found.order.quantity) == ("redeem", 3 * QUOTE)
@@ -283,7 +283,7 @@ def test_a_rule_that_breaks_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_limits_as_a_skill_writes_them_become_the_venues_units() -> None:
-    assert make_caps() == Caps()
+    assert make_caps() == PredictCaps()
     odd = make_caps(
         max_spend_per_tick=Decimal("1.2345678"), min_edge=Decimal("0.05"), min_seconds_to_expiry=Decimal("0.0001")
     )

@@ -16,9 +16,9 @@ from pitboss.venues.predict.state import (
     ACCOUNT,
     QUOTE,
     Contract,
-    Level,
-    Terms,
-    World,
+    MarketTerms,
+    PredictWorld,
+    StrikeLevel,
     contracts,
     money,
     open_markets,
@@ -28,7 +28,7 @@ from pitboss.venues.predict.state import (
 )
 from pitboss.venues.predict.surface import synthetic
 from pitboss.venues.predict.svi import FLOAT, Svi, flat, up_units
-from pitboss.venues.predict.trade import Step, Trade, fair_value, mint, quote_mint, redeem
+from pitboss.venues.predict.trade import ContractTrade, WorldStep, fair_value, mint, quote_mint, redeem
 from pitboss.venues.predict.world import advance, feed, push, sweep
 from venues.predict.scene import HOURLY, LATER, NOW, SMILE, SPOT, venue, with_account
 
@@ -40,13 +40,13 @@ NAMES = (ACCOUNT, "bob", "eve")
 class Ledger:
     """The venue again, without shortcuts: a list of open contracts, everything worked out from it each time."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: PredictWorld) -> None:
         self.open: dict[tuple[str, Contract], int] = {}
         self.range_of: dict[str, tuple[int, int]] = {}
         self.mtm: dict[str, int] = {}
         self.start = money(world)
 
-    def touch(self, world: World, name: str, contract: Contract, quantity: int) -> None:
+    def touch(self, world: PredictWorld, name: str, contract: Contract, quantity: int) -> None:
         key = (name, contract)
         self.open[key] = self.open.get(key, 0) + quantity
         low, high = self.range_of.get(contract.market_id, (min(contract.strikes), max(contract.strikes)))
@@ -56,7 +56,7 @@ class Ledger:
     def held(self, market_id: str) -> list[tuple[Contract, int]]:
         return [(contract, units) for (_, contract), units in self.open.items() if contract.market_id == market_id]
 
-    def value(self, world: World, market_id: str) -> int:
+    def value(self, world: PredictWorld, market_id: str) -> int:
         oracle = world.oracles[market_id]
         if oracle.settlement is not None:
             return sum(units for contract, units in self.held(market_id) if contract.wins(oracle.settlement))
@@ -70,7 +70,7 @@ class Ledger:
             total += Fraction(units * (above - beyond), FLOAT)
         return max(0, int(total // 1))
 
-    def curve(self, world: World, market_id: str) -> list[tuple[int, int]]:
+    def curve(self, world: PredictWorld, market_id: str) -> list[tuple[int, int]]:
         oracle = world.oracles[market_id]
         low, high = self.range_of[market_id]
         assert oracle.svi is not None
@@ -111,12 +111,12 @@ class Ledger:
     def pays(self, market_id: str, settlement: int) -> int:
         return sum(units for contract, units in self.held(market_id) if contract.wins(settlement))
 
-    def forget(self, world: World) -> None:
+    def forget(self, world: PredictWorld) -> None:
         for market_id in [name for name in self.mtm if name not in world.oracles]:
             del self.mtm[market_id]
             self.open = {key: units for key, units in self.open.items() if key[1].market_id != market_id}
 
-    def check(self, world: World) -> None:
+    def check(self, world: PredictWorld) -> None:
         assert money(world) == self.start
         assert all(account.cash >= 0 for account in world.accounts.values())
         vault = world.vault
@@ -142,7 +142,7 @@ def a_contract(rng: Random, market_id: str) -> Contract:
 @invariant(SEEDS, quick=25, proof=3_000)
 def test_sums_kept_along_the_way_are_those_worked_out_from_scratch(seed: int) -> None:
     rng = Random(seed)
-    terms = Terms(generation=rng.choice(["v1", "v2"]), curve_points=rng.choice([3, 8, 50]))
+    terms = MarketTerms(generation=rng.choice(["v1", "v2"]), curve_points=rng.choice([3, 8, 50]))
     world = venue(rng.choice([2_000, 1_000_000]) * QUOTE, 2_000 * QUOTE, terms, markets=2)
     world = with_account(with_account(world, "bob", 500 * QUOTE), "eve", 3 * QUOTE)
     ledger, at, spot = Ledger(world), NOW, SPOT
@@ -161,7 +161,7 @@ def test_sums_kept_along_the_way_are_those_worked_out_from_scratch(seed: int) ->
         if kind < 0.7 or not positions:
             contract, sign = a_contract(rng, rng.choice([HOURLY, LATER])), 1
             quantity = rng.choice([1, 7, QUOTE, rng.randint(1, 400 * QUOTE)])
-            step: Step = mint(world, name, contract, quantity, at)
+            step: WorldStep = mint(world, name, contract, quantity, at)
         else:
             held = rng.choice(positions)
             contract, sign = held.contract, -1
@@ -187,7 +187,7 @@ def test_no_settlement_ever_pays_more_than_the_worst_case(seed: int) -> None:
         if contract.higher is not None:
             levels.setdefault(contract.higher, [0, 0])[1] += units
         ranges += units if contract.side == "RANGE" else 0
-    book = tuple(Level(strike, *levels[strike]) for strike in sorted(levels))
+    book = tuple(StrikeLevel(strike, *levels[strike]) for strike in sorted(levels))
     worst = worst_payout(book, ranges)
     places = [0, 2**62, *(strike + more for strike in levels for more in (-1, 0, 1))]
     payouts = [payout_at(book, ranges, place) for place in places]
@@ -198,7 +198,7 @@ def test_no_settlement_ever_pays_more_than_the_worst_case(seed: int) -> None:
 @invariant(SEEDS, quick=40, proof=5_000)
 def test_the_executed_ask_is_never_below_the_fair_value_and_never_falls_with_size(seed: int) -> None:
     rng = Random(seed)
-    terms = Terms(generation=rng.choice(["v1", "v2"]))
+    terms = MarketTerms(generation=rng.choice(["v1", "v2"]))
     world = venue(rng.choice([500, 10_000]) * QUOTE, 10**12, terms, markets=2)
     for _ in range(6):
         quantity = rng.randint(1, 200 * QUOTE)
@@ -207,7 +207,7 @@ def test_the_executed_ask_is_never_below_the_fair_value_and_never_falls_with_siz
     asks: list[int] = []
     for quantity in sorted(rng.randint(1, 3_000 * QUOTE) for _ in range(8)):
         found = quote_mint(world, contract, quantity, NOW)
-        if isinstance(found, Trade):
+        if isinstance(found, ContractTrade):
             fair = fair_value(terms.generation, world.oracles[HOURLY], contract)
             assert isinstance(fair, int)
             assert found.price >= fair >= found.quote.bid

@@ -16,8 +16,8 @@ from pitboss.venues.predict.state import (
     QUOTE,
     Contract,
     Grid,
-    Terms,
-    World,
+    MarketTerms,
+    PredictWorld,
     money,
     open_markets,
     open_world,
@@ -26,8 +26,8 @@ from pitboss.venues.predict.state import (
 from pitboss.venues.predict.surface import synthetic
 from pitboss.venues.predict.svi import FLOAT, Svi, flat
 from pitboss.venues.predict.trade import (
-    Step,
-    Trade,
+    ContractTrade,
+    WorldStep,
     mint,
     mint_spend,
     preview,
@@ -66,7 +66,7 @@ from venues.predict.scene import (
 EXPIRY = NOW + HOUR_MS
 
 
-def aborted(step: Step, abort: Abort, world: World) -> None:
+def aborted(step: WorldStep, abort: Abort, world: PredictWorld) -> None:
     """Nothing changed and the receipt says why."""
     assert step.abort == abort
     assert step.world is world
@@ -75,14 +75,14 @@ def aborted(step: Step, abort: Abort, world: World) -> None:
     assert receipt.facts["abort"] == abort.name
 
 
-def quoted(world: World, contract: Contract, now: int = NOW) -> Quote:
+def quoted(world: PredictWorld, contract: Contract, now: int = NOW) -> Quote:
     found = preview(world, contract, now)
     assert isinstance(found, Quote), found
     return found
 
 
-def traded(found: Trade | Abort) -> Trade:
-    assert isinstance(found, Trade), found
+def traded(found: ContractTrade | Abort) -> ContractTrade:
+    assert isinstance(found, ContractTrade), found
     return found
 
 
@@ -181,7 +181,7 @@ def test_a_mint_off_the_grid_of_nothing_or_while_paused_aborts() -> None:
     aborted(mint(world, ACCOUNT, yes(), 0, NOW), aborts.NO_QUANTITY, world)
     aborted(mint(world, ACCOUNT, yes(), -5, NOW), aborts.NO_QUANTITY, world)
     aborted(mint(world, ACCOUNT, yes(market_id="no such"), QUOTE, NOW), aborts.UNKNOWN, world)
-    paused = replace(world, terms=Terms(paused=True))
+    paused = replace(world, terms=MarketTerms(paused=True))
     aborted(mint(paused, ACCOUNT, yes(), QUOTE, NOW), aborts.PAUSED, paused)
 
 
@@ -213,7 +213,7 @@ def test_the_vault_takes_no_liability_beyond_its_exposure_cap() -> None:
     largest = 0
     for quantity in range(100 * QUOTE, 4_000 * QUOTE, 100 * QUOTE):
         found = weigh_mint(world, ACCOUNT, no(63_000), quantity, NOW)
-        if isinstance(found, Trade):
+        if isinstance(found, ContractTrade):
             largest = quantity
             assert found.vault.total_mtm * 10 <= found.vault.balance * 8
     assert largest > 0
@@ -235,7 +235,7 @@ def test_what_a_spend_buys_costs_no_more_than_the_spend_even_where_size_moves_th
     world = venue(vault=10_000 * QUOTE, cash=10**12)
     for spend in (1, 7, QUOTE, 50 * QUOTE, 3_000 * QUOTE):
         found = weigh_spend(world, ACCOUNT, yes(), spend, NOW)
-        if isinstance(found, Trade):
+        if isinstance(found, ContractTrade):
             assert found.amount <= spend
             assert found.amount >= spend * 98 // 100 - 1
     small = traded(weigh_spend(world, ACCOUNT, yes(), 2 * QUOTE, NOW))
@@ -347,7 +347,7 @@ def test_the_paper_venue_lists_its_schedule_and_never_grows_with_time() -> None:
 def test_a_world_is_stored_and_read_back_to_the_same_bytes() -> None:
     world = done(mint(venue(markets=2), ACCOUNT, between(63_000, 64_000), 5 * QUOTE, NOW))
     world = done(mint_spend(world, ACCOUNT, no(), 2 * QUOTE, NOW))
-    again = codec.parse(World, codec.loads(codec.dumps(world)))
+    again = codec.parse(PredictWorld, codec.loads(codec.dumps(world)))
     assert again == world
     assert codec.dumps(again) == codec.dumps(world)
     assert codec.dumps(done(mint(again, ACCOUNT, yes(), 9, NOW))) == codec.dumps(

@@ -8,21 +8,21 @@ neighbour would drown them.
 from collections.abc import Iterable
 from time import process_time
 
-from pitboss.bench.market import Shape
+from pitboss.bench.market import MarketShape
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import Gate, Row
+from pitboss.bench.row import BenchRow, RatioGate
 from pitboss.bench.timing import Side, interleave
 from pitboss.bench.trial import assembled, model_request, policy_request, replay_seconds, trader, with_model
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import HOUR_MS
 
-GATE = Gate("at most", 1.10)
+GATE = RatioGate("at most", 1.10)
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """One row for policies, one for models. The short run is done as often as it fits into the long one."""
     month, months = bench.scale.month_days, bench.scale.months
-    short, long = Shape(month, period=month), Shape(month * months, period=month)
+    short, long = MarketShape(month, period=month), MarketShape(month * months, period=month)
     with bench.grounds.workspace(short) as first, bench.grounds.workspace(long) as second:
         sides: dict[str, Side] = {
             "policy short": _policy(first, short, months),
@@ -32,21 +32,21 @@ def measure(bench: Bench) -> Iterable[Row]:
         }
         taken = {name: seconds * 1e6 for name, seconds in interleave(sides, bench.repeats).items()}
     named = f"{month} days"
-    yield Row(
+    yield BenchRow(
         f"policy tick after {months}×{month} days", taken["policy long"], "µs CPU", named, taken["policy short"], GATE
     )
-    yield Row(
+    yield BenchRow(
         f"model tick after {months}×{month} days", taken["model long"], "µs CPU", named, taken["model short"], GATE
     )
 
 
-def _policy(workspace: Workspace, shape: Shape, rounds: int) -> Side:
+def _policy(workspace: Workspace, shape: MarketShape, rounds: int) -> Side:
     loaded = assembled(workspace, policy_request(shape))
     ticks = len(loaded.script.tick_at)
     return lambda: sum(replay_seconds(workspace, loaded, clock=process_time) for _ in range(rounds)) / rounds / ticks
 
 
-def _model(workspace: Workspace, shape: Shape, rounds: int) -> Side:
+def _model(workspace: Workspace, shape: MarketShape, rounds: int) -> Side:
     """Asked every four hours, which sees the same year with few calls."""
     loaded = assembled(workspace, model_request(shape, 10**6, "4h", 4 * HOUR_MS))
 

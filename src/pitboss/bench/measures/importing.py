@@ -7,14 +7,14 @@ from time import perf_counter
 
 import polars as pl
 
-from pitboss.bench.market import BARS_A_DAY, Shape, frame, walk
+from pitboss.bench.market import BARS_A_DAY, MarketShape, frame, walk
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import Gate, Row
+from pitboss.bench.row import BenchRow, RatioGate
 from pitboss.bench.timing import Side, interleave, seconds
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 
-GATE = Gate("at most", 5.0)
+GATE = RatioGate("at most", 5.0)
 _NUMBERS = count()
 
 
@@ -23,9 +23,9 @@ _CALENDAR = "scheduled_at,kind,title\n" + "".join(
 )
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """Against polars reading the same files and writing them again, which is the least that has to happen."""
-    table = frame(walk("SOL", Shape(bench.scale.year_days))).rename({"open_at": "time"})
+    table = frame(walk("SOL", MarketShape(bench.scale.year_days))).rename({"open_at": "time"})
     folder = bench.grounds.folder / "import"
     whole = _written(folder / "whole", [table])
     daily = _written(folder / "daily", list(table.iter_slices(BARS_A_DAY)))
@@ -45,13 +45,13 @@ def measure(bench: Bench) -> Iterable[Row]:
     taken = {name: value * 1e3 for name, value in interleave(sides, bench.repeats).items()}
     note = f"{table.height:,} bars, checked row by row"
     copied = "copy by polars"
-    yield Row("import of a year of 5m bars", taken["whole"], "ms", copied, taken["copy"], GATE, note)
+    yield BenchRow("import of a year of 5m bars", taken["whole"], "ms", copied, taken["copy"], GATE, note)
     note = f"{len(daily)} files, one a day"
-    yield Row("import of a year in daily files", taken["daily"], "ms", copied, taken["daily copy"], GATE, note)
+    yield BenchRow("import of a year in daily files", taken["daily"], "ms", copied, taken["daily copy"], GATE, note)
     note = "32 events in one small file"
-    yield Row("import of a calendar", taken["small"], "ms", copied, taken["small copy"], GATE, note)
+    yield BenchRow("import of a calendar", taken["small"], "ms", copied, taken["small copy"], GATE, note)
     note = "nothing changes"
-    yield Row("import of the same year again", taken["again"], "ms", copied, taken["copy"], GATE, note)
+    yield BenchRow("import of the same year again", taken["again"], "ms", copied, taken["copy"], GATE, note)
 
 
 def _written(folder: Path, tables: list[pl.DataFrame]) -> list[Path]:

@@ -14,38 +14,38 @@ from decimal import Decimal
 from statistics import median
 from time import perf_counter
 
-from pitboss.bench.market import Shape
+from pitboss.bench.market import MarketShape
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import Gate, Row
+from pitboss.bench.row import BenchRow, RatioGate
 from pitboss.bench.trial import Grounds, model_request, policy_request
-from pitboss.bootstrap.backtest import Request
+from pitboss.bootstrap.child_settings import program, surroundings
 from pitboss.bootstrap.machine import lend, new_id
-from pitboss.bootstrap.processes import program, surroundings
-from pitboss.bootstrap.runner import job_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import InvariantError
-from pitboss.jobs.terms import open_queue
-from pitboss.jobs.worker import Terms, Worker
+from pitboss.jobs.worker import Worker, WorkerSettings
+from pitboss.jobs.worker_settings import open_queue
+from pitboss.runs.run import job_of
+from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.intents import TERMINAL
 
 RUNS, TICKS, LATENCY_MS = 16, 288, 100
 SHORT_LATENCY_MS = 5
 WAITING = "jobs, 16 runs of 288 ticks on one loop"
 COMPUTING = "jobs, two workers on a policy sweep"
-MODEL_GATE, SCALE_GATE = Gate("at most", 1.3), Gate("at least", 0.85)
+MODEL_GATE, SCALE_GATE = RatioGate("at most", 1.3), RatioGate("at least", 0.85)
 SWEEP_RUNS = 12
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """Both rows."""
     yield _waiting(bench)
     yield _computing(bench)
 
 
-def _waiting(bench: Bench) -> Row:
+def _waiting(bench: Bench) -> BenchRow:
     full = bench.scale.model_ticks >= TICKS
     ticks, latency_ms = (TICKS, LATENCY_MS) if full else (bench.scale.model_ticks, SHORT_LATENCY_MS)
-    shape = Shape(8)
+    shape = MarketShape(8)
     alone: list[float] = []
     together: list[float] = []
     with _server(latency_ms) as url, bench.grounds.workspace(shape, "one") as workspace:
@@ -60,7 +60,7 @@ def _waiting(bench: Bench) -> Row:
                 repeat += count  # no run finds the answers of another
                 taken.append(_work(workspace, asked, count))
     note = f"{latency_ms} ms a call, {RUNS * ticks} calls; one run alone took {median(alone):.1f} s"
-    return Row(WAITING, median(together), "s", "one run", median(alone), MODEL_GATE, note)
+    return BenchRow(WAITING, median(together), "s", "one run", median(alone), MODEL_GATE, note)
 
 
 @contextmanager
@@ -77,11 +77,11 @@ def _server(latency_ms: int) -> Iterator[str]:
             process.wait(10)
 
 
-def _work(workspace: Workspace, requests: list[Request], concurrency: int) -> float:
+def _work(workspace: Workspace, requests: list[PerpRequest], concurrency: int) -> float:
     """How long one worker takes for these runs, loading and metrics included."""
     queue = open_queue(workspace)
     ids = queue.enqueue([job_of(workspace, request) for request in requests])
-    worker = Worker(workspace, queue, f"bench:{new_id()}", Terms(concurrency, idle_exit_s=0.0))
+    worker = Worker(workspace, queue, f"bench:{new_id()}", WorkerSettings(concurrency, idle_exit_s=0.0))
     began = perf_counter()
     asyncio.run(worker.run())
     taken = perf_counter() - began
@@ -89,8 +89,8 @@ def _work(workspace: Workspace, requests: list[Request], concurrency: int) -> fl
     return taken
 
 
-def _computing(bench: Bench) -> Row:
-    shape = Shape(bench.scale.year_days)
+def _computing(bench: Bench) -> BenchRow:
+    shape = MarketShape(bench.scale.year_days)
     each = max(2, SWEEP_RUNS if bench.scale.model_ticks >= TICKS else 2)
     scaling: dict[str, list[float]] = {"workers": [], "bare": []}
     for _ in range(max(1, bench.repeats // 2)):
@@ -100,10 +100,10 @@ def _computing(bench: Bench) -> Row:
             found.append(2 * one / two)
     ours, bare = median(scaling["workers"]), median(scaling["bare"])
     note = f"{each} runs of a {shape.days}-day policy for each process; two workers do {ours:.2f}× the work of one"
-    return Row(COMPUTING, ours, "×", "two bare processes", bare, SCALE_GATE, note)
+    return BenchRow(COMPUTING, ours, "×", "two bare processes", bare, SCALE_GATE, note)
 
 
-def _sweep(grounds: Grounds, shape: Shape, kind: str, processes: int, runs: int) -> float:
+def _sweep(grounds: Grounds, shape: MarketShape, kind: str, processes: int, runs: int) -> float:
     """Seconds from the moment that all processes are ready until the last is done: starting Python is not what scales."""
     with grounds.workspace(shape) as workspace:
         queue = open_queue(workspace)

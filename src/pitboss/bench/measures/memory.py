@@ -6,18 +6,18 @@ import sys
 from collections.abc import Iterable
 
 from pitboss.bench import lone
-from pitboss.bench.market import SYMBOLS, Shape
+from pitboss.bench.market import SYMBOLS, MarketShape
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import LIMIT, Gate, Row, skipped
+from pitboss.bench.row import LIMIT, BenchRow, RatioGate, skipped
 
 LIMIT_MB = 400.0
-GATE = Gate("at most", 1.0)
+GATE = RatioGate("at most", 1.0)
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """A year of policies on eight symbols, and the stand-in with its prompts on part of the same year."""
     scale = bench.scale
-    shape = Shape(scale.year_days, SYMBOLS[: scale.memory_symbols], funding=True)
+    shape = MarketShape(scale.year_days, SYMBOLS[: scale.memory_symbols], funding=True)
     home = bench.grounds.market(shape)
     for name, model, ticks in (
         (f"memory, {len(shape.symbols)} symbols, a year of 5m, policy", "policy/sma_cross", 0),
@@ -35,10 +35,10 @@ def measure(bench: Bench) -> Iterable[Row]:
             continue
         found = json.loads(ended.stdout)
         note = f"{found['ticks']:,} ticks; {found['before_mb']:.0f} MB of it before the run (imports)"
-        yield Row(name, found["peak_mb"], "MB", LIMIT, LIMIT_MB, GATE, note)
+        yield BenchRow(name, found["peak_mb"], "MB", LIMIT, LIMIT_MB, GATE, note)
 
 
-def _plain(shape: Shape) -> dict[str, object]:
+def _plain(shape: MarketShape) -> dict[str, object]:
     return {"days": shape.days, "symbols": list(shape.symbols), "funding": shape.funding}
 
 

@@ -12,18 +12,18 @@ from dataclasses import replace
 import polars as pl
 from numpy.random import PCG64, Generator
 
-from pitboss.bench.market import START_AT, VENUE, Shape
+from pitboss.bench.market import START_AT, VENUE, MarketShape
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import Gate, Row
+from pitboss.bench.row import BenchRow, RatioGate
 from pitboss.bench.timing import interleave
 from pitboss.bench.trial import Stopwatch, assembled, model_request, replay_seconds, with_model
-from pitboss.bootstrap.backtest import reflector_of
-from pitboss.bootstrap.request import Prepared
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS
 from pitboss.core.ports import ModelReply, ModelRequest
-from pitboss.models import lesson
 from pitboss.models.scripted import ScriptedModel, calls
+from pitboss.sim.request import PreparedRun
+from pitboss.venues.perp.assembly import reflector_of
+from pitboss.venues.perp.standin import lessons as lesson
 
 EVERY = "15m"
 STEP_MS = INTERVALS[EVERY]
@@ -44,10 +44,10 @@ _HEADLINES = (
 _WORDS = _HEADLINES.split()
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """Both sides in turn."""
     ticks = 2 * bench.scale.model_ticks
-    shape = Shape(4 + math.ceil(ticks * STEP_MS / DAY_MS), seed=23)
+    shape = MarketShape(4 + math.ceil(ticks * STEP_MS / DAY_MS), seed=23)
     with bench.grounds.workspace(shape, "one") as workspace:
         write_told(workspace, shape)
         told, untold = _side(workspace, shape, ticks, TOLD), _side(workspace, shape, ticks, UNTOLD)
@@ -59,18 +59,18 @@ def measure(bench: Bench) -> Iterable[Row]:
         f"{TRADE_TICKS} ticks, lessons after every tenth"
     )
     with_them, without = taken["told"] * 1e6, taken["untold"] * 1e6
-    yield Row(
-        "model tick with news, events and memory", with_them, "µs", REFERENCE, without, Gate("at most", 3.0), note
+    yield BenchRow(
+        "model tick with news, events and memory", with_them, "µs", REFERENCE, without, RatioGate("at most", 3.0), note
     )
 
 
-def _side(workspace: Workspace, shape: Shape, ticks: int, context: dict[str, object]) -> Prepared:
+def _side(workspace: Workspace, shape: MarketShape, ticks: int, context: dict[str, object]) -> PreparedRun:
     request = model_request(shape, ticks, EVERY, STEP_MS)
     skill = {**request.skill, "context": {**request.skill["context"], **context}}
     return assembled(workspace, replace(request, skill=skill))
 
 
-def _seconds(workspace: Workspace, assembly: Prepared) -> float:
+def _seconds(workspace: Workspace, assembly: PreparedRun) -> float:
     """Seconds of one tick, those inside the model taken off."""
     model = Stopwatch(ScriptedModel(_Trader().answer))
     ready = with_model(assembly, model)
@@ -100,7 +100,7 @@ class _Trader:
         return calls("propose_order", action="no_op", symbol="SOL", reason="Nothing has changed enough to act on it.")
 
 
-def write_told(workspace: Workspace, shape: Shape) -> None:
+def write_told(workspace: Workspace, shape: MarketShape) -> None:
     """Put headlines and a calendar beside the market. The same shape gives the same ones."""
     dice = Generator(PCG64([shape.seed, 7]))
     news: list[tuple[int, str, str, float | None, str, bool]] = []

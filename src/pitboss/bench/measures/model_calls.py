@@ -16,7 +16,7 @@ from time import monotonic, perf_counter, process_time
 import aiohttp
 
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import Gate, Row
+from pitboss.bench.row import BenchRow, RatioGate
 from pitboss.bench.timing import interleave
 from pitboss.core.ports import Message, ModelRequest, ToolSpec
 from pitboss.models.chat import pool, wire
@@ -42,7 +42,7 @@ QUESTION = ModelRequest(
 """About what a tick asks: a page of rules, a hundred bars, a tool and the decision."""
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """Calls a second with 256 under way."""
     total = bench.scale.calls
     with server() as url:
@@ -56,7 +56,7 @@ def measure(bench: Bench) -> Iterable[Row]:
         }
     ours, bare = total / taken["ours"], total / taken["bare"]
     note = f"{LATENCY_MS} ms a call, {AT_ONCE} at once; {busy['ours'] * 1e3:.2f} ms of processor a call, bare {busy['bare'] * 1e3:.2f}"
-    yield Row(f"model calls at {AT_ONCE}", ours, "calls/s", BARE, bare, Gate("at least", 0.45), note)
+    yield BenchRow(f"model calls at {AT_ONCE}", ours, "calls/s", BARE, bare, RatioGate("at least", 0.45), note)
 
 
 @contextmanager

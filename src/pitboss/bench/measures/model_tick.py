@@ -14,9 +14,9 @@ from time import perf_counter
 import orjson
 import zstandard
 
-from pitboss.bench.market import Shape, walk
+from pitboss.bench.market import MarketShape, walk
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import Gate, Row
+from pitboss.bench.row import BenchRow, RatioGate
 from pitboss.bench.timing import interleave
 from pitboss.bench.trial import assembled, model_request, replay_seconds, trader, with_model
 from pitboss.bootstrap.workspace import Workspace
@@ -83,7 +83,7 @@ class Floor:
 class Ours:
     """Ticks through the real replay, the time inside the model taken off. One database for each way of committing."""
 
-    def __init__(self, workspace: Workspace, shape: Shape, ticks: int) -> None:
+    def __init__(self, workspace: Workspace, shape: MarketShape, ticks: int) -> None:
         self.workspace = workspace
         self.ticks = ticks
         self.prompt = ("", "")
@@ -103,10 +103,10 @@ class Ours:
             self.prompt, self.record_bytes = (system, user), len(record.covered) + len(record.extra)
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """A commit for every 50 ticks and one for each, against both floors."""
     ticks = bench.scale.model_ticks
-    shape = Shape(max(8, 4 + ticks // 288))
+    shape = MarketShape(max(8, 4 + ticks // 288))
     grounds = bench.grounds
     with (
         grounds.workspace(shape, "one", TOGETHER) as shared,
@@ -133,15 +133,23 @@ def measure(bench: Bench) -> Iterable[Row]:
             like.close()
     shown = f"prompt {len(together.prompt[0]) + len(together.prompt[1]):,} characters, record {together.record_bytes:,} bytes"
     floor_us = taken["floor"] * 1e6
-    yield Row(
-        "model tick, commit per 50", taken["together"] * 1e6, "µs", REFERENCE, floor_us, Gate("at most", 8.0), shown
+    yield BenchRow(
+        "model tick, commit per 50",
+        taken["together"] * 1e6,
+        "µs",
+        REFERENCE,
+        floor_us,
+        RatioGate("at most", 8.0),
+        shown,
     )
     alone_us = taken["floor each"] * 1e6
     waits = f"the floor itself with a commit each: {alone_us:,.0f} µs, so this disk takes {alone_us - floor_us:,.0f} µs of it"
-    yield Row("model tick, commit each", taken["each"] * 1e6, "µs", REFERENCE, floor_us, Gate("at most", 13.0), waits)
+    yield BenchRow(
+        "model tick, commit each", taken["each"] * 1e6, "µs", REFERENCE, floor_us, RatioGate("at most", 13.0), waits
+    )
     same = f"the floor pressed at zstd {LEVEL} like the journal, not at {FLOOR_LEVEL}"
     for name, key in (("model tick, commit per 50, like for like", "together"), ("commit each, like for like", "each")):
-        yield Row(name, taken[key] * 1e6, "µs", LIKE, taken["like"] * 1e6, note=same)
+        yield BenchRow(name, taken[key] * 1e6, "µs", LIKE, taken["like"] * 1e6, note=same)
 
 
 MEASURE = Measure("model_tick", "a whole tick apart from the model, against the bare floor", measure, 20)

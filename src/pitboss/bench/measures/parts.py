@@ -6,20 +6,20 @@ from decimal import Decimal
 from itertools import cycle
 from statistics import median
 
-from pitboss.bench.market import Shape
+from pitboss.bench.market import MarketShape
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import LIMIT, Gate, Row
+from pitboss.bench.row import LIMIT, BenchRow, RatioGate
 from pitboss.bench.timing import each_call, interleave, per_call, percentile
 from pitboss.bench.trial import assembled, model_request, trader, with_model
-from pitboss.bootstrap.request import Prepared
 from pitboss.core import codec
 from pitboss.core.snapshot import Record, seal
 from pitboss.core.state import State
-from pitboss.engine.guard import guard
-from pitboss.sim.perp import first_state
 from pitboss.sim.replay import replay
+from pitboss.sim.request import PreparedRun
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
+from pitboss.venues.perp.course import first_state
+from pitboss.venues.perp.guard import guard
 from pitboss.venues.perp.world import OrderRequest, advance, submit
 
 P99_LIMIT_US = 1_000.0
@@ -35,9 +35,9 @@ INTENTS = (
 """Some that pass, some that break a rule, one that breaks the shape."""
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """One row each, and one for the slowest verdicts."""
-    calls, shape = bench.scale.calls, Shape(10)
+    calls, shape = bench.scale.calls, MarketShape(10)
     with bench.grounds.workspace(shape) as workspace:
         loaded = assembled(workspace, model_request(shape, 1_500))
     script, ports = loaded.script, loaded.script.ports
@@ -72,18 +72,20 @@ def measure(bench: Bench) -> Iterable[Row]:
     p99 = percentile(verdicts, 0.99) * 1e6
     length = len(ports.context.user(_observation(loaded, state)))
     size = len(record.covered) + len(record.extra)
-    yield Row("guard verdict", taken["guard"] * 1e6, "µs", note="allowed, refused and malformed intents in turn")
-    yield Row("guard verdict, 99th percentile", p99, "µs", LIMIT, P99_LIMIT_US, Gate("at most", 1.0), worst)
-    yield Row("user message, warm", taken["message"] * 1e6, "µs", note=f"{length:,} characters, a new bar each time")
-    yield Row("world step with a fill", taken["step"] * 1e6, "µs", note="one bar, exact, a market order waiting")
-    yield Row("record sealed", taken["seal"] * 1e6, "µs", note=f"canonical JSON and SHA-256 of {size:,} bytes")
+    yield BenchRow("guard verdict", taken["guard"] * 1e6, "µs", note="allowed, refused and malformed intents in turn")
+    yield BenchRow("guard verdict, 99th percentile", p99, "µs", LIMIT, P99_LIMIT_US, RatioGate("at most", 1.0), worst)
+    yield BenchRow(
+        "user message, warm", taken["message"] * 1e6, "µs", note=f"{length:,} characters, a new bar each time"
+    )
+    yield BenchRow("world step with a fill", taken["step"] * 1e6, "µs", note="one bar, exact, a market order waiting")
+    yield BenchRow("record sealed", taken["seal"] * 1e6, "µs", note=f"canonical JSON and SHA-256 of {size:,} bytes")
 
 
-def _observation(loaded: Prepared, state: State):
+def _observation(loaded: PreparedRun, state: State):
     return loaded.script.ports.observe(state, int(loaded.script.tick_at[0]))
 
 
-def _some_record(loaded: Prepared) -> Record:
+def _some_record(loaded: PreparedRun) -> Record:
     """A record as a run makes them."""
     script = with_model(loaded, trader()).script
     journal = MemoryJournal()

@@ -11,18 +11,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter
 
-from pitboss.bench.market import Shape, walk
+from pitboss.bench.market import MarketShape, walk
 from pitboss.bench.measure import Bench, Measure
 from pitboss.bench.peers.environment import Missing, prepare
-from pitboss.bench.peers.process import Answer, Peer, PeerFailed, save_bars
-from pitboss.bench.row import Gate, Row, skipped
+from pitboss.bench.peers.process import Peer, PeerFailed, PeerResult, save_bars
+from pitboss.bench.row import BenchRow, RatioGate, skipped
 from pitboss.bench.timing import Side, interleave
 from pitboss.bench.trial import EQUITY_USD, POSITION_PCT, assembled, policy_request, replay_seconds
-from pitboss.bootstrap.runner import start
 from pitboss.bootstrap.workspace import Workspace
+from pitboss.runs.run import start
 from pitboss.store.runs import Run
 
-GATE = Gate("at least", 1.5)
+GATE = RatioGate("at least", 1.5)
 CHIEF = "backtesting"
 UNIT = "bars/s"
 WHOLE, REPLAY, FUNDED, DISK = (
@@ -38,7 +38,7 @@ class _Ours:
     """A year of ours, run again and again."""
 
     workspace: Workspace
-    shape: Shape
+    shape: MarketShape
     run: Run | None = None
 
     def whole(self) -> float:
@@ -53,10 +53,10 @@ class _Ours:
         return perf_counter() - began
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """Rows for the whole run, the replay alone, and the same year with funding every hour."""
     days = bench.scale.year_days
-    plain, funded = Shape(days), Shape(days, funding=True)
+    plain, funded = MarketShape(days), MarketShape(days, funding=True)
     request = policy_request(plain)
     bars = walk("SOL", plain)
     count = len(bars)
@@ -70,7 +70,7 @@ def measure(bench: Bench) -> Iterable[Row]:
             FUNDED: paying.whole,
             DISK: ours.from_disk,
         }
-        answers: dict[str, Answer] = {}
+        answers: dict[str, PeerResult] = {}
         missing: dict[str, str] = {} if CHIEF in bench.peers else {CHIEF: "peers were not asked for"}
         path = save_bars(bars, bench.grounds.folder / "bars.npz")
         for name in bench.peers:
@@ -97,26 +97,28 @@ def _asking(peer: Peer) -> Side:
 
 
 def _rows(
-    count: int, run: Run, taken: dict[str, float], answers: dict[str, Answer], missing: dict[str, str]
-) -> Iterable[Row]:
+    count: int, run: Run, taken: dict[str, float], answers: dict[str, PeerResult], missing: dict[str, str]
+) -> Iterable[BenchRow]:
     speed = {name: count / seconds for name, seconds in taken.items()}
     chief = speed.get(CHIEF)
     reference = None if chief is None else "backtesting.py"
     note = _agreement(count, run, answers[CHIEF]) if CHIEF in answers else f"no peer: {missing[CHIEF]}"
-    yield Row(WHOLE, speed[WHOLE], UNIT, reference, chief, GATE, note)
-    yield Row(REPLAY, speed[REPLAY], UNIT, reference, chief, note="stored records, without loading and metrics")
-    yield Row(FUNDED, speed[FUNDED], UNIT, reference, chief, note="whole run; the peer has no funding to pay")
-    yield Row(DISK, speed[DISK], UNIT, reference, chief, note="whole run with reading the lake; the peer has its bars")
+    yield BenchRow(WHOLE, speed[WHOLE], UNIT, reference, chief, GATE, note)
+    yield BenchRow(REPLAY, speed[REPLAY], UNIT, reference, chief, note="stored records, without loading and metrics")
+    yield BenchRow(FUNDED, speed[FUNDED], UNIT, reference, chief, note="whole run; the peer has no funding to pay")
+    yield BenchRow(
+        DISK, speed[DISK], UNIT, reference, chief, note="whole run with reading the lake; the peer has its bars"
+    )
     for name, seconds in taken.items():
         if name in answers and name != CHIEF:
             note = _agreement(count, run, answers[name])
-            yield Row(f"sma_cross year, against {name}", speed[WHOLE], UNIT, name, count / seconds, note=note)
+            yield BenchRow(f"sma_cross year, against {name}", speed[WHOLE], UNIT, name, count / seconds, note=note)
     for name, reason in missing.items():
         if name != CHIEF:
             yield skipped(f"sma_cross year, against {name}", UNIT, reason, name)
 
 
-def _agreement(count: int, run: Run, answer: Answer) -> str:
+def _agreement(count: int, run: Run, answer: PeerResult) -> str:
     """Whether both sides did the same work, in their own numbers."""
     metrics = run.metrics or {}
     trades, equity = int(metrics["total_trades"]), float(metrics["final_equity_usd"])

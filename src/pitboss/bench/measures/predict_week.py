@@ -12,23 +12,23 @@ from decimal import Decimal
 
 import numpy as np
 
-from pitboss.bench.market import START_AT, Shape, frame, walk
+from pitboss.bench.market import START_AT, MarketShape, frame, walk
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import Gate, Row
+from pitboss.bench.row import BenchRow, RatioGate
 from pitboss.bench.timing import interleave
 from pitboss.bench.trial import Stopwatch, assembled, model_request, policy_request, replay_seconds, trader, with_model
-from pitboss.bootstrap.predict.form import PredictRequest
-from pitboss.bootstrap.request import Asked
-from pitboss.bootstrap.runner import start
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, MINUTE_MS
 from pitboss.core.market import Bars
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import ScriptedModel, calls
+from pitboss.runs.run import start
+from pitboss.sim.request import BacktestRequest
+from pitboss.venues.predict.form import PredictRequest
 
 VENUE = "bench-minutes"
 WEEK_TICKS = 10_080
-GATE = Gate("at most", 2.0)
+GATE = RatioGate("at most", 2.0)
 REFERENCE = "perp venue"
 SKILL = {
     "pitboss": 1,
@@ -41,7 +41,7 @@ SKILL = {
 
 def minutes(days: int) -> Bars:
     """A walk in steps of a minute."""
-    bars = walk("BTC", Shape(days * 5, ("BTC",)))
+    bars = walk("BTC", MarketShape(days * 5, ("BTC",)))
     count = days * DAY_MS // MINUTE_MS
     open_at = START_AT + np.arange(count, dtype=np.int64) * MINUTE_MS
     columns = (bars.open, bars.high, bars.low, bars.close, bars.volume)
@@ -80,26 +80,26 @@ def better(market: str = "BTC-") -> Stopwatch:
 
 
 @dataclass(slots=True)
-class _Policy:
+class _PolicyRun:
     """A whole run of a policy, by its own clock, and what a tick of it costs."""
 
     workspace: Workspace
-    request: Asked
+    request: BacktestRequest
 
     def seconds(self) -> float:
         run = asyncio.run(start(self.workspace, self.request))
         return run.wall_s / run.ticks
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """Policies over a week, then models."""
     ticks = WEEK_TICKS if bench.scale.year_days >= 365 else bench.scale.model_ticks * 4
     asked = min(bench.scale.model_ticks, ticks)
-    shape = Shape(max(8, -(-ticks // 288) + 4))
+    shape = MarketShape(max(8, -(-ticks // 288) + 4))
     grounds = bench.grounds
     with grounds.workspace(shape) as workspace, grounds.workspace(shape, "one") as one:
         workspace.lake.put("bars", VENUE, "BTC", "1m", frame(minutes(-(-ticks // 1_440) + 2)), replace=True)
-        ours, theirs = _Policy(workspace, request_of(ticks)), _Policy(workspace, _perp_policy(shape, ticks))
+        ours, theirs = _PolicyRun(workspace, request_of(ticks)), _PolicyRun(workspace, _perp_policy(shape, ticks))
         models = {
             "predict": assembled(one, request_of(asked, "standin/analyst")),
             "perp": assembled(one, model_request(shape, asked)),
@@ -119,7 +119,7 @@ def measure(bench: Bench) -> Iterable[Row]:
             },
             bench.repeats,
         )
-    yield Row(
+    yield BenchRow(
         f"predict, {ticks:,} ticks of policy/alternate",
         taken["policy"] * 1e6,
         "µs a tick",
@@ -128,7 +128,7 @@ def measure(bench: Bench) -> Iterable[Row]:
         GATE,
         "whole run with baselines and metrics, against sma_cross over as many 5m bars",
     )
-    yield Row(
+    yield BenchRow(
         "predict, model tick",
         taken["model"] * 1e6,
         "µs a tick",
@@ -139,7 +139,7 @@ def measure(bench: Bench) -> Iterable[Row]:
     )
 
 
-def _perp_policy(shape: Shape, ticks: int) -> Asked:
+def _perp_policy(shape: MarketShape, ticks: int) -> BacktestRequest:
     request = policy_request(shape)
     return replace(request, to_at=request.from_at + ticks * 300_000)
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import LIMIT, Gate, Row, skipped
+from pitboss.bench.row import LIMIT, BenchRow, RatioGate, skipped
 from pitboss.bench.timing import interleave, seconds
 
 DEMO_LIMIT_S = 60.0
@@ -20,24 +20,26 @@ class _Failed(Exception):
     """The program did not end well."""
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """Help against an interpreter that does nothing; the demo against its minute; work against loading its libraries."""
     try:
         taken = interleave({"help": lambda: _run("--help"), "bare": _bare}, bench.repeats)
-        yield Row("pitboss --help", taken["help"] * 1e3, "ms", "python -c pass", taken["bare"] * 1e3)
+        yield BenchRow("pitboss --help", taken["help"] * 1e3, "ms", "python -c pass", taken["bare"] * 1e3)
     except _Failed as error:
         yield skipped("pitboss --help", "ms", str(error), "python -c pass")
-    gate, home = Gate("at most", 1.0), str(bench.grounds.folder / "demo")
+    gate, home = RatioGate("at most", 1.0), str(bench.grounds.folder / "demo")
     try:
         taken_s = _run("demo", "--home", home)
-        yield Row("pitboss demo", taken_s, "s", LIMIT, DEMO_LIMIT_S, gate, "market, run and report in a new workspace")
+        yield BenchRow(
+            "pitboss demo", taken_s, "s", LIMIT, DEMO_LIMIT_S, gate, "market, run and report in a new workspace"
+        )
     except _Failed as error:
         yield skipped("pitboss demo", "s", str(error), LIMIT, gate)
         return
     yield from _started(home, bench)
 
 
-def _started(home: str, bench: Bench) -> Iterable[Row]:
+def _started(home: str, bench: Bench) -> Iterable[BenchRow]:
     """How long commands take that have next to nothing to do, in the workspace of the demo."""
     skills = bench.grounds.folder / "skills"
     day = ("--from", "2025-03-20", "--to", "2025-03-21", "--model", "policy/hold")
@@ -53,7 +55,7 @@ def _started(home: str, bench: Bench) -> Iterable[Row]:
         yield from (skipped(name, "ms", str(error), f"python -c '{LIBRARIES}'") for name in words)
         return
     for name in words:
-        yield Row(name, taken[name] * 1e3, "ms", f"python -c '{LIBRARIES}'", taken["libraries"] * 1e3)
+        yield BenchRow(name, taken[name] * 1e3, "ms", f"python -c '{LIBRARIES}'", taken["libraries"] * 1e3)
 
 
 def _run(*words: str) -> float:

@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 
-from pitboss.bench.market import Shape
+from pitboss.bench.market import MarketShape
 from pitboss.bench.measure import Bench, Measure
-from pitboss.bench.row import Gate, Row, skipped
+from pitboss.bench.row import BenchRow, RatioGate, skipped
 from pitboss.bench.trial import assembled, model_request, replay_seconds, with_model
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
@@ -27,7 +27,7 @@ from pitboss.core.instant import parse_instant
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.cached import Cached
 from pitboss.models.scripted import calls
-from pitboss.sim.speculate import Speculation, Tally
+from pitboss.sim.speculator import Speculation, Tally
 from pitboss.store.answers import Answers
 from pitboss.store.journal import StoredJournal
 
@@ -42,21 +42,21 @@ REFERENCE = "one tick at a time"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SpeculationCase:
     """How often the model orders, what may be wasted, and what must come of it."""
 
     name: str
     orders: float
     max_waste_pct: float
-    gate: Gate
+    gate: RatioGate
 
 
 CASES = (
-    Case("speculation, 90 % holds, waste up to 50 %", 0.10, 50, Gate("at least", 5.0)),
-    Case("speculation, 95 % holds", 0.05, 35, Gate("at least", 8.0)),
-    Case("speculation, 98 % holds", 0.02, 35, Gate("at least", 11.0)),
+    SpeculationCase("speculation, 90 % holds, waste up to 50 %", 0.10, 50, RatioGate("at least", 5.0)),
+    SpeculationCase("speculation, 95 % holds", 0.05, 35, RatioGate("at least", 8.0)),
+    SpeculationCase("speculation, 98 % holds", 0.02, 35, RatioGate("at least", 11.0)),
 )
-BUSY = Case("speculation, orders at every tick", 1.0, 35, Gate("at most", 1.05))
+BUSY = SpeculationCase("speculation, orders at every tick", 1.0, 35, RatioGate("at most", 1.05))
 
 
 class Moody:
@@ -88,10 +88,10 @@ class Moody:
         return parse_instant(shown.replace(" ", "T") + "Z") // STEP_MS % self._every == self._every - 1
 
 
-class Runs:
+class RepeatedDay:
     """The same day again and again."""
 
-    def __init__(self, workspace: Workspace, shape: Shape, ticks: int) -> None:
+    def __init__(self, workspace: Workspace, shape: MarketShape, ticks: int) -> None:
         self._workspace = workspace
         self._loaded = assembled(workspace, model_request(shape, ticks))
         self._answers = Answers(workspace.database, workspace.now)
@@ -99,11 +99,11 @@ class Runs:
         self.digest = ""
         self.ordered: list[bool] = []
 
-    def quick(self, case: Case, salt: int | None) -> None:
+    def quick(self, case: SpeculationCase, salt: int | None) -> None:
         """What must come out, found without waiting and without a cache."""
         replay_seconds(self._workspace, with_model(self._loaded, Moody(case.orders, 0.0, salt)), self._look)
 
-    def seconds(self, case: Case, wait_s: float, salt: int | None, plan: Speculation | None = None) -> float:
+    def seconds(self, case: SpeculationCase, wait_s: float, salt: int | None, plan: Speculation | None = None) -> float:
         """One run. No run finds the answers of another."""
         self._made += 1
         cached = Cached(Moody(case.orders, wait_s, salt), self._answers, f"bench-{self._made}", self._made)
@@ -115,7 +115,7 @@ class Runs:
             raise InvariantError(f"{cached.calls} questions were asked where {paid} were accounted for")
         return taken
 
-    def checked(self, case: Case, wait_s: float, salt: int | None) -> tuple[float, Tally]:
+    def checked(self, case: SpeculationCase, wait_s: float, salt: int | None) -> tuple[float, Tally]:
         """One run ahead, held against the run that `quick` has just made."""
         plan, digest = Speculation(max_waste_pct=case.max_waste_pct), self.digest
         taken = self.seconds(case, wait_s, salt, plan)
@@ -133,14 +133,14 @@ class Runs:
                 self.ordered.append(codec.loads(record.covered)["verdicts"][0]["outcome"] != "noop")
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """Three shares of holds, and none."""
     ticks = min(TICKS, bench.scale.model_ticks)
     wait_s = WAIT_S if ticks == TICKS else SHORT_WAIT_S
-    shape = Shape(8)
+    shape = MarketShape(8)
     rounds = max(1, min(bench.repeats * 3, 15))  # sequences differ more than measurements do
     with bench.grounds.workspace(shape, "one") as workspace:
-        runs = Runs(workspace, shape, ticks)
+        runs = RepeatedDay(workspace, shape, ticks)
         runs.quick(BUSY, 0)
         alone = runs.seconds(CASES[1], wait_s, 0)  # nearly all of it is waiting: once is enough
         for case in CASES:
@@ -149,13 +149,13 @@ def measure(bench: Bench) -> Iterable[Row]:
             runs.quick(case, None)
             taken, tally = runs.checked(case, wait_s, None)
             name = f"{case.name}, evenly spaced orders"
-            yield Row(name, ticks / taken, "ticks/s", REFERENCE, ticks / alone, note=_waste([tally]))
+            yield BenchRow(name, ticks / taken, "ticks/s", REFERENCE, ticks / alone, note=_waste([tally]))
         runs.quick(BUSY, 0)
         taken, tally = runs.checked(BUSY, wait_s, 0)
-        yield Row(BUSY.name, taken, "s", REFERENCE, runs.seconds(BUSY, wait_s, 0), BUSY.gate, _waste([tally]))
+        yield BenchRow(BUSY.name, taken, "s", REFERENCE, runs.seconds(BUSY, wait_s, 0), BUSY.gate, _waste([tally]))
 
 
-def _row(case: Case, runs: Runs, alone: float, wait_s: float, rounds: int) -> Row:
+def _row(case: SpeculationCase, runs: RepeatedDay, alone: float, wait_s: float, rounds: int) -> BenchRow:
     """The speed-up over several sequences of answers."""
     took: list[float] = []
     tallies: list[Tally] = []
@@ -171,7 +171,7 @@ def _row(case: Case, runs: Runs, alone: float, wait_s: float, rounds: int) -> Ro
     if not took:
         return skipped(case.name, "ticks/s", "no sequence of answers with that share of holds", REFERENCE, case.gate)
     note = f"{len(took)} sequences, {alone / max(took):.1f} to {alone / min(took):.1f}×; {_waste(tallies)}"
-    return Row(case.name, ticks / median(took), "ticks/s", REFERENCE, ticks / alone, case.gate, note)
+    return BenchRow(case.name, ticks / median(took), "ticks/s", REFERENCE, ticks / alone, case.gate, note)
 
 
 def _waste(tallies: list[Tally]) -> str:

@@ -12,35 +12,35 @@ from time import process_time
 from numpy.random import PCG64, Generator
 from sqlalchemy import insert
 
-from pitboss.bench.market import Shape
+from pitboss.bench.market import MarketShape
 from pitboss.bench.measure import FULL, Bench, Measure
-from pitboss.bench.row import LIMIT, Gate, Row
+from pitboss.bench.row import LIMIT, BenchRow, RatioGate
 from pitboss.bench.timing import Side, interleave, seconds
 from pitboss.bench.trial import policy_request
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
-from pitboss.jobs.make import sweep
-from pitboss.jobs.standing import judged, opened, runs_of, studies
-from pitboss.jobs.study import Terms, study
-from pitboss.jobs.trace import Trace, keep, name_of
+from pitboss.jobs.run_series import Trace, keep, name_of
+from pitboss.jobs.study import StudySettings, study
+from pitboss.jobs.study_plans import sweep
+from pitboss.jobs.study_status import judged, opened, runs_of, studies
 from pitboss.sim.study.axis import parse_axes
-from pitboss.store import rows
+from pitboss.store import sealed_rows as rows
 from pitboss.store.schema import SEAL
 from pitboss.store.schema import runs as table
 
 RUNS, FEW = 1_000, 20
 LIMIT_MS = 300.0
-GATE = Gate("at most", 1.0)
+GATE = RatioGate("at most", 1.0)
 DAYS = 60
 """So many daily returns make 16 blocks, the most that judging takes."""
 SHARES = 50
 """Values of the varied field; each has its part of the runs, told apart by their seed."""
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """One row each for the list, a filter, the whole, and the whole with how much of it is luck."""
     count = RUNS if bench.scale == FULL else FEW
-    shape = Shape(4)
+    shape = MarketShape(4)
     with bench.grounds.workspace(shape) as workspace:
         study_id = _made(workspace, shape, count)
         asked = {
@@ -55,17 +55,17 @@ def measure(bench: Bench) -> Iterable[Row]:
             began = process_time()
             call()
             note = f"{found:,} runs in the study; {(process_time() - began) * 1_000:.0f} ms of processor"
-            yield Row(f"study {name}", taken[name], "ms", LIMIT, LIMIT_MS, GATE, note)
+            yield BenchRow(f"study {name}", taken[name], "ms", LIMIT, LIMIT_MS, GATE, note)
 
 
 def _timed(call: Callable[[], object]) -> Side:
     return lambda: seconds(call) * 1_000
 
 
-def _made(workspace: Workspace, shape: Shape, count: int) -> str:
+def _made(workspace: Workspace, shape: MarketShape, count: int) -> str:
     """A study of so many runs, of which one was really done."""
     made = sweep(policy_request(shape), parse_axes(["risk.max_position_pct=1"]))
-    done = asyncio.run(study(workspace, made.plan, made.method, Terms("here", 1)))
+    done = asyncio.run(study(workspace, made.plan, made.method, StudySettings("here", 1)))
     with workspace.database.write() as connection:
         (first,) = rows.fetch_all(connection, rows.raw(table).where(table.c.study_id == done.id))
         params = codec.loads(first["params"])

@@ -7,11 +7,11 @@ on, as it is for real models: where nothing waits it must not cost anything. The
 from collections.abc import Iterable
 from dataclasses import replace
 
-from pitboss.bench.market import Shape, walk
+from pitboss.bench.market import MarketShape, walk
 from pitboss.bench.measure import Bench, Measure
 from pitboss.bench.measures.model_tick import FLOOR_LEVEL, REFERENCE, Floor
 from pitboss.bench.measures.speculation import Moody
-from pitboss.bench.row import Gate, Row
+from pitboss.bench.row import BenchRow, RatioGate
 from pitboss.bench.timing import interleave
 from pitboss.bench.trial import assembled, model_request, replay_seconds, with_model
 from pitboss.bootstrap.workspace import Workspace
@@ -19,14 +19,14 @@ from pitboss.core import codec
 from pitboss.core.errors import InvariantError
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.models.cached import Cached
-from pitboss.sim.speculate import Speculation
+from pitboss.sim.speculator import Speculation
 from pitboss.store.answers import Answers
 from pitboss.store.journal import StoredJournal
 
 ORDERS = 0.05
 
 
-class Silent:
+class UnaskedModel:
     """A model that must not be asked."""
 
     name = Moody.name
@@ -39,7 +39,7 @@ class Silent:
 class Reruns:
     """One backtest, run again and again over the answers of its first run."""
 
-    def __init__(self, workspace: Workspace, shape: Shape, ticks: int) -> None:
+    def __init__(self, workspace: Workspace, shape: MarketShape, ticks: int) -> None:
         self._workspace = workspace
         self._loaded = assembled(workspace, model_request(shape, ticks))
         self._answers = Answers(workspace.database, workspace.now)
@@ -52,7 +52,7 @@ class Reruns:
 
     def seconds(self) -> float:
         """Seconds of one tick."""
-        taken, _ = self._run(Silent())
+        taken, _ = self._run(UnaskedModel())
         if self._digest != self._expected:
             raise InvariantError("a warm rerun has another digest than the run before it")
         return taken / self.ticks
@@ -71,10 +71,10 @@ class Reruns:
                 self.prompt = "\n".join(codec.loads(record.extra)["prompt"])
 
 
-def measure(bench: Bench) -> Iterable[Row]:
+def measure(bench: Bench) -> Iterable[BenchRow]:
     """Ticks a second, against the bare floor."""
     ticks = bench.scale.model_ticks
-    shape = Shape(max(8, 4 + ticks // 288))
+    shape = MarketShape(max(8, 4 + ticks // 288))
     with bench.grounds.workspace(shape, "one") as workspace:
         reruns = Reruns(workspace, shape, ticks)
         floor = Floor(bench.grounds.folder / "warm-floor.db", walk("SOL", shape), reruns.prompt, FLOOR_LEVEL)
@@ -83,7 +83,9 @@ def measure(bench: Bench) -> Iterable[Row]:
         finally:
             floor.close()
     note = f"0 calls where the first run made {reruns.calls:,}"
-    yield Row("warm rerun", 1 / taken["warm"], "ticks/s", REFERENCE, 1 / taken["floor"], Gate("at least", 0.12), note)
+    yield BenchRow(
+        "warm rerun", 1 / taken["warm"], "ticks/s", REFERENCE, 1 / taken["floor"], RatioGate("at least", 0.12), note
+    )
 
 
 MEASURE = Measure("warm_rerun", "the same backtest when every answer is known, against the bare floor", measure, 21)

@@ -20,7 +20,7 @@ class PeerFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PeerResult:
     """What a peer did in one run."""
 
     seconds: float
@@ -52,7 +52,7 @@ class Peer:
             self.close()
             raise
 
-    def run(self) -> Answer:
+    def run(self) -> PeerResult:
         """One run."""
         assert self._process.stdin is not None
         try:
@@ -61,7 +61,7 @@ class Peer:
         except OSError:
             raise PeerFailed(self._complaint()) from None
         found = self._read()
-        return Answer(found["seconds"], found["bars"], found["trades"], found["final_equity"])
+        return PeerResult(found["seconds"], found["bars"], found["trades"], found["final_equity"])
 
     def close(self) -> None:
         """End the process."""

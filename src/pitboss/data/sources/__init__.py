@@ -5,7 +5,7 @@ from pkgutil import iter_modules
 
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.data.series import meant
-from pitboss.data.source import Source
+from pitboss.data.source import DataSource
 
 
 def names() -> list[str]:
@@ -13,11 +13,11 @@ def names() -> list[str]:
     return sorted(module.name for module in iter_modules(__path__))
 
 
-def source(name: str) -> Source:
+def source(name: str) -> DataSource:
     """A source by its name. Only its own file is loaded."""
     if name not in names():
         raise UserError(f"unknown source {name!r}", meant(name, names(), "sources"))
     found = getattr(import_module(f"{__name__}.{name}"), "SOURCE", None)
-    if not isinstance(found, Source) or found.name != name:
+    if not isinstance(found, DataSource) or found.name != name:
         raise InvariantError(f"data/sources/{name}.py has no SOURCE = Source({name!r}, …)")
     return found

@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
-from pitboss.data.fetch import Broken, Fetcher, Query, Refused, Reply, address
+from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, address
 from pitboss.data.rows import judged_bars, judged_points, listed_rows, named_rows, on_the_hour
-from pitboss.data.source import Page, Ranged, Source, Task, Wanted
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
 
 URL = "https://fapi.binance.com"
 FILES_URL = "https://data.binance.vision"
@@ -34,7 +34,7 @@ def pair_of(symbol: str) -> str:
     return symbol if symbol.endswith(("USDT", "USDC")) else f"{symbol}USDT"
 
 
-async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
+async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """Bars and funding of each symbol."""
     kinds = SOURCE.kinds_of(wanted)
     base = address(wanted.base_url or (FILES_URL if wanted.files else URL))
@@ -56,11 +56,11 @@ class _Api:
     def klines(self, symbol: str, interval: str) -> Ranged:
         step = interval_ms(interval)
 
-        async def page(from_at: Instant, to_at: Instant) -> Page:
-            def read(reply: Reply) -> Page:
+        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+            def read(reply: Reply) -> SourcePage:
                 rows = listed_rows(reply.json(), _KLINE)
                 fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-                return Page(judged_bars(fit, interval, f"klines of {symbol}"))
+                return SourcePage(judged_bars(fit, interval, f"klines of {symbol}"))
 
             asked = _range(symbol, from_at, to_at, MOST_KLINES) | {"interval": interval}
             query = Query(f"{self._base}/fapi/v1/klines", asked, weight=KLINES_WEIGHT)
@@ -69,8 +69,8 @@ class _Api:
         return Ranged("bars", symbol, interval, step, MOST_KLINES * step, page)
 
     def funding(self, symbol: str) -> Ranged:
-        async def page(from_at: Instant, to_at: Instant) -> Page:
-            def read(reply: Reply) -> Page:
+        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+            def read(reply: Reply) -> SourcePage:
                 rows = named_rows(reply.json(), ("fundingTime", "fundingRate"))
                 if any(row.get("symbol", pair_of(symbol)) != pair_of(symbol) for row in rows):
                     raise Broken(f"asked for funding of {pair_of(symbol)}, got another's")
@@ -91,7 +91,7 @@ class _Files:
     def klines(self, symbol: str, interval: str) -> Ranged:
         step, pair = interval_ms(interval), pair_of(symbol)
 
-        async def page(from_at: Instant, to_at: Instant) -> Page:
+        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
             rows: list[dict[str, Any]] = []
             for table, settled_at in await self._tables(
                 "klines", f"{pair}/{interval}/{pair}-{interval}", from_at, to_at
@@ -100,14 +100,14 @@ class _Files:
                     row = {"t": _ms(line[0]), **dict(zip(_KLINE[1:], line[1:6], strict=True))}
                     if from_at <= row["t"] < to_at and row["t"] + step <= settled_at:
                         rows.append(row)
-            return Page(judged_bars(rows, interval, f"klines of {symbol}"))
+            return SourcePage(judged_bars(rows, interval, f"klines of {symbol}"))
 
         return Ranged("bars", symbol, interval, step, _MONTH_MS, page)
 
     def funding(self, symbol: str) -> Ranged:
         pair = pair_of(symbol)
 
-        async def page(from_at: Instant, to_at: Instant) -> Page:
+        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
             tables = await self._tables("fundingRate", f"{pair}/{pair}-fundingRate", from_at, to_at)
             rows = ((_ms(line[0]), line[-1]) for table, _ in tables for line in table)
             return _funding(rows, symbol, from_at, to_at)
@@ -152,7 +152,7 @@ class _Files:
     async def _or_none(self, url: str, read: Callable[[Reply], Any]) -> Any:
         try:
             return await self._fetcher.ask(Query(url), read)
-        except Refused as error:
+        except RequestRefused as error:
             if error.status != 404:
                 raise
             return None  # not published
@@ -181,10 +181,10 @@ def read_zip(content: bytes) -> list[list[str]]:
     return rows
 
 
-def _funding(rows: Any, symbol: str, from_at: Instant, to_at: Instant) -> Page:
+def _funding(rows: Any, symbol: str, from_at: Instant, to_at: Instant) -> SourcePage:
     timed = [{"at": on_the_hour(at), "value": rate} for at, rate in rows]
     fit = [row for row in timed if from_at <= row["at"] < to_at]
-    return Page(judged_points(fit, "funding", f"funding of {symbol}"))
+    return SourcePage(judged_points(fit, "funding", f"funding of {symbol}"))
 
 
 def _range(symbol: str, from_at: Instant, to_at: Instant, most: int) -> dict[str, str]:
@@ -200,7 +200,7 @@ def _day(at: Instant) -> datetime:
     return datetime.fromtimestamp(at // 1000, UTC).replace(hour=0, minute=0, second=0)
 
 
-SOURCE = Source(
+SOURCE = DataSource(
     "binance",
     "binance",
     "USD-M futures: klines and funding, from the API or the published monthly and daily files",

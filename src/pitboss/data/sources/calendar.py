@@ -14,11 +14,11 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher, Query, Reply, address, host_of
+from pitboss.data.news_rows import events_of
 from pitboss.data.series import counted, series
-from pitboss.data.source import Brought, Known, Single, Source, Task, Wanted
+from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 from pitboss.data.sources.rss import clean
 from pitboss.data.table import Table
-from pitboss.data.told import events_of
 
 MOST_BYTES = 4 * 2**20
 MOST_EVENTS = 20_000
@@ -83,13 +83,13 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(lambda found: " " if found[1] in "nN" else found[1], text)
 
 
-async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
+async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """One question a calendar."""
     return [_calendar(address(url), wanted, fetcher) for url in wanted.urls]
 
 
-def _calendar(url: str, wanted: Wanted, fetcher: Fetcher) -> Single:
-    async def bring(known: Known) -> list[Brought]:
+def _calendar(url: str, wanted: DownloadRequest, fetcher: Fetcher) -> Single:
+    async def bring(known: StoredState) -> list[SeriesRows]:
         def read(reply: Reply) -> tuple[pl.DataFrame, tuple[str, ...]]:
             return read_calendar(reply.content, reply.asked_at, host_of(url))
 
@@ -99,13 +99,13 @@ def _calendar(url: str, wanted: Wanted, fetcher: Fetcher) -> Single:
             if fresh.height < frame.height:
                 notes = (*notes, f"{counted(frame.height - fresh.height, 'event')} known before")
             frame = fresh
-        return [Brought("events", None, frame, notes)]
+        return [SeriesRows("events", None, frame, notes)]
 
     # of several, one that fails does not keep the others from coming
     return Single(host_of(url), "events", bring, optional=len(wanted.urls) > 1)
 
 
-SOURCE = Source(
+SOURCE = DataSource(
     "calendar",
     "events",
     "events from a CSV or iCalendar address, known from when first met",

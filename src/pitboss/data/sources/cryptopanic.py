@@ -10,7 +10,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
 from pitboss.data.fetch import Broken, Fetcher, Query, Reply, address, host_of
 from pitboss.data.items import Item, news_rows
-from pitboss.data.source import Brought, Known, Single, Source, Task, Wanted
+from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 from pitboss.data.sources.rss import clean
 
 URL = "https://cryptopanic.com"
@@ -61,7 +61,7 @@ def _mood(votes: Any) -> float | None:
     return round((up - down) / (up + down), 4)
 
 
-async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
+async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """The newest posts, a few pages of them."""
     key = wanted.key(KEY)
     if not key:
@@ -69,7 +69,7 @@ async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
     base = address(wanted.base_url or URL)
     budget = fetcher.budget(PER_MINUTE)
 
-    async def bring(known: Known) -> list[Brought]:
+    async def bring(known: StoredState) -> list[SeriesRows]:
         items: list[Item] = []
         for page in range(1, PAGES + 1):
             params = {"auth_token": key, "public": "true", "kind": "news", "page": str(page)}
@@ -87,7 +87,7 @@ async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
     return [Single("posts", "news", bring)]
 
 
-SOURCE = Source(
+SOURCE = DataSource(
     "cryptopanic",
     "news",
     f"headlines with symbols and votes; needs the key {KEY}",

@@ -11,11 +11,11 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
-from pitboss.data.fetch import Broken, Budget, Fetcher, Query, Refused, Reply, address
+from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, WeightLimiter, address
 from pitboss.data.meta import meta_rows
 from pitboss.data.rows import judged_bars, judged_points, named_rows, on_the_hour
 from pitboss.data.series import meant
-from pitboss.data.source import Brought, Known, Page, Ranged, Single, Source, Task, Wanted
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, SourcePage, StoredState, Task
 
 URL = "https://api.hyperliquid.xyz"
 WEIGHT_PER_MINUTE = 1_200
@@ -29,7 +29,7 @@ class _Info:
     def __init__(self, base_url: str, fetcher: Fetcher) -> None:
         self.url = f"{address(base_url).removesuffix('/info')}/info"
         self.fetcher = fetcher
-        self.budget: Budget = fetcher.budget(WEIGHT_PER_MINUTE)
+        self.budget: WeightLimiter = fetcher.budget(WEIGHT_PER_MINUTE)
 
     async def ask(
         self,
@@ -40,17 +40,17 @@ class _Info:
     ) -> Any:
         return await self.fetcher.ask(Query(self.url, body=body, weight=WEIGHT + more), read, self.budget, weigh)
 
-    async def candles(self, symbol: str, interval: str, from_at: Instant, to_at: Instant) -> Page:
+    async def candles(self, symbol: str, interval: str, from_at: Instant, to_at: Instant) -> SourcePage:
         step = interval_ms(interval)
 
-        def read(reply: Reply) -> tuple[Page, int]:
+        def read(reply: Reply) -> tuple[SourcePage, int]:
             rows = named_rows(reply.json(), ("t", "o", "h", "l", "c", "v"))
             for row in rows:
                 if row.get("s", symbol) != symbol or row.get("i", interval) != interval:
                     raise Broken(f"asked for {interval} candles of {symbol}, got {row.get('i')} of {row.get('s')}")
             # the bar that contains the start opens before it; the newest one may still be open
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-            return Page(judged_bars(fit, interval, f"candles of {symbol}")), len(rows)
+            return SourcePage(judged_bars(fit, interval, f"candles of {symbol}")), len(rows)
 
         # Both ends of the venue's range count, so the last one asked for is the bar before `to_at`.
         body = {"coin": symbol, "interval": interval, "startTime": from_at, "endTime": to_at - 1}
@@ -60,15 +60,15 @@ class _Info:
         )
         return found[0]
 
-    async def funding(self, symbol: str, from_at: Instant, to_at: Instant) -> Page:
-        def read(reply: Reply) -> tuple[Page, int]:
+    async def funding(self, symbol: str, from_at: Instant, to_at: Instant) -> SourcePage:
+        def read(reply: Reply) -> tuple[SourcePage, int]:
             rows = named_rows(reply.json(), ("time", "fundingRate"))
             for row in rows:
                 if row.get("coin", symbol) != symbol:
                     raise Broken(f"asked for funding of {symbol}, got {row.get('coin')}")
             timed = [{"at": on_the_hour(row["time"]), "value": row["fundingRate"]} for row in rows]
             fit = [row for row in timed if from_at <= row["at"] < to_at]
-            return Page(judged_points(fit, "funding", f"funding of {symbol}")), len(rows)
+            return SourcePage(judged_points(fit, "funding", f"funding of {symbol}")), len(rows)
 
         body = {"type": "fundingHistory", "coin": symbol, "startTime": from_at, "endTime": to_at - 1}
         most = MOST_FUNDING // ROWS_PER_WEIGHT + 1
@@ -88,16 +88,16 @@ class _Info:
 
         return await self.ask({"type": "meta"}, read)
 
-    async def present(self, symbols: tuple[str, ...], kinds: tuple[str, ...]) -> list[Brought]:
+    async def present(self, symbols: tuple[str, ...], kinds: tuple[str, ...]) -> list[SeriesRows]:
         """Open interest, mark and oracle price at this moment."""
 
-        def read(reply: Reply) -> list[Brought]:
+        def read(reply: Reply) -> list[SeriesRows]:
             value = reply.json()
             try:
                 states = dict(zip([one["name"] for one in value[0]["universe"]], value[1], strict=True))
             except (KeyError, IndexError, TypeError, ValueError):
                 raise Broken("the asset contexts came in a form that is not known") from None
-            found: list[Brought] = []
+            found: list[SeriesRows] = []
             for symbol in symbols:
                 state = states.get(symbol)
                 for kind in kinds:
@@ -105,13 +105,13 @@ class _Info:
                     if amount is None:
                         continue
                     rows = [{"at": reply.asked_at, "value": amount}]
-                    found.append(Brought(kind, symbol, judged_points(rows, kind, f"{kind} of {symbol}")))
+                    found.append(SeriesRows(kind, symbol, judged_points(rows, kind, f"{kind} of {symbol}")))
             return found
 
         return await self.ask({"type": "metaAndAssetCtxs"}, read)
 
 
-async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
+async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """Asset table first: it tells a mistyped symbol before anything is asked about it."""
     info = _Info(wanted.base_url or URL, fetcher)
     kinds = SOURCE.kinds_of(wanted)
@@ -119,16 +119,16 @@ async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
     symbols = wanted.symbols
     try:
         frame, notes, listed = await info.meta()
-    except Refused:
+    except RequestRefused:
         if symbols == ("all",) or "meta" in wanted.kinds:
             raise  # without the list we cannot know which those are
     else:
         symbols = tuple(listed) if symbols == ("all",) else symbols
         _must_be_listed(symbols, frame["symbol"].to_list())
 
-        async def bring(known: Known) -> list[Brought]:
+        async def bring(known: StoredState) -> list[SeriesRows]:
             del known
-            return [Brought("meta", None, frame, tuple(notes), replace=True)]
+            return [SeriesRows("meta", None, frame, tuple(notes), replace=True)]
 
         tasks += [Single("asset table", "meta", bring)] if "meta" in kinds else []
     for symbol in symbols:
@@ -137,7 +137,7 @@ async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
     now = tuple(kind for kind in kinds if kind in _NOW_KINDS)
     if now:
 
-        async def bring_present(known: Known) -> list[Brought]:
+        async def bring_present(known: StoredState) -> list[SeriesRows]:
             del known
             return await info.present(symbols, now)
 
@@ -148,7 +148,7 @@ async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
 def _candles(info: _Info, symbol: str, interval: str) -> Ranged:
     step = interval_ms(interval)
 
-    async def page(from_at: Instant, to_at: Instant) -> Page:
+    async def page(from_at: Instant, to_at: Instant) -> SourcePage:
         return await info.candles(symbol, interval, from_at, to_at)
 
     # one less than the venue gives at once: it adds the bar that contains the start
@@ -156,7 +156,7 @@ def _candles(info: _Info, symbol: str, interval: str) -> Ranged:
 
 
 def _funding(info: _Info, symbol: str) -> Ranged:
-    async def page(from_at: Instant, to_at: Instant) -> Page:
+    async def page(from_at: Instant, to_at: Instant) -> SourcePage:
         return await info.funding(symbol, from_at, to_at)
 
     return Ranged("funding", symbol, None, HOUR_MS, MOST_FUNDING * HOUR_MS, page)
@@ -168,7 +168,7 @@ def _must_be_listed(symbols: tuple[str, ...], listed: list[str]) -> None:
             raise UserError(f"Hyperliquid lists no {symbol!r}", meant(symbol, listed, "symbols"))
 
 
-SOURCE = Source(
+SOURCE = DataSource(
     "hyperliquid",
     "hyperliquid",
     "candles, hourly funding, asset table with margin tiers, open interest as it is now",

@@ -8,9 +8,9 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, interval_ms
-from pitboss.data.fetch import Broken, Budget, Fetcher, Query, Reply, address, host_of
+from pitboss.data.fetch import Broken, Fetcher, Query, Reply, WeightLimiter, address, host_of
 from pitboss.data.rows import MOST_ROWS, judged_bars
-from pitboss.data.source import Page, Ranged, Source, Task, Wanted
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
 
 URL = "https://benchmarks.pyth.network"
 REQUESTS, WINDOW_S = 30, 10.0
@@ -39,7 +39,7 @@ def name_of(symbol: str) -> str:
     return symbol if "." in symbol else f"Crypto.{symbol}/USD"
 
 
-async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
+async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """Bars of each symbol and interval."""
     SOURCE.kinds_of(wanted)
     base = address(wanted.base_url or URL)
@@ -52,15 +52,15 @@ async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
     ]
 
 
-def _candles(base: str, fetcher: Fetcher, budget: Budget, symbol: str, interval: str) -> Ranged:
+def _candles(base: str, fetcher: Fetcher, budget: WeightLimiter, symbol: str, interval: str) -> Ranged:
     step = interval_ms(interval)
 
-    async def page(from_at: Instant, to_at: Instant) -> Page:
-        def read(reply: Reply) -> Page:
+    async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+        def read(reply: Reply) -> SourcePage:
             rows = rows_of(reply.json(), host_of(base), name_of(symbol))
             # The newest bar may still be open; one that opens in the future cannot be at all.
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-            return Page(judged_bars(fit, interval, f"candles of {symbol}"))
+            return SourcePage(judged_bars(fit, interval, f"candles of {symbol}"))
 
         asked = {
             "symbol": name_of(symbol),
@@ -112,7 +112,7 @@ def _words(told: Any) -> str:
     return "".join(sign for sign in text if sign.isprintable())[:120] or "it does not say why"
 
 
-SOURCE = Source(
+SOURCE = DataSource(
     "pyth",
     "pyth",
     "candles of oracle prices, from a minute to a day",

@@ -14,7 +14,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher, Query, Reply, address, host_of
 from pitboss.data.items import Item, news_rows
-from pitboss.data.source import Brought, Known, Single, Source, Task, Wanted
+from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 
 MOST_BYTES = 4 * 2**20
 MOST_ITEMS = 2_000
@@ -68,13 +68,13 @@ def _published(entry: Any) -> Instant | None:
     return None
 
 
-async def plan(wanted: Wanted, fetcher: Fetcher) -> list[Task]:
+async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """One question a feed."""
     return [_feed(address(url), wanted, fetcher) for url in wanted.urls]
 
 
-def _feed(url: str, wanted: Wanted, fetcher: Fetcher) -> Single:
-    async def bring(known: Known) -> list[Brought]:
+def _feed(url: str, wanted: DownloadRequest, fetcher: Fetcher) -> Single:
+    async def bring(known: StoredState) -> list[SeriesRows]:
         def read(reply: Reply) -> list[Item]:
             return read_feed(reply.content, reply.media_type, reply.asked_at, host_of(url))
 
@@ -85,7 +85,7 @@ def _feed(url: str, wanted: Wanted, fetcher: Fetcher) -> Single:
     return Single(host_of(url), "news", bring, optional=len(wanted.urls) > 1)
 
 
-SOURCE = Source(
+SOURCE = DataSource(
     "rss",
     "news",
     "headlines of RSS and Atom feeds, each from the moment it was first met",

@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from pitboss.bootstrap.child_settings import program, surroundings
 from pitboss.bootstrap.logs import start_logs
-from pitboss.bootstrap.processes import program, surroundings
 from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.telemetry import telemetry
 from pitboss.core.errors import UserError
-from pitboss.jobs.capacity import Place, Places, most_workers, wanted
-from pitboss.jobs.terms import open_queue, terms_of, wait_for_workspace, worker_name
+from pitboss.jobs.capacity import Places, WorkerSlot, most_workers, wanted
 from pitboss.jobs.worker import Worker
+from pitboss.jobs.worker_settings import open_queue, terms_of, wait_for_workspace, worker_name
 from pitboss.store.queue import Queue
 
 _started: "list[subprocess.Popen[bytes]]" = []
@@ -76,7 +76,7 @@ def main(home: str, number: str, handle: str, build: str = "") -> int:
     start_logs(settings.log_level, settings.log_file)
     with asyncio.run(wait_for_workspace(settings)) as workspace, telemetry(settings.telemetry) as tracer:
         queue = open_queue(workspace)
-        place = Place(Places(workspace.home), int(number), int(handle), queue, most_workers(settings))
+        place = WorkerSlot(Places(workspace.home), int(number), int(handle), queue, most_workers(settings))
         terms = terms_of(settings, idle_exit_s=settings.worker_idle_s, any_build=build == "any")
         worker = Worker(workspace, queue, worker_name(), terms, place, tracer)
         with stopped_by_signals(worker):

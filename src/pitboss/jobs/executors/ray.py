@@ -2,7 +2,7 @@
 
 Ray decides where an actor goes (by the cores and memory it asks for) and starts it again elsewhere when its node is lost;
 whose run it was is decided by the lease, which runs out, never by Ray. Nothing of a run passes through Ray: workers talk to
-the database. Needs `pip install 'pitboss[ray]'`, the same build on all nodes, a lake in object storage (`data/remote.py`) or
+the database. Needs `pip install 'pitboss[ray]'`, the same build on all nodes, a lake in object storage (`data/remote_lake.py`) or
 under the same path on all of them, and a Postgres database unless all nodes are one machine.
 """
 
@@ -21,11 +21,11 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, lake_variables
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.data.objects import read_address
+from pitboss.data.object_storage import read_address
 from pitboss.jobs.capacity import wanted
-from pitboss.jobs.loan import loan, models_in_queue
-from pitboss.jobs.terms import open_queue, terms_of, wait_for_workspace, worker_name
+from pitboss.jobs.credentials import loan, models_in_queue
 from pitboss.jobs.worker import Worker
+from pitboss.jobs.worker_settings import open_queue, terms_of, wait_for_workspace, worker_name
 from pitboss.store.queue import Queue
 
 LOG = logging.getLogger("pitboss.jobs")

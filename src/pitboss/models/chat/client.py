@@ -20,7 +20,7 @@ from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
 from pitboss.models.chat import pool, reply, stream, wire
 from pitboss.models.failures import Failure, malformed
 from pitboss.models.providers import Provider
-from pitboss.models.retried import ATTEMPTS, DEADLINE_S, Learnt, Once, Retried
+from pitboss.models.retried import ATTEMPTS, DEADLINE_S, Learnt, Retried, SingleAttempt
 from pitboss.models.secret import Secret
 
 TIMEOUT_S = 45.0
@@ -66,7 +66,9 @@ class ChatModel:
         self._model = model or name.partition("/")[2]
         self._session = session
         self._clock = clock
-        self._patient = Retried(Once(self), random=random, attempts=attempts, deadline_s=deadline_s, sleep=sleep)
+        self._patient = Retried(
+            SingleAttempt(self), random=random, attempts=attempts, deadline_s=deadline_s, sleep=sleep
+        )
         try:
             self._url = URL(provider.base_url + "/chat/completions")
         except ValueError:

@@ -21,10 +21,12 @@ from pitboss.core.errors import UserError
 from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
 from pitboss.models.failures import Failure
-from pitboss.models.native import hear, talk, trouble
-from pitboss.models.native.gate import Gate
-from pitboss.models.native.talk import Ability, Plan
-from pitboss.models.retried import ATTEMPTS, DEADLINE_S, Learnt, Once, Retried
+from pitboss.models.native import decode as hear
+from pitboss.models.native import encode as talk
+from pitboss.models.native import errors as trouble
+from pitboss.models.native.encode import Ability, EncodedRequest
+from pitboss.models.native.gate import ReplyGate
+from pitboss.models.retried import ATTEMPTS, DEADLINE_S, Learnt, Retried, SingleAttempt
 from pitboss.models.secret import Secret
 
 TIMEOUT_S = 45.0
@@ -68,7 +70,9 @@ class Native(ABC):
         self._base_url = base_url
         self._timeout_s = timeout_s
         self._clock = clock
-        self._patient = Retried(Once(self), random=random, attempts=attempts, deadline_s=deadline_s, sleep=sleep)
+        self._patient = Retried(
+            SingleAttempt(self), random=random, attempts=attempts, deadline_s=deadline_s, sleep=sleep
+        )
         self._transport = transport
         self._http: httpx2.AsyncClient | None = None
         self._seen = seen
@@ -113,11 +117,13 @@ class Native(ABC):
             return Learnt(reply)
         return reply
 
-    def _plan(self, model: Model[Any], request: ModelRequest, ability: Ability) -> Plan:
+    def _plan(self, model: Model[Any], request: ModelRequest, ability: Ability) -> EncodedRequest:
         settings = {"max_retries": 0, "timeout": self._timeout_s, "max_tokens": max_tokens(request.settings)}
         return talk.plan(request, ability, {**settings, **self._settings(model, request)})
 
-    async def _try(self, model: Model[Any], request: ModelRequest, plan: Plan, left_s: float) -> ModelReply | Failure:
+    async def _try(
+        self, model: Model[Any], request: ModelRequest, plan: EncodedRequest, left_s: float
+    ) -> ModelReply | Failure:
         turn = sum(message.role == "assistant" for message in request.messages)
         limit = min(self._timeout_s, left_s)
         began = self._clock()
@@ -140,7 +146,7 @@ class Native(ABC):
         if self._speaks is None or self._speaks[0] is not loop:
             # Redirects are never followed: the key belongs to one host.
             self._http = httpx2.AsyncClient(
-                transport=Gate(
+                transport=ReplyGate(
                     self._transport or httpx2.AsyncHTTPTransport(verify=trust(), trust_env=False),
                     self._read,
                     self._key.hide,

@@ -10,10 +10,11 @@ from pydantic_ai.profiles.anthropic import ANTHROPIC_THINKING_BUDGET_MAP
 from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from pitboss.core.ports import ModelRequest
-from pitboss.models.native import tidy, whole
+from pitboss.models.native import assemble_stream as whole
+from pitboss.models.native import normalise as tidy
 from pitboss.models.native.adapter import Native, max_tokens, reasons
+from pitboss.models.native.encode import Ability
 from pitboss.models.native.gate import read
-from pitboss.models.native.talk import Ability
 
 ADDRESS = "https://api.anthropic.com"
 LEAST_BUDGET = 1_024

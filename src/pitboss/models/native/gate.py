@@ -13,7 +13,7 @@ import httpx2
 
 from pitboss.models.chat import reply as bodies
 from pitboss.models.chat.stream import events, is_stream
-from pitboss.models.native.trouble import Stopped
+from pitboss.models.native.errors import Stopped
 
 LARGEST = 8 * 1024 * 1024
 """A reply beyond this is no answer to a question of ours."""
@@ -25,7 +25,7 @@ Seen = Callable[[Mapping[str, str], int], None]
 _FRAMING = frozenset({"content-length", "content-encoding", "transfer-encoding", "content-type"})
 
 
-class Gate(httpx2.AsyncBaseTransport):
+class ReplyGate(httpx2.AsyncBaseTransport):
     """Around the transport that reaches the vendor."""
 
     def __init__(

@@ -14,10 +14,11 @@ from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.providers.google import GoogleProvider
 
 from pitboss.core.ports import ModelRequest
-from pitboss.models.native import tidy, whole
+from pitboss.models.native import assemble_stream as whole
+from pitboss.models.native import normalise as tidy
 from pitboss.models.native.adapter import Native, max_tokens, reasons, trust
+from pitboss.models.native.encode import Ability
 from pitboss.models.native.gate import read
-from pitboss.models.native.talk import Ability
 
 ADDRESS = "https://generativelanguage.googleapis.com/"
 VERSION = "v1beta"

@@ -25,7 +25,7 @@ _SPAN = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?::({_NUMBER}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class NumberRange:
     """All numbers from one to another, both included; with a step, those that it reaches."""
 
     low: Decimal
@@ -59,7 +59,7 @@ class Axis:
     """One thing that is varied: a field, and the values and spans it takes."""
 
     name: str
-    parts: tuple[str | Span, ...]
+    parts: tuple[str | NumberRange, ...]
 
     def every(self) -> tuple[str, ...]:
         """All values in the order in which they were written, for a grid."""
@@ -126,7 +126,7 @@ def words_of(point: Point) -> str:
     return ", ".join(f"{name.rpartition('.')[2]}={value}" for name, value in point.items()) or "as it is"
 
 
-def _part(name: str, words: str) -> str | Span:
+def _part(name: str, words: str) -> str | NumberRange:
     found = _SPAN.fullmatch(words)
     if found is None:
         return words
@@ -136,7 +136,7 @@ def _part(name: str, words: str) -> str | Span:
         raise UserError(f"--vary {name}={words}: ends before it begins", f"write {found[2]}..{found[1]}")
     if step is not None and step <= 0:
         raise UserError(f"--vary {name}={words}: a step must be above zero", "for example 50..200:25")
-    return text(low) if low == high else Span(low, high, step)
+    return text(low) if low == high else NumberRange(low, high, step)
 
 
 def _split(words: str) -> list[str]:
@@ -150,7 +150,7 @@ def _split(words: str) -> list[str]:
     return [*parts, words[start:]]
 
 
-def _written(part: str | Span) -> str:
+def _written(part: str | NumberRange) -> str:
     if isinstance(part, str):
         return part
     return f"{text(part.low)}..{text(part.high)}" + ("" if part.step is None else f":{text(part.step)}")

@@ -37,7 +37,7 @@ Entry = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairedDifference:
     """How much more the first of two entries ended with than the second, in percent of the second.
 
     `alone` is the 95 % interval of this pair by itself, `together` the one that holds for all pairs at once. None where the
@@ -73,7 +73,7 @@ def mean_log_growth(entry: Entry) -> float:
     return math.fsum(log_growth(repeat) for repeat in entry) / len(entry)
 
 
-def differences(entries: Sequence[Entry], draws: int = DRAWS, seed: int = 0) -> list[Difference]:
+def differences(entries: Sequence[Entry], draws: int = DRAWS, seed: int = 0) -> list[PairedDifference]:
     """Of every pair of entries, in order. An entry with fewer repeats than another has them used in turn."""
     pairs = list(combinations(range(len(entries)), 2))
     if not pairs:
@@ -86,7 +86,7 @@ def differences(entries: Sequence[Entry], draws: int = DRAWS, seed: int = 0) -> 
     apart = [observed[first] - observed[second] for first, second in pairs]
     if days < MIN_BOOTSTRAP_RETURNS:
         return [
-            Difference(first, second, _percent(log), None, None, None)
+            PairedDifference(first, second, _percent(log), None, None, None)
             for (first, second), log in zip(pairs, apart, strict=True)
         ]
     found = resampled(entries, draws, seed)
@@ -144,7 +144,7 @@ class _Correction:
 
 def _judged(
     pairs: Sequence[tuple[int, int]], apart: Sequence[float], columns: Floats, correction: _Correction
-) -> list[Difference]:
+) -> list[PairedDifference]:
     draws = columns.shape[1]
     middle = np.array([math.fsum(column.tolist()) / draws for column in columns])
     spread = columns - middle[:, None]
@@ -154,17 +154,17 @@ def _judged(
     common = float(np.quantile(largest, LEVEL))
     together = correction.reach(common)
     alone = correction.reach(_ALONE)
-    found: list[Difference] = []
+    found: list[PairedDifference] = []
     for place, (first, second) in enumerate(pairs):
         log = apart[place]
         if not moving[place]:
             same = 0.0 if abs(log) <= NOTHING else _percent(log)
-            found.append(Difference(first, second, same, (same, same), (same, same), 1.0 if same == 0 else 0.0))
+            found.append(PairedDifference(first, second, same, (same, same), (same, same), 1.0 if same == 0 else 0.0))
             continue
         wide = float(deviation[place]) * correction.deviation
         beyond = int((largest * (together / common) >= abs(log) / wide).sum())
         found.append(
-            Difference(
+            PairedDifference(
                 first,
                 second,
                 _percent(log),

@@ -6,7 +6,7 @@ from math import prod
 from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, same bytes
 
 from pitboss.core.errors import UserError
-from pitboss.sim.study.axis import Axis, Point, Span
+from pitboss.sim.study.axis import Axis, NumberRange, Point
 from pitboss.sim.study.grid import MOST_POINTS
 
 TRIES = 50
@@ -31,4 +31,4 @@ def drawn(axes: Sequence[Axis], count: int, seed: int = 0) -> list[Point]:
 
 def size(axes: Sequence[Axis]) -> int:
     """How many different points can be drawn at most."""
-    return prod(sum(part.count if isinstance(part, Span) else 1 for part in axis.parts) for axis in axes)
+    return prod(sum(part.count if isinstance(part, NumberRange) else 1 for part in axis.parts) for axis in axes)

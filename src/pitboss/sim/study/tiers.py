@@ -8,11 +8,11 @@ that the comparisons leave open: below all that are surely better, above all tha
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pitboss.sim.study.paired import Difference
+from pitboss.sim.study.paired import PairedDifference
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TierRank:
     """Where an entry stands: its tier from 1, and the best and worst rank that cannot be ruled out."""
 
     entry: int
@@ -21,19 +21,19 @@ class Place:
     worst_rank: int
 
 
-def tiers(scores: Sequence[float], found: Sequence[Difference]) -> list[Place]:
+def tiers(scores: Sequence[float], found: Sequence[PairedDifference]) -> list[TierRank]:
     """The entries from the best score down, the first of equals first."""
     sides: dict[tuple[int, int], int] = {}
     for one in found:
         sides[one.first, one.second] = one.side
         sides[one.second, one.first] = -one.side
     order = sorted(range(len(scores)), key=lambda entry: (-scores[entry], entry))
-    places: list[Place] = []
+    places: list[TierRank] = []
     tier, leader = 0, -1
     for entry in order:
         if not tier or sides.get((leader, entry), 0) > 0:
             tier, leader = tier + 1, entry
         better = sum(sides.get((other, entry), 0) > 0 for other in order)
         worse = sum(sides.get((other, entry), 0) < 0 for other in order)
-        places.append(Place(entry, tier, 1 + better, len(scores) - worse))
+        places.append(TierRank(entry, tier, 1 + better, len(scores) - worse))
     return places

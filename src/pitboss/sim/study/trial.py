@@ -42,7 +42,7 @@ class Method(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedTrials:
     """Trials that are all known from the start: a grid, a draw, an arena."""
 
     trials: tuple[Trial, ...]

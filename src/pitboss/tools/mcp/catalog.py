@@ -2,7 +2,7 @@
 
 The shipped entries are in `catalog.toml` beside this file. An operator may add servers, or change a shipped one, with a
 file of the same form (setting `mcp_catalog`); a skill can only name ids. Everything a person writes is checked here, so
-that an `Entry` can be trusted: an argv is a list that no shell reads, an address is one that may be connected to, and no
+that an `ServerEntry` can be trusted: an argv is a list that no shell reads, an address is one that may be connected to, and no
 variable that makes a program load foreign code reaches a child. Nothing is started or opened here.
 """
 
@@ -22,8 +22,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from pitboss.core.errors import UserError
 from pitboss.tools.mcp.address import check_url
-from pitboss.tools.mcp.entry import CONCURRENCY, TIMEOUT_S, Entry, Policy, Transport
-from pitboss.tools.mcp.naming import name_of
+from pitboss.tools.mcp.server_entry import CONCURRENCY, TIMEOUT_S, ServerEntry, ToolPolicy, Transport
+from pitboss.tools.mcp.tool_names import name_of
 
 FILE = "catalog.toml"
 PYTHON = "{python}"
@@ -51,15 +51,15 @@ _TAKEN_HEADER = re.compile(
 """Headers that the protocol itself needs: a key in one of them would change what a request is."""
 
 
-class Catalog(Mapping[str, Entry]):
+class Catalog(Mapping[str, ServerEntry]):
     """Every server there may be, by id. `own` are the operator's; those of them that `changed` stand for a shipped one."""
 
-    def __init__(self, entries: Mapping[str, Entry], own: Iterable[str] = ()) -> None:
+    def __init__(self, entries: Mapping[str, ServerEntry], own: Iterable[str] = ()) -> None:
         self._entries = dict(sorted(entries.items()))
         self.own = frozenset(own)
         self.changed = self.own & shipped().keys()
 
-    def __getitem__(self, server: str) -> Entry:
+    def __getitem__(self, server: str) -> ServerEntry:
         return self._entries[server]
 
     def __iter__(self) -> Iterator[str]:
@@ -68,7 +68,7 @@ class Catalog(Mapping[str, Entry]):
     def __len__(self) -> int:
         return len(self._entries)
 
-    def find(self, server: str) -> Entry:
+    def find(self, server: str) -> ServerEntry:
         """The entry of an id; another id is refused with the nearest that exists."""
         if server in self._entries:
             return self._entries[server]
@@ -98,12 +98,12 @@ def load_catalog(
 
 
 @cache
-def shipped() -> Mapping[str, Entry]:
+def shipped() -> Mapping[str, ServerEntry]:
     """The entries of our own file, as they are written there."""
     return {server: _entry(server, table, FILE) for server, table in _shipped_tables().items()}
 
 
-def located(entry: Entry, python: str, searched: str = SEARCHED) -> Entry:
+def located(entry: ServerEntry, python: str, searched: str = SEARCHED) -> ServerEntry:
     """The entry with the program of its argv as a whole path; one that is not found stays as it is (`missing` says so).
 
     Only absolute folders are searched, and only these: what the words after the program say is never looked at.
@@ -118,7 +118,7 @@ def located(entry: Entry, python: str, searched: str = SEARCHED) -> Entry:
     return replace(entry, argv=(found, *rest)) if found else entry
 
 
-def missing(entry: Entry) -> str:
+def missing(entry: ServerEntry) -> str:
     """What keeps an entry from being used, in words that say what to do; empty if nothing."""
     own = "in a catalogue of your own (setting mcp_catalog)"
     if entry.transport != "stdio" and not entry.url:
@@ -176,15 +176,15 @@ ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class _Strict(BaseModel):
+class _ClosedDocument(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class _Policy(_Strict):
+class _PolicyDocument(_ClosedDocument):
     as_of_safe: bool = False
 
 
-class _Server(_Strict):
+class _Server(_ClosedDocument):
     title: Annotated[str, StringConstraints(min_length=1, max_length=100), AfterValidator(_printable)]
     note: Annotated[str, StringConstraints(max_length=4_000), AfterValidator(_printable)] = ""
     transport: Literal["stdio", "sse", "http"]
@@ -195,7 +195,7 @@ class _Server(_Strict):
     secret_header: Annotated[
         str, StringConstraints(pattern=r"^([A-Za-z][A-Za-z0-9-]{0,63})?$"), AfterValidator(_header)
     ] = ""
-    tools: Annotated[dict[ToolName, _Policy], Field(max_length=100)] = {}
+    tools: Annotated[dict[ToolName, _PolicyDocument], Field(max_length=100)] = {}
     timeout_s: Annotated[float, Field(gt=0, le=120, strict=False)] = TIMEOUT_S
     concurrency: Annotated[int, Field(ge=1, le=64)] = CONCURRENCY
     loopback: bool = False
@@ -210,7 +210,7 @@ _ELSEWHERE: Mapping[Transport, tuple[str, ...]] = {
 """Keys that mean nothing for a transport: whoever writes one expects something that would not happen."""
 
 
-def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozenset[str] = frozenset()) -> Entry:
+def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozenset[str] = frozenset()) -> ServerEntry:
     place = f"{where}: servers.{server}"
     if not ID.fullmatch(server):
         raise UserError(
@@ -244,7 +244,7 @@ def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozense
     unknown = sorted(set(found.pins) - set(found.tools))
     if unknown:
         raise UserError(f"{place}.pins.{unknown[0]}: not among the tools", "name it under tools, or remove the pin")
-    return Entry(
+    return ServerEntry(
         id=server,
         title=found.title,
         note=found.note,
@@ -254,7 +254,7 @@ def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozense
         env=tuple(dict.fromkeys(found.env)),
         secret=found.secret,
         secret_header=found.secret_header,
-        tools={name: Policy(policy.as_of_safe) for name, policy in sorted(found.tools.items())},
+        tools={name: ToolPolicy(policy.as_of_safe) for name, policy in sorted(found.tools.items())},
         timeout_s=found.timeout_s,
         concurrency=found.concurrency,
         loopback=found.loopback,
@@ -262,7 +262,7 @@ def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozense
     )
 
 
-def _own(path: Path, reserved: frozenset[str]) -> dict[str, Entry]:
+def _own(path: Path, reserved: frozenset[str]) -> dict[str, ServerEntry]:
     where, base = str(path), _shipped_tables()
     return {
         server: _entry(server, _over(base.get(server, {}), table), where, reserved)
@@ -322,7 +322,7 @@ def _refusal(place: str, error: ValidationError) -> UserError:
     path = [str(part) for part in first["loc"] if part != "[key]"]
     at = ".".join([place, *(_short(part) for part in path)])
     if first["type"] == "extra_forbidden":
-        keys = _Policy.model_fields if len(path) > 1 else _Server.model_fields
+        keys = _PolicyDocument.model_fields if len(path) > 1 else _Server.model_fields
         return UserError(f"{at}: no such key", _nearest(path[-1], keys))
     if first["type"] == "missing":
         return UserError(f"{at}: is missing", "see docs/mcp.md for the form of an entry")

@@ -1,6 +1,6 @@
 """A server as a child process: exact argv, no shell, exact environment, an empty directory, bounded in all it says.
 
-It speaks one JSON message a line on standard output and hears the same on standard input. `Child` is the process and
+It speaks one JSON message a line on standard output and hears the same on standard input. `ServerProcess` is the process and
 `speak` the pair of streams that the protocol library wants. However the connection ends (closed, cancelled, flooded), the
 process and every process it started are gone afterwards: they are found by group, session, ancestry and working
 directory. Not found is a descendant that left all four behind. If this program itself is killed hard, a child is told by
@@ -23,7 +23,7 @@ from typing import Any
 
 import orjson
 
-from pitboss.tools.mcp.entry import Limits
+from pitboss.tools.mcp.server_entry import ServerLimits
 
 _CHUNK = 65_536
 _POLL_S = 0.01
@@ -34,7 +34,7 @@ _PREFIX = "pitboss-mcp-"
 class Meter:
     """Counts what a server sends between two questions of ours. `over` is called once, with why it was too much."""
 
-    def __init__(self, limits: Limits, over: Callable[[str], None]) -> None:
+    def __init__(self, limits: ServerLimits, over: Callable[[str], None]) -> None:
         self._limits = limits
         self._over = over
         self.reset()
@@ -77,10 +77,10 @@ class Meter:
         return False
 
 
-class Child:
+class ServerProcess:
     """One process and everything it may have started."""
 
-    def __init__(self, process: asyncio.subprocess.Process, directory: Path, limits: Limits) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, directory: Path, limits: ServerLimits) -> None:
         self._process = process
         self._directory = directory
         self._limits = limits
@@ -91,7 +91,7 @@ class Child:
         _LIVING[self.pid] = directory
 
     @classmethod
-    async def start(cls, argv: Sequence[str], environment: Mapping[str, str], limits: Limits) -> "Child":
+    async def start(cls, argv: Sequence[str], environment: Mapping[str, str], limits: ServerLimits) -> "ServerProcess":
         """Start it. `OSError` or `ValueError` where it cannot be started."""
         if not argv:
             raise ValueError("there is nothing to start")
@@ -264,7 +264,7 @@ def _remove(directory: Path) -> None:
 
 
 @asynccontextmanager
-async def speak(child: Child, meter: Meter, ended: Callable[[str], None]) -> AsyncIterator[tuple[Any, Any]]:
+async def speak(child: ServerProcess, meter: Meter, ended: Callable[[str], None]) -> AsyncIterator[tuple[Any, Any]]:
     """The child as the pair of streams that a session reads and writes. `ended` hears why it stopped, if it did."""
     import anyio
     from mcp.shared.message import SessionMessage

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pitboss.core.errors import TransientError
 from pitboss.tools.mcp import definition as said
 from pitboss.tools.mcp.definition import Definition
-from pitboss.tools.mcp.entry import LIMITS, Entry, Limits
-from pitboss.tools.mcp.life import Life, MakeTransport, load
+from pitboss.tools.mcp.server_entry import LIMITS, ServerEntry, ServerLimits
+from pitboss.tools.mcp.session import Life, MakeTransport, load
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -27,12 +27,12 @@ LONGEST_NAME = 200
 
 @asynccontextmanager
 async def connect(
-    entry: Entry,
+    entry: ServerEntry,
     *,
     environment: Mapping[str, str],
     bearer: "Bearer | None" = None,
     transport: MakeTransport | None = None,
-    limits: Limits = LIMITS,
+    limits: ServerLimits = LIMITS,
 ) -> AsyncIterator["Connection"]:
     """Connect, list the tools, and leave nothing behind. `TransientError` with one line where that fails.
 
@@ -72,11 +72,11 @@ class Connection:
 
     def __init__(
         self,
-        entry: Entry,
+        entry: ServerEntry,
         environment: Mapping[str, str],
         bearer: "Bearer | None" = None,
         transport: MakeTransport | None = None,
-        limits: Limits = LIMITS,
+        limits: ServerLimits = LIMITS,
     ) -> None:
         self.entry = entry
         self.slots = asyncio.Semaphore(entry.concurrency)

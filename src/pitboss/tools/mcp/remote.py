@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import httpx2
 
 from pitboss.tools.mcp.child import Meter
-from pitboss.tools.mcp.entry import Entry, Limits
+from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits
 
 STREAM_IDLE_S = 300.0
 
@@ -27,7 +27,9 @@ class Bearer(Protocol):
 class Metered(httpx2.AsyncBaseTransport):
     """Counts what comes back, bounds each response that is not a stream, and remembers the last refusal."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, meter: Meter, limits: Limits, entry: Entry) -> None:
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, meter: Meter, limits: ServerLimits, entry: ServerEntry
+    ) -> None:
         self._inner = inner
         self._meter = meter
         self._limits = limits
@@ -83,7 +85,7 @@ class _Body(httpx2.AsyncByteStream):
 
 @asynccontextmanager
 async def reach(
-    entry: Entry, transport: Metered, bearer: Bearer | None, limits: Limits
+    entry: ServerEntry, transport: Metered, bearer: Bearer | None, limits: ServerLimits
 ) -> AsyncIterator[tuple[Any, Any]]:
     """The server as the pair of streams that a session reads and writes."""
     from mcp.client.sse import sse_client

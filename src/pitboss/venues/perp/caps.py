@@ -10,13 +10,13 @@ from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.money import HUNDRED, ZERO, exact
 from pitboss.core.noun import noun
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.state import Terms, World, day_reference_at, equity, free_margin
+from pitboss.venues.perp.state import PerpWorld, TradingTerms, day_reference_at, equity, free_margin
 
 VENUE_MINIMUM_USD = Decimal(10)
 
 
 @noun
-class Caps:
+class PerpCaps:
     """Limits of one skill; percentages are of equity, by notional."""
 
     max_position_pct: Decimal = Decimal(25)
@@ -34,7 +34,7 @@ class Caps:
     unlisted: tuple[str, ...] = ()
     """Symbols of the skill that the venue does not list at the tick at hand."""
 
-    def without(self, unlisted: tuple[str, ...]) -> "Caps":
+    def without(self, unlisted: tuple[str, ...]) -> "PerpCaps":
         """The caps of a tick at which the venue does not list these symbols."""
         return self if unlisted == self.unlisted else _without(self, unlisted)
 
@@ -44,12 +44,12 @@ class Caps:
 
 
 @lru_cache(maxsize=64)
-def _without(caps: Caps, unlisted: tuple[str, ...]) -> Caps:
+def _without(caps: PerpCaps, unlisted: tuple[str, ...]) -> PerpCaps:
     # one and the same value for all ticks between two changes: texts that depend on it are kept by identity
     return replace(caps, unlisted=unlisted)
 
 
-def exposure(world: World, symbol: str) -> Decimal:
+def exposure(world: PerpWorld, symbol: str) -> Decimal:
     """Notional of a symbol: position at mark plus working opens, each at the worse of mark and limit."""
     mark = world.marks.get(symbol, ZERO)
     held = world.positions.get(symbol)
@@ -60,14 +60,14 @@ def exposure(world: World, symbol: str) -> Decimal:
     return total
 
 
-def exposed_symbols(world: World) -> list[str]:
+def exposed_symbols(world: PerpWorld) -> list[str]:
     """Symbols with a position or a working open."""
     if not world.orders:
         return sorted(world.positions) if len(world.positions) > 1 else list(world.positions)
     return sorted({*world.positions, *(order.symbol for order in world.orders if order.opens)})
 
 
-def total_exposure(world: World) -> Decimal:
+def total_exposure(world: PerpWorld) -> Decimal:
     """Notional of all symbols, each counted by `exposure`."""
     total = ZERO
     for symbol in exposed_symbols(world):
@@ -80,13 +80,15 @@ def recent_opens(accepted_opens: Sequence[Instant], now: Instant) -> int:
     return len(accepted_opens) - bisect_right(accepted_opens, now - HOUR_MS)
 
 
-def min_order(caps: Caps) -> Decimal:
+def min_order(caps: PerpCaps) -> Decimal:
     """Smallest order: ours or the venue's, whichever is larger."""
     return max(caps.min_order_usd, VENUE_MINIMUM_USD)
 
 
 @exact
-def room(world: World, terms: Terms, caps: Caps, accepted_opens: Sequence[Instant], now: Instant) -> list[Margin]:
+def room(
+    world: PerpWorld, terms: TradingTerms, caps: PerpCaps, accepted_opens: Sequence[Instant], now: Instant
+) -> list[Margin]:
     """Every cap with its limit, what is used and what is left now. Percent and USD caps are in USD."""
     value = equity(world)
     lines: list[Margin] = []

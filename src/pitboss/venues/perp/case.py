@@ -12,18 +12,18 @@ from pitboss.core.money import ZERO, round_down
 from pitboss.core.noun import noun
 from pitboss.core.verdict import Verdict
 from pitboss.venues.perp.assets import Asset
-from pitboss.venues.perp.caps import Caps
+from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.intents import Proposal
-from pitboss.venues.perp.state import Terms, World, equity
+from pitboss.venues.perp.state import PerpWorld, TradingTerms, equity
 
 
 @noun
-class Case:
+class PerpCase:
     """An intent in front of the engine."""
 
-    caps: Caps
-    terms: Terms
-    world: World
+    caps: PerpCaps
+    terms: TradingTerms
+    world: PerpWorld
     now: Instant
     accepted_opens: Sequence[Instant]
     stored: Verdict | None
@@ -44,15 +44,15 @@ class Case:
 
 
 def make_case(
-    caps: Caps,
-    terms: Terms,
-    world: World,
+    caps: PerpCaps,
+    terms: TradingTerms,
+    world: PerpWorld,
     proposal: Proposal | None,
     problems: Sequence[str],
     now: Instant,
     accepted_opens: Sequence[Instant],
     stored: Verdict | None,
-) -> Case:
+) -> PerpCase:
     """Work out what the rules need about an intent that has been read."""
     finite = all_finite(world)
     value = equity(world) if finite else ZERO
@@ -74,13 +74,13 @@ def make_case(
                 stop = asset.round_price(proposal.stop_loss, up=proposal.stop_loss < mark)
             if proposal.take_profit is not None:
                 take_profit = asset.round_price(proposal.take_profit, up=proposal.take_profit < mark)
-    return Case(
+    return PerpCase(
         caps, terms, world, now, accepted_opens, stored, proposal, problems,
         finite, asset, mark, value, size, notional, worth, limit, stop, take_profit,
     )  # fmt: skip
 
 
-def all_finite(world: World) -> bool:
+def all_finite(world: PerpWorld) -> bool:
     """Whether the account can be valued: every number is a number, and everything held has a mark."""
     marks = world.marks
     if not _finite(world.cash, world.peak, world.day_reference, world.last_equity, *marks.values()):

@@ -6,11 +6,11 @@ from typing import Any
 from pitboss.core.instant import Instant
 from pitboss.core.money import ONE, exact, text
 from pitboss.core.noun import noun
-from pitboss.venues.perp.state import Position, Terms, World, equity, leverage_of, maintenance, margin_used
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, equity, leverage_of, maintenance, margin_used
 
 
 @noun
-class Holding:
+class PositionView:
     """One position with what matters about it now. `liquidation` is None when no price reaches it."""
 
     symbol: str
@@ -29,7 +29,7 @@ class Holding:
 
 
 @noun
-class Working:
+class OrderView:
     """One working order."""
 
     id: str
@@ -44,33 +44,33 @@ class Working:
 
 
 @noun
-class Portfolio:
+class PerpPortfolio:
     """Equity, margin, positions, orders and halts at one instant."""
 
     equity_usd: Decimal
     cash_usd: Decimal
     margin_used_usd: Decimal
     free_margin_usd: Decimal
-    positions: tuple[Holding, ...]
-    orders: tuple[Working, ...]
+    positions: tuple[PositionView, ...]
+    orders: tuple[OrderView, ...]
     halts: tuple[str, ...]
     day_start_usd: Decimal
     peak_usd: Decimal
 
 
 @exact
-def portfolio(world: World, terms: Terms) -> Portfolio:
+def portfolio(world: PerpWorld, terms: TradingTerms) -> PerpPortfolio:
     """Everything about the account at its marks."""
     value = equity(world)
     used = margin_used(world)
-    return Portfolio(
+    return PerpPortfolio(
         equity_usd=value,
         cash_usd=world.cash,
         margin_used_usd=used,
         free_margin_usd=value - used,
         positions=tuple(_holding(world, terms, held) for _, held in sorted(world.positions.items())),
         orders=tuple(
-            Working(
+            OrderView(
                 order.id,
                 order.kind,
                 order.symbol,
@@ -89,9 +89,9 @@ def portfolio(world: World, terms: Terms) -> Portfolio:
     )
 
 
-def _holding(world: World, terms: Terms, held: Position) -> Holding:
+def _holding(world: PerpWorld, terms: TradingTerms, held: Position) -> PositionView:
     mark = world.marks[held.symbol]
-    return Holding(
+    return PositionView(
         symbol=held.symbol,
         side="long" if held.size > 0 else "short",
         size=abs(held.size),
@@ -108,7 +108,7 @@ def _holding(world: World, terms: Terms, held: Position) -> Holding:
     )
 
 
-def liquidation_price(world: World, terms: Terms, held: Position) -> Decimal | None:
+def liquidation_price(world: PerpWorld, terms: TradingTerms, held: Position) -> Decimal | None:
     """The mark of this symbol at which the account would be liquidated with the other marks as they are."""
     mark, size = world.marks[held.symbol], abs(held.size)
     available = equity(world) - maintenance(world, terms)
@@ -123,7 +123,7 @@ def liquidation_price(world: World, terms: Terms, held: Position) -> Decimal | N
 
 
 @exact
-def summary(world: World) -> dict[str, Any]:
+def summary(world: PerpWorld) -> dict[str, Any]:
     """The compact form that snapshots keep before and after a tick. Amounts are texts already: both forms share them."""
     return {
         "equity_usd": text(equity(world)),
@@ -146,7 +146,7 @@ def summary(world: World) -> dict[str, Any]:
     }
 
 
-def summary_after(world: World, before: World, told: dict[str, Any]) -> dict[str, Any]:
+def summary_after(world: PerpWorld, before: PerpWorld, told: dict[str, Any]) -> dict[str, Any]:
     """`summary(world)`, where only orders can have changed since `before`, of which `told` is the summary."""
     if world is before:
         return told
@@ -156,7 +156,7 @@ def summary_after(world: World, before: World, told: dict[str, Any]) -> dict[str
     return summary(world)
 
 
-def _working(world: World) -> list[list[Any]]:
+def _working(world: PerpWorld) -> list[list[Any]]:
     if not world.orders:
         return []
     return [[order.id, order.kind, order.symbol, order.side, order.size, order.limit] for order in world.orders]

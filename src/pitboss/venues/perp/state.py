@@ -1,6 +1,6 @@
 """The perp world as one frozen value: cash, positions, working orders, leverages, marks, halts.
 
-`Terms` are what never changes during a run: costs, assets, halt thresholds. Everything here serialises exactly.
+`TradingTerms` are what never changes during a run: costs, assets, halt thresholds. Everything here serialises exactly.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,7 +18,7 @@ Halt = Literal["daily_loss", "drawdown", "operator", "invariant"]
 
 
 @noun
-class Terms:
+class TradingTerms:
     """Costs, assets and halt thresholds of a run."""
 
     assets: Mapping[str, Asset]
@@ -70,7 +70,7 @@ class Position:
 
 
 @noun
-class Order:
+class WorkingOrder:
     """A working order. `side` is +1 buy, −1 sell; `size` is unsigned; a close takes whatever is there."""
 
     id: str
@@ -93,7 +93,7 @@ class Order:
 
 
 @noun
-class World:
+class PerpWorld:
     """One account on the venue. `positions`, `leverage` and `marks` are keyed by symbol."""
 
     cash: Decimal
@@ -103,7 +103,7 @@ class World:
     day_reference: Decimal
     last_equity: Decimal
     positions: Mapping[str, Position] = field(default_factory=dict[str, Position])
-    orders: tuple[Order, ...] = ()
+    orders: tuple[WorkingOrder, ...] = ()
     leverage: Mapping[str, int] = field(default_factory=dict[str, int])
     marks: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
     marked_at: Mapping[str, Instant] = field(default_factory=dict[str, Instant])
@@ -117,24 +117,24 @@ def in_order(positions: Mapping[str, Position]) -> Collection[Position]:
     return positions.values() if len(positions) < 2 else [positions[symbol] for symbol in sorted(positions)]
 
 
-def leverage_of(world: World, symbol: str) -> int:
+def leverage_of(world: PerpWorld, symbol: str) -> int:
     """The symbol's leverage; 1 until an accepted open sets it."""
     return world.leverage.get(symbol, 1)
 
 
-def halts_at(world: World, now: Instant) -> tuple[Halt, ...]:
+def halts_at(world: PerpWorld, now: Instant) -> tuple[Halt, ...]:
     """The halts that are on. The daily-loss halt ends at 00:00 UTC, also where no bar has closed since then."""
     if day_of(now) > world.day and "daily_loss" in world.halts:
         return tuple(halt for halt in world.halts if halt != "daily_loss")
     return world.halts
 
 
-def day_reference_at(world: World, now: Instant) -> Decimal:
+def day_reference_at(world: PerpWorld, now: Instant) -> Decimal:
     """Equity at the day's start: the last equity point at or before 00:00 UTC."""
     return world.last_equity if day_of(now) > world.day else world.day_reference
 
 
-def equity(world: World, prices: Mapping[str, Decimal] | None = None) -> Decimal:
+def equity(world: PerpWorld, prices: Mapping[str, Decimal] | None = None) -> Decimal:
     """Cash plus unrealised result, at `prices` where given, else at the marks.
 
     Always summed as (cash − Σ cost) + (Σ size × price) in code-point order: the span path uses the same grouping, so
@@ -151,7 +151,7 @@ def equity(world: World, prices: Mapping[str, Decimal] | None = None) -> Decimal
     return total + value
 
 
-def margin_used(world: World, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
+def margin_used(world: PerpWorld, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
     """Initial margin of positions and working opens at marks (or `prices`); `without` leaves one order out."""
 
     used = ZERO
@@ -171,12 +171,12 @@ def margin_used(world: World, prices: Mapping[str, Decimal] | None = None, witho
     return used
 
 
-def free_margin(world: World, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
+def free_margin(world: PerpWorld, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
     """Equity less margin used."""
     return equity(world, prices) - margin_used(world, prices, without)
 
 
-def maintenance(world: World, terms: Terms, prices: Mapping[str, Decimal] | None = None) -> Decimal:
+def maintenance(world: PerpWorld, terms: TradingTerms, prices: Mapping[str, Decimal] | None = None) -> Decimal:
     """Maintenance margin of all positions."""
     total = ZERO
     for held in in_order(world.positions):
@@ -186,9 +186,9 @@ def maintenance(world: World, terms: Terms, prices: Mapping[str, Decimal] | None
     return total
 
 
-def open_world(equity_usd: Decimal, day: int) -> World:
+def open_world(equity_usd: Decimal, day: int) -> PerpWorld:
     """A fresh account."""
-    return World(
+    return PerpWorld(
         cash=equity_usd,
         initial=equity_usd,
         peak=equity_usd,

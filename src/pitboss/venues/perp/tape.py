@@ -12,8 +12,8 @@ import numpy as np
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.market import Bars, Floats, Ints, Points
 from pitboss.core.noun import noun
+from pitboss.core.order_book import Books
 from pitboss.core.scaled import Whole, whole
-from pitboss.venues.perp.book import Books
 
 
 @noun

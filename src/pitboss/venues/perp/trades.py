@@ -68,7 +68,7 @@ class OpenTrade:
 
 
 @noun
-class Book:
+class TradeBook:
     """All trades of a run: `closed` in the order in which they closed, `open` by symbol."""
 
     closed: tuple[Trade, ...]
@@ -81,12 +81,12 @@ def round_trips(receipts: Iterable[Receipt]) -> list[Trade]:
 
 
 @exact
-def book(receipts: Iterable[Receipt]) -> Book:
+def book(receipts: Iterable[Receipt]) -> TradeBook:
     """Finished and unfinished trades. A stream that cannot have come from one account raises `InvariantError`."""
     fold = Fold()
     for receipt in receipts:
         fold.take(receipt)
-    return Book(tuple(closed for _, closed in fold.closed), tuple(_open(trip) for trip in fold.going()))
+    return TradeBook(tuple(closed for _, closed in fold.closed), tuple(_open(trip) for trip in fold.going()))
 
 
 class Fold:

@@ -14,19 +14,19 @@ from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.money import ZERO, decimal, exact, text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.venues.perp.desk import NO_FACTS, Desk
-from pitboss.venues.perp.path import Leg, next_event
-from pitboss.venues.perp.quiet import out_of_reach, quiet_until
-from pitboss.venues.perp.state import Halt, Order, OrderKind, Terms, World
+from pitboss.venues.perp.bar_path import SymbolPath, next_event
+from pitboss.venues.perp.quiet_bars import out_of_reach, quiet_until
+from pitboss.venues.perp.state import Halt, OrderKind, PerpWorld, TradingTerms, WorkingOrder
 from pitboss.venues.perp.tape import FundingRow, Tape
-from pitboss.venues.perp.worth import even_parts, held_units, held_values
+from pitboss.venues.perp.valuation import even_parts, held_units, held_values
+from pitboss.venues.perp.working_world import NO_FACTS, WorkingWorld
 
 
 @noun
-class Stretch:
+class WorldAdvance:
     """What happened over some bars: the world after them, the receipts, one equity point a bar, the next bar's index."""
 
-    world: World
+    world: PerpWorld
     receipts: tuple[Receipt, ...]
     equity: Curve
     index: int
@@ -47,10 +47,10 @@ class OrderRequest:
     thesis: str = ""
 
 
-def submit(world: World, request: OrderRequest, at: Instant, latency_ms: int = 0) -> tuple[World, str, Receipt]:
+def submit(world: PerpWorld, request: OrderRequest, at: Instant, latency_ms: int = 0) -> tuple[PerpWorld, str, Receipt]:
     """Accept an order: it can first act on a bar opening at or after `at + latency`. Leverage changes at once."""
     order_id = f"o{world.next_order}"
-    order = Order(
+    order = WorkingOrder(
         order_id,
         request.kind,
         request.symbol,
@@ -66,7 +66,7 @@ def submit(world: World, request: OrderRequest, at: Instant, latency_ms: int = 0
     leverage = world.leverage
     if request.leverage is not None:
         leverage = {**leverage, request.symbol: request.leverage}
-    after = World(
+    after = PerpWorld(
         cash=world.cash,
         initial=world.initial,
         peak=world.peak,
@@ -99,44 +99,44 @@ def submit(world: World, request: OrderRequest, at: Instant, latency_ms: int = 0
 
 
 @exact
-def cancel(world: World, terms: Terms, order_id: str, at: Instant) -> tuple[World, Receipt]:
+def cancel(world: PerpWorld, terms: TradingTerms, order_id: str, at: Instant) -> tuple[PerpWorld, Receipt]:
     """Take a working order off the book on request."""
-    desk = Desk(world, terms)
+    desk = WorkingWorld(world, terms)
     (order,) = [order for order in desk.orders if order.id == order_id]
     desk.cancel(order, at, "requested")
     return desk.freeze(), desk.receipts[0]
 
 
 @exact
-def halt(world: World, terms: Terms, kind: Halt, at: Instant) -> tuple[World, tuple[Receipt, ...]]:
+def halt(world: PerpWorld, terms: TradingTerms, kind: Halt, at: Instant) -> tuple[PerpWorld, tuple[Receipt, ...]]:
     """Put a halt on from outside (a broken invariant, an operator); one that is on already changes nothing."""
     if kind in world.halts:
         return world, ()
-    desk = Desk(world, terms)
+    desk = WorkingWorld(world, terms)
     desk.halt(kind, at, world.last_equity, world.last_equity)
     return desk.freeze(), tuple(desk.receipts)
 
 
 @exact
-def close_all(world: World, terms: Terms, at: Instant, interval_ms: int) -> Stretch:
+def close_all(world: PerpWorld, terms: TradingTerms, at: Instant, interval_ms: int) -> WorldAdvance:
     """End of a run with `close_at_end`: every position closes at its mark, taker fee, no slippage; orders are dropped.
 
     Like every fill, each carries the open time of its bar: the symbol's last one.
     """
-    desk = Desk(world, terms)
+    desk = WorkingWorld(world, terms)
     for order in list(desk.orders):
         desk.cancel(order, at, "end")
     for symbol in sorted(desk.positions):
         size, opened_at = abs(desk.positions[symbol].size), desk.marked_at[symbol] - interval_ms
         desk.fill_exit(symbol, "", opened_at, size, desk.marks[symbol], True, ZERO, ZERO, "end")
     desk.last_equity = desk.equity({})
-    return Stretch(desk.freeze(), tuple(desk.receipts), (), 0)
+    return WorldAdvance(desk.freeze(), tuple(desk.receipts), (), 0)
 
 
 @exact
-def set_marks(world: World, prices: dict[str, tuple[Decimal, Instant]]) -> World:
+def set_marks(world: PerpWorld, prices: dict[str, tuple[Decimal, Instant]]) -> PerpWorld:
     """Give a fresh world the last closes known at its first tick, with the instants at which they closed."""
-    desk = Desk(world, Terms({}))
+    desk = WorkingWorld(world, TradingTerms({}))
     for symbol, (price, closed_at) in prices.items():
         desk.marks[symbol], desk.marked_at[symbol] = price, closed_at
     return desk.freeze()
@@ -144,8 +144,8 @@ def set_marks(world: World, prices: dict[str, tuple[Decimal, Instant]]) -> World
 
 @exact
 def advance(
-    world: World, terms: Terms, tape: Tape, start: int, stop: int, pause_before_change: bool = False
-) -> Stretch:
+    world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int, pause_before_change: bool = False
+) -> WorldAdvance:
     """Consume the bars `[start, stop)`. With `pause_before_change` stop before the first bar that changes the book.
 
     A change is anything a decision could depend on besides prices: a fill, a rejection, a cancellation, a halt.
@@ -168,17 +168,17 @@ def advance(
         world = after
         index += 1
         receipts.extend(happened)
-    return Stretch(world, tuple(receipts), equity, index)
+    return WorldAdvance(world, tuple(receipts), equity, index)
 
 
 def _coast(
-    world: World, terms: Terms, tape: Tape, start: int, stop: int
-) -> tuple[World, Sequence[Piece], Sequence[Receipt]]:
+    world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int
+) -> tuple[PerpWorld, Sequence[Piece], Sequence[Receipt]]:
     """Mark (and pay funding) through bars in which nothing else happens, as one piece of curve for each base.
 
     The sums are grouped as in `_step`, so both give the same digits.
     """
-    desk = Desk(world, terms)
+    desk = WorkingWorld(world, terms)
     step = tape.interval_ms
     equity: list[Piece] = []
     found = held_units(desk.positions, terms, tape, start, stop) if desk.positions else None
@@ -219,9 +219,9 @@ def _coast(
     return desk.freeze(), equity, desk.receipts
 
 
-def _step(world: World, terms: Terms, tape: Tape, index: int) -> tuple[World, Sequence[Receipt], Piece]:
+def _step(world: PerpWorld, terms: TradingTerms, tape: Tape, index: int) -> tuple[PerpWorld, Sequence[Receipt], Piece]:
     """One bar of every symbol, exactly, in the order of the page."""
-    desk = Desk(world, terms)
+    desk = WorkingWorld(world, terms)
     at = tape.open_at.item(index)
     opens: dict[str, Decimal] = {}
     for symbol in tape.symbols:
@@ -260,7 +260,7 @@ def _step(world: World, terms: Terms, tape: Tape, index: int) -> tuple[World, Se
     return desk.freeze(), desk.receipts, piece
 
 
-def _pay_funding(desk: Desk, row: FundingRow, price: Decimal) -> None:
+def _pay_funding(desk: WorkingWorld, row: FundingRow, price: Decimal) -> None:
     """One payment on what is held; an imported mark or oracle price goes before the bar's own."""
     size = desk.positions[row.symbol].size
     price = price if row.price is None else row.price
@@ -269,7 +269,7 @@ def _pay_funding(desk: Desk, row: FundingRow, price: Decimal) -> None:
     desk.note("funded", row.at, row.symbol, "", size=size, price=price, rate=row.rate, amount_usd=amount)
 
 
-def _fill_market(desk: Desk, at: Instant, opens: dict[str, Decimal]) -> None:
+def _fill_market(desk: WorkingWorld, at: Instant, opens: dict[str, Decimal]) -> None:
     for order in list(desk.orders):
         if order.kind == "limit" or order.active_from > at or order.symbol not in opens:
             continue
@@ -299,7 +299,7 @@ def _fill_market(desk: Desk, at: Instant, opens: dict[str, Decimal]) -> None:
             desk.leave(order, at, wanted - size)
 
 
-def _fill_marketable_limits(desk: Desk, at: Instant, opens: dict[str, Decimal]) -> None:
+def _fill_marketable_limits(desk: WorkingWorld, at: Instant, opens: dict[str, Decimal]) -> None:
     for order in list(desk.orders):
         if order.limit is None or order.active_from > at or order.symbol not in opens:
             continue
@@ -318,14 +318,14 @@ def _fill_marketable_limits(desk: Desk, at: Instant, opens: dict[str, Decimal]) 
             desk.rest(order)
 
 
-def _walk_adverse(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
-    legs: dict[str, Leg] = {}
+def _walk_adverse(desk: WorkingWorld, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
+    legs: dict[str, SymbolPath] = {}
     for symbol, held in desk.positions.items():
         if symbol in opens:
             extreme = tape.low if held.side > 0 else tape.high
-            legs[symbol] = Leg(opens[symbol], decimal(float(extreme[symbol][index])), True)
+            legs[symbol] = SymbolPath(opens[symbol], decimal(float(extreme[symbol][index])), True)
         else:
-            legs[symbol] = Leg(desk.marks[symbol], desk.marks[symbol], False)
+            legs[symbol] = SymbolPath(desk.marks[symbol], desk.marks[symbol], False)
     lam = ZERO
     spent: tuple[str, ...] = ()
     while desk.positions:
@@ -347,7 +347,7 @@ def _walk_adverse(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[s
             desk.fill_exit(event.symbol, "", at, size, fill, True, slippage, ZERO, "stop", facts)
 
 
-def _liquidate(desk: Desk, legs: dict[str, Leg], lam: Decimal, at: Instant) -> None:
+def _liquidate(desk: WorkingWorld, legs: dict[str, SymbolPath], lam: Decimal, at: Instant) -> None:
     """Close everything at the path prices, take the penalty, cancel what works, forgive what cash cannot pay.
 
     What the bar's volume has no room for stays, and with it the debt: the next bar looks again whether it must go.
@@ -369,7 +369,7 @@ def _liquidate(desk: Desk, legs: dict[str, Leg], lam: Decimal, at: Instant) -> N
     desk.note("liquidated", at, "", "", path=lam, deficit_usd=deficit, **left)
 
 
-def _take_profits(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
+def _take_profits(desk: WorkingWorld, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
     for symbol in sorted(desk.positions):
         held = desk.positions[symbol]
         goal = held.take_profit
@@ -387,7 +387,7 @@ def _take_profits(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[s
             desk.fill_exit(symbol, "", at, size, price, False, ZERO, ZERO, "take_profit")
 
 
-def _fill_resting_limits(desk: Desk, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
+def _fill_resting_limits(desk: WorkingWorld, tape: Tape, index: int, at: Instant, opens: dict[str, Decimal]) -> None:
     for order in list(desk.orders):
         if order.limit is None or order.active_from > at or order.symbol not in opens:
             continue

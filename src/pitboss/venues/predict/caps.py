@@ -8,14 +8,14 @@ from math import ceil
 from pitboss.core.instant import SECOND_MS, Instant, day_of
 from pitboss.core.noun import noun
 from pitboss.core.verdict import Margin, Verdict
-from pitboss.venues.predict.state import NO_ACCOUNT, QUOTE, World, contracts
+from pitboss.venues.predict.state import NO_ACCOUNT, QUOTE, PredictWorld, contracts
 from pitboss.venues.predict.svi import FLOAT
 
 UNIT = "dusdc"
 
 
 @noun
-class Caps:
+class PredictCaps:
     """Limits of one skill: amounts in millionths of the quote unit, the edge in billionths."""
 
     max_spend_per_tick: int = 2 * QUOTE
@@ -41,9 +41,9 @@ def make_caps(
     min_seconds_to_expiry: Decimal = Decimal(60),
     max_price_age_s: Decimal = Decimal(30),
     underlying: str | None = None,
-) -> Caps:
+) -> PredictCaps:
     """The limits as a skill writes them, in plain units; what is finer than the venue's units is rounded to be stricter."""
-    return Caps(
+    return PredictCaps(
         int(max_spend_per_tick * QUOTE),
         int(max_spend_per_day * QUOTE),
         int(max_total_spend * QUOTE),
@@ -100,7 +100,7 @@ class Spent:
 NOTHING_SPENT = Spent()
 
 
-def exposure(world: World, account_id: str, expiry_at: Instant) -> int:
+def exposure(world: PredictWorld, account_id: str, expiry_at: Instant) -> int:
     """What the open contracts of one expiry were bought for, twins and ranges included."""
     positions = world.accounts.get(account_id, NO_ACCOUNT).positions
     return sum(held.cost for held in positions.values() if held.expiry_at == expiry_at)
@@ -116,7 +116,7 @@ def seconds(ms: int) -> Decimal:
     return Decimal(ms).scaleb(-3)
 
 
-def room(caps: Caps, world: World, spent: Spent, account_id: str, now: Instant) -> list[Margin]:
+def room(caps: PredictCaps, world: PredictWorld, spent: Spent, account_id: str, now: Instant) -> list[Margin]:
     """Every amount cap with its limit, what is used and what is left now."""
     lines = [
         amount_margin("B9_SPEND_TICK", caps.max_spend_per_tick, spent.tick_spend(now)),

@@ -11,74 +11,74 @@ from typing import Literal
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.venues.predict.aborts import OFF_GRID, Abort
-from pitboss.venues.predict.caps import Caps, Spent
-from pitboss.venues.predict.intents import Decision
+from pitboss.venues.predict.caps import PredictCaps, Spent
+from pitboss.venues.predict.intents import PredictDecision
 from pitboss.venues.predict.state import (
     NO_ACCOUNT,
     QUOTE,
     Contract,
+    ContractPosition,
     Oracle,
-    Position,
+    PredictWorld,
     Side,
-    World,
     binary,
     open_markets,
     oracle_of,
 )
 from pitboss.venues.predict.svi import FLOAT
-from pitboss.venues.predict.trade import Trade, admit, quote_spend, weigh_redeem
+from pitboss.venues.predict.trade import ContractTrade, admit, quote_spend, weigh_redeem
 
 Scope = Literal["every", "mints"]
 
 
 @noun
-class Case:
+class PredictCase:
     """A decision in front of the engine."""
 
-    caps: Caps
-    world: World
+    caps: PredictCaps
+    world: PredictWorld
     account_id: str
     spent: Spent
     now: Instant
     tick_at: Instant
-    decision: Decision | None
+    decision: PredictDecision | None
     problems: Sequence[str]
     repeated: bool
     market: Oracle | None = None
     unclear: str = ""
     """Why there is no such market, or not one only."""
     contract: Contract | None = None
-    held: Position | None = None
+    held: ContractPosition | None = None
     asked: int | None = None
     """The spend that was asked for."""
     spend: int | None = None
     """The spend after the cut."""
-    quoted: Trade | Abort | None = None
+    quoted: ContractTrade | Abort | None = None
     """The mint at its price after the trade, before any gate."""
-    admitted: Trade | Abort | None = None
+    admitted: ContractTrade | Abort | None = None
     """The same, or the redeem, as the venue would answer it."""
 
     @property
-    def trade(self) -> Trade | None:
+    def trade(self) -> ContractTrade | None:
         """The mint's price, where it has one."""
-        return self.quoted if isinstance(self.quoted, Trade) else None
+        return self.quoted if isinstance(self.quoted, ContractTrade) else None
 
 
 def make_case(
-    caps: Caps,
-    world: World,
+    caps: PredictCaps,
+    world: PredictWorld,
     account_id: str,
     spent: Spent,
-    decision: Decision | None,
+    decision: PredictDecision | None,
     problems: Sequence[str],
     now: Instant,
     tick_at: Instant,
     repeated: bool,
-) -> Case:
+) -> PredictCase:
     """Work out what the rules need about a decision that has been read."""
     base = (caps, world, account_id, spent, now, tick_at, decision, problems, repeated)
     if decision is None or decision.side is None or decision.strike is None:
-        return Case(*base)
+        return PredictCase(*base)
     strike = _units(decision.strike, FLOAT)
     market, unclear = _market(caps, world, account_id, decision, strike, now)
     contract = None if market is None or strike is None else binary(market.id, decision.side, strike)
@@ -89,15 +89,15 @@ def make_case(
         admitted = None
         if contract is not None and held is not None:
             admitted = weigh_redeem(world, account_id, contract, held.quantity, now)
-        return Case(*base, market, unclear, contract, held, None, None, None, admitted)
+        return PredictCase(*base, market, unclear, contract, held, None, None, None, admitted)
     assert decision.spend is not None  # `read` has made sure of it
     asked = int(min(decision.spend, Decimal(2**63)).scaleb(6))
     spend = min(asked, max(0, caps.max_spend_per_tick - spent.tick_spend(tick_at)))
     if contract is None:
-        return Case(*base, market, unclear, None, None, asked, spend, OFF_GRID if market else None)
+        return PredictCase(*base, market, unclear, None, None, asked, spend, OFF_GRID if market else None)
     quoted = quote_spend(world, contract, spend, now)
     admitted = admit(world, account_id, quoted)
-    return Case(*base, market, unclear, contract, None, asked, spend, quoted, admitted)
+    return PredictCase(*base, market, unclear, contract, None, asked, spend, quoted, admitted)
 
 
 def _units(value: Decimal, scale: int) -> int | None:
@@ -109,7 +109,7 @@ def _units(value: Decimal, scale: int) -> int | None:
 
 
 def _market(
-    caps: Caps, world: World, account_id: str, decision: Decision, strike: int | None, now: Instant
+    caps: PredictCaps, world: PredictWorld, account_id: str, decision: PredictDecision, strike: int | None, now: Instant
 ) -> tuple[Oracle | None, str]:
     """The market a decision means; without a name there must be only one it could mean."""
     if decision.market_id is not None:
@@ -123,7 +123,9 @@ def _market(
     return None, "market_id is missing and " + (f"{len(found)} markets are open" if found else "no market is open")
 
 
-def _held_market(world: World, account_id: str, side: Side | None, strike: int | None) -> tuple[Oracle | None, str]:
+def _held_market(
+    world: PredictWorld, account_id: str, side: Side | None, strike: int | None
+) -> tuple[Oracle | None, str]:
     positions = world.accounts.get(account_id, NO_ACCOUNT).positions.values()
     held = [
         position.contract.market_id

@@ -17,11 +17,11 @@ from pitboss.core.instant import Instant, day_of
 from pitboss.core.money import exact, text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.venues.predict.caps import NOTHING_SPENT, Caps, Spent
-from pitboss.venues.predict.judge import Order, judge, perform
+from pitboss.venues.predict.caps import NOTHING_SPENT, PredictCaps, Spent
+from pitboss.venues.predict.judge import ContractOrder, judge, perform
 from pitboss.venues.predict.portfolio import equity
-from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, Position, World, contracts, oracle_of, usd
-from pitboss.venues.predict.trade import Facts, Step, Trade
+from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, ContractPosition, PredictWorld, contracts, oracle_of, usd
+from pitboss.venues.predict.trade import ContractTrade, Facts, WorldStep
 
 MOST_WAITING = 16
 MOST_DONE = 40
@@ -34,11 +34,11 @@ VENUE = "B15_VENUE"
 
 
 @noun
-class Ticket:
+class WaitingOrder:
     """An allowed decision on its way. `spend` of its order is a promise: it is carried out for no more than that."""
 
     id: str
-    order: Order
+    order: ContractOrder
     tick_at: Instant
     confidence: Decimal | None = None
     shown: int | None = None
@@ -66,27 +66,27 @@ class Fill:
 class Desk:
     """The agent's side of the venue, whole: storing it and reading it back is resume."""
 
-    world: World
+    world: PredictWorld
     spent: Spent = NOTHING_SPENT
-    waiting: tuple[Ticket, ...] = ()
+    waiting: tuple[WaitingOrder, ...] = ()
     done: tuple[Fill, ...] = ()
     next_order: int = 1
 
 
 @noun
-class Request:
+class DeskOrder:
     """An order as the engine hands it to a broker: with the trade as `judged`, the world of the judgement, would make it."""
 
-    order: Order
+    order: ContractOrder
     tick_at: Instant
     confidence: Decimal | None = None
     shown: int | None = None
-    trade: Trade | None = None
-    judged: World | None = None
+    trade: ContractTrade | None = None
+    judged: PredictWorld | None = None
 
 
 @noun
-class Answer:
+class DeskResult:
     """What became of a request: the desk after it, or why it was refused."""
 
     desk: Desk
@@ -131,30 +131,30 @@ def _market_of(key: str) -> str:
     return key.rsplit("|", 2)[0]
 
 
-def submit(desk: Desk, request: Request, at: Instant, account_id: str = ACCOUNT) -> Answer:
+def submit(desk: Desk, request: DeskOrder, at: Instant, account_id: str = ACCOUNT) -> DeskResult:
     """Carry an order out if the update it must be carried out at is here; else let it wait for that update."""
     order = request.order
     if _due(desk.world, order, request.tick_at):
         weighed = request.trade if request.judged is desk.world else None
         step = perform(desk.world, order, at, account_id, weighed)
         if step.abort is not None:
-            return Answer(desk, refusal=f"{step.abort.words} ({step.abort.name})")
+            return DeskResult(desk, refusal=f"{step.abort.words} ({step.abort.name})")
         after = _paid(desk, order, step, request.tick_at, at)
-        return Answer(_noting(after, step.receipts, account_id), step.receipts, step.receipts[0].order_id)
+        return DeskResult(_noting(after, step.receipts, account_id), step.receipts, step.receipts[0].order_id)
     if len(desk.waiting) >= MOST_WAITING:
-        return Answer(desk, refusal=f"{MOST_WAITING} orders wait for a price already")
-    ticket = Ticket(f"o{desk.next_order}", order, request.tick_at, request.confidence, request.shown)
+        return DeskResult(desk, refusal=f"{MOST_WAITING} orders wait for a price already")
+    ticket = WaitingOrder(f"o{desk.next_order}", order, request.tick_at, request.confidence, request.shown)
     facts = _facts(order)
     if request.trade is not None:
         facts["fair"] = usd(request.trade.quote.fair)
     receipt = Receipt("accepted", at, order.contract.market_id, ticket.id, facts)
     after = replace(desk, waiting=(*desk.waiting, ticket), next_order=desk.next_order + 1)
-    return Answer(after, (receipt,), ticket.id)
+    return DeskResult(after, (receipt,), ticket.id)
 
 
 @exact
 def bring(
-    desk: Desk, update: Step, caps: Caps, at: Instant, account_id: str = ACCOUNT
+    desk: Desk, update: WorldStep, caps: PredictCaps, at: Instant, account_id: str = ACCOUNT
 ) -> tuple[Desk, tuple[Receipt, ...]]:
     """The desk after one update of its world (`world.feed`, `world.advance`, a push), and all that happened by it.
 
@@ -174,7 +174,7 @@ def bring(
     return desk, tuple(receipts)
 
 
-def _due(world: World, order: Order, tick_at: Instant) -> bool:
+def _due(world: PredictWorld, order: ContractOrder, tick_at: Instant) -> bool:
     """Whether the first update at or after the decision is part of the world. After settlement none will come."""
     market = oracle_of(world, order.contract.market_id)
     if market is None or market.settlement is not None:
@@ -183,7 +183,7 @@ def _due(world: World, order: Order, tick_at: Instant) -> bool:
 
 
 def _carried_out(
-    desk: Desk, ticket: Ticket, caps: Caps, at: Instant, account_id: str
+    desk: Desk, ticket: WaitingOrder, caps: PredictCaps, at: Instant, account_id: str
 ) -> tuple[Desk, tuple[Receipt, ...]]:
     order, key = ticket.order, ticket.order.contract.key
     # Its own tick's cap was kept when it was promised: here only the promise binds, which the tick has paid for.
@@ -212,7 +212,7 @@ def _carried_out(
     return _kept(desk, (fate,)), (Receipt("rejected", at, order.contract.market_id, ticket.id, facts),)
 
 
-def _intent(ticket: Ticket) -> dict[str, Any]:
+def _intent(ticket: WaitingOrder) -> dict[str, Any]:
     """The decision as it was understood when it was made: its market named, its spend what was promised."""
     order = ticket.order
     intent: dict[str, Any] = {
@@ -226,7 +226,7 @@ def _intent(ticket: Ticket) -> dict[str, Any]:
     return intent if order.action == "redeem" else {**intent, "spend": contracts(order.spend)}
 
 
-def _facts(order: Order) -> Facts:
+def _facts(order: ContractOrder) -> Facts:
     facts: Facts = {
         "action": order.action,
         "side": order.contract.side,
@@ -237,7 +237,7 @@ def _facts(order: Order) -> Facts:
     return facts if order.action == "redeem" else {**facts, "spend": contracts(order.spend)}
 
 
-def _paid(desk: Desk, order: Order, step: Step, tick_at: Instant, at: Instant) -> Desk:
+def _paid(desk: Desk, order: ContractOrder, step: WorldStep, tick_at: Instant, at: Instant) -> Desk:
     """The desk after a trade, with what a mint cost counted. An older tick never takes a newer one's place."""
     if order.action == "redeem":
         return replace(desk, world=step.world)
@@ -290,7 +290,7 @@ def summary(desk: Desk, account_id: str = ACCOUNT) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1_024)
-def _plain(held: Position) -> Mapping[str, Any]:
+def _plain(held: ContractPosition) -> Mapping[str, Any]:
     """A position as records keep it. Two of three are those of the tick before."""
     return {
         "market_id": held.contract.market_id,

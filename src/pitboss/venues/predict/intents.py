@@ -1,6 +1,6 @@
 """The predict vocabulary: one decision, its JSON Schema for models, and the strict reading of untrusted values.
 
-Reading never raises: it gives a `Decision` or the list of what is wrong with it. The original agent's shape (no market,
+Reading never raises: it gives a `PredictDecision` or the list of what is wrong with it. The original agent's shape (no market,
 `spend_dusdc` or `spendDusdc`, `confidence_0_1`) is read too; a field named twice must say the same both times.
 """
 
@@ -43,7 +43,7 @@ SCHEMA: dict[str, Any] = {
 
 
 @noun
-class Decision:
+class PredictDecision:
     """One well-formed intent. Numbers are exact and finite, in plain units; a redeem takes all of its position."""
 
     action: Action
@@ -55,7 +55,7 @@ class Decision:
     confidence: Decimal | None = None
 
 
-def read(raw: Any) -> tuple[Decision | None, list[str]]:
+def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
     """An untrusted JSON value → a decision, or everything that is wrong with it. A null field counts as left out."""
     texts, numbers, wrong = _WORDS.read(raw)
     if wrong:
@@ -66,7 +66,7 @@ def read(raw: Any) -> tuple[Decision | None, list[str]]:
     problems = _missing(action, texts, numbers)
     if problems:
         return None, problems
-    return Decision(
+    return PredictDecision(
         action,
         texts["reasoning"],
         texts.get("market_id"),

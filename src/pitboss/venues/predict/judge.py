@@ -1,7 +1,7 @@
 """`judge`: one decision against the book of rules. Pure and total: any JSON value gets a verdict, nothing raises.
 
 The first rule that refuses names the verdict; every rule's margin is recorded all the same. A verdict `reduced` carries
-the code of the rule that cut. What may follow is worked out here too (`Order`), so that nothing is sized twice.
+the code of the rule that cut. What may follow is worked out here too (`ContractOrder`), so that nothing is sized twice.
 """
 
 from dataclasses import replace
@@ -13,19 +13,19 @@ from pitboss.core.money import exact
 from pitboss.core.noun import noun
 from pitboss.core.rulebook import weigh
 from pitboss.core.verdict import Verdict
-from pitboss.venues.predict.caps import Caps, Spent
-from pitboss.venues.predict.case import Case, make_case
+from pitboss.venues.predict.caps import PredictCaps, Spent
+from pitboss.venues.predict.case import PredictCase, make_case
 from pitboss.venues.predict.intents import read
 from pitboss.venues.predict.rules import RULES
-from pitboss.venues.predict.state import ACCOUNT, Contract, World
-from pitboss.venues.predict.trade import Step, Trade, carry_out, mint_spend, redeem
+from pitboss.venues.predict.state import ACCOUNT, Contract, PredictWorld
+from pitboss.venues.predict.trade import ContractTrade, WorldStep, carry_out, mint_spend, redeem
 
 EVERY = tuple(rule for rule in RULES if rule.scope == "every")
 """The rules of what spends nothing."""
 
 
 @noun
-class Order:
+class ContractOrder:
     """What to execute: a mint of at most `spend` (so many contracts at this ask, as things stand), or a redeem of all."""
 
     action: Literal["mint", "redeem"]
@@ -42,16 +42,16 @@ class Judgement:
     verdict: Verdict
     key: str
     content: bytes = b"null"
-    order: Order | None = None
+    order: ContractOrder | None = None
     broken: bool = False
-    trade: Trade | None = None
+    trade: ContractTrade | None = None
     """The order as the world it was judged on would carry it out."""
 
 
 @exact
 def judge(
-    caps: Caps,
-    world: World,
+    caps: PredictCaps,
+    world: PredictWorld,
     spent: Spent,
     intent: Any,
     now: Instant,
@@ -81,21 +81,27 @@ def judge(
     return Judgement(verdict, key, content, order, trade=_admitted(case))
 
 
-def _order(case: Case) -> Order | None:
+def _order(case: PredictCase) -> ContractOrder | None:
     """The trade an allowed decision becomes."""
     trade = _admitted(case)
     if case.decision is None or trade is None:
         return None
     if case.decision.action == "redeem":
-        return Order("redeem", trade.contract, trade.quantity, trade.price)
-    return Order("mint", trade.contract, trade.quantity, trade.price, case.spend or 0)
+        return ContractOrder("redeem", trade.contract, trade.quantity, trade.price)
+    return ContractOrder("mint", trade.contract, trade.quantity, trade.price, case.spend or 0)
 
 
-def _admitted(case: Case) -> Trade | None:
-    return case.admitted if isinstance(case.admitted, Trade) else None
+def _admitted(case: PredictCase) -> ContractTrade | None:
+    return case.admitted if isinstance(case.admitted, ContractTrade) else None
 
 
-def perform(world: World, order: Order, at: Instant, account_id: str = ACCOUNT, weighed: Trade | None = None) -> Step:
+def perform(
+    world: PredictWorld,
+    order: ContractOrder,
+    at: Instant,
+    account_id: str = ACCOUNT,
+    weighed: ContractTrade | None = None,
+) -> WorldStep:
     """Carry an order out on the paper venue. A mint is sized anew, so it costs no more than it was allowed to.
 
     `weighed` is the judgement's trade, where world and instant are those of the judgement: then nothing is sized twice.

@@ -4,7 +4,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.venues.predict.quote import Quote, ask_bounds
 from pitboss.venues.predict.schedule import rungs
-from pitboss.venues.predict.state import Side, World, binary, oracle_of
+from pitboss.venues.predict.state import PredictWorld, Side, binary, oracle_of
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import preview
 
@@ -24,7 +24,7 @@ class Rung:
         return self.quote.ask if side == "YES" else self.quote.other.ask
 
 
-def ladder(world: World, market_id: str, now: Instant, step: int = STEP, count: int = 10) -> tuple[Rung, ...]:
+def ladder(world: PredictWorld, market_id: str, now: Instant, step: int = STEP, count: int = 10) -> tuple[Rung, ...]:
     """The strikes that quote now, the nearest to spot first; none where the market does not quote at all."""
     oracle = oracle_of(world, market_id)
     if oracle is None or oracle.spot <= 0:
@@ -41,7 +41,7 @@ def ladder(world: World, market_id: str, now: Instant, step: int = STEP, count: 
 
 
 def first_rung(
-    world: World, market_id: str, side: Side, now: Instant, step: int = STEP, count: int = 10
+    world: PredictWorld, market_id: str, side: Side, now: Instant, step: int = STEP, count: int = 10
 ) -> Rung | None:
     """The first strike outward from spot at which a side can be minted."""
     for rung in ladder(world, market_id, now, step, count):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from heapq import heappop, heappush
 
 from pitboss.venues.predict.aborts import OF_FLAW, ZERO_VARIANCE, Abort
-from pitboss.venues.predict.state import Book, Level, Oracle, Terms, payout_at, worst_payout
+from pitboss.venues.predict.state import MarketTerms, Oracle, StrikeBook, StrikeLevel, payout_at, worst_payout
 from pitboss.venues.predict.svi import FLOAT, Flaw, Generation, Svi, pricer
 
 Curve = tuple[tuple[int, int], ...]
@@ -53,7 +53,7 @@ def make_curve(
     return tuple(sorted(points.items()))
 
 
-def mark(levels: tuple[Level, ...], ranges: int, curve: Curve) -> int:
+def mark(levels: tuple[StrikeLevel, ...], ranges: int, curve: Curve) -> int:
     """Value of the open contracts on a curve that spans their strikes, rounded down once."""
     total = -ranges * FLOAT
     place = 0
@@ -68,7 +68,7 @@ def mark(levels: tuple[Level, ...], ranges: int, curve: Curve) -> int:
     return max(0, total // FLOAT)
 
 
-def refreshed(terms: Terms, oracle: Oracle, book: Book) -> Book | Abort:
+def refreshed(terms: MarketTerms, oracle: Oracle, book: StrikeBook) -> StrikeBook | Abort:
     """The book with its sums worked out from its levels at the oracle's newest price, or at its settlement."""
     levels, ranges = book.levels, book.ranges
     if not levels:
@@ -90,4 +90,4 @@ def refreshed(terms: Terms, oracle: Oracle, book: Book) -> Book | Abort:
         if isinstance(curve, str):
             return OF_FLAW[curve]
         mtm = mark(levels, ranges, curve)
-    return Book(levels, ranges, book.lowest, book.highest, mtm, worst_payout(levels, ranges))
+    return StrikeBook(levels, ranges, book.lowest, book.highest, mtm, worst_payout(levels, ranges))

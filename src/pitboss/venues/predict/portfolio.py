@@ -12,11 +12,11 @@ from pitboss.venues.predict.state import (
     ACCOUNT,
     NO_ACCOUNT,
     Contract,
+    ContractPosition,
     Held,
     Oracle,
-    Position,
+    PredictWorld,
     Status,
-    World,
     contracts,
     oracle_of,
     status,
@@ -27,7 +27,7 @@ from pitboss.venues.predict.trade import fair_value, preview
 
 
 @noun
-class Holding:
+class ContractView:
     """One position with what it would bring now. `quoted` is False where the venue would not take it back right now."""
 
     market_id: str
@@ -43,24 +43,24 @@ class Holding:
 
 
 @noun
-class Portfolio:
+class PredictPortfolio:
     """Cash, positions and equity at one instant, in quote units."""
 
     cash: Decimal
     equity: Decimal
-    positions: tuple[Holding, ...]
+    positions: tuple[ContractView, ...]
 
 
 @exact
-def portfolio(world: World, now: Instant, account_id: str = ACCOUNT) -> Portfolio:
+def portfolio(world: PredictWorld, now: Instant, account_id: str = ACCOUNT) -> PredictPortfolio:
     """The account's facts; equity is cash and every position at its bid."""
     account = world.accounts.get(account_id, NO_ACCOUNT)
     holdings = tuple(_holding(world, account.positions[key], now) for key in sorted(account.positions))
     value = sum((holding.value for holding in holdings), contracts(account.cash))
-    return Portfolio(contracts(account.cash), value, holdings)
+    return PredictPortfolio(contracts(account.cash), value, holdings)
 
 
-def equity(world: World, now: Instant, account_id: str = ACCOUNT) -> int:
+def equity(world: PredictWorld, now: Instant, account_id: str = ACCOUNT) -> int:
     """Cash and every position at its bid, in millionths. Worked out at every tick, so each market's pricer is made once."""
     del now  # a bid is worth the same whether or not the venue takes it at this instant
     account = world.accounts.get(account_id, NO_ACCOUNT)
@@ -79,7 +79,7 @@ def equity(world: World, now: Instant, account_id: str = ACCOUNT) -> int:
     return total
 
 
-def bid_of(world: World, contract: Contract, now: Instant) -> tuple[int, bool]:
+def bid_of(world: PredictWorld, contract: Contract, now: Instant) -> tuple[int, bool]:
     """The bid, and whether it is one the venue gives now.
 
     Between expiry and settlement, or with a stale price, the venue gives none; equity then takes the newest known price
@@ -90,7 +90,7 @@ def bid_of(world: World, contract: Contract, now: Instant) -> tuple[int, bool]:
     return bid, not isinstance(preview(world, contract, now), Abort)
 
 
-def _bid(world: World, contract: Contract, used: int, oracle: Oracle | None, up_at: Pricer | None = None) -> int:
+def _bid(world: PredictWorld, contract: Contract, used: int, oracle: Oracle | None, up_at: Pricer | None = None) -> int:
     fair = 0 if oracle is None else fair_value(world.terms.generation, oracle, contract, up_at)
     if isinstance(fair, Abort):
         return 0
@@ -99,7 +99,7 @@ def _bid(world: World, contract: Contract, used: int, oracle: Oracle | None, up_
     return max(0, fair - spread(world.terms, fair, used))
 
 
-def summary(facts: Portfolio) -> dict[str, Any]:
+def summary(facts: PredictPortfolio) -> dict[str, Any]:
     """The same as a snapshot keeps it: amounts as exact text."""
     return {
         "cash": text(facts.cash),
@@ -122,11 +122,11 @@ def summary(facts: Portfolio) -> dict[str, Any]:
     }
 
 
-def _holding(world: World, held: Position, now: Instant) -> Holding:
+def _holding(world: PredictWorld, held: ContractPosition, now: Instant) -> ContractView:
     contract = held.contract
     bid, quoted = bid_of(world, contract, now)
     oracle = world.oracles.get(contract.market_id)
-    return Holding(
+    return ContractView(
         contract.market_id,
         contract.side,
         tuple(usd(strike) for strike in contract.strikes),

@@ -8,7 +8,7 @@ from math import isqrt
 
 from pitboss.core.noun import noun
 from pitboss.venues.predict.aborts import BAD_BOUND, LOOSER_BOUNDS, Abort
-from pitboss.venues.predict.state import Terms
+from pitboss.venues.predict.state import MarketTerms
 from pitboss.venues.predict.svi import FLOAT
 
 
@@ -34,14 +34,14 @@ def utilisation(total_mtm: int, balance: int) -> int:
     return min(FLOAT, total_mtm * FLOAT // balance)
 
 
-def spread(terms: Terms, fair: int, used: int) -> int:
+def spread(terms: MarketTerms, fair: int, used: int) -> int:
     """Half the distance of ask and bid: wider for uncertain outcomes and for a busy vault."""
     uncertain = terms.base_spread * isqrt(fair * (FLOAT - fair)) // FLOAT
     busy = terms.base_spread * terms.utilisation_multiplier // FLOAT * (used * used // FLOAT) // FLOAT
     return max(uncertain, terms.min_spread) + busy
 
 
-def make_quote(terms: Terms, fair: int, used: int) -> Quote:
+def make_quote(terms: MarketTerms, fair: int, used: int) -> Quote:
     """Ask and bid around a fair value strictly between 0 and 1."""
     half = spread(terms, fair, used)
     return Quote(fair, half, min(FLOAT, fair + half), max(0, fair - half))
@@ -53,14 +53,14 @@ def settled_quote(won: bool) -> Quote:
     return Quote(value, 0, value, value)
 
 
-def ask_bounds(terms: Terms, override: tuple[int, ...] | None) -> tuple[int, int]:
+def ask_bounds(terms: MarketTerms, override: tuple[int, ...] | None) -> tuple[int, int]:
     """The lowest and highest ask at which a mint is admitted: the general bounds, tightened by an oracle's own."""
     if override is None:
         return terms.min_ask, terms.max_ask
     return max(terms.min_ask, override[0]), min(terms.max_ask, override[1])
 
 
-def check_bounds(terms: Terms, lowest: int, highest: int) -> Abort | None:
+def check_bounds(terms: MarketTerms, lowest: int, highest: int) -> Abort | None:
     """Whether bounds may be set for one oracle."""
     if not 0 < lowest < highest < FLOAT:
         return BAD_BOUND

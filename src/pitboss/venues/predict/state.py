@@ -58,7 +58,7 @@ class Grid:
 
 
 @noun
-class Terms:
+class MarketTerms:
     """What an operator sets: the pricing generation, spreads, ask bounds, the vault's exposure cap, freshness."""
 
     generation: Generation = "v1"
@@ -121,7 +121,7 @@ def status(oracle: Oracle, now: Instant) -> Status:
 
 
 @noun
-class Level:
+class StrikeLevel:
     """Open contracts at one strike, of all accounts."""
 
     strike: int
@@ -130,14 +130,14 @@ class Level:
 
 
 @noun
-class Book:
+class StrikeBook:
     """What the vault owes on one oracle: levels by strike, and the sums kept beside them.
 
     A range is an UP at its lower strike and a DOWN at its higher one, less the one unit that always pays: `ranges`.
     `lowest` and `highest` are the ever-minted strikes, between which the curve of `mtm` runs.
     """
 
-    levels: tuple[Level, ...] = ()
+    levels: tuple[StrikeLevel, ...] = ()
     ranges: int = 0
     lowest: int = 0
     highest: int = 0
@@ -145,23 +145,23 @@ class Book:
     max_payout: int = 0
 
 
-NO_BOOK = Book()
+NO_BOOK = StrikeBook()
 
 
-def changed(levels: tuple[Level, ...], strike: int, up: int, down: int) -> tuple[Level, ...]:
+def changed(levels: tuple[StrikeLevel, ...], strike: int, up: int, down: int) -> tuple[StrikeLevel, ...]:
     """The levels after contracts came to or left one strike; an empty level is dropped."""
     place = bisect_left(levels, strike, key=_strike)
     found = levels[place] if place < len(levels) and levels[place].strike == strike else None
-    level = Level(strike, up, down) if found is None else Level(strike, found.up + up, found.down + down)
+    level = StrikeLevel(strike, up, down) if found is None else StrikeLevel(strike, found.up + up, found.down + down)
     rest = levels[place + (found is not None) :]
     return (*levels[:place], *((level,) if level.up or level.down else ()), *rest)
 
 
-def _strike(level: Level) -> int:
+def _strike(level: StrikeLevel) -> int:
     return level.strike
 
 
-def worst_payout(levels: tuple[Level, ...], ranges: int) -> int:
+def worst_payout(levels: tuple[StrikeLevel, ...], ranges: int) -> int:
     """The most that any settlement could make the vault pay: exact, one pass over the strikes."""
     down = 0
     swing = most = 0
@@ -172,7 +172,7 @@ def worst_payout(levels: tuple[Level, ...], ranges: int) -> int:
     return down + most - ranges
 
 
-def payout_at(levels: tuple[Level, ...], ranges: int, settlement: int) -> int:
+def payout_at(levels: tuple[StrikeLevel, ...], ranges: int, settlement: int) -> int:
     """What the vault pays at one settlement."""
     return sum(level.up if settlement > level.strike else level.down for level in levels) - ranges
 
@@ -182,7 +182,7 @@ class Vault:
     """The counterparty of every contract. The totals are the sums over its books, kept as the books change."""
 
     balance: int
-    books: Mapping[str, Book] = field(default_factory=dict[str, Book])
+    books: Mapping[str, StrikeBook] = field(default_factory=dict[str, StrikeBook])
     total_mtm: int = 0
     total_max_payout: int = 0
 
@@ -227,7 +227,7 @@ def binary(market_id: str, side: Side, strike: int) -> Contract:
 
 
 @noun
-class Position:
+class ContractPosition:
     """Open contracts of one kind in one account; `cost` is what they were bought for."""
 
     contract: Contract
@@ -242,41 +242,41 @@ class Account:
     """One owner's manager: cash and contracts, keyed by `Contract.key`."""
 
     cash: int = 0
-    positions: Mapping[str, Position] = field(default_factory=dict[str, Position])
+    positions: Mapping[str, ContractPosition] = field(default_factory=dict[str, ContractPosition])
 
 
 NO_ACCOUNT = Account()
 
 
 @noun
-class World:
+class PredictWorld:
     """Everything there is on the venue. Vault and accounts together hold the same amount of money for ever."""
 
     vault: Vault
     accounts: Mapping[str, Account] = field(default_factory=dict[str, Account])
     oracles: Mapping[str, Oracle] = field(default_factory=dict[str, Oracle])
-    terms: Terms = Terms()
+    terms: MarketTerms = MarketTerms()
     next_trade: int = 1
     feeds: Mapping[str, Feed] = field(default_factory=dict[str, Feed])
 
 
-def open_world(vault: int, cash: int, terms: Terms | None = None, account: str = ACCOUNT) -> World:
+def open_world(vault: int, cash: int, terms: MarketTerms | None = None, account: str = ACCOUNT) -> PredictWorld:
     """A fresh venue with one account."""
-    return World(Vault(vault), {account: Account(cash)}, {}, terms or Terms())
+    return PredictWorld(Vault(vault), {account: Account(cash)}, {}, terms or MarketTerms())
 
 
-def money(world: World) -> int:
+def money(world: PredictWorld) -> int:
     """All of it."""
     return world.vault.balance + sum(account.cash for account in world.accounts.values())
 
 
-def oracle_of(world: World, name: str) -> Oracle | None:
+def oracle_of(world: PredictWorld, name: str) -> Oracle | None:
     """A market with the newest price and surface that hold for it."""
     oracle = world.oracles.get(name)
     return oracle if oracle is None else _fed(world, oracle)
 
 
-def _fed(world: World, oracle: Oracle) -> Oracle:
+def _fed(world: PredictWorld, oracle: Oracle) -> Oracle:
     feed = world.feeds.get(oracle.underlying) if oracle.fed and oracle.settlement is None else None
     if feed is None or feed.at >= oracle.expiry_at:
         return oracle
@@ -317,7 +317,9 @@ def _with_feed(oracle: Oracle, feed: Feed) -> Oracle:
     )
 
 
-def open_markets(world: World, now: Instant, underlying: str | None = None, priced: bool = True) -> tuple[Oracle, ...]:
+def open_markets(
+    world: PredictWorld, now: Instant, underlying: str | None = None, priced: bool = True
+) -> tuple[Oracle, ...]:
     """The active oracles by expiry, one for each (underlying, expiry): of twins the one with the freshest price.
 
     Without `priced` fed markets come as they are stored: enough for who wants names and expiries only.
@@ -334,7 +336,7 @@ def open_markets(world: World, now: Instant, underlying: str | None = None, pric
     return tuple(_fed(world, oracle) for oracle in found) if priced else tuple(found)
 
 
-def fresher_twin(world: World, oracle: Oracle, now: Instant) -> Oracle | None:
+def fresher_twin(world: PredictWorld, oracle: Oracle, now: Instant) -> Oracle | None:
     """Another active oracle of the same underlying and expiry that `open_markets` would take instead."""
     best = oracle
     for known in world.oracles.values():
@@ -351,7 +353,7 @@ def _freshness(oracle: Oracle) -> tuple[int, int, str]:
     return -(oracle.priced_at or 0), -(oracle.surfaced_at or 0), oracle.id
 
 
-def with_oracle(world: World, oracle: Oracle) -> World:
+def with_oracle(world: PredictWorld, oracle: Oracle) -> PredictWorld:
     """The world with one oracle put in or replaced."""
     return replace(world, oracles={**world.oracles, oracle.id: oracle})
 

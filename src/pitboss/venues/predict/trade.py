@@ -27,12 +27,12 @@ from pitboss.venues.predict.state import (
     NO_ACCOUNT,
     NO_BOOK,
     Account,
-    Book,
     Contract,
+    ContractPosition,
     Oracle,
-    Position,
+    PredictWorld,
+    StrikeBook,
     Vault,
-    World,
     changed,
     contracts,
     oracle_of,
@@ -45,7 +45,7 @@ Facts = dict[str, Decimal | str | int]
 
 
 @noun
-class Trade:
+class ContractTrade:
     """One trade worked out: the price of a contract, what changes hands, and the vault after it."""
 
     contract: Contract
@@ -57,10 +57,10 @@ class Trade:
 
 
 @noun
-class Step:
+class WorldStep:
     """What happened: the world after it and the receipts, or the same world and the abort."""
 
-    world: World
+    world: PredictWorld
     receipts: tuple[Receipt, ...] = ()
     abort: Abort | None = None
 
@@ -82,23 +82,27 @@ def fair_value(generation: Generation, oracle: Oracle, contract: Contract, up_at
     return min(FLOAT, max(0, above - beyond))
 
 
-def preview(world: World, contract: Contract, now: Instant) -> Quote | Abort:
+def preview(world: PredictWorld, contract: Contract, now: Instant) -> Quote | Abort:
     """The quote before any trade: what a read-only call of the protocol answers."""
     oracle = _tradable(world, contract, now, settled=True)
     return oracle if isinstance(oracle, Abort) else _quoted(world, oracle, contract, world.vault)
 
 
-def weigh_mint(world: World, account_id: str, contract: Contract, quantity: int, now: Instant) -> Trade | Abort:
+def weigh_mint(
+    world: PredictWorld, account_id: str, contract: Contract, quantity: int, now: Instant
+) -> ContractTrade | Abort:
     """What buying so many contracts would cost, or why it cannot be done."""
     return admit(world, account_id, quote_mint(world, contract, quantity, now))
 
 
-def weigh_spend(world: World, account_id: str, contract: Contract, spend: int, now: Instant) -> Trade | Abort:
+def weigh_spend(
+    world: PredictWorld, account_id: str, contract: Contract, spend: int, now: Instant
+) -> ContractTrade | Abort:
     """The mint a spend buys, at the price it has after the trade; it never costs more than the spend."""
     return admit(world, account_id, quote_spend(world, contract, spend, now))
 
 
-def quote_spend(world: World, contract: Contract, spend: int, now: Instant) -> Trade | Abort:
+def quote_spend(world: PredictWorld, contract: Contract, spend: int, now: Instant) -> ContractTrade | Abort:
     """The same before bounds, balance and exposure are looked at.
 
     A larger size is never cheaper, so the price of the size that the present ask would give holds for any smaller one.
@@ -112,7 +116,7 @@ def quote_spend(world: World, contract: Contract, spend: int, now: Instant) -> T
     return quote_mint(world, contract, quantity_for(spend, trade.price), now)
 
 
-def quote_mint(world: World, contract: Contract, quantity: int, now: Instant) -> Trade | Abort:
+def quote_mint(world: PredictWorld, contract: Contract, quantity: int, now: Instant) -> ContractTrade | Abort:
     """The price of buying so many: they are put into the vault's book first, and then quoted."""
     oracle = _tradable(world, contract, now, settled=False)
     if isinstance(oracle, Abort):
@@ -126,10 +130,10 @@ def quote_mint(world: World, contract: Contract, quantity: int, now: Instant) ->
     if isinstance(quote, Abort):
         return quote
     cost = amount(quote.ask, quantity)
-    return Trade(contract, quantity, quote, quote.ask, cost, replace(vault, balance=vault.balance + cost))
+    return ContractTrade(contract, quantity, quote, quote.ask, cost, replace(vault, balance=vault.balance + cost))
 
 
-def admit(world: World, account_id: str, trade: Trade | Abort) -> Trade | Abort:
+def admit(world: PredictWorld, account_id: str, trade: ContractTrade | Abort) -> ContractTrade | Abort:
     """The last gates of a mint that has a price: ask bounds, the buyer's balance, the vault's exposure after payment."""
     if world.terms.paused:
         return aborts.PAUSED
@@ -146,7 +150,9 @@ def admit(world: World, account_id: str, trade: Trade | Abort) -> Trade | Abort:
     return trade
 
 
-def weigh_redeem(world: World, account_id: str, contract: Contract, quantity: int, now: Instant) -> Trade | Abort:
+def weigh_redeem(
+    world: PredictWorld, account_id: str, contract: Contract, quantity: int, now: Instant
+) -> ContractTrade | Abort:
     """What selling contracts back would bring: they leave the book first, and then the rest is quoted."""
     oracle = _tradable(world, contract, now, settled=True)
     if isinstance(oracle, Abort):
@@ -165,31 +171,33 @@ def weigh_redeem(world: World, account_id: str, contract: Contract, quantity: in
     payout = amount(quote.bid, quantity)
     if payout > vault.balance:
         return aborts.VAULT_SHORT
-    return Trade(contract, quantity, quote, quote.bid, payout, replace(vault, balance=vault.balance - payout))
+    return ContractTrade(contract, quantity, quote, quote.bid, payout, replace(vault, balance=vault.balance - payout))
 
 
-def carry_out(world: World, account_id: str, action: Literal["mint", "redeem"], trade: Trade, at: Instant) -> Step:
+def carry_out(
+    world: PredictWorld, account_id: str, action: Literal["mint", "redeem"], trade: ContractTrade, at: Instant
+) -> WorldStep:
     """Make a trade that was weighed on this very world at this instant, without weighing it again."""
     made = _minted if action == "mint" else _redeemed
     return made(world, account_id, trade, trade.contract, at)
 
 
-def mint(world: World, account_id: str, contract: Contract, quantity: int, at: Instant) -> Step:
+def mint(world: PredictWorld, account_id: str, contract: Contract, quantity: int, at: Instant) -> WorldStep:
     """Buy contracts from the vault."""
     return _minted(world, account_id, weigh_mint(world, account_id, contract, quantity, at), contract, at)
 
 
-def mint_spend(world: World, account_id: str, contract: Contract, spend: int, at: Instant) -> Step:
+def mint_spend(world: PredictWorld, account_id: str, contract: Contract, spend: int, at: Instant) -> WorldStep:
     """Buy as many contracts as a spend pays for."""
     return _minted(world, account_id, weigh_spend(world, account_id, contract, spend, at), contract, at)
 
 
-def redeem(world: World, account_id: str, contract: Contract, quantity: int, at: Instant) -> Step:
+def redeem(world: PredictWorld, account_id: str, contract: Contract, quantity: int, at: Instant) -> WorldStep:
     """Sell contracts back, or after settlement take what they pay."""
     return _redeemed(world, account_id, weigh_redeem(world, account_id, contract, quantity, at), contract, at)
 
 
-def redeem_settled(world: World, account_id: str, contract: Contract, at: Instant) -> Step:
+def redeem_settled(world: PredictWorld, account_id: str, contract: Contract, at: Instant) -> WorldStep:
     """Pay out all of a settled position into its account. Anyone may ask for it."""
     oracle = world.oracles.get(contract.market_id)
     if oracle is None:
@@ -200,13 +208,13 @@ def redeem_settled(world: World, account_id: str, contract: Contract, at: Instan
     return redeem(world, account_id, contract, 0 if held is None else held.quantity, at)
 
 
-def rejected(world: World, abort: Abort, at: Instant, market_id: str) -> Step:
+def rejected(world: PredictWorld, abort: Abort, at: Instant, market_id: str) -> WorldStep:
     """Nothing changed, and why."""
     facts: Facts = {"abort": abort.name, "reason": abort.words}
-    return Step(world, (Receipt("rejected", at, market_id, "", facts),), abort)
+    return WorldStep(world, (Receipt("rejected", at, market_id, "", facts),), abort)
 
 
-def _tradable(world: World, contract: Contract, now: Instant, settled: bool) -> Oracle | Abort:
+def _tradable(world: PredictWorld, contract: Contract, now: Instant, settled: bool) -> Oracle | Abort:
     """The contract's oracle if it may be quoted now; `settled` says whether a settled one may."""
     oracle = oracle_of(world, contract.market_id)
     if oracle is None:
@@ -229,7 +237,7 @@ def _tradable(world: World, contract: Contract, now: Instant, settled: bool) -> 
     return oracle
 
 
-def _quoted(world: World, oracle: Oracle, contract: Contract, vault: Vault) -> Quote | Abort:
+def _quoted(world: PredictWorld, oracle: Oracle, contract: Contract, vault: Vault) -> Quote | Abort:
     """The quote of a contract beside a vault."""
     if oracle.settlement is not None:
         return settled_quote(contract.wins(oracle.settlement))
@@ -241,7 +249,7 @@ def _quoted(world: World, oracle: Oracle, contract: Contract, vault: Vault) -> Q
     return make_quote(world.terms, fair, utilisation(vault.total_mtm, vault.balance))
 
 
-def _booked(world: World, oracle: Oracle, contract: Contract, quantity: int) -> Vault | Abort:
+def _booked(world: PredictWorld, oracle: Oracle, contract: Contract, quantity: int) -> Vault | Abort:
     """The vault with contracts put in (or taken out) and the liability of their oracle worked out anew."""
     vault = world.vault
     old = vault.books.get(oracle.id, NO_BOOK)
@@ -254,7 +262,7 @@ def _booked(world: World, oracle: Oracle, contract: Contract, quantity: int) -> 
     if contract.higher is not None:
         levels = changed(levels, contract.higher, 0, quantity)
         ranges += quantity if contract.lower is not None else 0
-    found = refreshed(world.terms, oracle, Book(levels, ranges, lowest, highest))
+    found = refreshed(world.terms, oracle, StrikeBook(levels, ranges, lowest, highest))
     if isinstance(found, Abort):
         return found
     return Vault(
@@ -265,13 +273,15 @@ def _booked(world: World, oracle: Oracle, contract: Contract, quantity: int) -> 
     )
 
 
-def _minted(world: World, account_id: str, trade: Trade | Abort, contract: Contract, at: Instant) -> Step:
+def _minted(
+    world: PredictWorld, account_id: str, trade: ContractTrade | Abort, contract: Contract, at: Instant
+) -> WorldStep:
     if isinstance(trade, Abort):
         return rejected(world, trade, at, contract.market_id)
     account = world.accounts.get(account_id, NO_ACCOUNT)
     key, held = contract.key, account.positions.get(contract.key)
     position = (
-        Position(contract, world.oracles[contract.market_id].expiry_at, trade.quantity, trade.amount, at)
+        ContractPosition(contract, world.oracles[contract.market_id].expiry_at, trade.quantity, trade.amount, at)
         if held is None
         else replace(held, quantity=held.quantity + trade.quantity, cost=held.cost + trade.amount)
     )
@@ -279,10 +289,12 @@ def _minted(world: World, account_id: str, trade: Trade | Abort, contract: Contr
     facts = _facts(account_id, "mint", trade)
     facts["cost"] = contracts(trade.amount)
     receipt = Receipt("filled", at, contract.market_id, f"t{world.next_trade}", facts)
-    return Step(_traded(world, account_id, after, trade.vault), (receipt,))
+    return WorldStep(_traded(world, account_id, after, trade.vault), (receipt,))
 
 
-def _redeemed(world: World, account_id: str, trade: Trade | Abort, contract: Contract, at: Instant) -> Step:
+def _redeemed(
+    world: PredictWorld, account_id: str, trade: ContractTrade | Abort, contract: Contract, at: Instant
+) -> WorldStep:
     if isinstance(trade, Abort):
         return rejected(world, trade, at, contract.market_id)
     account = world.accounts[account_id]
@@ -295,15 +307,17 @@ def _redeemed(world: World, account_id: str, trade: Trade | Abort, contract: Con
     facts = _facts(account_id, "redeem", trade)
     facts["payout"], facts["basis"] = contracts(trade.amount), contracts(basis)
     receipt = Receipt("settled" if settled else "filled", at, contract.market_id, f"t{world.next_trade}", facts)
-    return Step(_traded(world, account_id, Account(account.cash + trade.amount, positions), trade.vault), (receipt,))
+    return WorldStep(
+        _traded(world, account_id, Account(account.cash + trade.amount, positions), trade.vault), (receipt,)
+    )
 
 
-def _traded(world: World, account_id: str, account: Account, vault: Vault) -> World:
+def _traded(world: PredictWorld, account_id: str, account: Account, vault: Vault) -> PredictWorld:
     accounts = {**world.accounts, account_id: account}
-    return World(vault, accounts, world.oracles, world.terms, world.next_trade + 1, world.feeds)
+    return PredictWorld(vault, accounts, world.oracles, world.terms, world.next_trade + 1, world.feeds)
 
 
-def _facts(account_id: str, action: str, trade: Trade) -> Facts:
+def _facts(account_id: str, action: str, trade: ContractTrade) -> Facts:
     contract = trade.contract
     facts: Facts = {"account": account_id, "action": action, "side": contract.side}
     names = ("lower", "higher") if contract.side == "RANGE" else ("strike",)

@@ -15,22 +15,22 @@ from pitboss.venues.predict import aborts
 from pitboss.venues.predict.aborts import Abort
 from pitboss.venues.predict.quote import check_bounds
 from pitboss.venues.predict.schedule import FINEST_MS, TIERS, expiring, market_name, standing
-from pitboss.venues.predict.state import Feed, Grid, Oracle, Vault, World, usd, with_oracle
+from pitboss.venues.predict.state import Feed, Grid, Oracle, PredictWorld, Vault, usd, with_oracle
 from pitboss.venues.predict.svi import FLOAT, Svi, falls_with_strike
-from pitboss.venues.predict.trade import Step, redeem_settled, rejected
+from pitboss.venues.predict.trade import WorldStep, redeem_settled, rejected
 
 
 def create_oracle(
-    world: World, oracle_id: str, underlying: str, expiry_at: Instant, at: Instant, grid: Grid | None = None
-) -> Step:
+    world: PredictWorld, oracle_id: str, underlying: str, expiry_at: Instant, at: Instant, grid: Grid | None = None
+) -> WorldStep:
     """A new market, not yet active. Two for one underlying and expiry are allowed, as on the protocol."""
     grid = grid or Grid()
     if oracle_id in world.oracles or not oracle_id or not grid.sound():
         return rejected(world, aborts.BAD_ORACLE, at, oracle_id)
-    return Step(with_oracle(world, Oracle(oracle_id, underlying, expiry_at, grid)))
+    return WorldStep(with_oracle(world, Oracle(oracle_id, underlying, expiry_at, grid)))
 
 
-def activate(world: World, oracle_id: str, at: Instant) -> Step:
+def activate(world: PredictWorld, oracle_id: str, at: Instant) -> WorldStep:
     """Open a market for minting: once, and only before its expiry."""
     oracle = world.oracles.get(oracle_id)
     abort = (
@@ -46,10 +46,10 @@ def activate(world: World, oracle_id: str, at: Instant) -> Step:
     )
     if oracle is None or abort is not None:
         return rejected(world, abort or aborts.UNKNOWN, at, oracle_id)
-    return Step(with_oracle(world, replace(oracle, active=True)))
+    return WorldStep(with_oracle(world, replace(oracle, active=True)))
 
 
-def set_ask_bounds(world: World, oracle_id: str, bounds: tuple[int, int] | None, at: Instant) -> Step:
+def set_ask_bounds(world: PredictWorld, oracle_id: str, bounds: tuple[int, int] | None, at: Instant) -> WorldStep:
     """Tighten one market's ask bounds, or with None give it the general ones again."""
     oracle = world.oracles.get(oracle_id)
     if oracle is None:
@@ -57,10 +57,10 @@ def set_ask_bounds(world: World, oracle_id: str, bounds: tuple[int, int] | None,
     abort = None if bounds is None else check_bounds(world.terms, *bounds)
     if abort is not None:
         return rejected(world, abort, at, oracle_id)
-    return Step(with_oracle(world, replace(oracle, ask_bounds=bounds)))
+    return WorldStep(with_oracle(world, replace(oracle, ask_bounds=bounds)))
 
 
-def push_price(world: World, oracle_id: str, spot: int, forward: int, at: Instant) -> Step:
+def push_price(world: PredictWorld, oracle_id: str, spot: int, forward: int, at: Instant) -> WorldStep:
     """A price for one market. The first one at or after expiry settles it, at that push's spot."""
     oracle = world.oracles.get(oracle_id)
     if oracle is None:
@@ -68,10 +68,10 @@ def push_price(world: World, oracle_id: str, spot: int, forward: int, at: Instan
     found = _priced(oracle, spot, forward, at)
     if isinstance(found, Abort):
         return rejected(world, found, at, oracle_id)
-    return Step(with_oracle(world, found), _settlements((found,), at))
+    return WorldStep(with_oracle(world, found), _settlements((found,), at))
 
 
-def push_svi(world: World, oracle_id: str, svi: Svi, at: Instant) -> Step:
+def push_svi(world: PredictWorld, oracle_id: str, svi: Svi, at: Instant) -> WorldStep:
     """A surface for one market, before its expiry."""
     oracle = world.oracles.get(oracle_id)
     if oracle is None:
@@ -79,18 +79,18 @@ def push_svi(world: World, oracle_id: str, svi: Svi, at: Instant) -> Step:
     refusal = _unfit(world, oracle, svi, at)
     if refusal is not None:
         return rejected(world, refusal, at, oracle_id)
-    return Step(with_oracle(world, replace(oracle, svi=svi, surfaced_at=at)))
+    return WorldStep(with_oracle(world, replace(oracle, svi=svi, surfaced_at=at)))
 
 
 def push(
-    world: World,
+    world: PredictWorld,
     underlying: str,
     spot: int,
     at: Instant,
     surfaces: Mapping[str, Svi] | None = None,
     basis: int = 0,
     silent: Collection[str] = (),
-) -> Step:
+) -> WorldStep:
     """One update of every market of an underlying that is neither settled nor fed: a price, and the surfaces given by id.
 
     `basis` is forward over spot less one, in billionths. Markets in `silent` get nothing, as a dead twin does.
@@ -113,38 +113,38 @@ def push(
         oracles[oracle.id] = found
         if found.settlement is not None:
             receipts += _settlements((found,), at)
-    return Step(
-        World(world.vault, world.accounts, oracles, world.terms, world.next_trade, world.feeds), tuple(receipts)
+    return WorldStep(
+        PredictWorld(world.vault, world.accounts, oracles, world.terms, world.next_trade, world.feeds), tuple(receipts)
     )
 
 
 def list_markets(
-    world: World,
+    world: PredictWorld,
     underlying: str,
     at: Instant,
     tiers: Iterable[str] = TIERS,
     grid: Grid | None = None,
     fed: bool = False,
-) -> Step:
+) -> WorldStep:
     """Create and activate the markets that stand on the schedule and are not there yet."""
     known = {oracle.expiry_at for oracle in world.oracles.values() if oracle.underlying == underlying}
     missing = [slot.expiry_at for slot in standing(at, tiers) if slot.expiry_at not in known]
     if not missing:
-        return Step(world)
+        return WorldStep(world)
     grid = grid or Grid()
     names = {market_name(underlying, expiry_at): expiry_at for expiry_at in missing}
     made = {name: Oracle(name, underlying, expiry_at, grid, True, fed=fed) for name, expiry_at in names.items()}
-    return Step(_with_oracles(world, {**world.oracles, **made}))
+    return WorldStep(_with_oracles(world, {**world.oracles, **made}))
 
 
-def sweep(world: World, at: Instant) -> Step:
+def sweep(world: PredictWorld, at: Instant) -> WorldStep:
     """Pay out every position of every settled market, then forget markets that nobody holds anything of.
 
     It costs what there is to pay: a settled market leaves with its last position.
     """
     settled = {oracle.id for oracle in world.oracles.values() if oracle.settlement is not None}
     if not settled:
-        return Step(world)
+        return WorldStep(world)
     receipts: list[Receipt] = []
     for account_id in sorted(world.accounts):
         positions = world.accounts[account_id].positions
@@ -152,18 +152,18 @@ def sweep(world: World, at: Instant) -> Step:
             step = redeem_settled(world, account_id, positions[key].contract, at)
             world = step.world
             receipts += step.receipts
-    return Step(_forget(world, settled), tuple(receipts))
+    return WorldStep(_forget(world, settled), tuple(receipts))
 
 
 def advance(
-    world: World,
+    world: PredictWorld,
     underlying: str,
     spot: int,
     at: Instant,
     surface: Callable[[Oracle], Svi | None],
     basis: int = 0,
     tiers: Iterable[str] = TIERS,
-) -> Step:
+) -> WorldStep:
     """One update of the paper venue, whole: list what the schedule asks for, push, pay out what settled.
 
     `surface` gives the surface known at this instant for a market that has not expired, or None to keep the one it has.
@@ -177,18 +177,18 @@ def advance(
                 surfaces[oracle.id] = found
     pushed = push(world, underlying, spot, at, surfaces, basis)
     swept = sweep(pushed.world, at)
-    return Step(swept.world, (*pushed.receipts, *swept.receipts))
+    return WorldStep(swept.world, (*pushed.receipts, *swept.receipts))
 
 
 def feed(
-    world: World,
+    world: PredictWorld,
     underlying: str,
     spot: int,
     at: Instant,
     volatility: float | None = None,
     basis: int = 0,
     tiers: Iterable[str] = TIERS,
-) -> Step:
+) -> WorldStep:
     """The same update for markets that share one price, as a replay's do: with a volatility their surfaces are drawn from it.
 
     Nothing is written for each market, so between two boundaries of the schedule it costs one small value.
@@ -202,7 +202,7 @@ def feed(
     if before is not None and at < before.quiet_until:
         after = Feed(spot, forward, at, volatility, before.quiet_until)
         feeds = {**world.feeds, underlying: after} if len(world.feeds) > 1 else {underlying: after}
-        return Step(World(world.vault, world.accounts, world.oracles, world.terms, world.next_trade, feeds))
+        return WorldStep(PredictWorld(world.vault, world.accounts, world.oracles, world.terms, world.next_trade, feeds))
     receipts: tuple[Receipt, ...] = ()
     due = [
         oracle
@@ -222,10 +222,12 @@ def feed(
         ahead = [oracle.expiry_at for oracle in world.oracles.values() if oracle.fed and oracle.expiry_at > at]
         quiet_until = min([*ahead, at - at % FINEST_MS + FINEST_MS])
     feeds = {**world.feeds, underlying: Feed(spot, forward, at, volatility, quiet_until)}
-    return Step(World(world.vault, world.accounts, world.oracles, world.terms, world.next_trade, feeds), receipts)
+    return WorldStep(
+        PredictWorld(world.vault, world.accounts, world.oracles, world.terms, world.next_trade, feeds), receipts
+    )
 
 
-def can_coast(world: World, underlying: str) -> bool:
+def can_coast(world: PredictWorld, underlying: str) -> bool:
     """Whether nothing but prices and the schedule moves this world: all of it is fed, and nobody holds anything."""
     if world.vault.books or underlying not in world.feeds:
         return False
@@ -233,13 +235,13 @@ def can_coast(world: World, underlying: str) -> bool:
 
 
 def coast(
-    world: World,
+    world: PredictWorld,
     underlying: str,
     at: Sequence[Instant],
     spot: Sequence[int],
     volatility: float | None,
     tiers: Iterable[str] = TIERS,
-) -> Step:
+) -> WorldStep:
     """What feeding each of these updates would come to, for a world that can coast.
 
     Two neighbouring updates, the one before the first included, may not lie further apart than the finest tier's step:
@@ -253,11 +255,11 @@ def coast(
         receipts.append(Receipt("settled", at[place], name, "", {"price": usd(spot[place])}))
     left = {name: oracle for name, oracle in world.oracles.items() if oracle.expiry_at > at[-1]}
     step = feed(_with_oracles(world, left), underlying, spot[-1], at[-1], volatility, tiers=tiers)
-    return Step(step.world, tuple(receipts))
+    return WorldStep(step.world, tuple(receipts))
 
 
-def _with_oracles(world: World, oracles: Mapping[str, Oracle]) -> World:
-    return World(world.vault, world.accounts, oracles, world.terms, world.next_trade, world.feeds)
+def _with_oracles(world: PredictWorld, oracles: Mapping[str, Oracle]) -> PredictWorld:
+    return PredictWorld(world.vault, world.accounts, oracles, world.terms, world.next_trade, world.feeds)
 
 
 def _priced(oracle: Oracle, spot: int, forward: int, at: Instant, svi: Svi | None = None) -> Oracle | Abort:
@@ -290,7 +292,7 @@ def _priced(oracle: Oracle, spot: int, forward: int, at: Instant, svi: Svi | Non
     )
 
 
-def _unfit(world: World, oracle: Oracle, svi: Svi, at: Instant) -> Abort | None:
+def _unfit(world: PredictWorld, oracle: Oracle, svi: Svi, at: Instant) -> Abort | None:
     """Why a surface is not taken."""
     if oracle.settlement is not None:
         return aborts.ORACLE_SETTLED
@@ -311,7 +313,7 @@ def _settlements(oracles: Iterable[Oracle], at: Instant) -> tuple[Receipt, ...]:
     )
 
 
-def _forget(world: World, settled: Collection[str]) -> World:
+def _forget(world: PredictWorld, settled: Collection[str]) -> PredictWorld:
     """Drop settled markets without open contracts, and their books."""
     vault = world.vault
     gone = {name for name in settled if name not in vault.books or not vault.books[name].levels}
@@ -320,4 +322,4 @@ def _forget(world: World, settled: Collection[str]) -> World:
     books = {name: book for name, book in vault.books.items() if name not in gone}
     oracles = {name: oracle for name, oracle in world.oracles.items() if name not in gone}
     kept = Vault(vault.balance, books, vault.total_mtm, vault.total_max_payout)
-    return World(kept, world.accounts, oracles, world.terms, world.next_trade, world.feeds)
+    return PredictWorld(kept, world.accounts, oracles, world.terms, world.next_trade, world.feeds)

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from pitboss.store.rows import encode, seal
+from pitboss.store.sealed_rows import encode, seal
 
 revision = "0005"
 down_revision = "0004"

@@ -5,12 +5,12 @@ string, a boolean or not finite, a limit order without a price.
 """
 
 from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R1_SHAPE"
 SCOPE: Scope = "every"
 
 
-def check(case: Case) -> Finding:
+def check(case: PerpCase) -> Finding:
     """Refuse what could not be read."""
     return Finding("; ".join(case.problems)) if case.problems else PASS

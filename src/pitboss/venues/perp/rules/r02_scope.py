@@ -6,13 +6,13 @@ position, a cancel needs a working order.
 """
 
 from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R2_SCOPE"
 SCOPE: Scope = "every"
 
 
-def check(case: Case) -> Finding:
+def check(case: PerpCase) -> Finding:
     """Refuse what is out of scope."""
     proposal, world = case.proposal, case.world
     if proposal is None:

@@ -8,13 +8,13 @@ from pitboss.core.money import text
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import exposure
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R3_POSITION_CAP"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PerpCase) -> Finding | Margin:
     """Refuse an open that would make the symbol too large."""
     if case.proposal is None or case.worth is None:
         return PASS

@@ -6,13 +6,13 @@ The notional of every symbol, counted as for the position cap, may not exceed `m
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import total_exposure
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R4_EXPOSURE_CAP"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PerpCase) -> Finding | Margin:
     """Refuse an open that would make the account too large."""
     if case.worth is None:
         return PASS

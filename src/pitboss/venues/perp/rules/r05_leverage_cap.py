@@ -9,13 +9,13 @@ from decimal import Decimal
 from pitboss.core.money import ONE, text
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R5_LEVERAGE_CAP"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PerpCase) -> Finding | Margin:
     """Refuse leverage outside the caps."""
     if case.proposal is None or case.asset is None:
         return PASS

@@ -8,13 +8,13 @@ from decimal import Decimal
 from pitboss.core.rulebook import Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.perp.caps import recent_opens
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R7_ORDER_RATE"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PerpCase) -> Finding | Margin:
     """Refuse an open beyond the hourly rate."""
     used, most = recent_opens(case.accepted_opens, case.now), case.caps.max_orders_per_hour
     margin = Margin(CODE, Decimal(most), Decimal(used), Decimal(most - used - 1), "opens/h")

@@ -6,14 +6,14 @@ equity is not positive or any number of the account is not finite.
 
 from pitboss.core.rulebook import Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 from pitboss.venues.perp.state import day_reference_at, halts_at
 
 CODE = "R8_HALTED"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PerpCase) -> Finding | Margin:
     """Refuse opens while halted."""
     if not case.finite:
         return Finding("a number of the account is missing or not finite")

@@ -6,14 +6,14 @@ Free margin now must cover notional divided by the leverage asked for, plus the 
 from pitboss.core.money import ONE
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 from pitboss.venues.perp.state import margin_used
 
 CODE = "R9_MARGIN"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PerpCase) -> Finding | Margin:
     """Refuse an open the account cannot carry."""
     notional = case.notional
     if case.proposal is None or notional is None:

@@ -10,13 +10,13 @@ from decimal import Decimal
 from pitboss.core.money import HUNDRED, text
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R11_PRICE_BAND"
 SCOPE: Scope = "opens"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PerpCase) -> Finding | Margin:
     """Refuse senseless prices."""
     if case.proposal is None or case.mark is None:
         return PASS

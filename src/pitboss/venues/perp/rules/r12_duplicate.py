@@ -5,12 +5,12 @@ sent.
 """
 
 from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R12_DUPLICATE"
 SCOPE: Scope = "every"
 
 
-def check(case: Case) -> Finding:
+def check(case: PerpCase) -> Finding:
     """Refuse what has been answered before."""
     return Finding("already answered at this tick") if case.stored is not None else PASS

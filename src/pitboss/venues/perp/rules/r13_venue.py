@@ -4,13 +4,13 @@ Judged by the venue itself when the order is sent; its own reason is kept. The e
 """
 
 from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.perp.case import Case, Scope
+from pitboss.venues.perp.case import PerpCase, Scope
 
 CODE = "R13_VENUE"
 SCOPE: Scope = "every"
 
 
-def check(case: Case) -> Finding:
+def check(case: PerpCase) -> Finding:
     """No objection before the venue has been asked."""
     del case
     return PASS

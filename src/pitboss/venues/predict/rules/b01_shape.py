@@ -5,12 +5,12 @@ a boolean or not finite, a spend that is not above zero, a confidence outside 0 
 """
 
 from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.predict.case import Case, Scope
+from pitboss.venues.predict.case import PredictCase, Scope
 
 CODE = "B1_SHAPE"
 SCOPE: Scope = "every"
 
 
-def check(case: Case) -> Finding:
+def check(case: PredictCase) -> Finding:
     """Refuse what could not be read."""
     return Finding("; ".join(case.problems)) if case.problems else PASS

@@ -5,14 +5,14 @@ without `market_id` exactly one such market must be open. A redeem needs a posit
 """
 
 from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.predict.case import Case, Scope, shown_strike
+from pitboss.venues.predict.case import PredictCase, Scope, shown_strike
 from pitboss.venues.predict.state import fresher_twin, status
 
 CODE = "B2_MARKET"
 SCOPE: Scope = "every"
 
 
-def check(case: Case) -> Finding:
+def check(case: PredictCase) -> Finding:
     """Refuse what names no market, several, or one that cannot be traded."""
     decision, market = case.decision, case.market
     if decision is None:

@@ -6,13 +6,13 @@ At least `min_seconds_to_expiry` must remain before the market expires.
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import seconds
-from pitboss.venues.predict.case import Case, Scope
+from pitboss.venues.predict.case import PredictCase, Scope
 
 CODE = "B3_EXPIRY"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse a mint too near the expiry."""
     if case.market is None:
         return PASS

@@ -7,13 +7,13 @@ instant of execution may not be further from the decision than that.
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import seconds
-from pitboss.venues.predict.case import Case, Scope
+from pitboss.venues.predict.case import PredictCase, Scope
 
 CODE = "B4_STALE"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse a mint on an old or missing price, or long after it was decided."""
     market = case.market
     if market is None:

@@ -11,21 +11,21 @@ from pitboss.core.money import text
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.aborts import NO_QUANTITY, OFF_GRID, UNQUOTED
-from pitboss.venues.predict.case import Case, Scope, shown_strike
+from pitboss.venues.predict.case import PredictCase, Scope, shown_strike
 from pitboss.venues.predict.state import usd
-from pitboss.venues.predict.trade import Trade
+from pitboss.venues.predict.trade import ContractTrade
 
 CODE = "B5_NOT_QUOTED"
 SCOPE: Scope = "mints"
 _ONE = Decimal(1)
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse a strike without a quote."""
     quoted, decision, market = case.quoted, case.decision, case.market
-    if isinstance(quoted, Trade) and quoted.amount == 0:
+    if isinstance(quoted, ContractTrade) and quoted.amount == 0:
         return Finding("the spend buys nothing")  # a part of a contract so small that the venue would give it away
-    if isinstance(quoted, Trade):
+    if isinstance(quoted, ContractTrade):
         fair = usd(quoted.quote.fair)
         return Margin(CODE, "0 to 1", fair, min(fair, _ONE - fair), "probability")
     if quoted is None or decision is None or market is None:

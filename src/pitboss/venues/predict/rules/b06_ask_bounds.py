@@ -5,7 +5,7 @@ The executed ask must lie between the lowest and highest the venue admits, with 
 
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.predict.case import Case, Scope, cents
+from pitboss.venues.predict.case import PredictCase, Scope, cents
 from pitboss.venues.predict.quote import ask_bounds
 from pitboss.venues.predict.state import usd
 
@@ -13,7 +13,7 @@ CODE = "B6_ASK_BOUNDS"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse an ask the venue would not admit."""
     trade, market = case.trade, case.market
     if trade is None or market is None:

@@ -8,13 +8,13 @@ from decimal import Decimal
 
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.predict.case import Case, Scope, cents
+from pitboss.venues.predict.case import PredictCase, Scope, cents
 
 CODE = "B7_SLIPPAGE"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse an ask too far above the one that was seen."""
     trade = case.trade
     shown = None if trade is None else case.spent.shown.get(trade.contract.key)

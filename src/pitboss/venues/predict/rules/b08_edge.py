@@ -5,14 +5,14 @@ With `min_edge` set, the confidence less the executed ask must be at least that;
 
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
-from pitboss.venues.predict.case import Case, Scope, cents
+from pitboss.venues.predict.case import PredictCase, Scope, cents
 from pitboss.venues.predict.state import usd
 
 CODE = "B8_EDGE"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse a mint without enough of an edge by the model's own probability."""
     least, trade = case.caps.min_edge, case.trade
     if least is None or case.decision is None:

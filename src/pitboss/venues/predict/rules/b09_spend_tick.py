@@ -6,13 +6,13 @@ is nothing to reduce to.
 
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.venues.predict.caps import amount_margin
-from pitboss.venues.predict.case import Case, Scope, dusdc
+from pitboss.venues.predict.case import PredictCase, Scope, dusdc
 
 CODE = "B9_SPEND_TICK"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding:
+def check(case: PredictCase) -> Finding:
     """Tell the cut that the case has made."""
     if case.asked is None or case.spend is None:
         return PASS

@@ -6,13 +6,13 @@ What was spent on this UTC day and this spend together may not exceed `max_spend
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import amount_margin
-from pitboss.venues.predict.case import Case, Scope, dusdc
+from pitboss.venues.predict.case import PredictCase, Scope, dusdc
 
 CODE = "B10_SPEND_DAY"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse a mint beyond the day's budget."""
     if case.spend is None:
         return PASS

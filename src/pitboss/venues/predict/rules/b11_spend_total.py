@@ -6,13 +6,13 @@ Everything ever spent and this spend together may not exceed `max_total_spend`; 
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import amount_margin
-from pitboss.venues.predict.case import Case, Scope, dusdc
+from pitboss.venues.predict.case import PredictCase, Scope, dusdc
 
 CODE = "B11_SPEND_TOTAL"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse a mint beyond the whole budget."""
     if case.spend is None:
         return PASS

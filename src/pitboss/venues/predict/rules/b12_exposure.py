@@ -7,13 +7,13 @@ What the open contracts of the market's expiry were bought for, with this spend,
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import amount_margin, exposure
-from pitboss.venues.predict.case import Case, Scope, dusdc
+from pitboss.venues.predict.case import PredictCase, Scope, dusdc
 
 CODE = "B12_EXPOSURE"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse a mint that would put too much on one expiry."""
     if case.spend is None or case.market is None:
         return PASS

@@ -6,14 +6,14 @@ The spend may not exceed the account's cash.
 from pitboss.core.rulebook import PASS, Finding
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict.caps import amount_margin
-from pitboss.venues.predict.case import Case, Scope, dusdc
+from pitboss.venues.predict.case import PredictCase, Scope, dusdc
 from pitboss.venues.predict.state import NO_ACCOUNT
 
 CODE = "B13_BALANCE"
 SCOPE: Scope = "mints"
 
 
-def check(case: Case) -> Finding | Margin:
+def check(case: PredictCase) -> Finding | Margin:
     """Refuse a mint beyond the balance."""
     if case.spend is None:
         return PASS

@@ -5,12 +5,12 @@ sent.
 """
 
 from pitboss.core.rulebook import PASS, Finding
-from pitboss.venues.predict.case import Case, Scope
+from pitboss.venues.predict.case import PredictCase, Scope
 
 CODE = "B14_DUPLICATE"
 SCOPE: Scope = "every"
 
 
-def check(case: Case) -> Finding:
+def check(case: PredictCase) -> Finding:
     """Refuse what has been answered before."""
     return Finding("already answered at this tick") if case.repeated else PASS

@@ -1,0 +1,188 @@
+"""What a memorisation report may conclude, in plain words that never say more than the figures do.
+
+Each look ends in one of three ways: a sign of memory, no sign of it, or that it cannot be told and why. "No sign" is never
+"none": what could have hidden is said with it.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pitboss.audit.blind_comparison import MAIN, ComparedDays
+from pitboss.audit.chance import Spread
+from pitboss.audit.memorisation import MemorisationReport
+from pitboss.audit.recognition import ALPHA, ChanceVerdict
+from pitboss.core.noun import noun
+from pitboss.sim import statistics
+
+Finding = Literal["sign", "no_sign", "cannot_tell"]
+
+
+@noun
+class Conclusion:
+    """One conclusion. `about` is the look it comes from."""
+
+    about: Literal["naming", "assets", "pairs", "cutoff"]
+    finding: Finding
+    words: str
+
+
+def conclusions(report: MemorisationReport) -> list[Conclusion]:
+    """Everything that can be said, in the order of the report."""
+    return [*_naming(report), *_pairs(report), *_cutoff(report)]
+
+
+def overall(report: MemorisationReport) -> Finding:
+    """A sign anywhere is a sign; without one, what could be looked at decides. Assets alone are not judged by."""
+    found = [one.finding for one in conclusions(report) if one.about in ("naming", "pairs")]
+    return "sign" if "sign" in found else "no_sign" if "no_sign" in found else "cannot_tell"
+
+
+HEADLINES: dict[Finding, str] = {
+    "sign": "SIGNS OF MEMORY: results of this model on this range may be recall, not judgement",
+    "no_sign": "no sign of memory in what could be looked at; that is not proof that there is none",
+    "cannot_tell": "cannot tell: nothing that was done here can show memory or its absence",
+}
+
+
+def _naming(report: MemorisationReport) -> Iterator[Conclusion]:
+    named = report.named
+    if named is None:
+        if report.wish.windows:
+            yield Conclusion(
+                "naming", "cannot_tell", "cannot tell whether it recognises windows: not all were asked about"
+            )
+        return
+    if named.period is None:
+        yield Conclusion("naming", "cannot_tell", _nothing_to_name(named.asked, "period"))
+    else:
+        yield Conclusion("naming", *_weighed(named.period, f"the {report.exam.grain if report.exam else 'period'}"))
+    if named.asset is not None:
+        finding, words = _weighed(named.asset, "the asset")
+        if finding == "sign":
+            words += ". How much an asset moves can give it away without any memory of these bars"
+        yield Conclusion("assets", finding, words)
+    elif named.asked:
+        yield Conclusion("assets", "cannot_tell", _nothing_to_name(named.asked, "asset"))
+
+
+def _nothing_to_name(asked: int, what: str) -> str:
+    if not asked:
+        return f"cannot tell whether it recognises the {what}: nobody answered"
+    return f"cannot tell whether it recognises the {what}: there is only one here to choose from"
+
+
+def _weighed(one: ChanceVerdict, what: str) -> tuple[Finding, str]:
+    hits = f"it named {what} of {one.rate.hits} of {one.rate.of} windows right ({share(one.rate.interval, one.rate.share)})"
+    luck = f"luck gives {percent(one.chance)}, and does as well {probability(max(one.alone, one.shuffled))}"
+    if one.needed is None:
+        return (
+            "cannot_tell",
+            f"cannot tell: {hits}; with so few to choose from, or to ask about, even all right could be luck",
+        )
+    if one.raised < ALPHA:
+        return "sign", f"sign of memory: {hits}; {luck}"
+    return "no_sign", f"no sign that it recognises {what}: {hits}; {luck}; {one.needed} right would have stood out"
+
+
+def _pairs(report: MemorisationReport) -> Iterator[Conclusion]:
+    if not report.wish.repeats:
+        return
+    whole = report.whole
+    if whole is None:
+        yield Conclusion(
+            "pairs", "cannot_tell", "cannot tell what names and dates do to results: no pair of runs is whole"
+        )
+    else:
+        yield Conclusion("pairs", *_compared(whole))
+
+
+def _compared(whole: ComparedDays) -> tuple[Finding, str]:
+    main = whole.figures[MAIN]
+    apart = f"{_signed(main.difference.mean)} basis points a day, open minus blind"
+    days, repeats = around(main.difference), around(main.repeats)
+    if whole.idle:
+        return "cannot_tell", "cannot tell from the results: no run ever had a position, so there are none"
+    if whole.identical:
+        return "no_sign", "no sign in the results: every run with names had the very returns of its blind twin"
+    if main.difference.interval is None:
+        least = statistics.MIN_BOOTSTRAP_RETURNS
+        return "cannot_tell", f"cannot tell from the results: {whole.days} days are too few (at least {least}); {apart}"
+    if whole.found > 0:
+        return "sign", f"sign of memory in the results: {apart} (95 % {days} over days, {repeats} over repeats)"
+    if whole.found < 0:
+        return "no_sign", f"no sign in the results: with names it did worse, {apart} (95 % {days} over days)"
+    if not main.difference.side:
+        said = f"no sign in the results: {apart}; its 95 % interval, {days}, holds zero and whatever else lies in it"
+        return "no_sign", said
+    if whole.repeats < 2:
+        return (
+            "cannot_tell",
+            f"cannot tell from the results: {apart} (95 % {days}), but one pair does not show how far the model's own "
+            "answers vary; add --repeats",
+        )
+    return (
+        "cannot_tell",
+        f"cannot tell from the results: {apart} (95 % {days} over days), but the repeats differ by as much "
+        f"({repeats}); add --repeats",
+    )
+
+
+def _cutoff(report: MemorisationReport) -> Iterator[Conclusion]:
+    side, day = report.side, report.cutoff.until
+    if side == "unknown":
+        yield Conclusion("cutoff", "cannot_tell", f"no split: the training cutoff is unknown ({report.cutoff.source})")
+    elif side == "before":
+        yield Conclusion("cutoff", "cannot_tell", f"no split: all of the range lies before the training cutoff ({day})")
+    elif side == "after":
+        signs = any(one.finding == "sign" for one in (*_naming(report), *_pairs(report)))
+        words = f"no split: all of the range lies after the training cutoff ({day})"
+        if signs:
+            words += "; signs of memory there mean that the cutoff is not what it is said to be, or another explanation"
+        yield Conclusion("cutoff", "cannot_tell", words)
+    elif report.split is not None:
+        yield Conclusion("cutoff", "cannot_tell", _both_sides(report))
+
+
+def _both_sides(report: MemorisationReport) -> str:
+    told: list[str] = []
+    if report.split is not None:
+        for name, stretch in (("before", report.split.before), ("after", report.split.after)):
+            if stretch is None:
+                told.append(f"{name} it no whole day")
+            else:
+                apart = stretch.figures[MAIN].difference
+                told.append(f"{name} it {_signed(apart.mean)} ({around(apart)}) over {stretch.days} days")
+    return (
+        f"split at the training cutoff ({report.cutoff.until}), basis points a day, open minus blind: {'; '.join(told)}. "
+        "Two stretches of a market differ in more than what a model has read"
+    )
+
+
+# Figures --------------------------------------------------------------------------------------------------------------
+
+
+def percent(value: float | None) -> str:
+    """A share in percent."""
+    return "none" if value is None else f"{value * 100:.1f} %"
+
+
+def share(interval: tuple[float, float] | None, value: float | None) -> str:
+    """A share with its interval."""
+    inside = "" if interval is None else f", 95 % {percent(interval[0])} to {percent(interval[1])}"
+    return percent(value) + inside
+
+
+def probability(p: float) -> str:
+    """How often, in words that do not pretend to more digits than matter."""
+    return "less than once in 10,000 times" if p < 0.0001 else f"with probability {p:.4f}"
+
+
+def around(spread: Spread) -> str:
+    """An interval, or that there is none."""
+    return (
+        "no interval" if spread.interval is None else f"{_signed(spread.interval[0])} to {_signed(spread.interval[1])}"
+    )
+
+
+def _signed(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:+.2f}"

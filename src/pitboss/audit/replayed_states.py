@@ -1,0 +1,153 @@
+"""The ticks of a run one after the other: the account as each was found, and the record that each one left.
+
+Nobody is asked: a policy decides and a program writes the lessons, or both come again as a stored run has them. Every
+tick gets a record of its own, also those that a policy's run leaps over, because the audit must be able to stand at any.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
+from typing import Any
+
+from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, same bytes
+
+from pitboss.agent.decider import Judge
+from pitboss.core import codec
+from pitboss.core.errors import ReplayMismatch, TransientError
+from pitboss.core.instant import Instant
+from pitboss.core.intent import Decision, Step, ToolResult
+from pitboss.core.money import CONTEXT
+from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.core.snapshot import Record
+from pitboss.core.state import State
+from pitboss.models.replayed import Replayed
+from pitboss.tick import Happened, tick
+from pitboss.venues.perp.course import PerpCourse, first_state
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.world import advance
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A tick before anything is decided. `before` is the state as the tick at `since` left it; the first has itself."""
+
+    at: Instant
+    since: Instant
+    before: State
+
+
+@dataclass(frozen=True, slots=True)
+class Trail:
+    """Every tick of a range, and what was recorded."""
+
+    moments: tuple[Moment, ...]
+    records: tuple[Record, ...]
+
+
+async def walk(script: PerpCourse, start: Moment | None = None) -> Trail:
+    """Go through a range once, from its beginning or from the moment of its first tick.
+
+    Prompts are not built here; they are what is audited.
+    """
+    ports = replace(script.ports, build_prompts=False, keep_prompts=False)
+    moments: list[Moment] = []
+    records: list[Record] = []
+    with localcontext(CONTEXT):
+        state, since = (first_state(script), 0) if start is None else (start.before, start.since)
+        bar = 0
+        for at in script.tick_at.tolist():
+            moments.append(Moment(at, since or at, state))
+            stretch = advance(state.world, ports.terms, script.tape, bar, script.tape.index_of(at))
+            done = await tick(
+                replace(state, world=stretch.world), at, Happened(stretch.receipts, stretch.equity), ports
+            )
+            state, since, bar = done.state, at, stretch.index
+            records.append(done.record)
+    return Trail(tuple(moments), tuple(records))
+
+
+class Dice:
+    """Acts at one tick of four: orders of every kind, also some that the engine refuses, so that there is a past."""
+
+    name = "audit/dice"
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        """Nothing, or one thing with one symbol."""
+        del judge
+        dice = Generator(PCG64([self._seed, observation.at]))
+        symbols = observation.skill.context.sorted_symbols
+        symbol, thrown = symbols[int(dice.integers(len(symbols)))], dice.random()
+        mark = observation.world.marks.get(symbol)
+        if thrown > 0.25 or mark is None:
+            return Decision()
+        if symbol in observation.world.positions and dice.random() < 0.6:
+            return Decision(({"action": "close", "symbol": symbol, "reason": "by chance"},), text="out again")
+        price, long = float(mark), dice.random() < 0.5
+        away = 1 if long else -1
+        intent: dict[str, Any] = {
+            "action": "open_long" if long else "open_short",
+            "symbol": symbol,
+            "size_usd": _exact(float(observation.world.cash) * dice.uniform(0.01, 0.2)),
+            "leverage": int(dice.integers(1, 4)),
+            "stop_loss": _exact(price * (1 - 0.02 * away)),
+            "take_profit": _exact(price * (1 + 0.03 * away)),
+            "reason": "by chance",
+        }
+        if dice.random() < 0.5:
+            intent |= {"order_type": "limit", "limit_price": _exact(price * (1 - 0.01 * away))}
+        return Decision((intent,), text="in by chance")
+
+
+def _exact(value: float) -> Decimal:
+    return Decimal(f"{value:.5g}")
+
+
+class AsRecorded:
+    """Decides at every tick what a stored run decided there, and holds where it held."""
+
+    name = "recorded"
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._records = {record.tick_at: record for record in records if record.kind == "tick"}
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        """The decision of this tick."""
+        del judge
+        record = self._records.get(observation.at)
+        if record is None:
+            return Decision()
+        body = codec.loads_exact(record.covered)
+        return Decision(
+            intents=tuple(body["proposals"]),
+            text=body["text"],
+            steps=tuple(_step(step) for step in body["steps"]),
+            flags=tuple(body["flags"]),
+            finish_reason=body["finish_reason"],
+        )
+
+
+class NotesAsRecorded:
+    """Writes the lessons that a stored run wrote; a question that the run was never asked gets no answer."""
+
+    name = "recorded"
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._answers = Replayed(records)
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """The recorded answer."""
+        try:
+            return await self._answers.complete(request)
+        except ReplayMismatch as error:
+            raise TransientError(str(error)) from None
+
+
+def _step(plain: dict[str, Any]) -> Step:
+    results = [
+        ToolResult(call["name"], codec.number_fragments(call["arguments"]), call["result"], call["failed"])
+        for call in plain["calls"]
+    ]
+    return Step(plain["text"], tuple(results))

@@ -1,0 +1,104 @@
+"""Arguments for a tool, thrown by its own schema: valid ones, so that it answers, and now and then a time that is not yet.
+
+A tool's example is one of the throws, with the symbol put in that is looked at. Nothing here knows any tool by name.
+"""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from numpy.random import Generator  # noqa: TID251  seeded: same seed, same bytes
+
+from pitboss.core.instant import DAY_MS, Instant, iso
+from pitboss.tools.analysis.indicators import KINDS
+
+_TIMES = frozenset({"at", "before", "after", "since", "until", "from", "to", "start", "end"})
+_SPAN_DAYS, _NEAR = 5, 40
+"""How far back times lie: mostly so near that a decision is still at hand."""
+
+
+def throw(
+    schema: Mapping[str, Any],
+    example: Mapping[str, Any],
+    at: Instant,
+    step: int,
+    symbol: str,
+    dice: Generator,
+) -> dict[str, Any]:
+    """Arguments for one call. `step` is the time between ticks: times lie on ticks, where decisions are."""
+    parts: Mapping[str, Any] = schema.get("properties", {})
+    if dice.random() < 0.3:
+        return {
+            name: _fitted(name, value, parts.get(name, {}), at, step, symbol, dice) for name, value in example.items()
+        }
+    required = schema.get("required", ())
+    return {
+        name: _value(name, part, example, at, step, symbol, dice)
+        for name, part in parts.items()
+        if name in required or dice.random() < 0.6
+    }
+
+
+def _fitted(
+    name: str, value: Any, part: Mapping[str, Any], at: Instant, step: int, symbol: str, dice: Generator
+) -> Any:
+    """A value of an example: its symbol and its times are those of another market."""
+    if name == "symbol":
+        return symbol
+    if _is_time(name, part):
+        return _time(at, step, dice)
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def _value(
+    name: str, part: Mapping[str, Any], example: Mapping[str, Any], at: Instant, step: int, symbol: str, dice: Generator
+) -> Any:
+    if "enum" in part:
+        return _one(part["enum"], dice)
+    kind = part.get("type")
+    if kind == "integer":
+        return int(_number(part, dice))
+    if kind == "number":
+        return _number(part, dice)
+    if kind == "boolean":
+        return bool(dice.random() < 0.5)
+    if name == "symbol":
+        return symbol
+    if name == "indicators":
+        return ", ".join(_one(tuple(KINDS), dice) for _ in range(int(dice.integers(1, 5))))
+    if _is_time(name, part):
+        return _time(at, step, dice)
+    if name in example:
+        return _fitted(name, example[name], part, at, step, symbol, dice)
+    return "audit"[: part.get("maxLength", 5)].ljust(part.get("minLength", 0), "x")
+
+
+def _one(values: Sequence[Any], dice: Generator) -> Any:
+    return values[int(dice.integers(len(values)))]
+
+
+def _number(part: Mapping[str, Any], dice: Generator) -> Decimal:
+    low = float(part.get("minimum", part.get("exclusiveMinimum", 0)))
+    high = float(part.get("maximum", part.get("exclusiveMaximum", low + 1000)))
+    # most throws are small: that is where answers differ from one another
+    share = dice.random() ** 3
+    found = low + (high - low) * share
+    if part.get("type") == "integer":
+        return Decimal(round(found))
+    inside = min(max(found, low + (high - low) * 1e-6), high - (high - low) * 1e-6)
+    return Decimal(repr(round(inside, 6)))
+
+
+def _is_time(name: str, part: Mapping[str, Any]) -> bool:
+    said = str(part.get("description", ""))
+    return part.get("type", "string") == "string" and "enum" not in part and (name in _TIMES or "(UTC)" in said)
+
+
+def _time(at: Instant, step: int, dice: Generator) -> str:
+    thrown = dice.random()
+    if thrown < 0.1:
+        return iso(at)
+    if thrown < 0.2:
+        return iso(at + step * int(dice.integers(1, 20)))  # not yet: it must be refused, with or without a future
+    most = _NEAR if thrown < 0.8 else max(2, _SPAN_DAYS * DAY_MS // step)
+    return iso(at - step * int(dice.integers(1, most)))

@@ -1,0 +1,42 @@
+"""A push or a pull put together: the lake of a workspace, object storage, and the variables that open it."""
+
+from dataclasses import dataclass
+
+from pitboss.bootstrap.settings import Settings
+from pitboss.bootstrap.workspace import lake_of, lake_variables
+from pitboss.core.errors import UserError
+from pitboss.data.cache import ObjectSource
+from pitboss.data.lake_push import Pushed, Tell, push
+from pitboss.data.object_storage import open_objects, read_address
+from pitboss.data.remote_lake import RemoteLake
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What a pull came to: files and bytes that were fetched, of which push."""
+
+    where: str
+    pin: str
+    files: int
+    bytes: int
+
+
+def push_lake(settings: Settings, text: str, again: bool, replace: bool, tell: Tell) -> Pushed:
+    """Push the lake in the workspace's folder to an address."""
+    address = read_address(text)
+    if address.pin:
+        raise UserError("a push makes a digest of its own", "leave the # and what follows out")
+    objects = open_objects(address, lake_variables(address), writing=True)
+    return push(settings.home / "lake", ObjectSource(str(address), lambda: objects), again, replace, tell)
+
+
+def pull_lake(settings: Settings) -> Pulled:
+    """Fetch all of the lake that the settings name."""
+    lake = lake_of(settings)
+    if not isinstance(lake, RemoteLake):
+        raise UserError(
+            "the lake of this workspace is its own folder: there is nothing to fetch",
+            "set `lake` in settings.toml or PITBOSS_LAKE, such as s3://bucket/prefix",
+        )
+    brought = lake.bring()
+    return Pulled(lake.where, lake.pin, brought.files, brought.bytes)

@@ -1,0 +1,334 @@
+"""Tools of MCP servers for one run: which of them it gets, connected for as long as it lasts, and what is pinned of them.
+
+In a simulation answers come from recordings; a server is connected to only for tools that the catalogue marks as safe to
+ask later about an earlier time. Elsewhere every tool is asked, and its answers are kept. A server that is dead or not
+approved is a note to the agent, never a failure of the run; a name that the catalogue does not know is one before it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pitboss.agent.loop import ToolLoop
+from pitboss.bootstrap import mcp_servers as servers
+from pitboss.bootstrap.machine import environment
+from pitboss.bootstrap.mcp_servers import Variables
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.instant import Instant
+from pitboss.core.past import Recording
+from pitboss.core.ports import Tool, ToolSpec
+from pitboss.sim.request import PreparedRun
+from pitboss.skill.schema import Skill
+from pitboss.store.approvals import Approvals
+from pitboss.store.recordings import MOST_CHARS, StoredRecording, StoredRecordings
+from pitboss.tools.mcp import definition as definitions
+from pitboss.tools.mcp.definition import Definition
+from pitboss.tools.mcp.recorded_tool import RecordedTool
+from pitboss.tools.mcp.server_entry import ServerEntry
+from pitboss.tools.mcp.tool_names import names_of
+from pitboss.tools.registry import lookup, registry
+from pitboss.venues.perp.assembly import Assembly, Toolbox
+from pitboss.venues.perp.intents import TERMINAL
+
+if TYPE_CHECKING:
+    from pitboss.tools.mcp.connection import Connection
+    from pitboss.tools.mcp.guarded_tool import GuardedTool
+
+P = TypeVar("P", bound=PreparedRun)
+PIN = "outside"
+"""Under which a run keeps the digest of what it can see of other programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedTool:
+    """One tool that a skill asks for. `approved` is the text that a person approved, None where nobody has."""
+
+    name: str
+    entry: ServerEntry
+    tool: str
+    approved: Definition | None
+
+    @property
+    def digest(self) -> str:
+        """Of the approved text; empty where there is none."""
+        return self.approved.digest if self.approved else ""
+
+    @property
+    def as_of_safe(self) -> bool:
+        """Whether a simulation may ask the server itself."""
+        return self.entry.tools[self.tool].as_of_safe
+
+    def spec(self, text: Definition) -> ToolSpec:
+        """What a model gets to see of it."""
+        return definitions.spec(text, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The tools of other programs that a run has, while they are connected."""
+
+    specs: tuple[ToolSpec, ...] = ()
+    at: Callable[[Instant], Mapping[str, Tool]] = lambda at: {}
+    notes: Callable[[], tuple[str, ...]] = tuple
+
+
+def wanted(workspace: Workspace, skill: Skill) -> list[RequestedTool]:
+    """The tools that a skill asks for, in its own order. Names that cannot be are a `UserError`."""
+    if not skill.tools.mcp_servers:
+        return []
+    approvals, known = Approvals(workspace.database, workspace.now), servers.catalogue(workspace.settings)
+    found: list[RequestedTool] = []
+    for server in skill.tools.mcp_servers:
+        entry = known.find(server.id)
+        tools = [servers.find_tool(entry, tool) for tool in server.tool_filter or entry.tools]
+        names, refused = names_of(entry.id, tools, {TERMINAL, *(one.name for one in found)})
+        refused += [f"{name} is a tool of pitboss itself" for name in names.values() if name in registry()]
+        if refused:
+            raise UserError(refused[0], "leave it out with tool_filter, or rename the server in its catalogue")
+        kept = approvals.of(entry.id)
+        for tool, name in names.items():
+            text = servers.read_definition(kept[tool]) if tool in kept else None
+            found.append(RequestedTool(name, entry, tool, text))
+    return found
+
+
+def pin(workspace: Workspace, assembly: PreparedRun) -> dict[str, Any]:
+    """What a run can see of other programs, as a digest to be kept with it: approved texts, and recordings by its end.
+
+    Empty for a run that sees nothing of them. Raises what `wanted` raises, so it also is the check before a start.
+    """
+    if not isinstance(assembly, Assembly):
+        return {}  # skills of the other venues name no servers
+    skill = assembly.skill
+    tools = wanted(workspace, skill)
+    reads = any(lookup(name).reach == "recorded" for name in skill.tools.built_in)
+    if assembly.request.blind or (not tools and not reads):  # a blind run sees nothing of them at all
+        return {}
+    recorded: dict[str, list[str]] = {}
+    for one in tools:
+        if not one.as_of_safe:
+            recorded.setdefault(one.entry.id, []).append(one.tool)
+    seen = StoredRecordings(workspace.database).digest(None if reads else recorded, assembly.request.to_at)
+    offers = [[one.name, servers.trusted(one.entry, one.tool, one.digest), one.as_of_safe] for one in tools]
+    return {PIN: codec.digest({"tools": offers, "recordings": seen})}
+
+
+def check_pin(workspace: Workspace, assembly: PreparedRun, params: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run whose view of other programs has changed under it."""
+    now = pin(workspace, assembly)
+    if params.get(PIN) and params[PIN] != now.get(PIN):
+        raise UserError(
+            "what this run can see of MCP servers has changed since it began (recordings or approvals)",
+            "start a new backtest: going on would mix two pasts",
+        )
+
+
+@asynccontextmanager
+async def joined(workspace: Workspace, assembly: PreparedRun) -> AsyncIterator[PreparedRun]:
+    """The backtest with the recordings and the servers that its skill names, for the length of a block."""
+    loop = assembly.script.ports.decider
+    if not isinstance(assembly, Assembly) or not isinstance(loop, ToolLoop) or assembly.request.blind:
+        yield assembly
+        return
+    async with offered(workspace, assembly.skill, simulated=True) as found:
+        yield with_mcp(assembly, found, StoredRecordings(workspace.database))
+
+
+def with_mcp(assembly: P, found: Offered, recordings: StoredRecordings) -> P:
+    """The same backtest with these tools beside its own."""
+    ports = assembly.script.ports
+    loop = ports.decider
+    assert isinstance(loop, ToolLoop)
+    own = loop.hydrate
+    assert isinstance(own, Toolbox)
+    outside = found.at if found.specs else None
+    asking = replace(loop, hydrate=replace(own, recordings=recordings, outside=outside))
+    ready = replace(ports, decider=asking, notes=found.notes)
+    return replace(assembly, script=replace(assembly.script, ports=ready))
+
+
+@asynccontextmanager
+async def offered(
+    workspace: Workspace,
+    skill: Skill,
+    simulated: bool,
+    record: bool = False,
+    variables: Variables = environment,
+) -> AsyncIterator[Offered]:
+    """The tools of the servers that a skill names, connected for the length of a block and closed after it.
+
+    `record` keeps what is answered, for simulations of this time: live and paper accounts want it, questions do not.
+    """
+    tools = wanted(workspace, skill)
+    if not tools:
+        yield Offered()
+        return
+    asked = {one.entry.id: one.entry for one in tools if one.as_of_safe or not simulated}
+    async with AsyncExitStack() as stack:
+        lines = await _lines(stack, workspace, asked, variables)
+        yield await _Offer(workspace, simulated, record and not simulated, lines).of(tools)
+
+
+async def glance(workspace: Workspace, skill: Skill) -> Offered:
+    """What a backtest of a skill would be offered, without staying connected: to be looked at, not to be called."""
+    async with offered(workspace, skill, simulated=True) as found:
+        told = found.notes()
+        return replace(found, notes=lambda: told)
+
+
+async def _lines(
+    stack: AsyncExitStack, workspace: Workspace, asked: Mapping[str, ServerEntry], variables: Variables
+) -> "dict[str, Connection | str]":
+    """All servers at once: one that takes its time must not be waited for twenty times."""
+    opening = (_line(stack, workspace, entry, variables) for entry in asked.values())
+    found = await asyncio.gather(*opening, return_exceptions=True)  # so that all of them are in the stack by then
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+    return {name: one for name, one in zip(asked, found, strict=True) if not isinstance(one, BaseException)}
+
+
+async def _line(
+    stack: AsyncExitStack, workspace: Workspace, entry: ServerEntry, variables: Variables
+) -> "Connection | str":
+    """An open connection, or why there is none."""
+    try:
+        return await stack.enter_async_context(servers.reach(workspace.home, entry, variables))
+    except (TransientError, UserError) as error:
+        return str(error)
+
+
+class _Offer:
+    """Puts together what a run gets of the tools that it wants."""
+
+    def __init__(
+        self, workspace: Workspace, simulated: bool, record: bool, lines: "Mapping[str, Connection | str]"
+    ) -> None:
+        self._workspace = workspace
+        self._simulated = simulated
+        self._record = record
+        self._lines = lines
+        self._recordings = StoredRecordings(workspace.database)
+        self._notes: list[str] = [line for line in lines.values() if isinstance(line, str)]
+
+    async def of(self, tools: Sequence[RequestedTool]) -> Offered:
+        """The tools that can be had, in the order in which they are wanted."""
+        asked: dict[str, GuardedTool] = {}
+        replayed: dict[str, tuple[ToolSpec, RequestedTool]] = {}
+        specs: list[ToolSpec] = []
+        for one in tools:
+            if one.entry.id in self._lines and (one.as_of_safe or not self._simulated):
+                tool = await self._asked(one)
+                if tool is not None:
+                    asked[one.name] = tool
+                    specs.append(tool.spec)
+            elif one.approved is None:
+                pinned = one.tool in one.entry.pins
+                why = (
+                    f"nobody has asked {one.entry.id} here yet (`pitboss mcp test` does)"
+                    if pinned
+                    else _WHY["not approved"]
+                )
+                self._notes.append(f"{one.name} is not available: {why}")
+            else:
+                spec = one.spec(one.approved)
+                replayed[one.name] = spec, one
+                specs.append(spec)
+        open_lines = [line for line in self._lines.values() if not isinstance(line, str)]
+        return Offered(tuple(specs), self._bind(specs, asked, replayed, open_lines), self._noticing(open_lines))
+
+    async def _asked(self, one: RequestedTool) -> "GuardedTool | None":
+        """The tool of an open connection, if what the server says about it is what was approved."""
+        line = self._lines[one.entry.id]
+        if isinstance(line, str):
+            return None
+        try:
+            said = await line.definitions()
+        except TransientError as error:
+            self._notes.append(str(error))
+            return None
+        found = said.get(one.tool)
+        state = servers.state_of(one.entry, one.tool, one.digest, found)
+        if state != "approved" or found is None:
+            self._notes.append(f"{one.name} is not available: {_WHY[state]}")
+            return None
+        if self._record:
+            remember(self._workspace, one.entry, found)
+        return guard(self._workspace, one, line, found, self._keep if self._record else None)
+
+    def _keep(self, kept: StoredRecording) -> None:
+        self._recordings.add([kept])
+
+    def _bind(
+        self,
+        specs: Sequence[ToolSpec],
+        asked: "Mapping[str, GuardedTool]",
+        replayed: Mapping[str, tuple[ToolSpec, RequestedTool]],
+        lines: "Sequence[Connection]",
+    ) -> Callable[[Instant], Mapping[str, Tool]]:
+        names = [spec.name for spec in specs]
+        recordings = self._recordings
+
+        def at(instant: Instant) -> Mapping[str, Tool]:
+            for line in lines:
+                line.begin_tick()
+            tools: dict[str, Tool] = {}
+            for name in names:
+                if name in asked:
+                    tools[name] = asked[name]
+                else:
+                    spec, one = replayed[name]
+                    tools[name] = RecordedTool(spec, one.entry.id, one.tool, recordings, instant)
+            return tools
+
+        return at
+
+    def _noticing(self, lines: "Sequence[Connection]") -> Callable[[], tuple[str, ...]]:
+        told = tuple(dict.fromkeys(self._notes))
+
+        def notes() -> tuple[str, ...]:
+            # Asked for before the tools of a tick are bound, so it speaks of the tick before.
+            return (*told, *(f"{line.entry.id} did not answer at the last tick" for line in lines if line.broken))
+
+        return notes
+
+
+_WHY: Mapping[str, str] = {
+    "changed": "its definition is not the approved one any more",
+    "not approved": "it has not been approved",
+    "not allowed": "the catalogue does not allow it",
+    "missing": "its server does not have it",
+}
+
+
+def remember(workspace: Workspace, entry: ServerEntry, said: Definition) -> None:
+    """Keep the text of a definition that the catalogue pins, so that simulations can show it without asking."""
+    if entry.pins.get(said.name) == said.digest:
+        approvals = Approvals(workspace.database, workspace.now)
+        approvals.approve(entry.id, said.name, said.digest, servers.write_definition(said))
+
+
+def guard(
+    workspace: Workspace,
+    one: RequestedTool,
+    line: "Connection",
+    said: Definition,
+    record: Callable[[StoredRecording], object] | None = None,
+) -> "GuardedTool":
+    """One tool of an open connection behind its wrapper; what it answers is handed to `record`."""
+    from pitboss.tools.mcp.guarded_tool import GuardedTool
+    from pitboss.tools.mcp.recorder import RememberingTool
+
+    parts = (one.spec(said), line, one.tool, one.entry, said.digest, said.schema)
+    if record is None:
+        return GuardedTool(*parts)
+
+    def keep(arguments: str, result: str, failed: bool) -> None:
+        known = Recording(one.entry.id, one.tool, arguments, workspace.now(), result[:MOST_CHARS], failed)
+        record(StoredRecording(known, said.digest))
+
+    return RememberingTool(*parts, keep=keep)

@@ -1,1 +1,0 @@
-"""Brokers: where orders go. The paper broker needs no key and cannot trade."""

@@ -1,0 +1,172 @@
+"""`pitboss audit memory`: whether a model knows by heart the past that it is tested on."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pitboss.cli import screen
+from pitboss.cli.options import Amount, Json, Moment, Override, given
+from pitboss.cli.workspace_options import Here, WorkspaceOptions
+from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+
+if TYPE_CHECKING:
+    from pitboss.audit.memorisation import MemorisationReport, MemorisationRequest
+
+MOST_WINDOWS, MOST_REPEATS, MOST_SEED = 10_000, 200, 2**31
+FAILED, STOPPED = 1, 130
+
+
+def memory(
+    skill: Path,
+    /,
+    *,
+    model: Annotated[str, given("--model", "The model to look into, instead of the skill's.")] = "",
+    from_: Annotated[
+        Moment | None, given("--from", "First instant of the range. Default: 30 days before its end.")
+    ] = None,
+    to: Annotated[Moment | None, given("--to", "End of the range. Default: as far as the data goes.")] = None,
+    windows: Annotated[int, given("--windows", "Windows without a name to ask about; 0 for none.")] = 40,
+    repeats: Annotated[int, given("--repeats", "Pairs of runs, one with names and one blind; 0 for none.")] = 3,
+    seed: Annotated[int, given("--seed", "Seed of the windows, of the disguise and of the runs.")] = 0,
+    cutoff: Annotated[
+        str, given("--cutoff", "The model's training cutoff, if you know better: 2025-07-31, or 2025-07.")
+    ] = "",
+    data_venue: Annotated[str, given("--data-venue", "Whose data to use, where several venues have some.")] = "",
+    set_: Override = (),
+    max_cost_usd: Annotated[
+        Amount | None, given("--max-cost-usd", "Stop when everything together has cost this much.")
+    ] = None,
+    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
+    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
+    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    out: Annotated[Path | None, given("--out", "Write the report as an HTML page too.")] = None,
+    json: Json = False,
+    place: Here,
+) -> int:
+    """Look for what a model remembers of a stretch of the past, and for what that does to its results.
+
+    It is asked to name windows of bars whose name, dates and scale were taken away; it runs the skill with names and
+    blind, in pairs; and both are split at its training cutoff where that is known. The runs are ordinary runs. Ctrl-C
+    keeps everything; the same command goes on where it was and asks nothing twice.
+
+    For example:
+
+        pitboss audit memory trend-thesis.yaml --model groq/llama-3.3-70b-versatile --from 2023-10-01 --to 2024-04-01
+        pitboss audit memory trend-thesis.yaml --repeats 0 --windows 100
+
+    Parameters
+    ----------
+    skill
+        A .yaml or .json file.
+    """
+    from pitboss.audit.memorisation import MemorisationRequest
+    from pitboss.cli.skill import read_plain
+    from pitboss.models.cutoffs import read_day
+    from pitboss.venues.perp.assembly import PerpRequest
+
+    for name, value, least, most in (
+        ("--windows", windows, 0, MOST_WINDOWS),
+        ("--repeats", repeats, 0, MOST_REPEATS),
+        ("--seed", seed, 0, MOST_SEED),
+    ):
+        if not least <= value <= most:
+            raise UserError(f"{name}: {value} is not from {least} to {most:,}", "any whole number in between")
+    if not windows and not repeats:
+        raise UserError("nothing is left to do without windows and without repeats", "leave one of them out")
+    if (price_in is None) != (price_out is None):
+        raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UserError(f"--out: there is no folder {out.absolute().parent}", "name a file in a folder that exists")
+    request = PerpRequest(
+        skill=read_plain(skill, set_, place),
+        from_at=0,
+        to_at=0,
+        model=model,
+        data_venue=data_venue,
+        seed=seed,
+        max_gap=place.settings().max_gap,
+        max_cost_usd=max_cost_usd,
+        price_in=price_in,
+        price_out=price_out,
+        any_price=yes,
+    )
+    wish = MemorisationRequest(request, windows, repeats, read_day(cutoff) if cutoff else None)
+    report, code = _audit(place, wish, from_, to)
+    if out is not None:
+        _write(out, report)
+    _show(report, json)
+    if code:
+        screen.note("everything that was answered is kept: the same command goes on where it was")
+    return code
+
+
+def _audit(
+    place: WorkspaceOptions, wish: "MemorisationRequest", from_at: int | None, to_at: int | None
+) -> "tuple[MemorisationReport, int]":
+    import asyncio
+    from dataclasses import replace
+
+    from pitboss.audit.default_range import spanned
+    from pitboss.audit.memorisation import audit, begin
+    from pitboss.cli.progress import watching
+
+    with place.workspace() as workspace:
+        wish = replace(wish, request=spanned(workspace, wish.request, from_at, to_at))
+        report, assembly = begin(workspace, wish)
+        screen.note(
+            f"{wish.windows} windows to name, and {2 * wish.repeats} runs of {report.ticks:,} ticks; "
+            "what was answered before is not asked again"
+        )
+        with watching("audit memory", workspace.runs.cancel_requested) as (watch, stop):
+            try:
+                asyncio.run(audit(workspace, report, assembly, watch, stop.began))
+            except (RunCancelled, KeyboardInterrupt):
+                report.partial = "stopped"
+                return report, STOPPED
+            except (TransientError, InvariantError, BudgetExceeded) as error:
+                report.partial = str(error)
+                screen.complain(str(error))
+                return report, FAILED
+    return report, 0
+
+
+def _show(report: "MemorisationReport", json: bool) -> None:
+    from pitboss.audit import conclusions as verdicts
+    from pitboss.audit import memorisation_text as telling
+
+    if json:
+        screen.put_json(telling.document(report))
+        return
+    screen.put(f"Memory of {report.model}", "bold")
+    for remark in telling.remarks(report):
+        screen.put(remark)
+    if report.named is not None:
+        screen.put()
+        screen.put_table(
+            telling.NAMING, telling.naming_rows(report), right=(1, 2, 4, 5, 6, 7, 8), title="Windows without a name"
+        )
+    for title, stretch in telling.stretches(report):
+        screen.put()
+        screen.put_table(telling.PAIRS, telling.pair_rows(stretch), title=title)
+    screen.put()
+    found = verdicts.overall(report)
+    screen.put(verdicts.HEADLINES[found], "bold red" if found == "sign" else "bold")
+    for one in verdicts.conclusions(report):
+        screen.put(f"- {one.words}")
+    cost = "unknown" if report.paid_usd is None else f"${report.paid_usd:.4f}"
+    again = f"; {report.reused} runs had been made before" if report.reused else ""
+    screen.put(f"cost {cost}{again}; seed {report.wish.request.seed} repeats it")
+    if report.partial:
+        screen.put(f"partial: {report.partial}", "yellow")
+
+
+def _write(out: Path, report: "MemorisationReport") -> None:
+    from pitboss.audit.memorisation_text import page
+
+    part = out.with_name(f".{out.name}.part")
+    try:
+        part.write_text(page(report), encoding="utf-8")
+        os.replace(part, out)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UserError(f"cannot write {out}: {error.strerror}", "name another file with --out") from None

@@ -1,0 +1,43 @@
+"""`pitboss mcp serve`: pitboss as an MCP server for coding assistants and other clients."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pitboss.cli import screen
+from pitboss.cli.options import given
+from pitboss.cli.workspace_options import Here
+
+
+def serve(
+    *,
+    http: Annotated[
+        str, given("--http", "Listen on HOST:PORT of this machine instead of standard input, as 127.0.0.1:8000.")
+    ] = "",
+    write: Annotated[
+        bool, given("--write", "Also offer what changes something: backtests, forks, saving skills.")
+    ] = False,
+    place: Here,
+) -> int:
+    """Serve pitboss to an MCP client: list and check skills, preview prompts, read runs, explain decisions.
+
+    Over standard input and output, as a client starts it, or over streamable HTTP for this machine only. Without --write
+    nothing can be changed. Files are read from the working directory and the workspace.
+
+    For example:
+
+        pitboss mcp serve
+        pitboss mcp serve --write
+        pitboss mcp serve --http 127.0.0.1:8000
+    """
+    from pitboss.bootstrap.logs import start_logs
+    from pitboss.server import pitboss as server
+    from pitboss.server.pitboss_desk import ServerWorkspace
+    from pitboss.server.serving import read_address
+    from pitboss.server.serving import serve as serve_until_left
+
+    address = read_address(http) if http else None
+    settings = place.settings()
+    start_logs(settings.log_level, settings.log_file)
+    desk = ServerWorkspace(settings, Path.cwd(), write)
+    serve_until_left(server.create(desk), address, screen.note)
+    return 0

@@ -1,0 +1,40 @@
+"""`runs verify`: damage is a finding, not a failure, even where it keeps the database from being read at all."""
+
+from pitboss.cli.workspace_options import WorkspaceOptions
+from pitboss.core.errors import InvariantError, UserError
+from pitboss.runs.run import verify
+from pitboss.store.verify import verify_run
+
+FULL_ID = 12
+
+
+def verify_stored(place: WorkspaceOptions, run: str) -> tuple[str, str | None, list[str]]:
+    """The run's id, its digest, and everything that is not as it was written."""
+    settings = place.settings()
+    existed = bool(settings.database_url) or (settings.home / "pitboss.db").is_file()
+    try:
+        workspace = place.workspace()
+    except UserError as error:
+        if existed and _damaged(error):
+            return run, None, [error.message]
+        raise
+    with workspace:
+        try:
+            run_id = workspace.runs.find(run)
+        except UserError as error:
+            if _damaged(error):
+                return run, None, [error.message]
+            problems = [line for line in verify_run(workspace.database, run) if "damaged" in line]
+            if problems and len(run) >= FULL_ID:  # its id may be the very thing that was changed
+                return run, None, problems
+            raise
+        problems = verify(workspace, run_id)
+        try:
+            digest = workspace.runs.get(run_id).digest
+        except (UserError, InvariantError):
+            digest = None
+        return run_id, digest, problems
+
+
+def _damaged(error: UserError) -> bool:
+    return any(word in error.message for word in ("damaged", "cannot be used", "is not a database"))

@@ -1,0 +1,303 @@
+"""`pitboss sweep`, `pitboss arena`, `pitboss study …`: many runs that belong together, and what they come to."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from pitboss.cli import screen
+from pitboss.cli.options import Json, RangeOptions, given
+from pitboss.cli.study_options import USUAL, Manner, Out
+from pitboss.cli.workspace_options import Here
+from pitboss.core.errors import UserError
+
+app = App(name="study", help="List studies and arenas, show what came of them, stop them.")
+
+Vary = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name=("--vary", "--grid"),
+        negative=(),
+        consume_multiple=False,
+        help="A field of the skill and its values, as risk.max_leverage=1,2,5 or context.bars_lookback=50..200:50; also "
+        "model=a,b, seed=0..4, range=2025-02-01/2025-03-01, and run.taker_bps=3,6 for settings of the run. May be repeated.",
+    ),
+]
+StudyId = Annotated[str, Parameter(help="A study's id, or the start of it.")]
+
+
+def sweep(
+    skill: Path,
+    /,
+    *,
+    asked: RangeOptions,
+    vary: Vary = (),
+    random: Annotated[int | None, given("--random", "Draw so many points instead of taking all of them.")] = None,
+    search: Annotated[int | None, given("--search", "Let optuna choose so many points, one after the other.")] = None,
+    walk_forward: Annotated[
+        str,
+        given(
+            "--walk-forward", "Choose on one stretch, judge on the next, move on: as 30d/10d, or 30d/10d/1d with a gap."
+        ),
+    ] = "",
+    anchored: Annotated[
+        bool, given("--anchored", "Let every stretch to choose on begin at the start of the range.")
+    ] = False,
+    by: Annotated[
+        str,
+        Parameter(
+            name=("--by", "--metric"),
+            help="The metric that trials are chosen by. Default: sharpe, and total_return_pct on the predict venue, which also "
+            "has brier, log_loss and others.",
+        ),
+    ] = "",
+    repeats: Annotated[int, given("--repeats", "Runs of every point, with the seeds seed, seed+1, …")] = 1,
+    model: Annotated[str, given("--model", "Who decides, instead of the skill's model.")] = "",
+    manner: Manner = USUAL,
+    place: Here,
+) -> int:
+    """Run a skill many times with something varied, and say which was best and how much of that is luck.
+
+    Every run is an ordinary one. Ctrl-C keeps what is done; the same command goes on. Answers of models are shared by all.
+    Writes a page that opens offline.
+
+    For example:
+
+        pitboss sweep trend.yaml --from 2025-02-01 --to 2025-03-01 --vary risk.max_leverage=1,2,5
+        pitboss sweep trend.yaml --from 2025-02-01 --to 2025-03-01 --vary context.bars_lookback=50..200 --random 20
+        pitboss sweep trend.yaml --from 2025-01-01 --to 2025-04-01 --grid model=policy/momentum,policy/sma_cross --walk-forward 30d/10d
+
+    Parameters
+    ----------
+    skill
+        A .yaml or .json file.
+    """
+    from pitboss.cli.study_run import base_request, conduct
+    from pitboss.jobs.study_plans import sweep as make
+    from pitboss.sim.study.axis import parse_axes
+
+    request = base_request(place, skill, asked, model)
+    made = make(
+        request,
+        parse_axes(vary),
+        repeats=repeats,
+        by=by,
+        name=manner.name,
+        random=random,
+        search=search,
+        walk=walk_forward,
+        anchored=anchored,
+    )
+    return conduct(place, made, manner, asked.yes)
+
+
+def arena(
+    skill: Path,
+    /,
+    *,
+    asked: RangeOptions,
+    models: Annotated[str, given("--models", "Who takes part, with commas between.")],
+    baselines: Annotated[
+        str | None, given("--baselines", "Programs to hold them against, with commas between; empty for none.")
+    ] = None,
+    repeats: Annotated[int, given("--repeats", "Runs of every model.")] = 3,
+    manner: Manner = USUAL,
+    place: Here,
+) -> int:
+    """Let several models trade the same skill over the same market, and say who can be told from whom.
+
+    Writes a page with tiers, paired differences, luck, cost and time of each. Ctrl-C keeps what is done; the same command goes on.
+
+    For example:
+
+        pitboss arena trend.yaml --from 2025-02-01 --to 2025-03-01 --models groq/llama-3.3-70b-versatile,policy/momentum
+
+    Parameters
+    ----------
+    skill
+        A .yaml or .json file.
+    """
+    from pitboss.cli.study_run import base_request, conduct
+    from pitboss.jobs.study_plans import contest
+
+    request = base_request(place, skill, asked)
+    others = None if baselines is None else _listed(baselines)
+    return conduct(place, contest(request, _listed(models), others, repeats, manner.name), manner, asked.yes)
+
+
+@app.command(name="list")
+def list_(*, json: Json = False, place: Here) -> int:
+    """List studies and arenas, the newest first.
+
+    For example:
+
+        pitboss study list
+    """
+    from pitboss.jobs.study_status import studies
+    from pitboss.runs.stored import one_line
+
+    with place.workspace() as workspace:
+        found = studies(workspace)
+    if json:
+        screen.put_json(found)
+        return 0
+    rows = [
+        (
+            one["study_id"],
+            one["kind"],
+            one_line(one["skill"]),
+            str(one["runs"]),
+            _counts(one["counts"]),
+            "; ".join(one["vary"]),
+        )
+        for one in found
+    ]
+    screen.put_table(("study", "kind", "skill", "runs", "state", "varied"), rows, right=(3,), folds=(5,))
+    return 0
+
+
+@app.command
+def show(study: StudyId, /, *, json: Json = False, place: Here) -> int:
+    """Show what came of a study: its trials, the best first, and how much of that is luck.
+
+    For example:
+
+        pitboss study show 7c56
+    """
+    from pitboss.cli.study_result import show_study
+    from pitboss.jobs.study_page import document_of
+    from pitboss.store.studies import Studies
+
+    with place.workspace() as workspace:
+        document = document_of(workspace, Studies(workspace.database).find(study))
+    if json:
+        screen.put_json(document)
+    else:
+        show_study(document, place)
+    return 0
+
+
+@app.command
+def runs(
+    study: StudyId,
+    /,
+    *,
+    status: Annotated[
+        Literal["queued", "loading", "running", "computing_metrics", "complete", "error", "cancelled"] | None,
+        given("--status", "Only runs in this state."),
+    ] = None,
+    model: Annotated[str | None, given("--model", "Only runs of this model.")] = None,
+    where: Annotated[
+        tuple[str, ...],
+        Parameter(
+            name="--where",
+            negative=(),
+            consume_multiple=False,
+            help="Only runs at this value, as risk.max_leverage=2. May be repeated.",
+        ),
+    ] = (),
+    json: Json = False,
+    place: Here,
+) -> int:
+    """List the runs of a study.
+
+    For example:
+
+        pitboss study runs 7c56 --where risk.max_leverage=2 --status complete
+    """
+    from pitboss.jobs.study_status import runs_of
+    from pitboss.report.measures import show
+    from pitboss.report.metric import named
+    from pitboss.runs.listing import short
+    from pitboss.sim.study.axis import words_of
+    from pitboss.sim.study.choice import figure
+    from pitboss.store.studies import Studies, whole_runs
+
+    with place.workspace() as workspace:
+        chosen: Any = status
+        study_id = Studies(workspace.database).find(study)
+        asked = Studies(workspace.database).document(study_id)
+        point = _point(where, [written.partition("=")[0] for written in asked["vary"]])
+        if json:
+            now = workspace.now()
+            found = whole_runs(workspace.runs, study_id, chosen, model, point)
+            screen.put_json([{**short(run, now), "study": run.params["study"]} for run in found])
+            return 0
+        listed = runs_of(workspace, study_id, chosen, model, point)
+    names = tuple(dict.fromkeys((asked["by"], "total_return_pct")))
+    rows = [
+        (
+            run.id,
+            run.status,
+            run.model,
+            words_of(run.mark["point"]),
+            str(run.mark["repeat"] + 1),
+            *(show(figure(run.metrics or {}, name), named(name).form) for name in names),
+        )
+        for run in listed
+    ]
+    heads = ("run", "state", "model", "point", "repeat", *names)
+    screen.put_table(heads, rows, right=tuple(range(5, len(heads))), folds=(3,))
+    return 0
+
+
+@app.command
+def report(
+    study: StudyId,
+    /,
+    *,
+    out: Out = None,
+    place: Here,
+) -> int:
+    """Write the page of a study or an arena anew. Runs that have a report of their own by now are linked.
+
+    For example:
+
+        pitboss study report 5c24 --out study.html
+    """
+    from pitboss.jobs.study_page import document_of, write_page
+    from pitboss.store.studies import Studies
+
+    with place.workspace() as workspace:
+        study_id = Studies(workspace.database).find(study)
+        screen.put(str(write_page(workspace, document_of(workspace, study_id), out)))
+    return 0
+
+
+@app.command
+def cancel(study: StudyId, /, *, place: Here) -> int:
+    """Stop a study: runs that nobody has begun are taken out of the queue, the others stop at their next tick.
+
+    For example:
+
+        pitboss study cancel 7c56
+    """
+    from pitboss.jobs.study import call_off
+    from pitboss.store.studies import Studies
+
+    with place.workspace() as workspace:
+        study_id = Studies(workspace.database).find(study)
+        count = call_off(workspace, study_id)
+    screen.put(f"study {study_id}: {count} runs were asked to stop; the command that made it goes on with them")
+    return 0
+
+
+def _point(where: tuple[str, ...], fields: list[str]) -> dict[str, str]:
+    """What `--where` asks for. A field may be named by its last word."""
+    point: dict[str, str] = {}
+    for words in where:
+        name, equals, value = words.partition("=")
+        fitting = [field for field in fields if name in (field, field.rpartition(".")[2])]
+        if not equals or len(fitting) != 1:
+            varied = ", ".join(fields) or "nothing"
+            raise UserError(f"--where {words}: not a varied field and its value", f"this study varies {varied}")
+        point[fitting[0]] = value
+    return point
+
+
+def _listed(words: str) -> list[str]:
+    return [one.strip() for one in words.split(",") if one.strip()]
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"

@@ -1,0 +1,168 @@
+"""Looking on while a study works: a table on standard error that is drawn anew, and Ctrl-C.
+
+The first Ctrl-C asks every run to stop at its next tick, the second one stops the program. Where nobody sees a table, a line
+is said now and then.
+"""
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from pitboss.bootstrap.machine import stopwatch
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.cli import screen
+from pitboss.jobs.plan import Member
+from pitboss.jobs.study import Onlooker
+from pitboss.report.measures import show
+from pitboss.report.metric import named
+from pitboss.sim.study.axis import words_of
+from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure
+from pitboss.store.lifecycle import ENDED
+
+MOST_WORKING, MOST_BEST = 8, 5
+BAR = 60
+LINE_S = 20.0
+"""How often a line is said where there is no table."""
+SURE = 0.02
+"""Share that must be done before the time that is left is told."""
+ASIDE = ("complete", "running", "loading", "computing_metrics")
+"""States that have their own words in the line."""
+
+
+class Scoreboard:
+    """What is known of a study while it works: how far each run is, and the best so far."""
+
+    def __init__(self, workspace: Workspace, label: str, by: str) -> None:
+        self.interrupted = False
+        self._workspace, self._label, self._by = workspace, label, by
+        self._metric, self._less = named(by), by in SMALLER_IS_BETTER
+        self._members: dict[str, Member] = {}
+        self._status: dict[str, tuple[str, float]] = {}
+        self._scores: dict[str, float | None] = {}
+        self._began_s = self._said_s = stopwatch()
+        self._known: float | None = None
+
+    def onlooker(self) -> Onlooker:
+        """For the study to talk to."""
+        return Onlooker(self.began, self.moved, screen.note, lambda: self.interrupted)
+
+    def began(self, wanted: Sequence[Member], ids: Sequence[str]) -> None:
+        """These runs are wanted."""
+        self._members |= dict(zip(ids, wanted, strict=True))
+
+    def moved(self, run_id: str, status: str, done: float) -> None:
+        """One run has come so far."""
+        self._status[run_id] = status, done
+        if status == "complete" and run_id not in self._scores:
+            metrics = self._workspace.runs.get(run_id).metrics or {}
+            self._scores[run_id] = figure(metrics, self._by)
+        if not screen.ERR.is_terminal and stopwatch() - self._said_s >= LINE_S:
+            self._said_s = stopwatch()
+            screen.note(self._line())
+
+    @property
+    def complete(self) -> tuple[int, int]:
+        """How many runs have a result, of how many that are known."""
+        return sum(status == "complete" for status, _ in self._status.copy().values()), len(self._members)
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """The handler of Ctrl-C. It only leaves a mark, so it can come at any moment."""
+        del number, frame
+        self.interrupted = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _line(self) -> str:
+        if not self._members:
+            return f"{self._label}: preparing"
+        counts: dict[str, int] = {}
+        for status, _ in self._status.copy().values():
+            counts[status] = counts.get(status, 0) + 1
+        working = sum(counts.get(status, 0) for status in ASIDE[1:])
+        others = {status: count for status, count in sorted(counts.items()) if status not in (*ASIDE, "queued")}
+        waiting = len(self._members) - counts.get("complete", 0) - working - sum(others.values())
+        told = {"complete": counts.get("complete", 0), "at work": working, "waiting": waiting, **others}
+        said = ", ".join(f"{count:,} {words}" for words, count in told.items() if count)
+        return f"{self._label}: {len(self._members):,} runs, {said}"
+
+    def _share(self) -> float:
+        """How much is done, of all runs that are known by now."""
+        now = self._status.copy().values()
+        return sum(1.0 if status in ENDED else share for status, share in now) / (len(self._members) or 1)
+
+    def _time(self, share: float) -> str:
+        """How long it has taken, and how long it may take yet. What was known at the start took no time."""
+        passed = stopwatch() - self._began_s
+        if self._known is None and self._members:
+            self._known = share
+        fresh = share - (self._known or 0.0)
+        left = f", about {_clock(passed * (1 - share) / fresh)} left" if fresh > SURE and share < 1 else ""
+        return f"{_clock(passed)}{left}"
+
+    def __rich__(self) -> Group:
+        """The table as it is now."""
+        now, share = self._status.copy(), self._share()
+        table = Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
+        for heading, least in (("run", 12), ("point", None), ("repeat", 6), ("state", 12), (self._by, len(self._by))):
+            # Where there is no room for all, the point is what is cut.
+            side = "right" if heading == self._by else "left"
+            table.add_column(heading, justify=side, no_wrap=True, min_width=least)
+        working = [(run_id, *now[run_id]) for run_id in now if now[run_id][0] in ASIDE[1:]]
+        scored = [(run_id, value) for run_id, value in self._scores.copy().items() if value is not None]
+        best = sorted(scored, key=lambda one: one[1] if self._less else -one[1])[:MOST_BEST]
+        for run_id, status, done in working[:MOST_WORKING]:
+            table.add_row(*self._cells(run_id), f"{status} {done:.0%}", "")
+        if len(working) > MOST_WORKING:
+            table.add_row("", f"… and {len(working) - MOST_WORKING} more at work", "", "", "", style="dim")
+        for place, (run_id, value) in enumerate(best):
+            table.add_row(
+                *self._cells(run_id),
+                "complete",
+                show(value, self._metric.form),
+                style="bold green" if not place else "green",
+            )
+        width = max(10, min(BAR, screen.ERR.width - 32))
+        filled = int(width * share)
+        bar = Text.assemble(
+            ("━" * filled, "green"), ("━" * (width - filled), "dim"), f" {share:.0%}  ", (self._time(share), "dim")
+        )
+        shown = [Text(self._line(), overflow="ellipsis", no_wrap=True), bar]
+        if self.interrupted:
+            shown.append(Text("stopping: every run ends its tick first. Ctrl-C again leaves at once.", "yellow"))
+        return Group(*shown, *([table] if table.row_count else []))
+
+    def _cells(self, run_id: str) -> tuple[str, str, str]:
+        member = self._members.get(run_id)
+        if member is None:
+            return run_id, "", ""
+        place = "" if member.trial.window is None else f"window {member.trial.window + 1}: "
+        return run_id, place + words_of(dict(member.trial.point)), str(member.repeat + 1)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@contextmanager
+def following(workspace: Workspace, label: str, by: str) -> Iterator[Scoreboard]:
+    """A scoreboard that is shown, if there is somebody to see it, and with Ctrl-C caught."""
+    board = Scoreboard(workspace, label, by)
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, board.interrupt) if main else None
+    try:
+        if screen.ERR.is_terminal:
+            with Live(board, console=screen.ERR, refresh_per_second=4, transient=True):
+                yield board
+        else:
+            yield board
+    finally:
+        if main:
+            signal.signal(signal.SIGINT, before)

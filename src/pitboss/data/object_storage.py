@@ -1,0 +1,235 @@
+"""Object storage behind one small port: addresses such as `s3://bucket/prefix`, and named bytes under them.
+
+Beneath `push` and `remote`. It knows nothing of lakes. Credentials come in as variables (`VARIABLES` names which), never in
+an address, and what a library says about a failure is told in words of our own, for it may quote what must not be shown.
+The library is `obstore`, an extra, and is loaded by the first call that needs it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import IO, Any, Protocol
+from urllib.parse import unquote, urlsplit
+
+from pitboss.core.errors import UserError
+
+_S3 = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_VIRTUAL_HOSTED_STYLE_REQUEST",
+)
+_AZURE = (
+    "AZURE_STORAGE_ACCOUNT_NAME",
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_STORAGE_ENDPOINT",
+    "AZURE_CLIENT_ID",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_TENANT_ID",
+)
+VARIABLES: dict[str, tuple[str, ...]] = {
+    "s3": _S3,
+    "gs": ("GOOGLE_SERVICE_ACCOUNT_KEY",),
+    "az": _AZURE,
+    "https": (),
+    "http": (),
+    "file": (),
+}
+"""By scheme: the variables that a store is opened with."""
+SECRET = re.compile(r"KEY|SECRET|TOKEN")
+"""Which of those variables hold secrets, by their names."""
+
+EXAMPLE = "for example s3://bucket/prefix; also gs://, az://, https:// and file:///folder"
+FROM_ENVIRONMENT = "credentials come from the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+PIN = re.compile(r"[0-9a-f]{64}")
+_CODE = re.compile(r"<Code>(\w{1,60})</Code>")
+_STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z-]+)*)")
+_NO_TRACE = re.compile(r"\w+://\S*|\S*[?&=]\S*|/\S+")
+CHUNK = 4 * 1024 * 1024
+STALLED = timedelta(seconds=30)
+LONGEST = timedelta(hours=6)
+RETRIES = 6
+GIVE_UP = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a lake is in object storage. `pin` is the digest of one push, or empty for the newest."""
+
+    scheme: str
+    where: str
+    pin: str = ""
+
+    def __str__(self) -> str:
+        return self.where
+
+
+def read_address(text: str) -> Address:
+    """An address out of a setting or an option. What may hold a password is never repeated in the refusal."""
+    try:
+        parts = urlsplit(text.strip())
+        port_ok = parts.port is None or parts.port > 0
+    except ValueError:
+        raise UserError("that is no address of object storage", EXAMPLE) from None
+    if parts.username is not None or parts.password is not None or "@" in parts.netloc:
+        raise UserError("an address with a user or a password in it is refused", FROM_ENVIRONMENT)
+    if parts.query or "?" in text:
+        raise UserError("an address with a ? in it is refused: what follows may be a key", FROM_ENVIRONMENT)
+    path = unquote(parts.path).strip("/")
+    sound = port_ok and bool(path if parts.scheme == "file" else parts.netloc) and text.isprintable()
+    clean = not any(part in ("", ".", "..") for part in path.split("/")) if path else True
+    if parts.scheme not in VARIABLES or not sound or not clean or (parts.scheme == "file" and parts.netloc):
+        raise UserError("that is no address of object storage", EXAMPLE)
+    if parts.fragment and not PIN.fullmatch(parts.fragment):
+        raise UserError(
+            "what follows the # of an address is not the digest of a push", "it has 64 digits of 0-9 and a-f"
+        )
+    where = f"{parts.scheme}://{parts.netloc}{'/' if path else ''}{path}"
+    return Address(parts.scheme, where, parts.fragment)
+
+
+class Objects(Protocol):
+    """Named bytes somewhere. A name that is not there is an answer, everything else that goes wrong a `UserError`."""
+
+    def read(self, name: str, take: Callable[[bytes], None]) -> bool:
+        """Hand over the bytes of an object, piece by piece. False if there is none. What `take` raises passes."""
+        ...
+
+    def write(self, name: str, content: bytes | IO[bytes]) -> None:
+        """Put an object there, whole or not at all."""
+        ...
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The objects below a folder, by name, with their sizes."""
+        ...
+
+
+def open_objects(address: Address, variables: Mapping[str, str], writing: bool = False) -> Objects:
+    """Object storage at an address. For `writing`, a folder of this machine is made if it is not there."""
+    if writing and address.scheme in ("http", "https"):
+        raise UserError(f"{address} can be read only", "push to s3://, gs://, az:// or file://")
+    try:
+        import obstore  # noqa: F401  # pyright: ignore[reportUnusedImport]  an extra, and it takes a moment to load
+        from obstore.exceptions import BaseError
+        from obstore.store import from_url
+    except ModuleNotFoundError:
+        raise UserError(
+            f"a lake at {address.scheme}:// needs the package obstore", "pip install 'pitboss[objects]'"
+        ) from None
+    if address.scheme == "file" and not writing and not Path(unquote(urlsplit(str(address)).path)).is_dir():
+        return Nothing(address)
+    more: dict[str, Any] = {"mkdir": writing} if address.scheme == "file" else _client(address, variables)
+    try:
+        return ObstoreStorage(address, from_url(str(address), **more))
+    except (BaseError, OSError, ValueError) as error:
+        raise _failed(address, error) from None
+
+
+def _client(address: Address, variables: Mapping[str, str]) -> dict[str, Any]:
+    config = {name: variables[name] for name in VARIABLES[address.scheme] if variables.get(name)}
+    if "AWS_ENDPOINT_URL_S3" in config:  # the more particular one wins, as it does in other tools
+        config["AWS_ENDPOINT_URL"] = config.pop("AWS_ENDPOINT_URL_S3")
+    endpoints = (str(address), config.get("AWS_ENDPOINT_URL", ""), config.get("AZURE_STORAGE_ENDPOINT", ""))
+    return {
+        **({"config": {name.lower(): value for name, value in config.items()}} if config else {}),
+        "client_options": {
+            "allow_http": any(each.startswith("http://") for each in endpoints),  # whoever writes so wants it
+            "timeout": LONGEST,  # of a whole transfer; what stands still is noticed by the next
+            "read_timeout": STALLED,
+        },
+        "retry_config": {"max_retries": RETRIES, "retry_timeout": GIVE_UP},
+    }
+
+
+class Nothing:
+    """Storage that holds nothing: a folder that does not exist, and is not made by whoever only looks."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+
+    def read(self, name: str, take: Callable[[bytes], None]) -> bool:
+        """There is no such object."""
+        del name, take
+        return False
+
+    def write(self, name: str, content: bytes | IO[bytes]) -> None:
+        """Cannot be."""
+        raise UserError(f"{self._address}: there is no such folder")
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Nothing."""
+        del folder
+        return {}
+
+
+class ObstoreStorage:
+    """Object storage by `obstore`."""
+
+    def __init__(self, address: Address, store: Any) -> None:
+        self._address = address
+        self._store = store
+
+    def read(self, name: str, take: Callable[[bytes], None]) -> bool:
+        """Hand over the bytes of an object, piece by piece. False if there is none."""
+        from obstore.exceptions import BaseError
+
+        try:
+            pieces = iter(self._store.get(name).stream(min_chunk_size=CHUNK))
+        except FileNotFoundError:
+            return False
+        except (BaseError, OSError) as error:
+            raise _failed(self._address, error) from None
+        while True:
+            try:
+                piece = next(pieces, None)
+            except (BaseError, OSError) as error:
+                raise _failed(self._address, error) from None
+            if piece is None:
+                return True
+            take(bytes(piece))
+
+    def write(self, name: str, content: bytes | IO[bytes]) -> None:
+        """Put an object there, whole or not at all."""
+        from obstore.exceptions import BaseError
+
+        try:
+            self._store.put(name, content)
+        except (BaseError, OSError) as error:
+            raise _failed(self._address, error) from None
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """The objects below a folder, by name, with their sizes."""
+        from obstore.exceptions import BaseError
+
+        try:
+            return {each["path"]: each["size"] for page in self._store.list(folder) for each in page}
+        except FileNotFoundError:
+            return {}
+        except (BaseError, OSError) as error:
+            raise _failed(self._address, error) from None
+
+
+def _failed(address: Address, error: Exception) -> UserError:
+    """What went wrong, without anything that the library quotes: addresses of requests can be signed with a key."""
+    from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+
+    text = str(error)
+    if isinstance(error, FileNotFoundError) or "<Code>NoSuchBucket</Code>" in text:
+        return UserError(f"{address}: there is no such bucket", "make it first")
+    code, status = _CODE.search(text), _STATUS.search(text)
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError | PermissionError):
+        why = f" ({code[1]})" if code else ""
+        return UserError(f"{address}: access is denied{why}", FROM_ENVIRONMENT)
+    if code or status:
+        said = code[1] if code else status[1] if status else ""
+        return UserError(f"{address} answered with an error: {said}", "see the address and the variables it needs")
+    first = text.splitlines()[0] if text else type(error).__name__
+    said = " ".join(_NO_TRACE.sub("", first.rpartition(" - ")[2]).split())[:120]
+    return UserError(f"{address} cannot be used: {said}", "is it there, and can it be reached from this machine?")

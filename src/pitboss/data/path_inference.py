@@ -1,0 +1,108 @@
+"""What a file's path says about its contents: kind, symbol, interval.
+
+    candles/<interval>/<SYMBOL>.ext    <interval>/<SYMBOL>.ext    funding…/<SYMBOL>.ext    mark…/    oracle…/
+    open_interest…/    news…    events…    meta…    listings…    <SYMBOL>-<interval>.ext    freqtrade's <BASE>_<QUOTE>-<interval>-futures
+    Binance's <SYMBOL>USDT-<interval>-<month or day>    <SYMBOL>USDT-fundingRate-<month>    <SYMBOL>USDT-metrics-<day>
+
+Only the file's name and the one or two folders above it count: a word further up is about something else.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import INTERVALS
+from pitboss.data.file_reader import stem_of
+
+
+@dataclass(frozen=True, slots=True)
+class Clue:
+    """What is known about a file before it is opened; None = the path does not say."""
+
+    kind: str | None = None
+    symbol: str | None = None
+    interval: str | None = None
+
+
+_FOLDERS = (
+    ("candle", "bars"),
+    ("bars", "bars"),
+    ("ohlcv", "bars"),
+    ("kline", "bars"),
+    ("funding", "funding"),
+    ("mark", "mark"),
+    ("oracle", "oracle"),
+    ("open_interest", "open_interest"),
+    ("openinterest", "open_interest"),
+    ("l2", "l2"),
+    ("book", "l2"),
+    ("orderbook", "l2"),
+    ("order_book", "l2"),
+    ("news", "news"),
+    ("event", "events"),
+    ("meta", "meta"),
+    ("listing", "listings"),
+)
+_SHARED = ("news", "events", "meta", "listings")
+_FREQTRADE = re.compile(r"([A-Za-z0-9]+)_[A-Z0-9]+(?:_[A-Z0-9]+)?-(\d+[mhd])(?:-(futures|mark|funding_rate))?")
+_FREQTRADE_KINDS = {"futures": "bars", "mark": "mark", "funding_rate": "funding"}
+_PUBLISHED = re.compile(
+    r"(?P<symbol>[A-Z0-9]+?)(?:USDT)?-(?P<what>\d+[smhdw]|\d+mo|fundingRate|metrics)-\d{4}-\d\d(?:-\d\d)?"
+)
+_PUBLISHED_KINDS = {"fundingRate": "funding", "metrics": "open_interest"}
+_TICKER = re.compile(r"k?[A-Z0-9]*[A-Z][A-Z0-9]*")
+_SYMBOL_INTERVAL = re.compile(r"(.+)[-_](\d+[mhd])")
+
+
+def clue_of(path: Path) -> Clue:
+    """Kind, symbol and interval as far as the path tells."""
+    stem, folders = stem_of(path), [folder.name for folder in path.parents][:2]
+    parent = folders[0] if folders else ""
+    published = _PUBLISHED.fullmatch(stem)
+    if published:
+        return _published(path, published)
+    named = _FREQTRADE.fullmatch(stem)
+    if named and named[2] in INTERVALS:
+        kind = _FREQTRADE_KINDS[named[3] or "futures"]
+        return Clue(kind, named[1], named[2] if kind == "bars" else None)
+    if parent in INTERVALS:
+        above = _kind(folders[1]) if len(folders) > 1 else None
+        kind = above if above and above not in _SHARED else "bars"
+        return Clue(kind, stem, parent if kind == "bars" else None)
+    kind = _kind(parent)
+    if kind in _SHARED:
+        return Clue(kind)
+    pair = _SYMBOL_INTERVAL.fullmatch(stem)
+    if kind in (None, "bars") and pair and pair[2] in INTERVALS:
+        return Clue("bars", pair[1], pair[2])
+    if kind:
+        return Clue(kind, stem)
+    shared = next((kind for kind in _SHARED if _starts(stem, kind.rstrip("s"))), None)
+    return Clue(shared, stem if shared is None and _TICKER.fullmatch(stem) else None)
+
+
+def is_published(path: Path) -> bool:
+    """Whether a file is named as Binance names those that it publishes."""
+    return _PUBLISHED.fullmatch(stem_of(path)) is not None
+
+
+def _published(path: Path, named: re.Match[str]) -> Clue:
+    # klines of marks, indices and premiums have the same names as those of trades, and lie in other folders
+    above = {folder.name for folder in list(path.parents)[:4]}
+    symbol, what = named["symbol"], named["what"]
+    if "premiumIndexKlines" in above:
+        raise UserError(f"{path}: premium index klines are no kind of data that is kept here", "leave that folder out")
+    if what in _PUBLISHED_KINDS:
+        return Clue(_PUBLISHED_KINDS[what], symbol)
+    kind = "mark" if "markPriceKlines" in above else "oracle" if "indexPriceKlines" in above else "bars"
+    return Clue(kind, symbol, what if kind == "bars" and what in INTERVALS else None)
+
+
+def _kind(folder: str) -> str | None:
+    return next((kind for start, kind in _FOLDERS if _starts(folder, start)), None)
+
+
+def _starts(name: str, word: str) -> bool:
+    lower = name.lower()
+    return lower.startswith(word) and not lower.startswith("market")

@@ -1,0 +1,114 @@
+"""From what a person asks for to a plan and its method: the four kinds of sweeps, and the arena."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import parse_duration
+from pitboss.jobs.arena import entrants
+from pitboss.jobs.plan import RANGE, StudyPlan
+from pitboss.jobs.search import Search
+from pitboss.report.metric import PERP, chosen
+from pitboss.sim.request import BacktestRequest
+from pitboss.sim.study.axis import Axis, Point
+from pitboss.sim.study.grid import grid
+from pitboss.sim.study.random import drawn
+from pitboss.sim.study.trial import FixedTrials, Forward, Method, Trial, trials_of
+from pitboss.sim.study.walk import windows
+
+MOST_REPEATS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPlan:
+    """A plan, how it finds its trials, and those that are known before any has run: what an estimate can be made of."""
+
+    plan: StudyPlan
+    method: Method
+    known: tuple[Trial, ...]
+
+
+def sweep(
+    request: BacktestRequest,
+    axes: Sequence[Axis],
+    *,
+    repeats: int = 1,
+    by: str = "",
+    name: str = "",
+    random: int | None = None,
+    search: int | None = None,
+    walk: str = "",
+    anchored: bool = False,
+) -> BuiltPlan:
+    """A sweep over axes: all points, `random` of them, `search` of them, and with `walk` as a walk-forward.
+
+    `by` is the metric that trials are judged by; the venue's own if none is named.
+    """
+    _check(repeats)
+    if random is not None and search is not None:
+        raise UserError("--random and --search are two ways to choose points", "give one of them")
+    by = chosen(by, _venue(request))
+    axes = tuple(axes)
+    span = request.from_at, request.to_at
+    if search is not None:
+        if walk:
+            raise UserError("a search cannot walk forward", "choose among --random points in each window instead")
+        method: dict[str, Any] = {"search": search, "seed": request.seed}
+        plan = StudyPlan("search", request, axes, method, repeats, by, name)
+        found = Search(axes, search, request.seed, by, *span)
+        first = found.ask({})
+        return BuiltPlan(plan, found, tuple(first[place % len(first)] for place in range(search)))
+    points: list[Point] = grid(axes) if random is None else drawn(axes, random, request.seed)
+    method = {} if random is None else {"random": random, "seed": request.seed}
+    if walk:
+        if any(axis.name == RANGE for axis in axes):
+            raise UserError("a walk-forward has its own ranges", "leave --vary range out")
+        train, test, gap = _stretches(walk)
+        forward = Forward(tuple(points), tuple(windows(*span, train, test, gap, anchored=anchored)), by)
+        method |= {"train_ms": train, "test_ms": test, "gap_ms": gap, "anchored": anchored}
+        inside = [trial for trials in forward.inside() for trial in trials]
+        outside = [
+            Trial(-1 - place, trials[0].point, window.test_from, window.test_to, "out", place)
+            for place, (trials, window) in enumerate(zip(forward.inside(), forward.windows, strict=True))
+        ]
+        return BuiltPlan(StudyPlan("walk", request, axes, method, repeats, by, name), forward, (*inside, *outside))
+    trials = trials_of(points, *span)
+    kind = "grid" if random is None else "random"
+    return BuiltPlan(StudyPlan(kind, request, axes, method, repeats, by, name), FixedTrials(trials), trials)
+
+
+def contest(
+    request: BacktestRequest,
+    models: Sequence[str],
+    baselines: Sequence[str] | None = None,
+    repeats: int = 3,
+    name: str = "",
+) -> BuiltPlan:
+    """An arena of models."""
+    _check(repeats)
+    axis = entrants(models, baselines, _venue(request))
+    trials = trials_of(grid([axis]), request.from_at, request.to_at)
+    plan = StudyPlan("arena", request, (axis,), {}, repeats, "total_return_pct", name)
+    return BuiltPlan(plan, FixedTrials(trials), trials)
+
+
+def _venue(request: BacktestRequest) -> str:
+    return str(request.skill.get("venue") or PERP)
+
+
+def _stretches(words: str) -> tuple[int, int, int]:
+    """`30d/10d` or `30d/10d/1d` → how long is chosen on, judged on, and left out in between."""
+    parts = words.split("/")
+    if len(parts) not in (2, 3):
+        raise UserError(f"--walk-forward: {words!r} is not two lengths", "for example --walk-forward 30d/10d")
+    try:
+        found = [parse_duration(part) for part in parts]
+    except UserError as error:
+        raise UserError(f"--walk-forward: {error.message}", "for example --walk-forward 30d/10d") from None
+    return found[0], found[1], found[2] if len(found) == 3 else 0
+
+
+def _check(repeats: int) -> None:
+    if not 1 <= repeats <= MOST_REPEATS:
+        raise UserError(f"--repeats: {repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 3")

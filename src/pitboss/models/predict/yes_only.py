@@ -1,5 +1,0 @@
-"""YES at every tick, whatever the price does."""
-
-from pitboss.models.rungs import define_heuristic
-
-POLICY = define_heuristic("yes_only", "YES at every tick", lambda ticks: "YES")

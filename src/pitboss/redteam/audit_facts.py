@@ -1,0 +1,118 @@
+"""What the auditor is told: the caps as the skill document says them, the assets, the closes, and the account at first.
+
+Taken from the document and from the market by itself, not from the engine's own reading of them: an engine that read its
+caps wrongly would otherwise be audited against the same mistake.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.instant import Instant, interval_ms
+from pitboss.core.noun import noun
+
+MINIMUM_USD = Decimal(10)
+"""The venue's own smallest order."""
+
+
+@noun
+class AuditCaps:
+    """The caps of a skill document."""
+
+    symbols: frozenset[str]
+    position_pct: Decimal
+    exposure_pct: Decimal
+    leverage: Decimal
+    least_usd: Decimal
+    most_usd: Decimal | None
+    opens_an_hour: int
+    daily_loss_pct: Decimal
+    drawdown_pct: Decimal
+    band_pct: Decimal
+    oldest_ms: int
+
+
+@noun
+class AuditAsset:
+    """What the venue allows in one symbol."""
+
+    lot: Decimal
+    leverage: int
+
+
+@noun
+class CloseSeries:
+    """Closes of one symbol with the instants from which they are known."""
+
+    at: tuple[Instant, ...]
+    close: tuple[Decimal, ...]
+
+    def known(self, at: Instant) -> tuple[Decimal, Instant] | None:
+        """The newest close by an instant, and when it became known."""
+        place = bisect_right(self.at, at)
+        return None if not place else (self.close[place - 1], self.at[place - 1])
+
+
+@noun
+class Facts:
+    """Everything beside the records."""
+
+    limits: AuditCaps
+    assets: Mapping[str, AuditAsset]
+    closes: Mapping[str, CloseSeries]
+    tools: frozenset[str]
+    terminal: str
+    taker: Decimal
+    maker: Decimal
+    cash: Decimal
+    positions: Mapping[str, tuple[Decimal, Decimal]]
+    """Size and cost that the account began with."""
+    started_at: Instant
+    system: str = ""
+    """The system prompt that belongs to the skill; empty: not checked."""
+
+
+def limits_of(document: Mapping[str, Any]) -> AuditCaps:
+    """The caps of a whole skill document, every default written out."""
+    risk, context = document["risk"], document["context"]
+    allowed = frozenset(risk["allowed_symbols"])
+    symbols = frozenset(context["symbols"])
+    age_s, most = risk["max_data_age_s"], risk["max_order_usd"]
+    return AuditCaps(
+        symbols=symbols & allowed if allowed else symbols,
+        position_pct=_exact(risk["max_position_pct"]),
+        exposure_pct=_exact(risk["max_total_exposure_pct"]),
+        leverage=_exact(risk["max_leverage"]),
+        least_usd=max(_exact(risk["min_order_usd"]), MINIMUM_USD),
+        most_usd=None if most is None else _exact(most),
+        opens_an_hour=int(risk["max_orders_per_hour"]),
+        daily_loss_pct=_exact(risk["daily_loss_halt_pct"]),
+        drawdown_pct=_exact(risk["drawdown_halt_pct"]),
+        band_pct=_exact(risk["price_band_pct"]),
+        oldest_ms=2 * interval_ms(context["bars_interval"]) if age_s is None else int(_exact(age_s) * 1000),
+    )
+
+
+def closes_of(market: Market, symbols: Collection[str], base: str, from_at: Instant) -> dict[str, CloseSeries]:
+    """The closes of a market from a little before its first tick on."""
+    found: dict[str, CloseSeries] = {}
+    for symbol in symbols:
+        bars = market.bars[symbol, base]
+        first = max(0, int(bars.open_at.searchsorted(from_at)) - 2)
+        found[symbol] = CloseSeries(
+            tuple(int(at) + bars.interval_ms for at in bars.open_at[first:].tolist()),
+            tuple(Decimal(repr(close)) for close in bars.close[first:].tolist()),
+        )
+    return found
+
+
+def digest_of(facts: Facts) -> str:
+    """A digest over everything that must not change while a run goes on."""
+    return codec.digest([facts.limits, sorted(facts.tools), facts.terminal, facts.system])
+
+
+def _exact(value: Any) -> Decimal:
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)

@@ -1,0 +1,218 @@
+"""The tables of an arena: the board with its tiers, what each entrant cost, and every run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.report import figures
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.measures import show
+from pitboss.report.metric import named
+from pitboss.report.runs import cause_of, counted, name_of, without_result
+from pitboss.report.source import number, pair
+from pitboss.report.table import LEFT, RIGHT, table
+
+Plain = Mapping[str, Any]
+JUDGED = "total_return_pct"
+MOST_EACH = 100
+"""Runs of an entrant that are listed."""
+FOLDED = 25
+"""Runs up to which their table stands open."""
+SHORT = 72
+"""Letters of a cause on the board; more of it is under failures."""
+
+
+def board(arena: Plain) -> Html:
+    """Entrants by tier. The order inside a tier is that of the mean return, and means nothing."""
+    entries = arena["entries"]
+    edges = [edge for entry in entries for edge in (pair(entry["total_return_ci"]) or ())]
+    edges += [value for entry in entries if (value := number(entry["total_return_pct"])) is not None]
+    low, high = min([0.0, *edges]), max([0.0, *edges])
+    forecasts = any(number(entry["brier"]) is not None for entry in entries)
+    rows = [
+        (
+            _who(entry),
+            tier(entry["tier"]),
+            _ranks(entry["rank"]),
+            tag(
+                "b",
+                figures.percent(entry["total_return_pct"], signed=True),
+                class_=figures.tone(entry["total_return_pct"]),
+            ),
+            _bar(entry, low, high),
+            *((figures.plain(entry["brier"], 4),) if forecasts else ()),
+            figures.plain(entry["sharpe"]),
+            _chance(entry["deflated_sharpe"]),
+            figures.percent(_below(entry["max_drawdown_pct"])),
+            *(() if forecasts else (figures.plain(entry["total_trades"], 1),)),
+            tag("a", _repeats(entry), href=f"#runs-{place}", title="its runs"),
+        )
+        for place, entry in enumerate(entries)
+    ]
+    head = [
+        ("Entrant", LEFT),
+        ("Tier", LEFT),
+        ("Ranks", RIGHT),
+        ("Return", RIGHT),
+        ("95% interval", LEFT),
+        *([("Brier", RIGHT)] if forecasts else []),
+        ("Sharpe", RIGHT),
+        ("Deflated", RIGHT),
+        ("Drawdown", RIGHT),
+        *([] if forecasts else [("Trips", RIGHT)]),
+        ("Repeats", RIGHT),
+    ]
+    words = (
+        "Entrants of one tier cannot be told from its first; their order inside it is only that of their mean return. "
+        "Ranks are those that cannot be ruled out; the deflated Sharpe is explained under luck."
+    )
+    if forecasts:
+        words += (
+            " The Brier score is how far stated confidence lay from what happened: lower is better, a coin has 0.25."
+        )
+    return join([tag("p", words, class_="note"), table("Leaderboard", head, rows, style="board")])
+
+
+def cost_section(arena: Plain) -> Html:
+    """Money and time of each entrant."""
+    rows = [
+        (
+            entry["model"],
+            figures.usd(entry["cost_usd"]),
+            figures.usd(entry["cost_per_run_usd"]),
+            figures.usd(entry["cost_per_decision_usd"]),
+            _ms(entry["latency_ms"]),
+            _ms(entry["slow_ms"]),
+            figures.share(entry["decided"], 1),
+        )
+        for entry in arena["entries"]
+    ]
+    head = [
+        ("Entrant", LEFT),
+        ("All runs", RIGHT),
+        ("One run", RIGHT),
+        ("One decision", RIGHT),
+        ("Median answer", RIGHT),
+        ("Slowest 5%", RIGHT),
+        ("Ticks decided", RIGHT),
+    ]
+    words = (
+        "Costs are those of asking anew: answers that were known from earlier runs are counted at what they cost then. Times are "
+        "of answers that were really asked for."
+    )
+    return join([tag("p", words, class_="note"), table("Cost and time of each entrant", head, rows)])
+
+
+def run_section(arena: Plain) -> Html:
+    """Every run of every entrant, with what to type to look at it."""
+    form = named(JUDGED)
+    rows = [
+        (
+            tag("span", entry["model"], id=None if turn else f"runs-{place}"),
+            figures.count(run["repeat"] + 1),
+            name_of(run),
+            run["status"],
+            show(run[JUDGED], form.form),
+            figures.usd(run["cost_usd"]),
+            join([tag("code", f"pitboss {verb} {run['run_id']}") for verb in ("report", "runs show")], " "),
+        )
+        for place, entry in enumerate(arena["entries"])
+        for turn, run in enumerate(entry["runs"][:MOST_EACH])
+    ]
+    head = [
+        ("Entrant", LEFT),
+        ("Repeat", RIGHT),
+        ("Run", LEFT),
+        ("State", LEFT),
+        (form.label, RIGHT),
+        ("Cost", RIGHT),
+        ("To look at it", LEFT),
+    ]
+    many, left = len(rows) > FOLDED, sum(len(entry["runs"]) for entry in arena["entries"]) - len(rows)
+    made = table("Runs", head, rows, style="runs", tall=many)
+    more = f"… and {left:,} more; `pitboss study show {arena['study_id']} --json` has all."
+    words = "In the order of the board. A run with a report is a link to it; the first command writes one."
+    return join(
+        [
+            tag("p", words, class_="note"),
+            tag("details", tag("summary", figures.plural(len(rows), "run")), made, class_="folded") if many else made,
+            tag("p", more, class_="note after") if left > 0 else "",
+        ]
+    )
+
+
+def tier(value: object) -> Html:
+    """A tier as a badge."""
+    found = number(value)
+    return (
+        tag("span", "no result", class_="muted")
+        if found is None
+        else tag("span", f"Tier {found:.0f}", class_=f"tier t{min(int(found), 5)}")
+    )
+
+
+def _who(entry: Plain) -> Html:
+    """The name of an entrant and, where runs of it have no result, why."""
+    broken = without_result(entry["runs"])
+    causes = [cause_of(run, SHORT).removeprefix(f"{entry['model']}: ") for run in broken]
+    told = f"incomplete, {len(broken)} of {figures.plural(len(entry['runs']), 'run')} without a result: "
+    return tag(
+        "span",
+        entry["model"],
+        tag("small", "baseline") if entry["baseline"] else None,
+        tag("small", told, tag("a", counted(causes, 1), href="#failed"), class_="loss") if broken else None,
+        class_="who",
+    )
+
+
+def _repeats(entry: Plain) -> str:
+    done, every = entry["repeats"], len(entry["runs"])
+    return figures.count(done) if done == every else f"{figures.count(done)} of {figures.count(every)}"
+
+
+def _bar(entry: Plain, low: float, high: float) -> Html:
+    """The interval of a return on the scale of the whole board."""
+    around, middle = pair(entry["total_return_ci"]), number(entry["total_return_pct"])
+    width = (high - low) or 1.0
+
+    def x(value: float) -> str:
+        return f"{100 * (value - low) / width:.2f}"
+
+    reach = None if around is None else tag("line", class_="reach", x1=x(around[0]), x2=x(around[1]), y1=7, y2=7)
+    point = None if middle is None else tag("line", class_="point", x1=x(middle), x2=x(middle), y1=2, y2=12)
+    said = (
+        "no interval"
+        if around is None
+        else f"{figures.percent(around[0], signed=True)} to {figures.percent(around[1], signed=True)}"
+    )
+    drawing = tag(
+        "svg",
+        tag("line", class_="zero", x1=x(0.0), x2=x(0.0), y1=0, y2=14),
+        reach,
+        point,
+        viewBox="0 0 100 14",
+        preserveAspectRatio="none",
+        class_="interval",
+        aria_hidden="true",
+    )
+    return tag("span", drawing, tag("small", said), class_="around")
+
+
+def _ranks(value: object) -> str:
+    found = pair(value)
+    if found is None:
+        return figures.NONE
+    return f"{found[0]:.0f}" if found[0] == found[1] else f"{found[0]:.0f}\u2013{found[1]:.0f}"
+
+
+def _chance(value: object) -> str:
+    return figures.NONE if number(value) is None else figures.share(value, 0)
+
+
+def _below(value: object) -> float | None:
+    found = number(value)
+    return None if found is None else -abs(found)
+
+
+def _ms(value: object) -> str:
+    found = number(value)
+    return figures.NONE if found is None else f"{found:,.0f} ms" if found < 10_000 else f"{found / 1_000:,.1f} s"

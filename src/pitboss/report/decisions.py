@@ -1,0 +1,269 @@
+"""The decision table: when, what, why, and what the engine said, with margins and steps to unfold.
+
+A long run has more decisions than a page should hold. Proposals are kept before no-ops, and details are kept within a
+budget of bytes, refusals first; both cuts are said on the page together with where the rest can be read.
+"""
+
+import json
+from collections.abc import Sequence
+
+from pitboss.report import figures
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.refusals import action, clip
+from pitboss.report.source import Plain, RunReport, instant, number
+from pitboss.report.table import LEFT, head, scrolled
+
+MOST_ROWS = 2_000
+REASON_BUDGET, DETAIL_BUDGET = 600_000, 600_000
+MOST_TEXT, MOST_ARGUMENTS, MOST_RESULT, MOST_CALLS = 1_500, 400, 700, 12
+OUTCOMES = {"allowed": "Allowed", "reduced": "Reduced", "refused": "Refused", "noop": "No-op"}
+SIGNS = {"allowed": "✓", "reduced": "✓", "refused": "✕", "noop": "·"}
+_RANK = {"refused": 0, "allowed": 1, "reduced": 1}
+
+
+def merged(decisions: Sequence[Plain]) -> list[Plain]:
+    """Stretches of the same bare no-op as one row each, with `times` and `until`."""
+    found: list[Plain] = []
+    alike: tuple[object, ...] | None = None
+    for row in decisions:
+        bare = row.get("outcome") == "noop" and not (row.get("margins") or row.get("steps") or row.get("text"))
+        key = (row.get("reason"), row.get("symbol"), tuple(row.get("flags") or ())) if bare else None
+        if key is not None and key == alike:
+            found[-1] = {**found[-1], "times": times(found[-1]) + times(row), "until": row.get("tick_at")}
+        else:
+            found.append(row)
+        alike = key
+    return found
+
+
+def times(row: Plain) -> int:
+    """How many ticks a row stands for."""
+    return int(number(row.get("times")) or 1)
+
+
+def chosen(decisions: Sequence[Plain]) -> list[Plain]:
+    """The rows to show, in time order."""
+    decisions = merged(decisions)
+    if len(decisions) <= MOST_ROWS:
+        return decisions
+    acting = [index for index, row in enumerate(decisions) if row.get("outcome") in _RANK]
+    if len(acting) > MOST_ROWS:
+        keep = acting[: MOST_ROWS // 2] + acting[-MOST_ROWS // 2 :]
+    else:
+        quiet = [index for index, row in enumerate(decisions) if row.get("outcome") not in _RANK]
+        quiet.sort(key=lambda index: not (decisions[index].get("reason") or decisions[index].get("flags")))
+        keep = acting + quiet[: MOST_ROWS - len(acting)]
+    return [decisions[index] for index in sorted(keep)]
+
+
+def anchors(rows: Sequence[Plain]) -> dict[tuple[int, str], str]:
+    """Where on the page the decision of an instant and a symbol stands."""
+    found: dict[tuple[int, str], str] = {}
+    for row in rows:
+        at, seq = instant(row.get("tick_at")), row.get("seq")
+        if at is not None and isinstance(seq, int) and row.get("outcome") in _RANK:
+            found[at, str(row.get("symbol"))] = f"d{seq}"
+    return found
+
+
+def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
+    """Filters, table and notes."""
+    if not rows:
+        return tag("p", "No decision was recorded.", class_="note")
+    details, left_out = _details(rows)
+    words = max(240, min(1_200, REASON_BUDGET // len(rows)))
+    bodies = [_body(row, details.get(index), words) for index, row in enumerate(rows)]
+    columns = (("Time (UTC)", LEFT), ("Proposal", LEFT), ("Reason", LEFT), ("Verdict", LEFT))
+    notes: list[str] = []
+    shown, whole = sum(times(row) for row in rows), sum(times(row) for row in report.decisions)
+    if shown < whole:
+        notes.append(
+            f"Shown are {figures.count(shown)} of {figures.plural(whole, 'decision')}; "
+            "proposals were kept before no-ops."
+        )
+    if left_out:
+        notes.append(
+            f"Margins and steps of {figures.plural(left_out, 'decision')} were left out to keep this file small."
+        )
+    if notes:
+        notes.append(f"Everything is in: pitboss runs export {report.run_id} --what snapshots")
+    listing = tag("table", tag("caption", "Decisions in time order"), head(columns), *bodies, class_="decisions")
+    return join(
+        [
+            _filters(rows),
+            tag("p", " ".join(notes), class_="note") if notes else Html(),
+            scrolled("Decisions", listing, style="tall"),
+            tag("p", "On paper only the first 200 rows are printed.", class_="print-only"),
+        ]
+    )
+
+
+def _filters(rows: Sequence[Plain]) -> Html:
+    symbols = sorted({str(row["symbol"]) for row in rows if row.get("symbol")})
+    present = {str(row.get("outcome") or "noop") for row in rows}
+    outcomes = [("", "All outcomes"), *[(key, name) for key, name in OUTCOMES.items() if key in present]]
+    if len(present) > 1 and "noop" in present:
+        outcomes.insert(1, ("acting", "Proposals only"))
+    return tag(
+        "form",
+        _select("outcome", "Outcome", outcomes),
+        _select("symbol", "Symbol", [("", "All symbols"), *[(name, name) for name in symbols]])
+        if symbols
+        else tag("input", type="hidden", name="symbol", value=""),
+        tag(
+            "label",
+            "Text ",
+            tag("input", type="search", name="text", placeholder="reason, code, …", autocomplete="off"),
+        ),
+        tag("button", "Unfold all", type="button", data_do="unfold"),
+        tag("output", class_="shown", aria_live="polite"),
+        class_="filters needs-script",
+        aria_label="Filter the decisions",
+    )
+
+
+def _select(name: str, label: str, options: Sequence[tuple[str, str]]) -> Html:
+    return tag(
+        "label", f"{label} ", tag("select", *[tag("option", shown, value=value) for value, shown in options], name=name)
+    )
+
+
+def _body(row: Plain, details: Html | None, words: int) -> Html:
+    outcome = str(row.get("outcome") or "noop")
+    at, seq = instant(row.get("tick_at")), row.get("seq")
+    when = tag("time", figures.clock(at), datetime=row.get("tick_at") if isinstance(row.get("tick_at"), str) else None)
+    if times(row) > 1:
+        when = join([when, tag("small", f"to {figures.clock(instant(row.get('until')))}")])
+    first = tag(
+        "tr",
+        tag("th", when, scope="row"),
+        tag("td", tag("b", action(row)), f" × {figures.count(times(row))}" if times(row) > 1 else None, _terms(row)),
+        tag("td", _reason(row, words)),
+        tag("td", _verdict(row, outcome, words // 3)),
+    )
+    second = tag("tr", tag("td", details, colspan=4), class_="more") if details else None
+    return tag(
+        "tbody",
+        first,
+        second,
+        id=f"d{seq}" if isinstance(seq, int) else None,
+        class_=outcome if outcome in OUTCOMES else "noop",
+        data_outcome=outcome,
+        data_symbol=row.get("symbol") or None,
+    )
+
+
+def _terms(row: Plain) -> Html | None:
+    """Size, leverage and prices of a proposal in small print."""
+    terms: list[str] = []
+    if (size := number(row.get("size_usd"))) is not None:
+        terms.append(figures.usd(size))
+    if (part := number(row.get("reduce_pct"))) is not None:
+        terms.append(figures.percent(part, digits=0))
+    if (leverage := number(row.get("leverage"))) is not None:
+        terms.append(figures.with_unit(leverage, "x"))
+    if row.get("order_type") == "limit":
+        terms.append(f"limit {figures.price(row.get('limit_price'))}")
+    for key, word in (("stop_loss", "stop"), ("take_profit", "target")):
+        if number(row.get(key)) is not None:
+            terms.append(f"{word} {figures.price(row.get(key))}")
+    return tag("small", " · ".join(term.replace(" ", "\u00a0") for term in terms)) if terms else None
+
+
+def _reason(row: Plain, words: int) -> Html:
+    reason = str(row.get("reason") or "")
+    confidence = number(row.get("confidence"))
+    sure = tag("small", f"confidence {figures.plain(confidence)}") if confidence is not None else None
+    return join([tag("span", clip(reason, words), class_="words", dir="auto") if reason else Html(), sure or Html()])
+
+
+def _verdict(row: Plain, outcome: str, words: int) -> Html:
+    name = OUTCOMES.get(outcome, outcome)
+    chip = tag("span", tag("span", SIGNS.get(outcome, ""), aria_hidden="true"), f" {name}", class_="verdict")
+    code = tag("code", row["code"]) if row.get("code") else None
+    flags = [tag("code", flag) for flag in row.get("flags") or ()]
+    detail = str(row.get("detail") or "")
+    return join(
+        [chip, *([" ", code] if code else []), *[join([" ", flag]) for flag in flags], _small(clip(detail, words))]
+    )
+
+
+def _small(words: str) -> Html:
+    return tag("small", words) if words else Html()
+
+
+def _details(rows: Sequence[Plain]) -> tuple[dict[int, Html], int]:
+    """Unfoldable parts by row, refusals first, until the budget of bytes is spent; and how many were left out."""
+    found: dict[int, Html] = {}
+    spent = left_out = 0
+    for index in sorted(range(len(rows)), key=lambda index: _RANK.get(str(rows[index].get("outcome")), 2)):
+        if spent > DETAIL_BUDGET:
+            left_out += bool(rows[index].get("margins") or rows[index].get("steps") or rows[index].get("text"))
+            continue
+        details = _detail(rows[index])
+        if details is not None:
+            found[index] = details
+            spent += len(details.encode())
+    return found, left_out
+
+
+def _detail(row: Plain) -> Html | None:
+    margins = [margin for margin in row.get("margins") or () if number(margin.get("left")) is not None]
+    steps, words = row.get("steps") or (), str(row.get("text") or "")
+    if not (margins or steps or words):
+        return None
+    parts = [figures.plural(len(margins), "margin")] if margins else []
+    parts += [figures.plural(len(steps), "step")] if steps else []
+    cost = number(row.get("cost_usd"))
+    parts += [figures.usd(cost)] if cost else []
+    # A step usually ends in the text of the whole answer; said once is enough.
+    repeated = any(str(step.get("text") or "") == words for step in steps)
+    return tag(
+        "details",
+        tag("summary", ", ".join(parts) or "what it said"),
+        tag("p", clip(words, MOST_TEXT), class_="words", dir="auto") if words and not repeated else None,
+        tag("ol", *[_step(step) for step in steps], class_="steps") if steps else None,
+        _margins(margins, row.get("code")) if margins else None,
+    )
+
+
+def _margins(margins: Sequence[Plain], code: object) -> Html:
+    lines: list[Html] = []
+    for margin in margins:
+        unit = str(margin.get("unit") or "")
+        beyond = (number(margin.get("left")) or 0.0) < 0
+        lines.append(
+            tag(
+                "tr",
+                tag("th", margin.get("code"), scope="row"),
+                tag("td", figures.with_unit(margin.get("limit"), unit)),
+                tag("td", figures.with_unit(margin.get("used"), unit)),
+                tag("td", figures.with_unit(margin.get("left"), unit)),
+                class_="hit" if beyond or margin.get("code") == code else None,
+            )
+        )
+    names = [tag("th", name, scope="col") for name in ("Rule", "Limit", "With this", "Left")]
+    return tag("table", tag("thead", tag("tr", *names)), tag("tbody", *lines), class_="margins")
+
+
+def _step(step: Plain) -> Html:
+    words = str(step.get("text") or "")
+    calls = list(step.get("calls") or ())
+    written = [_call(call) for call in calls[:MOST_CALLS]]
+    if len(calls) > MOST_CALLS:
+        written.append(tag("p", f"and {figures.plural(len(calls) - MOST_CALLS, 'more call')}", class_="muted"))
+    return tag("li", tag("p", clip(words, MOST_TEXT), class_="words", dir="auto") if words else None, *written)
+
+
+def _call(call: Plain) -> Html:
+    arguments = call.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, default=str, ensure_ascii=False)
+    result = call.get("result")
+    answer = result if isinstance(result, str) else json.dumps(result, default=str, ensure_ascii=False)
+    return tag(
+        "div",
+        tag("code", f"{call.get('name')}({clip(arguments, MOST_ARGUMENTS)})"),
+        tag("pre", clip(answer, MOST_RESULT)) if result is not None else None,
+        class_="call",
+    )

@@ -1,0 +1,242 @@
+"""The equity of the run against its baselines, with the drawdown beneath, drawn as one picture."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from pitboss.report import figures
+from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.series import Floats, as_arrays, drawdown, sample, thin
+from pitboss.report.source import Plain, RunReport, instant
+
+WIDTH, LEFT, RIGHT = 1120.0, 72.0, 128.0
+TOP, MAIN, GAP, LOWER, FOOT = 14.0, 292.0, 26.0, 92.0, 30.0
+COLUMNS = 560
+NAMES = {
+    "agent": "This run",
+    "buy_and_hold": "Buy and hold",
+    "cash": "Cash",
+    "alternate": "Alternate",
+    "yes_only": "YES only",
+    "no_only": "NO only",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChartLine:
+    """One curve of the chart."""
+
+    key: str
+    name: str
+    at: Floats
+    values: Floats
+
+    def change(self, initial: float) -> float:
+        return 100.0 * (float(self.values[-1]) / initial - 1.0) if initial else 0.0
+
+
+def equity_chart(report: RunReport) -> Html:
+    """The figure, or a sentence when there is nothing to draw yet."""
+    lines = _lines(report)
+    if not lines or lines[0].key != "agent":
+        return tag("p", "No equity point was reached, so there is no curve to draw.", class_="note")
+    main, lower = _frames(report, lines)
+    agent = lines[0]
+    fall = drawdown(agent.values, report.initial_usd)
+    height = lower.bottom + FOOT
+    svg = tag(
+        "svg",
+        tag("title", "Equity of this run against its baselines, with drawdown"),
+        grid(main, labelled(round_ticks(main.low, main.high, 5), before="$")),
+        grid(lower, labelled(round_ticks(lower.low, 0.0, 3), after="%")),
+        time_axis(lower, main.top),
+        _start_line(main, report.initial_usd),
+        *[_curve(main, line) for line in reversed(lines)],
+        _end_labels(main, lines, report.initial_usd),
+        _fall_area(lower, agent.at, fall),
+        _halts(report, main, lower),
+        tag("line", class_="cursor", y1=main.top, y2=lower.bottom, x1=0, x2=0),
+        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
+        role="img",
+        tabindex="0",
+        aria_label=_spoken(report, lines, fall),
+        data_hover=_hover(main, lines, agent, fall),
+    )
+    return tag(
+        "figure",
+        tag("figcaption", _legend(lines), tag("output", class_="readout", aria_live="off")),
+        tag("div", svg, class_="scroll"),
+        class_="chart",
+    )
+
+
+def _lines(report: RunReport) -> list[ChartLine]:
+    found: list[ChartLine] = []
+    series = {"agent": report.equity, **dict(sorted(report.baseline_equity.items()))}
+    for key, points in series.items():
+        if not len(points):
+            continue
+        at, values = as_arrays(points)
+        if found and not report.finished:
+            # A run that stopped early is compared over the part that it did.
+            done = at <= found[0].at[-1]
+            at, values = at[done], values[done]
+        if len(at):
+            start = report.from_at
+            if start is not None and start < at[0]:
+                at, values = np.insert(at, 0, start), np.insert(values, 0, report.initial_usd)
+            found.append(ChartLine(key, NAMES.get(key, key.replace("_", " ")), at, values))
+    return found
+
+
+def _frames(report: RunReport, lines: list[ChartLine]) -> tuple[Frame, Frame]:
+    start, end = min(float(line.at[0]) for line in lines), max(float(line.at[-1]) for line in lines)
+    low, high = roomy(
+        min(report.initial_usd, *(float(line.values.min()) for line in lines)),
+        max(report.initial_usd, *(float(line.values.max()) for line in lines)),
+    )
+    deepest = max(float(drawdown(lines[0].values, report.initial_usd).max()), 1.0)
+    width = WIDTH - LEFT - RIGHT
+    return (
+        Frame(LEFT, TOP, width, MAIN, start, end, low, high),
+        Frame(LEFT, TOP + MAIN + GAP, width, LOWER, start, end, -deepest * 1.08, 0.0),
+    )
+
+
+def _curve(frame: Frame, line: ChartLine) -> Html:
+    columns = COLUMNS if line.key == "agent" else COLUMNS // 2  # dashes need room to be seen as dashes
+    keep = thin(line.at, line.values, frame.start, frame.end, columns)
+    return tag("path", class_=f"line {_style(line)}", d="M" + frame.points(line.at[keep], line.values[keep]))
+
+
+def _style(line: ChartLine) -> str:
+    return line.key if line.key in NAMES else "other"
+
+
+def _start_line(frame: Frame, initial: float) -> Html:
+    y = f"{frame.y(initial):.1f}"
+    return tag("line", class_="start", x1=frame.left, x2=frame.right, y1=y, y2=y)
+
+
+def _end_labels(frame: Frame, lines: list[ChartLine], initial: float) -> Html:
+    """Name and result at the end of each curve, pushed apart where they would overlap."""
+    placed = sorted(((frame.y(float(line.values[-1])), line) for line in lines), key=lambda item: item[0])
+    labels: list[Html] = []
+    y_free = frame.top
+    for index, (y, line) in enumerate(placed):
+        room_below = frame.bottom - 30 * (len(placed) - 1 - index)
+        y = min(max(y, y_free), room_below)
+        y_free = y + 30
+        x = frame.right + 10
+        labels.append(
+            tag(
+                "text",
+                tag("tspan", line.name, x=x, y=f"{y:.1f}"),
+                tag("tspan", figures.percent(line.change(initial), signed=True), x=x, dy="1.15em", class_="strong"),
+                class_=f"end {_style(line)}",
+            )
+        )
+    return join(labels)
+
+
+def _fall_area(frame: Frame, at: Floats, fall: Floats) -> Html:
+    keep = thin(at, fall, frame.start, frame.end, COLUMNS)
+    points = frame.points(at[keep], -fall[keep])
+    zero = f"{frame.y(0):.1f}"
+    worst = int(fall.argmax())
+    x, y = frame.x(float(at[worst])), frame.y(-float(fall[worst]))
+    side = "end" if x > frame.right - 120 else "start"
+    note = tag(
+        "text",
+        f"worst {figures.percent(-float(fall[worst]))}",
+        x=f"{x + (-9 if side == 'end' else 9):.1f}",
+        y=f"{min(y + 4, frame.bottom - 3):.1f}",
+        text_anchor=side,
+        class_="worst",
+    )
+    area = f"M{frame.x(float(at[0])):.1f} {zero}L{points}L{frame.x(float(at[-1])):.1f} {zero}Z"
+    dot = tag("circle", class_="worst", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5) if fall[worst] > 0 else None
+    return join(
+        [
+            tag("text", "Drawdown", x=frame.left, y=frame.top - 8, class_="pane"),
+            tag("path", class_="fall", d=area),
+            *([dot, note] if dot else []),
+        ]
+    )
+
+
+def _halts(report: RunReport, main: Frame, lower: Frame) -> Html:
+    marks: list[Html] = []
+    for halt in report.halts:
+        at = instant(halt.get("at"))
+        if at is None or not main.inside(at):
+            continue
+        x = f"{main.x(at):.1f}"
+        marks.append(
+            tag(
+                "g",
+                tag("title", f"Halt at {figures.clock(at)}: {halt_name(halt)}"),
+                tag("line", x1=x, x2=x, y1=main.top, y2=lower.bottom),
+                tag("text", "halt", x=f"{main.x(at) + 5:.1f}", y=main.top + 9),
+            )
+        )
+    return tag("g", *marks, class_="halt")
+
+
+def halt_name(halt: Plain) -> str:
+    """`daily loss` from a halt record, whatever it carries."""
+    return str(halt.get("kind") or halt.get("halt") or halt.get("reason") or halt.get("code") or "halt").replace(
+        "_", " "
+    )
+
+
+def _legend(lines: list[ChartLine]) -> Html:
+    items = [
+        tag(
+            "li",
+            tag(
+                "svg",
+                tag("line", class_=f"line {_style(line)}", x1=0, x2=28, y1=6, y2=6),
+                viewBox="0 0 28 12",
+                class_="swatch",
+                aria_hidden="true",
+            ),
+            line.name,
+        )
+        for line in lines
+    ]
+    return tag("ul", *items, class_="legend")
+
+
+def _spoken(report: RunReport, lines: list[ChartLine], fall: Floats) -> str:
+    """The chart in a sentence, for those who cannot see it."""
+    changes = ", ".join(
+        f"{line.name.lower()} {figures.percent(line.change(report.initial_usd), signed=True)}" for line in lines
+    )
+    first, last = figures.day(int(lines[0].at[0])), figures.day(int(lines[0].at[-1]))
+    deepest = figures.percent(float(fall.max()))
+    return f"Line chart from {first} to {last}. Change over the period: {changes}. Deepest drawdown {deepest}."
+
+
+def _hover(frame: Frame, lines: list[ChartLine], agent: ChartLine, fall: Floats) -> str:
+    """Numbers for the read-out: one sample for each column, nothing but numbers and our own names."""
+    columns = min(COLUMNS, max(len(agent.at), 2))
+    moments = np.linspace(frame.start, frame.end, columns)
+    rows = [
+        {"name": line.name, "kind": "usd", "values": sample(line.at, line.values, moments).round(2).tolist()}
+        for line in lines
+    ]
+    rows.append({"name": "Drawdown", "kind": "pct", "values": (-sample(agent.at, fall, moments)).round(2).tolist()})
+    return json.dumps(
+        {
+            "left": frame.left,
+            "right": frame.right,
+            "width": WIDTH,
+            "start": frame.start,
+            "end": frame.end,
+            "rows": rows,
+        },
+        separators=(",", ":"),
+    )

@@ -1,0 +1,124 @@
+"""Numbers and times as a reader of the report sees them: one form for each kind, everywhere on the page.
+
+Thousands are separated, the minus is a real minus, units stand with the number, and what is unknown is a dash.
+The prompt has its own rounding (`pitboss.prompt.render`); nothing here reaches a model.
+"""
+
+from datetime import UTC, datetime
+
+from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, Instant
+from pitboss.report.source import number
+
+NONE = "–"
+MINUS = "\u2212"
+
+
+def _sign(value: float, shown: str, signed: bool) -> str:
+    """`shown` is the absolute value already rounded: a rounded zero carries no sign."""
+    if not any(digit in shown for digit in "123456789"):
+        return shown
+    return (MINUS if value < 0 else "+" if signed else "") + shown
+
+
+def plain(value: object, digits: int = 2, *, signed: bool = False) -> str:
+    found = number(value)
+    return NONE if found is None else _sign(found, f"{abs(found):,.{digits}f}", signed)
+
+
+def count(value: object) -> str:
+    return plain(value, 0)
+
+
+def usd(value: object, *, signed: bool = False, digits: int | None = None) -> str:
+    """Dollars with cents; amounts below a cent keep two significant digits, large ones drop the cents."""
+    found = number(value)
+    if found is None:
+        return NONE
+    size = abs(found)
+    if digits is None:
+        digits = 0 if size >= 1_000_000 else 2 if size >= 0.01 or size < 1e-6 else 4 if size >= 0.0001 else 6
+    return _sign(found, f"${size:,.{digits}f}", signed)
+
+
+def percent(value: object, *, signed: bool = False, digits: int = 2) -> str:
+    found = number(value)
+    return NONE if found is None else _sign(found, f"{abs(found):,.{digits}f}%", signed)
+
+
+def share(value: object, digits: int = 1, *, signed: bool = False) -> str:
+    """A fraction as a percentage."""
+    found = number(value)
+    return NONE if found is None else percent(found * 100, digits=digits, signed=signed)
+
+
+def price(value: object) -> str:
+    """About six significant digits, never an exponent."""
+    found = number(value)
+    if found is None:
+        return NONE
+    size = abs(found)
+    digits = 1 if size >= 10_000 else 2 if size >= 100 else 4 if size >= 1 else 6 if size >= 0.01 else 8
+    return _sign(found, f"{size:,.{digits}f}", False)
+
+
+def amount(value: object) -> str:
+    """A size in coins: as many digits as it has, eight at most."""
+    found = number(value)
+    if found is None:
+        return NONE
+    shown = f"{abs(found):,.8f}".rstrip("0").rstrip(".")
+    return _sign(found, shown, False)
+
+
+def with_unit(value: object, unit: str) -> str:
+    """A number of the engine with the unit it came with; text that is not a number is kept as it stands."""
+    found = number(value)
+    if found is None:
+        return NONE if value is None else str(value)
+    unit = unit.strip()
+    if unit.lower() == "usd":
+        return usd(found)
+    if unit == "price":
+        return price(found)
+    digits = 0 if found == int(found) else 2 if abs(found) >= 0.01 else 6
+    shown = plain(found, digits)
+    if unit in ("%", "pct"):
+        return f"{shown}%"
+    return f"{shown}\u00d7" if unit in ("x", "×") else f"{shown} {unit}".strip()
+
+
+def clock(at: Instant | None) -> str:
+    """`2025-06-01 12:30`; the page says once that all times are UTC."""
+    return NONE if at is None else _moment(at).strftime("%Y-%m-%d %H:%M")
+
+
+def day(at: Instant | None) -> str:
+    """`1 June 2025`."""
+    if at is None:
+        return "an unknown day"
+    moment = _moment(at)
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def span(length_ms: float) -> str:
+    """A length of time in its largest two units."""
+    minutes = round(length_ms / MINUTE_MS)
+    days, rest = divmod(minutes, DAY_MS // MINUTE_MS)
+    hours, rest = divmod(rest, HOUR_MS // MINUTE_MS)
+    parts = [f"{value} {unit}" for value, unit in ((days, "d"), (hours, "h"), (rest, "min")) if value]
+    return " ".join(parts[:2]) or "0 min"
+
+
+def plural(value: object, one: str, many: str | None = None) -> str:
+    """`1 trade`, `2 trades`."""
+    return f"{count(value)} {one if number(value) == 1 else many or one + 's'}"
+
+
+def tone(value: object) -> str | None:
+    """Style class of a gain or a loss; the sign is always written too."""
+    found = number(value)
+    return None if not found else "gain" if found > 0 else "loss"
+
+
+def _moment(at: Instant) -> datetime:
+    return datetime.fromtimestamp(at / 1000, UTC)

@@ -1,0 +1,129 @@
+"""From ticks to fills: how many of each there were, and where the rest went."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from pitboss.report import figures
+from pitboss.report.markup import Html, tag
+from pitboss.report.meaning import FLAGS, NOT_ASKED, rule
+from pitboss.report.source import RunReport, mapping, number
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """The counts, taken from the metrics where they have them and from the rows where not."""
+
+    ticks: int
+    asked: int
+    proposals: int
+    accepted: int
+    refused: dict[str, int]
+    flags: dict[str, int]
+    fills: dict[str, int]
+
+    @property
+    def total_refused(self) -> int:
+        return sum(self.refused.values())
+
+    @property
+    def total_fills(self) -> int:
+        return sum(self.fills.values())
+
+    @classmethod
+    def of(cls, report: RunReport) -> "Funnel":
+        metrics = report.metrics
+        outcomes = Counter(str(row.get("outcome")) for row in report.decisions)
+        refused = _counts(metrics.get("rejections_by_rule"))
+        if not refused:
+            refused = dict(Counter(str(row.get("code")) for row in report.decisions if row.get("outcome") == "refused"))
+        flags = _counts(metrics.get("noops_by_flag"))
+        ticks = _first(metrics.get("total_ticks"), report.document.get("ticks"), len(report.decisions))
+        slept = sum(flags.get(flag, 0) for flag in NOT_ASKED)
+        allowed = outcomes["allowed"] + outcomes["reduced"]
+        return cls(
+            ticks=ticks,
+            asked=_first(mapping(metrics.get("funnel")).get("asked"), max(ticks - slept, 0)),
+            proposals=_first(metrics.get("total_proposed_actions"), allowed + outcomes["refused"]),
+            accepted=_first(metrics.get("total_accepted_actions"), allowed),
+            refused=dict(sorted(refused.items(), key=lambda item: (-item[1], item[0]))),
+            flags=dict(sorted(flags.items(), key=lambda item: (-item[1], item[0]))),
+            fills=dict(Counter(str(fill.get("reason") or "other") for fill in report.fills).most_common()),
+        )
+
+    def said(self) -> str:
+        """The funnel as a sentence."""
+        return (
+            f"{figures.plural(self.ticks, 'tick')}, {count_of(self.asked, 'asked')}, "
+            f"{figures.plural(self.proposals, 'proposal')}, {count_of(self.total_refused, 'refused')}, "
+            f"{figures.plural(self.total_fills, 'fill')}"
+        )
+
+
+def count_of(value: int, word: str) -> str:
+    return f"{figures.count(value)} {word}"
+
+
+def _counts(value: object) -> dict[str, int]:
+    return {str(key): int(found) for key, item in mapping(value).items() if (found := number(item))}
+
+
+def _first(*values: object) -> int:
+    return next((int(found) for value in values if (found := number(value)) is not None), 0)
+
+
+def funnel_section(funnel: Funnel) -> Html:
+    """Two groups of bars, each against its own first row, so that a few fills among many ticks stay visible."""
+    asking = [
+        _bar("Ticks", funnel.ticks, funnel.ticks, "the schedule came round"),
+        _bar("Asked", funnel.asked, funnel.ticks, _share(funnel.asked, funnel.ticks, "of ticks")),
+        _bar("Proposals", funnel.proposals, funnel.ticks, _share(funnel.proposals, funnel.asked, "of those asked")),
+    ]
+    most = max(funnel.proposals, funnel.total_fills, funnel.accepted, 1)
+    judging = [
+        _bar("Proposals", funnel.proposals, most, "given to the engine"),
+        _bar(
+            "Refused", funnel.total_refused, most, _share(funnel.total_refused, funnel.proposals, "of proposals"), "bad"
+        ),
+        *[_bar(code, value, most, rule(code).name.lower(), "bad sub") for code, value in funnel.refused.items()],
+        _bar("Accepted", funnel.accepted, most, _share(funnel.accepted, funnel.proposals, "of proposals"), "good"),
+        _bar("Fills", funnel.total_fills, most, _fills(funnel), "good"),
+    ]
+    quiet = [
+        tag("li", tag("code", flag), f" {figures.count(value)}", f": {FLAGS[flag]}" if flag in FLAGS else None)
+        for flag, value in funnel.flags.items()
+    ]
+    return tag(
+        "div",
+        tag("div", tag("h3", "What was asked"), tag("dl", *asking, class_="bars"), _quiet(quiet)),
+        tag("div", tag("h3", "What became of it"), tag("dl", *judging, class_="bars")),
+        class_="halves",
+    )
+
+
+def _quiet(items: list[Html]) -> Html | None:
+    if not items:
+        return None
+    return tag("div", tag("h4", "Ticks that ended in nothing"), tag("ul", *items, class_="quiet"))
+
+
+def _bar(name: str, value: int, most: int, note: str, style: str = "") -> Html:
+    width = 100.0 * value / most if most else 0.0
+    label = tag("code", name) if name[1:2].isdigit() else name
+    fill = tag("span", style=f"width:{width:.2f}%", class_="fill") if value else None
+    return tag(
+        "div",
+        tag("dt", label),
+        tag("dd", tag("span", fill, class_="track"), tag("b", figures.count(value)), " ", tag("small", note)),
+        class_=style or None,
+    )
+
+
+def _share(part: int, whole: int, words: str) -> str:
+    return f"{figures.percent(100.0 * part / whole, digits=1)} {words}" if whole else "none to count"
+
+
+def _fills(funnel: Funnel) -> str:
+    return (
+        ", ".join(f"{figures.count(value)} {reason.replace('_', ' ')}" for reason, value in funnel.fills.items())
+        or "none"
+    )

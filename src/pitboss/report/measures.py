@@ -1,0 +1,117 @@
+"""All metrics with their intervals and meanings, baselines beside them; and what the costs were made of."""
+
+from collections.abc import Callable
+
+from pitboss.report import figures
+from pitboss.report.equity import NAMES
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.meaning import INTERVALS, METRICS, Form, Metric
+from pitboss.report.source import Plain, RunReport, mapping, model_cost, number, pair
+from pitboss.report.table import LEFT, RIGHT, table
+
+_FORMS: dict[Form, Callable[[object], str]] = {
+    "percent": figures.percent,
+    "signed_percent": lambda value: figures.percent(value, signed=True),
+    "share": figures.share,
+    "signed_share": lambda value: figures.share(value, signed=True),
+    "ratio": figures.plain,
+    "score": lambda value: figures.plain(value, 4),
+    "usd": figures.usd,
+    "count": figures.count,
+    "days": lambda value: f"{figures.plain(value, 1)} days",
+}
+
+
+def show(value: object, form: Form) -> str:
+    """A metric in its own form; nothing known is a dash, a table is its sum."""
+    if form == "table":
+        return figures.count(sum(number(item) or 0 for item in mapping(value).values()))
+    return figures.NONE if number(value) is None else _FORMS[form](value)
+
+
+def metric_section(report: RunReport) -> Html:
+    """Every metric we know, then whatever else the run carries."""
+    metrics = report.metrics
+    baselines = {name: mapping(value) for name, value in mapping(report.document.get("baselines")).items()}
+    names = sorted(baselines)
+    columns = [
+        ("Metric", LEFT),
+        ("This run", RIGHT),
+        ("95% interval", RIGHT),
+        *[(NAMES.get(name, name.replace("_", " ")), RIGHT) for name in names],
+        ("Meaning", LEFT),
+    ]
+    rows: list[tuple[object, ...]] = []
+    for key, metric in METRICS.items():
+        if key in metrics or any(key in baseline for baseline in baselines.values()):
+            rows.append(_row(key, metric, metrics, [baselines[name] for name in names]))
+    known = {*METRICS, *INTERVALS.values()}
+    for key in sorted(set(metrics) - known):
+        if isinstance(metrics[key], int | float | str) and not isinstance(metrics[key], bool):
+            unknown = Metric(key.replace("_", " ").capitalize(), "ratio", "")
+            rows.append(_row(key, unknown, metrics, [baselines[name] for name in names]))
+    if not rows:
+        return tag("p", "The metrics have not been computed.", class_="note")
+    return table("Metrics", columns, rows, style="metrics")
+
+
+def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain]) -> tuple[object, ...]:
+    interval = pair(metrics.get(INTERVALS.get(key, "")))
+    reach = figures.NONE if key in INTERVALS else ""
+    if interval is not None:
+        reach = " to ".join(show(value, metric.form) for value in interval)
+    return (
+        metric.label,
+        show(metrics.get(key), metric.form),
+        reach,
+        *[show(baseline.get(key), metric.form) if key in baseline else figures.NONE for baseline in baselines],
+        f"{metric.meaning} {_parts(metrics.get(key))}".strip(),
+    )
+
+
+def _parts(value: object) -> str:
+    """What a table is made of, the most frequent first."""
+    items = sorted(mapping(value).items(), key=lambda item: (-(number(item[1]) or 0), str(item[0])))
+    return ", ".join(f"{key} {figures.count(item)}" for key, item in items)
+
+
+def cost_section(report: RunReport) -> Html:
+    """Each cost in dollars and against the starting equity, and the result with and without them."""
+    metrics = report.metrics
+    model, wasted = model_cost(report.document)
+    paid = {
+        "Fees": number(metrics.get("total_fees_usd")) or 0.0,
+        "Funding": number(metrics.get("total_funding_usd")) or 0.0,
+        "Slippage": number(metrics.get("total_slippage_usd")) or 0.0,
+        "Liquidation penalties": number(metrics.get("total_penalties_usd")) or 0.0,
+    }
+    whole = sum(paid.values())
+    result = report.final_usd - report.initial_usd
+    most = max([abs(value) for value in (*paid.values(), model or 0.0)] + [1e-9])
+    rows: list[tuple[object, ...]] = [
+        (name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in paid.items()
+    ]
+    rows.append((tag("b", "All trading costs"), tag("b", figures.usd(whole)), tag("b", _of(whole, report)), ""))
+    label = f"Model, paid apart ({figures.usd(wasted)} of it asked ahead in vain)" if wasted else "Model, paid apart"
+    rows.append((label, figures.usd(model or 0.0), _of(model or 0.0, report), _bar(model or 0.0, most)))
+    columns = (("Cost", LEFT), ("USD", RIGHT), ("Of starting equity", RIGHT), ("", LEFT))
+    outcome = [
+        ("Result before trading costs", result + whole),
+        ("Result of the account", result),
+        ("Result after paying the model", result - (model or 0.0)),
+    ]
+    facts = [
+        tag("div", tag("dt", name), tag("dd", figures.usd(value, signed=True), class_=figures.tone(value)))
+        for name, value in outcome
+    ]
+    return join([table("Costs", columns, rows, style="costs"), tag("dl", *facts, class_="facts wide")])
+
+
+def _of(value: float, report: RunReport) -> str:
+    return figures.percent(100 * value / report.initial_usd) if report.initial_usd else figures.NONE
+
+
+def _bar(value: float, most: float) -> Html:
+    width = 100 * abs(value) / most
+    style = "fill received" if value < 0 else "fill"
+    return tag("span", tag("span", style=f"width:{width:.2f}%", class_=style) if value else None, class_="track")

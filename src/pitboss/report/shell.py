@@ -1,0 +1,101 @@
+"""The document around a report: style and script inside it, a policy that lets nothing else in, the bar, sections.
+
+Every kind of report is put together from these; what stands in the sections is each kind's own business.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+
+from pitboss.report.markup import Html, join, tag
+
+Part = tuple[str, str, str, Html]
+"""Key, short name for the bar, heading, content."""
+
+
+def document(name: str, body: Html, more_style: str = "") -> str:
+    """A whole HTML document. `more_style` is the name of a second style sheet."""
+    script = _part("report.js")
+    style = _part("report.css") + (_part(more_style) if more_style else "")
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", f"{name or 'Backtest'} – pitboss report"),
+        tag("link", rel="icon", href="data:,"),
+        tag("style", Html(style)),
+    )
+    page = tag("html", head, tag("body", body, tag("script", Html(script))), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def layout(top: Sequence[Html], paragraphs: Sequence[object], parts: Sequence[Part], foot: str) -> Html:
+    """Bar, what comes first, the summary in plain words, the sections, and one last sentence."""
+    summary = tag(
+        "section",
+        tag("h2", "In plain words", id="summary-title"),
+        tag("div", *[tag("p", words) for words in paragraphs]),
+        class_="summary",
+        aria_labelledby="summary-title",
+    )
+    sections = [_section(key, name, content) for key, _, name, content in parts]
+    return join(
+        [
+            tag("a", "Skip to the report", href="#main", class_="skip"),
+            _bar([(key, short) for key, short, _, _ in parts]),
+            tag("main", *top, summary, *sections, id="main"),
+            tag("footer", tag("p", foot)),
+        ]
+    )
+
+
+def _bar(links: list[tuple[str, str]]) -> Html:
+    chip = tag(
+        "svg",
+        tag("circle", cx=12, cy=12, r=9, class_="rim"),
+        tag("circle", cx=12, cy=12, r=4.2, class_="core"),
+        viewBox="0 0 24 24",
+        aria_hidden="true",
+    )
+    return tag(
+        "div",
+        tag("a", chip, "pitboss", href="#main", class_="brand"),
+        tag("nav", *[tag("a", name, href=f"#{key}") for key, name in links], aria_label="Sections"),
+        tag("button", "Theme", type="button", data_do="theme", class_="needs-script", aria_label="Switch theme"),
+        class_="top",
+    )
+
+
+def _section(key: str, name: str, content: Html) -> Html:
+    return tag("section", tag("h2", name, id=f"{key}-title"), content, id=key, aria_labelledby=f"{key}-title")
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        "default-src 'none'; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _part(name: str) -> str:
+    """A style sheet or the script, with the line ends that browsers hash."""
+    return "\n" + files("pitboss.report").joinpath(name).read_text("utf-8").replace("\r\n", "\n")
+
+
+def to_type(commands: Iterable[tuple[str, str]]) -> Html:
+    """Commands to type, each with what it is for."""
+    return tag(
+        "ol",
+        *[
+            tag("li", tag("code", command), tag("br"), tag("span", words, class_="muted"))
+            for command, words in commands
+        ],
+        class_="commands",
+    )

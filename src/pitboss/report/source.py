@@ -1,0 +1,125 @@
+"""What a report is made from: the `RunReport` noun, and the tolerant readers of the plain values inside it.
+
+Everything in it may come from a model, a news item or a person and is treated as untrusted. Amounts may be numbers,
+decimals or the exact decimal strings of the exports; instants may be milliseconds or ISO text.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, parse_instant
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """A finished or partial run, ready to be shown."""
+
+    document: Plain
+    """Exactly what `backtest --json` prints."""
+    skill_name: str
+    skill_text: str
+    initial_usd: float
+    equity: Sequence[tuple[Instant, float]]
+    baseline_equity: Mapping[str, Sequence[tuple[Instant, float]]] = field(default_factory=dict)
+    prices: Mapping[str, Sequence[tuple[Instant, float, float, float, float]]] = field(default_factory=dict)
+    """Per symbol: open time, open, high, low, close."""
+    fills: Sequence[Plain] = ()
+    """Rows of `runs export --what fills`, in the order in which they happened."""
+    decisions: Sequence[Plain] = ()
+    """One row for each tick, in order: seq, tick_at, the proposal's fields, outcome, code, detail, margins, flags, text,
+    steps, cost_usd. A row of no-ops may stand for several ticks: `times` of them, the last at `until`."""
+    trades: Sequence[Plain] = ()
+    """Round trips: symbol, side, opened_at, closed_at, pnl_usd, fees_usd, funding_usd, exit_reason."""
+    assumptions: Sequence[str] = ()
+    realism: Sequence[Plain] = ()
+    """What makes fills real: about, value, state (off, default, conservative, as asked)."""
+    synthetic: bool = False
+    standin: bool = False
+    """The decisions came from a program, not from a language model."""
+    halts: Sequence[Plain] = ()
+    """Each: at, kind."""
+    version: str = ""
+
+    @property
+    def metrics(self) -> Plain:
+        return mapping(self.document.get("metrics"))
+
+    def baseline(self, name: str) -> Plain:
+        """Metrics of one baseline, empty when the run has none."""
+        return mapping(mapping(self.document.get("baselines")).get(name))
+
+    @property
+    def run_id(self) -> str:
+        return str(self.document.get("run_id") or "RUN")
+
+    @property
+    def model(self) -> str:
+        return str(self.document.get("model") or "unknown model")
+
+    @property
+    def from_at(self) -> Instant | None:
+        return instant(self.document.get("from"))
+
+    @property
+    def to_at(self) -> Instant | None:
+        return instant(self.document.get("to"))
+
+    @property
+    def finished(self) -> bool:
+        return self.document.get("status") in (None, "complete")
+
+    @property
+    def final_usd(self) -> float:
+        return float(self.equity[-1][1]) if len(self.equity) else float(self.initial_usd)
+
+
+def model_cost(document: Plain) -> tuple[float | None, float]:
+    """All that was paid for the model, None where nobody knows, and what of it was asked ahead in vain.
+
+    The metrics are worked out from the records, which know only of answers that were used.
+    """
+    if "cost_usd" not in document:
+        return number(mapping(document.get("metrics")).get("total_ai_cost_usd")), 0.0
+    return number(document["cost_usd"]), number(document.get("wasted_usd")) or 0.0
+
+
+def mapping(value: object) -> Plain:
+    """The value if it is a mapping, else an empty one: a partial run may lack whole parts."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def number(value: object) -> float | None:
+    """A finite float from a number or a decimal string; None for anything else."""
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        found = float(value)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def pair(value: object) -> tuple[float, float] | None:
+    """An interval `[lo, hi]`, or None when it is missing or unusable."""
+    if isinstance(value, Mapping):
+        value = [value.get("lo"), value.get("hi")]
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
+        return None
+    low, high = number(value[0]), number(value[1])
+    return None if low is None or high is None else (low, high)
+
+
+def instant(value: object) -> Instant | None:
+    """Milliseconds or ISO text → instant; None when it is neither."""
+    if isinstance(value, str):
+        try:
+            return parse_instant(value)
+        except UserError:
+            return None
+    found = number(value)
+    return None if found is None else int(found)

@@ -1,0 +1,176 @@
+"""What each field does to the metric, at a glance: one picture for each field that was varied, a map where there are two.
+
+Every dot is a trial; the line goes through the mean at each value. What fields do together is only seen on the map.
+"""
+
+import math
+from collections.abc import Sequence
+
+from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.meaning import Form
+from pitboss.report.source import number
+from pitboss.report.study.view import Plain, StudyView, ordered
+from pitboss.report.table import LEFT, RIGHT, table
+
+WIDTH, HEIGHT, LEFT_SIDE, TOP, FOOT = 540.0, 210.0, 62.0, 12.0, 42.0
+MOST_NAMES = 9
+"""Values of a field that fit beneath a picture; of more, some are named."""
+MOST_DOTS = 2_000
+MAP_SIDE = 14
+SHADES = 6
+LONG = 18
+"""Letters of a value beneath a picture."""
+
+
+def field_section(view: StudyView) -> Html:
+    """A map of two fields where there are two, then every field by itself."""
+    trials, fields = view.compared, view.fields
+    if not trials:
+        return tag("p", f"No trial has a {view.label} yet.", class_="note")
+    varied = [name for name in fields if len({one["point"].get(name) for one in trials}) > 1]
+    if not varied:
+        return tag("p", "Only one point was tried: there is nothing to compare.", class_="note")
+    ring = "" if view.walks else ", the ring the best trial"
+    words = f"Each dot is a trial, the line the mean at a value{ring}. {view.metric.label}: {view.direction}."
+    charts = tag("div", *[_chart(view, trials, name) for name in varied], class_="halves fields")
+    drawn = _map(view, trials, varied) if len(varied) == 2 else None
+    return join([tag("p", words, class_="note"), charts, drawn or Html()])
+
+
+def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
+    groups: dict[str, list[float]] = {}
+    for one in trials:
+        value = view.value(one)
+        if value is not None and name in one["point"]:
+            groups.setdefault(one["point"][name], []).append(value)
+    values = ordered(list(groups))
+    every = [value for found in groups.values() for value in found]
+    low, high = roomy(min(every), max(every), 0.1)
+    frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 16, HEIGHT, *_reach(values), low, high)
+    places = {value: frame.x(_place(value, place, values)) for place, value in enumerate(values)}
+    marks: list[Html] = [grid(frame, ticks(low, high, view.metric.form)), _names(frame, values, places)]
+    means = [(places[value], math.fsum(groups[value]) / len(groups[value])) for value in values]
+    line = "L".join(f"{x:.1f} {frame.y(mean):.1f}" for x, mean in means)
+    if len(means) > 1 and _is_scale(values):
+        marks.append(tag("path", class_="line mean", d=f"M{line}"))
+    else:  # between names there is nothing that a line could go through
+        marks += [_level(x, frame.y(mean)) for x, mean in means]
+    dots = [(places[value], frame.y(found)) for value in values for found in groups[value]][:MOST_DOTS]
+    marks += [tag("circle", class_="dot", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5) for x, y in dots]
+    best = None if view.walks else view.best  # the best of one window is none of the others
+    if best is not None and best["point"].get(name) in places:
+        x, y = places[best["point"][name]], frame.y(view.value(best) or 0.0)
+        marks.append(tag("circle", class_="ring", cx=f"{x:.1f}", cy=f"{y:.1f}", r=8))
+    title = f"{view.metric.label} by {name}"
+    svg = tag(
+        "svg",
+        tag("title", title),
+        *marks,
+        viewBox=f"0 0 {WIDTH:.0f} {frame.bottom + FOOT:.0f}",
+        role="img",
+        aria_label=title,
+    )
+    return tag(
+        "figure",
+        tag("figcaption", tag("strong", name), tag("span", _told(view, groups, values), class_="muted")),
+        svg,
+        class_="chart small",
+    )
+
+
+def _told(view: StudyView, groups: dict[str, list[float]], values: Sequence[str]) -> str:
+    """On average the best and the worst value, in words."""
+    means = {value: math.fsum(groups[value]) / len(groups[value]) for value in values}
+    order = sorted(values, key=lambda value: means[value], reverse=view.plain["better"] != "less")
+    first, last = order[0], order[-1]
+    if means[first] == means[last]:
+        return "makes no difference"
+    return f"mean {view.shown(means[first])} at {_cut(first)}, {view.shown(means[last])} at {_cut(last)}"
+
+
+def _is_scale(values: Sequence[str]) -> bool:
+    return all(number(value) is not None for value in values)
+
+
+def _place(value: str, place: int, values: Sequence[str]) -> float:
+    """Where a value stands: numbers by size where there are many of them, else one after the other."""
+    return (number(value) or 0.0) if _by_size(values) else float(place)
+
+
+def _by_size(values: Sequence[str]) -> bool:
+    return len(values) > MOST_NAMES and _is_scale(values)
+
+
+def _reach(values: Sequence[str]) -> tuple[float, float]:
+    if _by_size(values):
+        numbers = [number(value) or 0.0 for value in values]
+        return roomy(min(numbers), max(numbers), 0.04)
+    return -0.5, len(values) - 0.5
+
+
+def _names(frame: Frame, values: Sequence[str], places: dict[str, float]) -> Html:
+    if _by_size(values):
+        at = [(frame.x(tick), words) for tick, words in labelled(round_ticks(frame.start, frame.end, 6))]
+    else:
+        step = math.ceil(len(values) / MOST_NAMES)
+        at = [(places[value], _cut(value, len(values))) for value in values[::step]]
+    found = [tag("text", words, x=f"{x:.1f}", y=frame.bottom + 20, text_anchor="middle") for x, words in at]
+    return tag("g", *found)
+
+
+def _level(x: float, y: float) -> Html:
+    return tag("line", class_="line mean", x1=f"{x - 16:.1f}", x2=f"{x + 16:.1f}", y1=f"{y:.1f}", y2=f"{y:.1f}")
+
+
+def _cut(value: str, among: int = 3) -> str:
+    """A value short enough to stand beside so many others; of a model's name, the model."""
+    most = max(6, min(LONG, 60 // max(among, 1)))
+    short = value.rpartition("/")[2] if "/" in value and not value[:1].isdigit() else value
+    return short if len(short) <= most else f"{short[: most - 1]}…"
+
+
+def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Html | None:
+    """The mean of the metric at every pair of values, shaded."""
+    down, across = fields
+    cells: dict[tuple[str, str], list[float]] = {}
+    for one in trials:
+        value = view.value(one)
+        if value is not None:
+            cells.setdefault((one["point"][down], one["point"][across]), []).append(value)
+    rows, columns = ordered([one for one, _ in cells]), ordered([other for _, other in cells])
+    if not (2 <= len(rows) <= MAP_SIDE and 2 <= len(columns) <= MAP_SIDE) or 2 * len(cells) < len(rows) * len(columns):
+        return None
+    means = {at: math.fsum(found) / len(found) for at, found in cells.items()}
+    low, high = min(means.values()), max(means.values())
+    top = min(means, key=lambda at: means[at] if view.plain["better"] == "less" else -means[at])
+
+    def cell(at: tuple[str, str]) -> Html:
+        if at not in means:
+            return tag("span", "·", class_="muted")
+        share = (means[at] - low) / ((high - low) or 1.0)
+        if view.plain["better"] == "less":
+            share = 1 - share
+        style = f"q{min(SHADES, int(share * (SHADES + 1)))}" + (" peak" if at == top else "")
+        return tag("span", view.shown(means[at]), class_=f"shade {style}")
+
+    body = [(row, *[cell((row, column)) for column in columns]) for row in rows]
+    name = down.rpartition(".")[2]
+    head = [(f"{name} ↓  {across.rpartition('.')[2]} →", LEFT), *[(column, RIGHT) for column in columns]]
+    words = f"{view.metric.label} at every pair of {down} and {across}; the darker the better, the best is framed."
+    return join(
+        [
+            tag("h3", "Both together"),
+            tag("p", words, class_="note"),
+            table("Both fields together", head, body, style="map"),
+        ]
+    )
+
+
+def ticks(low: float, high: float, form: Form, wanted: int = 5) -> list[tuple[float, str]]:
+    """Round values of a metric with labels in its own form."""
+    if form in ("share", "signed_share"):
+        return [(tick / 100, words) for tick, words in labelled(round_ticks(low * 100, high * 100, wanted), after="%")]
+    before = "$" if form == "usd" else ""
+    after = "%" if form in ("percent", "signed_percent") else ""
+    return labelled(round_ticks(low, high, wanted), before, after)

@@ -1,0 +1,157 @@
+"""The tables of a study: what was varied, every trial, what it cost, and the runs that have no result."""
+
+from collections.abc import Sequence
+
+from pitboss.report import figures
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.measures import show
+from pitboss.report.metric import named
+from pitboss.report.runs import failure_section, name_of
+from pitboss.report.source import number
+from pitboss.report.study.view import Plain, StudyView, ordered, stretch
+from pitboss.report.table import LEFT, RIGHT, table
+from pitboss.sim.study.axis import words_of
+
+MOST_TRIALS = 500
+MOST_VALUES = 12
+MOST_RUNS = 6
+"""Runs of a trial that are named in its row."""
+
+
+def varied_section(view: StudyView) -> Html:
+    """Which fields, over which values, and how points were chosen."""
+    rows = [
+        (tag("code", name), *_seen(view, name, values))
+        for name, _, values in (written.partition("=") for written in view.plain["vary"])
+    ]
+    head = [("Field", LEFT), ("Values tried", LEFT), ("How many", RIGHT)]
+    body = table("What was varied", head, rows, style="varied") if rows else None
+    nothing = None if rows else tag("p", "Nothing was varied: the skill was run as it is.", class_="note")
+    return join([tag("p", _method(view), class_="note"), body or nothing or Html()])
+
+
+def _seen(view: StudyView, name: str, asked: str) -> tuple[Html, str]:
+    values = ordered([one["point"][name] for one in view.trials if name in one["point"]])
+    shown = ", ".join(values[:MOST_VALUES]) + (", …" if len(values) > MOST_VALUES else "")
+    span = tag("small", f"asked for: {asked}") if ".." in asked else None
+    return tag("span", shown, span, class_="stack"), figures.count(len(values))
+
+
+def _method(view: StudyView) -> str:
+    method, kind = view.plain["method"], view.plain["kind"]
+    count = figures.plural(len({tuple(one["point"].items()) for one in view.trials}), "point")
+    if kind == "search":
+        points = (
+            f"{count}, chosen one after the other by what earlier ones came to (optuna, seed {method.get('seed', 0)})."
+        )
+    elif "random" in method:
+        points = f"{count}, drawn at random (seed {method.get('seed', 0)})."
+    else:
+        points = f"{count}: every combination."
+    repeats = view.plain["repeats"]
+    again = f" Each was run {repeats} times with another seed, unless it ignores the seed." if repeats > 1 else ""
+    if kind != "walk":
+        return points + again
+    gap = f", leaves {figures.span(method['gap_ms'])} out," if method.get("gap_ms") else ""
+    begin = "Every stretch to choose on begins at the start and grows. " if method.get("anchored") else ""
+    return (
+        f"{points}{again} Each window chooses the best of them on {figures.span(method['train_ms'])}{gap} and judges the choice on "
+        f"the {figures.span(method['test_ms'])} that follow. {begin}"
+    )
+
+
+def trial_section(view: StudyView) -> Html:
+    """Every trial, the best first, with links to the reports that there are."""
+    beside = [
+        name
+        for name in (view.trials[0]["metrics"] if view.trials else ())
+        if name not in (view.by, "total_ai_cost_usd")
+    ]
+    walks = view.walks
+    rows: list[tuple[object, ...]] = []
+    for place, one in enumerate(view.trials[:MOST_TRIALS]):
+        role = {"in": "chosen among", "out": "judged"}.get(one["role"], "")
+        window = (f"{one['window'] + 1}, {role}",) if walks else ()
+        rows.append(
+            (
+                figures.count(place + 1) if one["score"] is not None else figures.NONE,
+                words_of(one["point"]),
+                *window,
+                tag("b", view.shown(view.value(one))),
+                *[show(one["metrics"][name], named(name).form) for name in beside],
+                figures.usd(one["cost_usd"]),
+                _runs(one["runs"]),
+            )
+        )
+    head = [
+        ("#", LEFT),
+        ("Point", LEFT),
+        *([("Window", LEFT)] if walks else []),
+        (view.metric.label, RIGHT),
+        *[(named(name).label, RIGHT) for name in beside],
+        ("Cost", RIGHT),
+        ("Runs", LEFT),
+    ]
+    left = len(view.trials) - MOST_TRIALS
+    more = tag(
+        "p", f"… and {left:,} more; `pitboss study show {view.plain['study_id']} --json` has all.", class_="note after"
+    )
+    words = (
+        f"Sorted by {view.label}, {view.direction}; a trial counts as the mean of its runs. A run with a report is a "
+        "link to it; `pitboss report RUN` writes one."
+    )
+    made = table("Trials", head, rows, style="trials", tall=len(rows) > 25)
+    return join([tag("p", words, class_="note"), made, more if left > 0 else Html()])
+
+
+def _runs(runs: Sequence[Plain]) -> Html:
+    """The runs of a trial by their ids; those with a page lead to it."""
+    shown: list[object] = []
+    for run in runs[:MOST_RUNS]:
+        shown += [name_of(run), " "]
+    if len(runs) > MOST_RUNS:
+        shown.append(f"+{len(runs) - MOST_RUNS}")
+    return tag("span", *shown, class_="ids")
+
+
+def cost_section(view: StudyView) -> Html:
+    """Money and time, by who decided."""
+    plain = view.plain
+    models: dict[str, list[Plain]] = {}
+    for one in view.trials:
+        models.setdefault(one["model"], []).append(one)
+    rows = [
+        (
+            model,
+            figures.count(len(found)),
+            figures.count(sum(len(one["runs"]) for one in found)),
+            _sum([one["cost_usd"] for one in found]),
+        )
+        for model, found in models.items()
+    ]
+    head = [("Who decided", LEFT), ("Trials", RIGHT), ("Runs", RIGHT), ("Paid", RIGHT)]
+    facts = [
+        ("Paid for this study", figures.usd(plain["cost_usd"])),
+        ("Spared by known answers", figures.usd(plain["saved_usd"])),
+        ("Work", _time(plain["wall_s"])),
+    ]
+    if plain["unpriced"]:
+        facts.append(("Runs of unknown price", figures.count(plain["unpriced"])))
+    shown = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts]
+    return join([tag("dl", *shown, class_="facts wide"), table("Cost by who decided", head, rows, style="after-facts")])
+
+
+def _sum(values: Sequence[object]) -> str:
+    known = [value for one in values if (value := number(one)) is not None]
+    return figures.usd(sum(known)) if len(known) == len(values) else "unknown"
+
+
+def _time(seconds: object) -> str:
+    found = number(seconds) or 0.0
+    return f"{found:,.1f} s" if found < 120 else figures.span(found * 1_000)
+
+
+def missing_section(view: StudyView) -> Html:
+    """Runs without a result and why."""
+    failures = [(run, (words_of(one["point"]), stretch(one["from"], one["to"]))) for one, run in view.failures]
+    return failure_section(failures, ("Point", "Stretch"))

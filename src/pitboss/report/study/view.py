@@ -1,0 +1,114 @@
+"""A study as its page sees it: the document with the few things that several sections ask of it. Draws nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pitboss.core.instant import DAY_MS
+from pitboss.report import figures
+from pitboss.report.meaning import Metric
+from pitboss.report.measures import show
+from pitboss.report.metric import named
+from pitboss.report.source import instant, number
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyView:
+    """The document of a study. `by` is the metric that trials are judged by."""
+
+    plain: Plain
+
+    @property
+    def by(self) -> str:
+        return str(self.plain["by"])
+
+    @property
+    def metric(self) -> Metric:
+        return named(self.by)
+
+    @property
+    def label(self) -> str:
+        """The metric inside a sentence; a name such as Sharpe keeps its letter."""
+        words = self.metric.label
+        return words if words.startswith(("Sharpe", "Sortino", "Brier")) else words[:1].lower() + words[1:]
+
+    @property
+    def walks(self) -> bool:
+        return self.plain["kind"] == "walk"
+
+    @property
+    def forward(self) -> Plain:
+        """What came of the choices of a walk-forward; empty for other kinds."""
+        return self.plain.get("forward") or {}
+
+    @property
+    def luck(self) -> Plain:
+        return self.plain.get("luck") or {}
+
+    @property
+    def trials(self) -> Sequence[Plain]:
+        """The best first."""
+        return self.plain["trials"]
+
+    @property
+    def compared(self) -> list[Plain]:
+        """The trials that were chosen among and have the figure: of a walk-forward, those to choose on."""
+        return [one for one in self.trials if one["role"] != "out" and self.value(one) is not None]
+
+    @property
+    def best(self) -> Plain | None:
+        return next((one for one in self.compared if one["score"] is not None), None)
+
+    @property
+    def fields(self) -> list[str]:
+        """What was varied."""
+        found: dict[str, None] = {}
+        for one in self.trials:
+            found.update(dict.fromkeys(one["point"]))
+        return list(found)
+
+    @property
+    def runs(self) -> list[Plain]:
+        return [run for one in self.trials for run in one["runs"]]
+
+    @property
+    def failures(self) -> list[tuple[Plain, Plain]]:
+        """Runs without a result, each with its trial."""
+        return [(one, run) for one in self.trials for run in one["runs"] if run["status"] != "complete"]
+
+    def value(self, trial: Plain) -> float | None:
+        """The metric of a trial as it stands there, less or more."""
+        return number(trial["metrics"].get(self.by))
+
+    def shown(self, value: object) -> str:
+        """A figure of the metric, in its own form."""
+        return show(value, self.metric.form)
+
+    def is_better(self, one: float, other: float) -> bool:
+        return one < other if self.plain["better"] == "less" else one > other
+
+    @property
+    def direction(self) -> str:
+        return "lower is better" if self.plain["better"] == "less" else "higher is better"
+
+
+def ordered(values: Sequence[str]) -> list[str]:
+    """Values of a field in the order in which they are drawn: numbers by size, others as they came."""
+    every = list(dict.fromkeys(values))
+    numbers = [number(value) for value in every]
+    if any(value is None for value in numbers):
+        return every
+    return sorted(every, key=lambda value: number(value) or 0.0)
+
+
+def stretch(start: object, end: object) -> str:
+    """A stretch of time in a line: by days where it begins and ends with one, else to the minute."""
+    first, last = instant(start), instant(end)
+    if first is None or last is None:
+        return figures.NONE
+    if first % DAY_MS == 0 and last % DAY_MS == 0:
+        return f"{figures.clock(first)[:10]} to {figures.clock(last)[:10]}"
+    same = figures.clock(first)[:10] == figures.clock(last)[:10]
+    return f"{figures.clock(first)} to {figures.clock(last)[11 if same else 0 :]}"

@@ -1,0 +1,53 @@
+"""Tables: one way to write them, so that each has a caption, real headers and numbers aligned on the right."""
+
+from collections.abc import Iterable, Sequence
+
+from pitboss.report.markup import Html, tag
+
+LEFT, RIGHT = "", "num"
+
+
+def table(
+    caption: str,
+    columns: Sequence[tuple[str, str]],
+    rows: Iterable[Sequence[object]],
+    *,
+    style: str = "",
+    tall: bool = False,
+) -> Html:
+    """A table whose first column heads its row. `columns` are names with `LEFT` or `RIGHT`; a tall one scrolls."""
+    return scrolled(
+        caption,
+        tag(
+            "table",
+            tag("caption", caption),
+            head(columns),
+            tag("tbody", *[_row(columns, cells) for cells in rows]),
+            class_=style or None,
+        ),
+        style="tall" if tall else "",
+    )
+
+
+def head(columns: Sequence[tuple[str, str]]) -> Html:
+    return tag("thead", tag("tr", *[tag("th", name, scope="col", class_=side or None) for name, side in columns]))
+
+
+def scrolled(name: str, inner: Html, *, style: str = "") -> Html:
+    """A wide thing that scrolls inside the page; focusable, so that the keyboard can scroll it too."""
+    return tag("div", inner, class_=f"scroll {style}".strip(), tabindex="0", role="region", aria_label=name)
+
+
+def _row(columns: Sequence[tuple[str, str]], cells: Sequence[object]) -> Html:
+    written: list[Html] = []
+    for index, ((_, side), cell) in enumerate(zip(columns, cells, strict=True)):
+        if index == 0:
+            written.append(tag("th", cell, scope="row", class_=side or None))
+        else:
+            written.append(tag("td", cell, class_=side or None))
+    return tag("tr", *written)
+
+
+def toned(shown: str, tone: str | None) -> Html:
+    """A gain or a loss in its colour; the sign is in the text."""
+    return tag("span", shown, class_=tone)

@@ -1,0 +1,339 @@
+"""A run with everything it rests on in one file, to hand to a stranger: `runs export RUN --bundle FILE`.
+
+A bundle is a zip with five members. `records.jsonl` holds every record with the very bytes that its digest is taken over,
+`state.json` what follows the last one, `skill.json` the skill as it ran, `answers.jsonl` the model's answers with the
+places where they were used, `manifest.json` the run's row and the SHA-256 of the others. The same run gives the same
+bytes. Market data is not inside (the run names its digest), and nothing of this machine: no keys, no paths.
+
+Here: the format, and reading it without trusting it. `pack.py` writes one, `unpack.py` checks one and takes it in.
+"""
+
+import hashlib
+import io
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, FailFast, Field, ValidationError
+
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+from pitboss.core.snapshot import Record
+from pitboss.store.lifecycle import Status
+
+FORMAT = 1
+RECORDS, STATE, SKILL, ANSWERS, MANIFEST = (
+    "records.jsonl",
+    "state.json",
+    "skill.json",
+    "answers.jsonl",
+    "manifest.json",
+)
+MEMBERS = (RECORDS, STATE, SKILL, ANSWERS)
+
+MOST_BYTES = 8 << 30
+MOST_DOCUMENT = 64 << 20
+"""Of one line, and of each member that is read whole."""
+MOST_RATIO = 200
+"""A bundle is a twentieth to a fortieth of what it holds, for half of it are digests; a bomb is far less."""
+FREE_BYTES = 1 << 20
+MOST_WEIGHT = 512 << 20
+"""Bytes that one document may take once it is read; a few characters of JSON can take a hundred times their size."""
+MOST_INDEX = 4_096
+"""Bytes of the zip's own list of members. A library reads all of it before anybody can look at it."""
+MOST_FIELDS = 100
+
+_ENDS = 22 + 20 + 56
+"""Bytes of the three records that can end a zip: the plain one, and before it those for more than 4 GB."""
+_OTHERS = f"its members are not {', '.join((*MEMBERS, MANIFEST))}"
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    struct.error,
+)
+
+
+Count = Annotated[int, Field(ge=0, le=1 << 62)]
+"""A number of things that every database can hold."""
+At = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
+"""An instant within the calendar."""
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Id = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{4,64}$")]
+Words = Annotated[str, Field(max_length=300, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+"""Few, and nothing among them that a terminal would obey."""
+
+
+class _StrictPart(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Content(_StrictPart):
+    """What a member must be."""
+
+    sha256: Hash
+    bytes: Count
+
+
+class BundleRun(_StrictPart):
+    """The run as it stood. What only makes sense where it was made (leases, where its report lies) is left out."""
+
+    id: Id
+    status: Status
+    model: Words
+    params: dict[str, Any]
+    data_digest: Hash | None
+    progress: Annotated[float, Field(ge=0, le=1)]
+    error_text: Annotated[str, Field(max_length=100_000)] | None
+    metrics: dict[str, Any] | None
+    baselines: dict[str, Any] | None
+    digest: Hash | None
+    cost_usd: Words
+    saved_usd: Words
+    wasted_usd: Words
+    wall_s: Annotated[float, Field(ge=0, le=1e12)]
+    ticks: Count
+    created_at: At
+    started_at: At | None
+    finished_at: At | None
+
+
+class BundleSkill(_StrictPart):
+    """The skill's name and digest."""
+
+    name: Words
+    digest: Hash
+
+
+class BundleManifest(_StrictPart):
+    """The table of contents. `answers` says which are inside: those used, only those paid for, or none."""
+
+    bundle: Count
+    version: Words
+    run: BundleRun
+    skill: BundleSkill
+    answers: Literal["used", "paid", "none"]
+    contents: dict[str, Content]
+    seal: str
+
+
+class RecordLine(_StrictPart):
+    """One record."""
+
+    seq: Count
+    kind: Literal["tick", "span", "close"]
+    tick_at: At
+    prev_digest: Hash
+    digest: Hash
+    covered: str
+    extra: str
+
+    def record(self) -> Record:
+        """The same as it is worked with."""
+        covered, extra = self.covered.encode("utf-8", "replace"), self.extra.encode("utf-8", "replace")
+        return Record(self.seq, self.kind, self.tick_at, self.prev_digest, self.digest, covered, extra)
+
+
+class AnswerLine(_StrictPart):
+    """One answer, and the record and step of every place where it was used."""
+
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}(:[0-9A-Za-z_-]{1,64})?$")]
+    model: Words
+    run_id: Id
+    cost_usd: Words | None
+    created_at: At
+    reply: str
+    used: Annotated[list[Annotated[list[Count], Field(min_length=2, max_length=2)]], FailFast()]
+
+
+def light(data: bytes) -> bool:
+    """Whether a document can be read without filling the memory. What stands inside texts is counted too."""
+    return 250 * data.count(b"{") + 64 * (data.count(b"[") + data.count(b",")) <= MOST_WEIGHT
+
+
+def _crowded(plain: Any) -> bool:
+    """Whether any object has more fields than one of ours can; what is taken as it is and measured later is left out."""
+    waiting = [plain]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if len(value) > MOST_FIELDS:
+                return True
+            waiting += [item for name, item in value.items() if name not in ("params", "metrics", "baselines", "used")]
+    return False
+
+
+def seal_of(manifest: dict[str, Any]) -> str:
+    """SHA-256 of the canonical manifest without its seal."""
+    return codec.digest({name: value for name, value in manifest.items() if name != "seal"})
+
+
+class Bundle:
+    """A bundle that was opened and is not trusted: what is not of its form is a `UserError`, in one line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = self._open()
+        try:
+            self._zip = self._members()
+            self.manifest = self._manifest()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> "Bundle":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._zip.close()
+        self._file.close()
+
+    def differences(self) -> list[str]:
+        """The members that are not what the manifest says, byte for byte."""
+        problems: list[str] = []
+        if self._seal != self.manifest.seal:
+            problems.append("the manifest was changed")
+        for name in MEMBERS:
+            content, digest, size = self.manifest.contents.get(name), hashlib.sha256(), 0
+            try:
+                with self._zip.open(name) as member:
+                    while piece := member.read(1 << 20):
+                        digest.update(piece)
+                        size += len(piece)
+            except _BROKEN:
+                problems.append(f"{name} is damaged")
+                continue
+            if content is None or (digest.hexdigest(), size) != (content.sha256, content.bytes):
+                problems.append(f"{name} was changed")
+        return problems
+
+    def records(self) -> Iterator[Record]:
+        """Every record, in the order of the file."""
+        for number, line in self._lines(RECORDS):
+            where = f"{RECORDS} line {number}"
+            yield self._read(RecordLine, self._plain(line, where), where).record()
+
+    def answers(self) -> Iterator[AnswerLine]:
+        """Every answer, in the order of the file."""
+        for number, line in self._lines(ANSWERS):
+            where = f"{ANSWERS} line {number}"
+            yield self._read(AnswerLine, self._plain(line, where), where)
+
+    def whole(self, name: str) -> bytes:
+        """A small member, at once."""
+        try:
+            with self._zip.open(name) as member:
+                data = member.read(MOST_DOCUMENT + 1)
+        except _BROKEN as error:
+            raise self._refusal(f"{name} is damaged") from error
+        if len(data) > MOST_DOCUMENT:
+            raise self._refusal(f"{name} is over {MOST_DOCUMENT >> 20} MB")
+        return data
+
+    def _open(self) -> IO[bytes]:
+        try:
+            found = self.path.stat()
+            if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for, a device may have no end
+                raise self._refusal("it is not a file")
+            self._size = found.st_size
+            return self.path.open("rb")
+        except FileNotFoundError:
+            raise UserError(f"there is no file {self.path}", "name a file that `runs export --bundle` wrote") from None
+        except (OSError, ValueError) as error:
+            raise self._refusal(getattr(error, "strerror", None) or "no file can have that name") from None
+
+    def _members(self) -> zipfile.ZipFile:
+        """Exactly our members, plain, and none of them a bomb. Nothing is ever written under a member's name."""
+        try:
+            self._check_index()
+            opened = zipfile.ZipFile(self._file)
+        except _BROKEN:
+            raise self._refusal("it is not a whole zip file") from None
+        infos = opened.infolist()
+        if sorted(info.filename for info in infos) != sorted((*MEMBERS, MANIFEST)):
+            raise self._refusal(_OTHERS)
+        if any(
+            info.flag_bits & 1
+            or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            or stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG)
+            for info in infos
+        ):
+            raise self._refusal("its members are encrypted, links, or packed in a way that bundles are not")
+        held = sum(info.file_size for info in infos)
+        if held > MOST_BYTES or held > self._size * MOST_RATIO + FREE_BYTES:
+            raise self._refusal(f"{self._size} bytes claim to hold {held}")
+        return opened
+
+    def _check_index(self) -> None:
+        """Refuse a zip whose list of members is longer than ours can be, before it is read."""
+        self._file.seek(max(0, self._size - _ENDS))
+        tail = self._file.read(_ENDS)
+        plain, locator, large = tail[-22:], tail[-42:-22], tail[-_ENDS:-42]
+        lists: list[tuple[int, int]] = []
+        if plain[:4] == b"PK\5\6" and plain[-2:] == b"\0\0":
+            lists.append(struct.unpack("<HL", plain[10:16]))
+        if locator[:4] == b"PK\6\7":  # over 4 GB; a reader believes this one then
+            at = struct.unpack("<Q", locator[8:16])[0]
+            if large[:4] != b"PK\6\6" or at != self._size - _ENDS:
+                raise ValueError("two lists")
+            lists.append(struct.unpack("<QQ", large[32:48]))
+        if not lists:
+            raise ValueError("no list")
+        if any(count != len(MEMBERS) + 1 or size > MOST_INDEX for count, size in lists):
+            raise self._refusal(_OTHERS)
+
+    def _manifest(self) -> BundleManifest:
+        plain = self._plain(self.whole(MANIFEST), MANIFEST)
+        format_ = plain.get("bundle") if isinstance(plain, dict) else None
+        if type(format_) is int and format_ > FORMAT:  # said first: a later format may have other fields
+            raise UserError(
+                f"{self.path}: format {format_} of bundles is not known here; this pitboss knows {FORMAT}",
+                "upgrade pitboss",
+            )
+        manifest = self._read(BundleManifest, plain, MANIFEST)
+        if manifest.bundle != FORMAT:
+            raise self._refusal(f"there is no format {manifest.bundle}")
+        self._seal = seal_of(plain)
+        return manifest
+
+    def _lines(self, name: str) -> Iterator[tuple[int, bytes]]:
+        try:
+            with self._zip.open(name) as member, io.BufferedReader(member, 1 << 20) as lines:  # pyright: ignore[reportArgumentType]
+                number = 0
+                while line := lines.readline(MOST_DOCUMENT + 1):
+                    number += 1
+                    if len(line) > MOST_DOCUMENT:
+                        raise self._refusal(f"{name} line {number} is over {MOST_DOCUMENT >> 20} MB")
+                    yield number, line
+        except _BROKEN as error:
+            raise self._refusal(f"{name} is damaged") from error
+
+    def _plain(self, data: bytes, where: str) -> Any:
+        if not light(data):
+            raise self._refusal(f"{where} holds too many values")
+        try:
+            return codec.loads(data)
+        except ValueError:
+            raise self._refusal(f"{where} is not JSON") from None
+
+    def _read(self, kind: type[Any], plain: Any, where: str) -> Any:
+        if _crowded(plain):  # every field too many would become an error of its own
+            raise self._refusal(f"{where} has too many fields")
+        try:
+            return kind.model_validate(plain)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            place = ".".join(str(part)[:40] for part in first["loc"][:6])
+            raise self._refusal(f"{where}: {place + ': ' if place else ''}{first['msg'][:200]}") from None
+
+    def _refusal(self, why: str) -> UserError:
+        clean = "".join(sign if sign.isprintable() else "?" for sign in why)
+        return UserError(f"{self.path} is no bundle that can be read: {clean}", "ask for it again, or export it again")

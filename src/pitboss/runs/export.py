@@ -1,0 +1,92 @@
+"""A stored run as JSON lines: what `runs export` prints, one kind at a time, straight from the records.
+
+Amounts are JSON strings holding exact decimals and times are ISO-8601 UTC. Proposals are the exception: they came from
+outside as JSON numbers and leave as JSON numbers of exactly the same digits, so that exported decisions can be run
+again. Nothing here computes anything.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pitboss.bootstrap.kits import kit_of
+from pitboss.core import codec
+from pitboss.core.curve import points
+from pitboss.core.instant import iso
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import Record
+from pitboss.core.verdict import unfold
+from pitboss.store import run_history as history
+from pitboss.store.runs import Run
+
+Row = dict[str, Any]
+
+
+def lines(what: str, run: Run, records: Iterable[Record]) -> Iterator[bytes]:
+    """The lines of one export, without line ends. `what` is one of `KINDS`."""
+    for row in KINDS[what](run, records):
+        yield codec.dumps(row)
+
+
+def _fills(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    fills = kit_of(run.params["skill"]).fills
+    for row in fills(Receipt(**receipt) for receipt in history.receipts(records)):
+        yield {**row, "at": iso(row["at"])}
+
+
+def _equity(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    del run
+    for at, usd in history.equity(records):
+        yield {"at": iso(at), "equity_usd": usd}
+
+
+def _receipts(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    del run
+    return map(_receipt, history.receipts(records))
+
+
+def _receipt(receipt: Row) -> Row:
+    return {**receipt, "at": iso(receipt["at"])}
+
+
+def _decisions(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    del run
+    for record in records:
+        if record.kind != "tick":
+            continue
+        body = codec.loads_exact(record.covered)
+        for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
+            if verdict["outcome"] != "noop":
+                yield {"tick_at": iso(record.tick_at), "proposal": codec.number_fragments(proposal)}
+
+
+def _snapshots(run: Run, records: Iterable[Record]) -> Iterator[Row]:
+    for record in records:
+        body = codec.loads_exact(record.covered)
+        proposals = body.get("proposals") or [None]
+        verdicts = [{**verdict, "margins": unfold(verdict["margins"])} for verdict in body.get("verdicts", ())]
+        shown: Row = {
+            **body,
+            "run_id": run.id,
+            "tick_at": iso(record.tick_at),
+            "receipts": [_receipt(receipt) for receipt in body["receipts"]],
+            "equity": [{"at": iso(at), "equity_usd": usd} for at, usd in points(body["equity"])],
+            "proposal": proposals[0],
+            "verdict": verdicts[0] if verdicts else None,
+            "extra": codec.loads_exact(record.extra),
+            "digest": record.digest,
+            # the very bytes: anybody can take their SHA-256 and compare it with `digest`
+            "covered": record.covered.decode(),
+        }
+        if "until_at" in body:
+            shown["until_at"] = iso(body["until_at"])
+        yield {key: codec.number_fragments(value) for key, value in shown.items()}
+
+
+KINDS: dict[str, Callable[[Run, Iterable[Record]], Iterator[Row]]] = {
+    "snapshots": _snapshots,
+    "fills": _fills,
+    "equity": _equity,
+    "receipts": _receipts,
+    "decisions": _decisions,
+}
+"""What can be exported."""

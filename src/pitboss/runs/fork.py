@@ -1,0 +1,311 @@
+"""`runs fork`: the same past up to a tick, other decisions from there.
+
+The past is not simulated anew with other rules, it is taken over: the records before the tick are those of the first run,
+byte for byte, and the state that follows them is rebuilt by replaying its recorded decisions and comparing every digest
+on the way. What comes after is an ordinary run that is resumed from there. Money that the first run paid counts as saved.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from pitboss.agent.decider import Decider, Judge, Plan
+from pitboss.agent.loop import ToolLoop
+from pitboss.bootstrap import decider_source as gateway
+from pitboss.bootstrap import mcp_tools as mcp
+from pitboss.bootstrap.kits import kit_of
+from pitboss.bootstrap.machine import new_id
+from pitboss.bootstrap.workspace import PUSH, Workspace
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.errors import ReplayMismatch, UserError
+from pitboss.core.instant import Instant, iso, parse_instant
+from pitboss.core.intent import Decision, Step, ToolResult
+from pitboss.core.market import Ints
+from pitboss.core.snapshot import Record
+from pitboss.core.state import State
+from pitboss.models.replayed import Replayed
+from pitboss.runs.run import params_of, refuse_live
+from pitboss.runs.stored import journal_of, request_of
+from pitboss.sim.replay import replay
+from pitboss.sim.request import BacktestRequest, PreparedRun
+from pitboss.sim.watch import Watch
+from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.load import override
+from pitboss.store.import_run import adopt
+from pitboss.store.journal import StoredJournal
+from pitboss.store.runs import Run
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.state import PerpWorld
+
+STAND_IN = "standin/analyst"
+"""Put in the place of any model where nothing will be asked: it needs no key and sees the same prompts."""
+
+R = TypeVar("R", bound=BacktestRequest)
+
+
+@dataclass(frozen=True, slots=True)
+class ForkChange:
+    """What is different from the tick on. Fields of the request by name in `also`."""
+
+    model: str = ""
+    settings: Sequence[str] = ()
+    also: tuple[tuple[str, Any], ...] = ()
+
+    def apply(self, request: R) -> R:
+        """The request of the branch."""
+        named = any(setting.partition("=")[0].strip() == "model" for setting in self.settings)
+        return replace(
+            request,
+            skill=override(request.skill, self.settings),
+            model=self.model or ("" if named else request.model),
+            decisions=None if self.model or named else request.decisions,
+            **dict(self.also),
+        )
+
+
+async def fork(workspace: Workspace, run_id: str, at: str, change: ForkChange) -> str:
+    """Make the branch, ready to be resumed, and give its id. Nothing is asked of any model here."""
+    source = workspace.runs.get(run_id)
+    refuse_live(source)
+    request = change.apply(request_of(source))
+    request = replace(request, data_venue=source.params["data_venue"])
+    assembly = kit_of(request.skill).assemble(request, workspace.lake_of(source.params), workspace.settings)
+    gateway.check(workspace, assembly.request)
+    before = _assembly_of(workspace, source)
+    _check_same_course(before, assembly)
+    journal = journal_of(workspace, source)
+    tick_at = _tick(at, source, before, journal)
+    kept, state = await past(before, journal.records(), tick_at)
+    known = {"run_id": source.id, "at": iso(tick_at), "seq": len(kept), "digest": source.digest}
+    branch = _queued(workspace, source, assembly, {"forked_from": known}, _progress(before, tick_at))
+    adopt(workspace.database, branch, map(_as_saved, kept), state if kept else None)
+    return branch.id
+
+
+async def past(
+    assembly: PreparedRun, records: Iterable[Record], tick_at: Instant, decider: Decider | None = None
+) -> tuple[list[Record], State]:
+    """The records before a tick and the state that follows them, every digest compared on the way.
+
+    A span of holds that goes on beyond the tick is cut in two; all other records are the very ones. Without a decider
+    the recorded decisions are taken.
+    """
+    before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
+    state = kit_of(assembly.request.skill).first_state(assembly.script)
+    script = assembly.script.until(tick_at, _answered(assembly.script.ports, before, decider))
+    if not len(script.tick_at):
+        return [], state
+    tape = _Tape(before, tick_at)
+    await replay(script, tape, state, Watch())
+    if tape.state is None or len(tape.kept) != len(before):
+        raise ReplayMismatch(f"record {len(tape.kept)} did not come again when the past was replayed")
+    return tape.kept, tape.state
+
+
+def _answered(ports: Any, before: Sequence[Record], decider: Decider | None) -> Any:
+    """The same ports with decisions, and the lessons between them, as they were recorded or as `decider` has them."""
+    asked = decider.model if isinstance(decider, ToolLoop) else Replayed(before)
+    reflector = ports.reflector and replace(ports.reflector, model=asked)
+    return replace(ports, decider=decider or _Recorded(before), reflector=reflector)
+
+
+class _Tape:
+    """A journal that compares what comes with what is known, and keeps the known."""
+
+    def __init__(self, known: Sequence[Record], tick_at: Instant) -> None:
+        self._known = known
+        self._tick_at = tick_at
+        self.kept: list[Record] = []
+        self.state: State | None = None
+
+    async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None:
+        del progress
+        if batch[-1].kind == "close":  # of the past as if it ended here, which it does not
+            return
+        for record in batch:
+            self.kept.append(self._same(record))
+        self.state = state
+
+    def records(self) -> Iterable[Record]:
+        return self.kept
+
+    def _same(self, record: Record) -> Record:
+        known = self._known[record.seq] if record.seq < len(self._known) else None
+        if known is not None and known.digest == record.digest:
+            return known
+        if known is not None and known.kind == record.kind == "span" and self._cuts(known):
+            return record
+        raise ReplayMismatch(f"record {record.seq} at {iso(record.tick_at)} came out differently when it was replayed")
+
+    def _cuts(self, span: Record) -> bool:
+        return codec.loads(span.covered)["until_at"] >= self._tick_at
+
+
+class _Recorded:
+    """Decides what was decided."""
+
+    name = "recorded"
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._covered = {record.tick_at: record for record in records if record.kind == "tick"}
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        """The decision of this tick, as it was recorded."""
+        del judge
+        record = self._covered.get(observation.at)
+        if record is None:
+            raise ReplayMismatch(f"nothing was recorded of tick {iso(observation.at)}")
+        body = codec.loads_exact(record.covered)
+        return Decision(
+            intents=tuple(body["proposals"]),
+            text=body["text"],
+            steps=tuple(map(_step, body["steps"])),
+            flags=tuple(body["flags"]),
+            finish_reason=body["finish_reason"],
+            prompt=_noted(record),
+        )
+
+    def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> Plan:
+        """It acts where it has acted."""
+        del market, symbols, interval
+        return _Acts([place for place, at in enumerate(tick_at.tolist()) if at in self._covered], len(tick_at))
+
+
+def _noted(record: Record) -> tuple[str, str] | None:
+    """The kept prompt of a tick at which a server did not answer: nobody can build it anew. Its digest is compared too."""
+    if b"## Notes" not in record.extra:
+        return None
+    kept = codec.loads(record.extra).get("prompt")
+    return None if kept is None else (kept[0], kept[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Acts:
+    places: Sequence[int]
+    count: int
+
+    def next_tick(self, index: int, world: PerpWorld) -> int:
+        """The next tick with a record of its own."""
+        del world
+        found = bisect_left(self.places, index)
+        return self.places[found] if found < len(self.places) else self.count
+
+
+def _step(plain: dict[str, Any]) -> Step:
+    calls = [
+        ToolResult(call["name"], codec.number_fragments(call["arguments"]), call["result"], call["failed"])
+        for call in plain["calls"]
+    ]
+    return Step(plain["text"], tuple(calls), finish_reason=plain["finish_reason"])
+
+
+def _assembly_of(workspace: Workspace, source: Run) -> PreparedRun:
+    """The first run ready to be replayed, without anybody to ask."""
+    request = unasked(request_of(source))
+    assembly = kit_of(request.skill).assemble(request, workspace.lake_of(source.params), workspace.settings)
+    if source.data_digest and source.data_digest != assembly.data_digest:
+        raise UserError(
+            "the data under this run has changed since it began; its past cannot be taken over",
+            "start a new backtest, or bring back the data as it was",
+        )
+    return assembly
+
+
+def unasked(request: R) -> R:
+    """The request with the stand-in in the place of a model: the same ticks, data and prompts."""
+    program = request.decisions is not None or request.source.startswith("policy/")
+    return request if program else replace(request, model=STAND_IN)
+
+
+def _check_same_course(before: PreparedRun, after: PreparedRun) -> None:
+    """A branch goes on with the same ticks over the same prices; everything else may change."""
+    changed = "the venue" if type(before) is not type(after) else ""
+    if not changed and before.script.tick_at.tolist() != after.script.tick_at.tolist():
+        changed = "schedule.every"
+    changed = changed or kit_of(before.request.skill).changed_course(before.script, after.script)
+    if changed:
+        raise UserError(
+            f"a fork cannot change {changed}: its past was lived with another",
+            "change the model, the strategy, the caps, the tools or the rest of the context",
+        )
+
+
+def _tick(at: str, source: Run, assembly: PreparedRun, journal: StoredJournal) -> Instant:
+    """`--at` as a record's number or a time → the first tick to decide anew."""
+    ticks = assembly.script.tick_at
+    first, last = int(ticks[0]), int(ticks[-1])
+    if at.strip().isdecimal():
+        record = next(iter(journal.records(int(at[:18]))), None)
+        if record is None or record.kind == "close":
+            raise UserError(f"--at {at}: run {source.id} has no tick with this number", "a number from 0, or a time")
+        return record.tick_at
+    try:
+        wanted = parse_instant(at)
+    except (OverflowError, OSError):
+        raise UserError(f"--at: {at!r} is outside of the calendar", f"from {iso(first)} to {iso(last)}") from None
+    reached = _reached(journal)
+    if not first <= wanted <= last or (reached is not None and wanted > reached + 1):
+        end = last if reached is None else min(last, reached)
+        raise UserError(f"--at {at}: run {source.id} has no tick there", f"from {iso(first)} to {iso(end)}")
+    return int(ticks[ticks >= wanted][0])
+
+
+def _reached(journal: StoredJournal) -> Instant | None:
+    """The last instant that a run has got to."""
+    stored = journal.latest_state()
+    return None if stored is None else stored[1]["tick_at"]
+
+
+def _progress(assembly: PreparedRun, tick_at: Instant) -> float:
+    ticks = assembly.script.tick_at
+    return int((ticks < tick_at).sum()) / len(ticks)
+
+
+def _queued(workspace: Workspace, source: Run, assembly: PreparedRun, also: dict[str, Any], progress: float) -> Run:
+    """The row of the branch: queued, and claimed once, so that whoever resumes it looks for its past."""
+    request, skill = assembly.request, assembly.skill
+    saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
+    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | mcp.pin(workspace, assembly) | also
+    params |= {name: source.params[name] for name in (PUSH,) if name in source.params}  # the past goes on in one lake
+    return replace(
+        source,
+        id=new_id(),
+        skill_id=saved.id,
+        skill_version=saved.version,
+        status="queued",
+        model=request.source,
+        params=params,
+        data_digest=assembly.data_digest,
+        progress=progress,
+        error_text=None,
+        metrics=None,
+        baselines=None,
+        digest=None,
+        cost_usd=Decimal(0),
+        saved_usd=Decimal(0),
+        wasted_usd=Decimal(0),
+        wall_s=0.0,
+        ticks=0,
+        report=None,
+        created_at=workspace.now(),
+        started_at=None,
+        finished_at=None,
+        heartbeat_at=None,
+        lease_epoch=1,
+        cancel_requested=False,
+    )
+
+
+def _as_saved(record: Record) -> Record:
+    """A record whose answers another run has paid for. What it says about money is beside the digest."""
+    extra = codec.loads(record.extra)
+    if extra.get("cost_usd") == "0" and not extra.get("steps"):
+        return record
+    saved = Decimal(extra.get("cost_usd") or 0) + Decimal(extra.get("saved_usd") or 0)
+    extra.update(cost_usd=Decimal(0), saved_usd=saved)
+    for step in extra.get("steps") or ():
+        step["cost_usd"] = Decimal(0)
+    return replace(record, extra=codec.dumps(extra))

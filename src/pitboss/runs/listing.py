@@ -1,0 +1,36 @@
+"""What a workspace holds, as short documents for lists: its runs, and the data in its lake."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from pitboss.core.instant import Instant, iso
+from pitboss.runs.stored import long_document
+from pitboss.store.lifecycle import ACTIVE
+from pitboss.store.runs import Run
+
+if TYPE_CHECKING:
+    from pitboss.data.lake import Lake
+
+
+def short(run: Run, now: Instant) -> dict[str, Any]:
+    """The short document. `silent_s` is how long ago a run that is worked on has last committed anything."""
+    document = long_document(run)
+    metrics = document.pop("metrics") or {}
+    document.pop("baselines")
+    working = run.status in ACTIVE and run.heartbeat_at is not None
+    return {
+        **document,
+        "skill": run.params["skill"].get("name", ""),
+        "total_return_pct": metrics.get("total_return_pct"),
+        "silent_s": max(0, now - (run.heartbeat_at or now)) // 1_000 if working else None,
+    }
+
+
+def holdings(lake: "Lake") -> list[dict[str, Any]]:
+    """Every series in the lake with its extent and its holes."""
+    return [{**times(asdict(one)), "synthetic": lake.is_synthetic(one.venue)} for one in lake.list()]
+
+
+def times(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with its instants as ISO text."""
+    return {key: iso(value) if key.endswith("_at") and value is not None else value for key, value in row.items()}

@@ -1,0 +1,186 @@
+"""Writing a run into a bundle: the same run, the same bytes. The format is `bundle.py`'s."""
+
+import hashlib
+import os
+import zipfile
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pitboss import __version__
+from pitboss.agent.loop import ToolLoop
+from pitboss.bootstrap import mcp_tools as mcp
+from pitboss.bootstrap.kits import kit_of
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.errors import ReplayMismatch, UserError
+from pitboss.core.money import text
+from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.core.snapshot import Record
+from pitboss.models.cached import request_key
+from pitboss.models.replayed import Replayed
+from pitboss.runs.bundle import (
+    ANSWERS,
+    FORMAT,
+    MANIFEST,
+    RECORDS,
+    SKILL,
+    STATE,
+    AnswerLine,
+    BundleRun,
+    RecordLine,
+    seal_of,
+)
+from pitboss.runs.fork import past, unasked
+from pitboss.runs.stored import journal_of, request_of
+from pitboss.store.answers import AGAIN, Answers, StoredReply, write_reply
+from pitboss.store.lifecycle import ACTIVE
+from pitboss.store.runs import Run
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_FORMS: tuple[tuple[Literal["call", "schema"], bool], ...] = (("call", True), ("schema", True), ("call", False))
+"""The ways in which a model may have been asked; its name alone does not tell."""
+
+
+async def write_bundle(workspace: Workspace, run_id: str, path: Path) -> Path:
+    """Write a run that has ended into one file."""
+    run = workspace.runs.get(run_id)
+    if run.status in ACTIVE:
+        raise UserError(f"run {run.id} is {run.status}", "wait until it ends, or cancel it")
+    if not path.name:
+        raise UserError(f"{path} is a folder", "name a file with --bundle")
+    part = path.with_name(f".{path.name}.part")
+    kind, answers = await _answers(workspace, run)
+    try:
+        part.unlink(missing_ok=True)  # of a writer that died, or somebody's link to another file
+        with part.open("xb") as file, zipfile.ZipFile(file, "w") as bundle:
+            _write(workspace, run, kind, answers, bundle)
+        os.replace(part, path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --bundle") from None
+    finally:
+        with suppress(OSError):
+            part.unlink()
+    return path
+
+
+def _write(workspace: Workspace, run: Run, kind: str, answers: Iterable[AnswerLine], bundle: zipfile.ZipFile) -> None:
+    skill = workspace.skills.get_by_id(run.skill_id, run.skill_version)
+    journal = journal_of(workspace, run)
+    state = journal.latest_state()
+    lines = (_line(_record_line(record).model_dump()) for record in journal.records())
+    contents = {
+        RECORDS: _member(bundle, RECORDS, lines),
+        STATE: _member(bundle, STATE, [codec.dumps(None if state is None else state[1])]),
+        SKILL: _member(bundle, SKILL, [skill.body]),
+        ANSWERS: _member(bundle, ANSWERS, (_line(answer.model_dump()) for answer in answers)),
+    }
+    values = {name: getattr(run, name) for name in BundleRun.model_fields}
+    money = {name: text(values[name]) for name in ("cost_usd", "saved_usd", "wasted_usd")}
+    manifest: dict[str, Any] = {
+        "bundle": FORMAT,
+        "version": __version__,
+        "run": {**values, **money},
+        "skill": {"name": skill.name, "digest": skill.digest},
+        "answers": kind,
+        "contents": contents,
+    }
+    _member(bundle, MANIFEST, [codec.dumps({**manifest, "seal": seal_of(manifest)})])
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return codec.dumps(value) + b"\n"
+
+
+def _member(bundle: zipfile.ZipFile, name: str, pieces: Iterable[bytes]) -> dict[str, Any]:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.compress_type, info.create_system, info.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
+    digest, size = hashlib.sha256(), 0
+    with bundle.open(info, "w", force_zip64=True) as out:
+        for piece in pieces:
+            digest.update(piece)
+            size += len(piece)
+            out.write(piece)
+    return {"sha256": digest.hexdigest(), "bytes": size}
+
+
+def _record_line(record: Record) -> RecordLine:
+    return RecordLine(
+        seq=record.seq,
+        kind=record.kind,
+        tick_at=record.tick_at,
+        prev_digest=record.prev_digest,
+        digest=record.digest,
+        covered=record.covered.decode(),
+        extra=record.extra.decode(),
+    )
+
+
+@dataclass(slots=True)
+class _Noting:
+    """Answers from the records, and notes the key of every question with the place of its answer."""
+
+    inner: Replayed
+    name: str
+    repeat: int
+    places: dict[str, list[tuple[int, int]]]
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        reply = await self.inner.complete(request)
+        place = self.inner.place(request)
+        self.places.setdefault(request_key(self.name, request, self.repeat), []).append((place.seq, place.step))
+        return reply
+
+
+async def _answers(workspace: Workspace, run: Run) -> tuple[str, list[AnswerLine]]:
+    """The answers that a run used: found by asking its questions again, of its own records.
+
+    Where that cannot be done (the data is gone, another version asks differently) those that it paid for.
+    """
+    answers = Answers(workspace.database, workspace.now)
+    paid = list(answers.of_run(run.id))
+    for model in dict.fromkeys([run.model, *(answer.model for answer in paid)]):
+        for places in await _questions(workspace, run, model):
+            found = [(kept, place) for key, place in sorted(places.items()) if (kept := answers.get(key)) is not None]
+            if found:
+                return "used", [_answer_line(kept, place) for kept, place in found]
+    return ("paid" if paid else "none"), [_answer_line(kept, []) for kept in paid if AGAIN not in kept.key]
+
+
+async def _questions(workspace: Workspace, run: Run, model: str) -> list[dict[str, list[tuple[int, int]]]]:
+    request = request_of(run)
+    if request.decisions is not None or request.source.startswith(("policy/", "standin/")):
+        return []
+    try:
+        lake = workspace.lake_of(run.params)
+        assembly = kit_of(request.skill).assemble(unasked(request), lake, workspace.settings)
+    except UserError:
+        return []
+    records = list(journal_of(workspace, run).records())
+    found: list[dict[str, list[tuple[int, int]]]] = []
+    with suppress(UserError):  # a server that the catalogue does not know any more
+        async with mcp.joined(workspace, assembly) as whole:
+            loop = whole.script.ports.decider
+            if not isinstance(loop, ToolLoop) or assembly.data_digest != run.data_digest:
+                return []
+            for forcing, rescue in _FORMS:
+                noting = _Noting(Replayed(records), model, request.repeat, {})
+                with suppress(ReplayMismatch):
+                    decider = replace(loop, model=noting, forcing=forcing, rescue=rescue)
+                    await past(whole, records, request.to_at, decider)
+                    found.append(noting.places)
+    return found
+
+
+def _answer_line(answer: StoredReply, used: list[tuple[int, int]]) -> AnswerLine:
+    return AnswerLine(
+        key=answer.key,
+        model=answer.model,
+        run_id=answer.run_id,
+        cost_usd=None if answer.cost_usd is None else text(answer.cost_usd),
+        created_at=answer.created_at,
+        reply=write_reply(answer.reply).decode(),
+        used=[list(place) for place in used],
+    )

@@ -1,0 +1,121 @@
+"""A stored run as it is shown: its request, its records, its public document. Nothing that could carry one out is loaded."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pitboss.bootstrap.kits import form_of
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.instant import iso
+from pitboss.core.snapshot import Record
+from pitboss.core.verdict import unfold
+from pitboss.data.synthetic_marker import DEMO, is_marked
+from pitboss.models import cutoffs
+from pitboss.store.journal import StoredJournal
+from pitboss.store.runs import Run
+
+
+def request_of(run: Run) -> Any:
+    """The request a run was started with, as its venue has it."""
+    return form_of(run.params["skill"]).request_of(run.params)
+
+
+def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
+    """The records of a run, for reading."""
+    return StoredJournal(workspace.database, run.id, run.lease_epoch, workspace.now)
+
+
+def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
+    """The public document of a run. `model_cutoffs` is the setting of that name."""
+    params = run.params
+    cutoff = cutoffs.cutoff_of(run.model, model_cutoffs)
+    return {
+        "run_id": run.id,
+        "status": run.status,
+        "digest": run.digest,
+        "skill_digest": params["skill_digest"],
+        "data_digest": run.data_digest,
+        "model": run.model,
+        "from": iso(params["from_at"]),
+        "to": iso(params["to_at"]),
+        "ticks": run.ticks,
+        "metrics": run.metrics,
+        "baselines": run.baselines,
+        "cost_usd": None if run.cost_usd.is_nan() else float(run.cost_usd),
+        "saved_usd": float(run.saved_usd),
+        "wasted_usd": float(run.wasted_usd),
+        "waste_pct": _waste_pct(run),
+        "wall_s": run.wall_s,
+        "report": run.report,
+        "errors": [run.error_text] if run.error_text else [],
+        "realism": form_of(params["skill"]).realism(request_of(run)),
+        "cutoff": cutoffs.told(cutoff, params["from_at"], params["to_at"]),
+        **({"blind": True} if params.get("blind") else {}),
+    }
+
+
+def _waste_pct(run: Run) -> float | None:
+    """What was asked ahead in vain, in percent of the useful spending; None where there was none or nobody knows."""
+    useful = run.cost_usd - run.wasted_usd
+    return None if useful.is_nan() or useful <= 0 else round(float(run.wasted_usd / useful * 100), 2)
+
+
+def long_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
+    """The public document with the run's life beside it."""
+    return {
+        **document(run, model_cutoffs),
+        **({"disguise": run.params.get("disguise")} if run.params.get("blind") else {}),
+        "progress_pct": round(run.progress * 100, 2),
+        "error_text": run.error_text,
+        "created_at": iso(run.created_at),
+        "started_at": None if run.started_at is None else iso(run.started_at),
+        "finished_at": None if run.finished_at is None else iso(run.finished_at),
+    }
+
+
+def is_synthetic(workspace: Workspace, run: Run) -> bool:
+    """Whether the run stood on generated data, also when that data is gone."""
+    venue = str(run.params.get("data_venue", ""))
+    if venue == DEMO:
+        return True
+    if not workspace.settings.lake:
+        return is_marked(workspace.home / "lake", venue)
+    return workspace.lake_of(run.params).is_synthetic(venue)
+
+
+def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
+    """The decisions of a record: one for each proposal, one for a hold or a stretch of holds."""
+    body = codec.loads(record.covered)
+    if record.kind == "span":
+        flags = list(body["flags"])
+        yield {
+            "seq": record.seq,
+            "tick_at": record.tick_at,
+            "outcome": "noop",
+            "flags": flags,
+            "times": body["ticks"],
+            "until": body["until_at"],
+        }
+    if record.kind != "tick":
+        return
+    about: dict[str, Any] = {
+        "seq": record.seq,
+        "tick_at": record.tick_at,
+        "flags": body["flags"],
+        "text": body["text"],
+        "steps": body["steps"],
+        "cost_usd": codec.loads(record.extra)["cost_usd"],
+    }
+    if not body["proposals"]:
+        yield {**about, "outcome": "noop"}
+    for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
+        told = {key: verdict[key] for key in ("outcome", "code", "detail")} | {"margins": unfold(verdict["margins"])}
+        yield {**(proposal if isinstance(proposal, dict) else {}), **about, **told}
+        # one place on the page for each tick, and what was said only once
+        about = {**about, "seq": None, "text": "", "steps": [], "cost_usd": None}
+
+
+def one_line(text: object, most: int = 200) -> str:
+    """A stranger's text on one line, cut, with nothing in it that a terminal would obey."""
+    clean = "".join(char if char.isprintable() else " " for char in str(text))
+    return clean if len(clean) <= most else clean[: most - 1] + "…"

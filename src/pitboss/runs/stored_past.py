@@ -1,0 +1,58 @@
+"""The past of a stored run, for somebody who asks about it. Reads records from the newest back, no more than it needs.
+
+It answers like the run itself would have at that tick (`sim.past.RunPast`), except that it can look further back.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from pitboss.core.instant import Instant
+from pitboss.core.past import Decided
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import Record
+from pitboss.sim.past import body_of, decided_of, receipts_of, was_asked
+from pitboss.store import recent_records as lookback
+from pitboss.store.database import Database
+
+FURTHEST = 20_000
+"""Records that one question may go through: a run that sleeps for months has few decisions and many records."""
+
+
+class StoredPast:
+    """`core.past.Past` of a run in the database. `base_ms` is the length of the bars that it was simulated on."""
+
+    def __init__(self, database: Database, run_id: str, base_ms: int) -> None:
+        self._database = database
+        self._run_id = run_id
+        self._base_ms = base_ms
+
+    def decided(self, before: Instant, count: int) -> Sequence[Decided]:
+        """The newest decisions made before `before`, newest first."""
+        asked = (record for record in self._back(before - 1) if was_asked(record))
+        return [decided_of(record) for record in islice(asked, max(0, count))]
+
+    def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
+        """The newest things that happened before `before`, newest first.
+
+        What happens in a bar carries the time of its open and is known at its close, so an instant within a bar is taken
+        for the bar's open.
+        """
+        until = before - before % self._base_ms
+        early = (
+            receipt for record in self._back(before) for receipt in reversed(receipts_of(record)) if receipt.at < until
+        )
+        return list(islice(early, max(0, count)))
+
+    def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
+        """Everything recorded about the decision at `at`, or None if there is none before `before`."""
+        record = lookback.at(self._database, self._run_id, at) if at < before else None
+        return body_of(record) if record is not None and was_asked(record) else None
+
+    def commands(self, before: Instant, count: int) -> Sequence[str]:
+        """Nobody gives orders to a simulation."""
+        del before, count
+        return ()
+
+    def _back(self, until: Instant) -> Iterator[Record]:
+        return islice(lookback.newest(self._database, self._run_id, until), FURTHEST)

@@ -1,0 +1,335 @@
+"""An MCP server for Hyperliquid's public market facts: funding, open interest, leaderboard, what top traders hold.
+
+    python -m pitboss.server.hyperliquid_info                      stdio, as the catalogue starts it
+    python -m pitboss.server.hyperliquid_info --transport http     streamable HTTP on 127.0.0.1:8000/mcp
+
+HYPERLIQUID_INFO_URL and HYPERLIQUID_STATS_URL move it to another network. It only reads; it has no key and no account.
+Its definitions are pinned in the catalogue: changing a word of a schema or a description here changes the pins there,
+which a test will say. The schemas are written by hand for that reason, so that no other library's version moves them.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from pitboss.core import codec
+from pitboss.core.errors import ToolFailed, UserError
+from pitboss.core.instant import HOUR_MS
+from pitboss.core.money import exact, text
+from pitboss.server.serving import known_tools_only, serve
+from pitboss.server.venue import INFO_URL, STATS_URL, WINDOWS, Trader, Venue, number
+from pitboss.tools import arguments as shape
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
+NAME, VERSION = "hyperliquid-info", "1.0.0"
+"""The version is that of the definitions. It changes when they do, not with every release."""
+
+HOURS_A_YEAR = 24 * 365
+LATEST = 24
+POSITIONS = 5
+AT_ONCE = 4
+COUNT = {"type": "integer", "minimum": 1}
+
+SCHEMAS: Mapping[str, dict[str, Any]] = {
+    "funding": {
+        "type": "object",
+        "properties": {
+            "symbol": {"type": "string", "minLength": 1, "maxLength": 32, "description": "A perp, such as BTC."},
+            "hours": {**COUNT, "maximum": 480, "description": "How far back to look; 24 when left out."},
+        },
+        "required": ["symbol"],
+        "additionalProperties": False,
+    },
+    "open_interest": {
+        "type": "object",
+        "properties": {
+            "symbol": {
+                "type": "string", "minLength": 1, "maxLength": 32,
+                "description": "A perp, such as BTC; left out or all: the largest.",
+            },
+            "count": {**COUNT, "maximum": 100, "description": "How many of the largest; 20 when left out."},
+        },
+        "additionalProperties": False,
+    },
+    "leaderboard": {
+        "type": "object",
+        "properties": {
+            "window": {
+                "type": "string", "enum": list(WINDOWS),
+                "description": "Over which time; day when left out.",
+            },
+            "count": {**COUNT, "maximum": 50, "description": "How many traders; 10 when left out."},
+        },
+        "additionalProperties": False,
+    },
+    "top_traders": {
+        "type": "object",
+        "properties": {"count": {**COUNT, "maximum": 20, "description": "How many traders; 5 when left out."}},
+        "additionalProperties": False,
+    },
+}  # fmt: skip
+
+DESCRIPTIONS: Mapping[str, str] = {
+    "funding": "Funding of a Hyperliquid perp: the present hourly rate and premium, and the rates of the last hours.",
+    "open_interest": "Open interest on Hyperliquid in coins and USD: of one perp, or of the largest ones.",
+    "leaderboard": "Hyperliquid traders with the highest profit over a window: account value, profit, return, volume.",
+    "top_traders": "What the traders with the highest profit of the month hold on Hyperliquid now, and the sum of it.",
+}
+
+
+def create(venue: Venue) -> "MCPServer":
+    """The server over a venue; whoever made the venue may be shared by several."""
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.tools import Tool
+    from mcp_types import ToolAnnotations
+
+    @asynccontextmanager
+    async def closing(_: Any) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await venue.close()
+
+    async def funding(symbol: Any = None, hours: Any = 24) -> str:
+        return await _answer("funding", {"symbol": symbol, "hours": hours}, lambda a: _funding(venue, **a))
+
+    async def open_interest(symbol: Any = "all", count: Any = 20) -> str:
+        return await _answer("open_interest", {"symbol": symbol, "count": count}, lambda a: _interest(venue, **a))
+
+    async def leaderboard(window: Any = "day", count: Any = 10) -> str:
+        return await _answer("leaderboard", {"window": window, "count": count}, lambda a: _board(venue, **a))
+
+    async def top_traders(count: Any = 5) -> str:
+        return await _answer("top_traders", {"count": count}, lambda a: _top(venue, **a))
+
+    reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
+    tools = [
+        Tool.from_function(
+            function, description=DESCRIPTIONS[function.__name__], annotations=reads, structured_output=False
+        ).model_copy(update={"parameters": SCHEMAS[function.__name__]})
+        for function in (funding, open_interest, leaderboard, top_traders)
+    ]
+    server = MCPServer(
+        NAME,
+        title="Hyperliquid market facts",
+        version=VERSION,
+        tools=tools,
+        lifespan=closing,
+        log_level="WARNING",
+        subscriptions=False,
+    )
+    server.middleware.append(known_tools_only(frozenset(SCHEMAS)))
+    return server
+
+
+async def _answer(tool: str, given: dict[str, Any], work: Callable[[dict[str, Any]], Awaitable[Any]]) -> str:
+    """Check the arguments, do the work, and write the answer as compact JSON: same facts, same bytes."""
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    try:
+        plain = {name: Decimal(repr(value)) if isinstance(value, float) else value for name, value in given.items()}
+        checked = shape.check(SCHEMAS[tool], {name: value for name, value in plain.items() if value is not None})
+        return codec.dumps(await work(checked)).decode()
+    except ToolFailed as error:
+        raise ToolError(str(error)) from None
+
+
+async def _funding(venue: Venue, symbol: str, hours: int) -> dict[str, Any]:
+    markets = await venue.markets()
+    name = _listed(symbol, markets)
+    rows = await venue.ask("fundingHistory", coin=name, startTime=venue.now() - hours * HOUR_MS)
+    if not isinstance(rows, list):
+        raise ToolFailed("Hyperliquid's funding history came in a form that is not known")
+    read = sorted(
+        (row["time"], rate)
+        for row in rows
+        if isinstance(row, dict)
+        and isinstance(row.get("time"), int)
+        and (rate := number(row.get("fundingRate"))) is not None
+    )
+    now = markets[name]
+    rate = number(now.get("funding"))
+    return {
+        "symbol": name,
+        "now": {
+            "hourly_rate": _text(rate),
+            "yearly_pct": _text(rate * HOURS_A_YEAR * 100, 2) if rate is not None else None,
+            "premium": _text(number(now.get("premium"))),
+            "mark_px": _text(number(now.get("markPx"))),
+            "oracle_px": _text(number(now.get("oraclePx"))),
+        },
+        "history": {"hours": hours, **_summary([rate for _, rate in read]), "latest": _latest(read)},
+    }  # fmt: skip
+
+
+@exact
+def _summary(rates: Sequence[Decimal]) -> dict[str, Any]:
+    if not rates:
+        return {"payments": 0}
+    total = sum(rates, Decimal(0))
+    return {
+        "payments": len(rates),
+        "sum": _text(total, 10),
+        "mean": _text(total / len(rates), 10),
+        "lowest": _text(min(rates)),
+        "highest": _text(max(rates)),
+    }
+
+
+def _latest(rows: Sequence[tuple[int, Decimal]]) -> list[list[Any]]:
+    # The venue pays a few milliseconds after the hour; a person thinks of the hour.
+    return [[_hour(at), _text(rate)] for at, rate in reversed(rows[-LATEST:])]
+
+
+async def _interest(venue: Venue, symbol: str, count: int) -> dict[str, Any]:
+    markets = await venue.markets()
+    if symbol.lower() != "all":
+        name = _listed(symbol, markets)
+        return {"symbol": name, **dict(zip(_COLUMNS[1:], _sizes(name, markets[name])[1:], strict=True))}
+    rows = sorted((_sizes(name, state) for name, state in markets.items()), key=_largest)
+    total = sum((Decimal(row[2]) for row in rows if row[2] is not None), Decimal(0))
+    return {"markets": len(rows), "total_usd": _text(total, 0), "columns": _COLUMNS, "rows": rows[:count]}
+
+
+_COLUMNS = ("symbol", "open_interest", "open_interest_usd", "day_volume_usd", "mark_px", "hourly_funding")
+
+
+def _sizes(name: str, state: Mapping[str, Any]) -> list[Any]:
+    size, mark = number(state.get("openInterest")), number(state.get("markPx"))
+    worth = size * mark if size is not None and mark is not None else None
+    volume, funding = number(state.get("dayNtlVlm")), number(state.get("funding"))
+    return [name, _text(size), _text(worth, 0), _text(volume, 0), _text(mark), _text(funding)]
+
+
+def _largest(row: Sequence[Any]) -> tuple[Decimal, str]:
+    return (-Decimal(row[2]) if row[2] is not None else Decimal(1), row[0])
+
+
+async def _board(venue: Venue, window: str, count: int) -> dict[str, Any]:
+    rows = [
+        [rank, trader.address, trader.name, _text(trader.account_value, 0)]
+        + [_text(trader.windows[window].get(key), places) for key, places in (("pnl", 0), ("roi", 4), ("vlm", 0))]
+        for rank, trader in enumerate(_winners(await venue.traders(), window)[:count], 1)
+    ]
+    columns = ("rank", "address", "name", "account_value_usd", "pnl_usd", "roi", "volume_usd")
+    return {"window": window, "columns": columns, "rows": rows}
+
+
+def _winners(traders: Sequence[Trader], window: str) -> list[Trader]:
+    ranked = [trader for trader in traders if "pnl" in trader.windows.get(window, {})]
+    return sorted(ranked, key=lambda trader: (-trader.windows[window]["pnl"], trader.address))
+
+
+async def _top(venue: Venue, count: int) -> dict[str, Any]:
+    chosen = _winners(await venue.traders(), "month")[:count]
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def held(trader: Trader) -> list[list[Any]] | None:
+        async with slots:
+            try:
+                return _positions(await venue.ask("clearinghouseState", user=trader.address))
+            except ToolFailed:
+                return None  # one account that cannot be read is no reason to say nothing of the others
+
+    books = await asyncio.gather(*(held(trader) for trader in chosen))
+    net: dict[str, Decimal] = {}
+    for book in books:
+        for symbol, worth, *_ in book or ():
+            net[symbol] = net.get(symbol, Decimal(0)) + Decimal(worth)
+    return {
+        "window": "month",
+        "net_usd": [[symbol, _text(worth, 0)] for symbol, worth in sorted(net.items(), key=lambda one: (-abs(one[1]), one[0]))],
+        "position_columns": ("symbol", "signed_usd", "leverage", "entry_px", "unrealized_usd"),
+        "traders": [
+            {
+                "address": trader.address,
+                "account_value_usd": _text(trader.account_value, 0),
+                "pnl_usd": _text(trader.windows["month"]["pnl"], 0),
+                **({"positions": book[:POSITIONS], "held": len(book)} if book is not None else {"positions": None}),
+            }
+            for trader, book in zip(chosen, books, strict=True)
+        ],
+    }  # fmt: skip
+
+
+def _positions(reply: Any) -> list[list[Any]]:
+    rows: list[list[Any]] = []
+    listed = reply.get("assetPositions") if isinstance(reply, dict) else None
+    for item in listed if isinstance(listed, list) else ():
+        one = item.get("position") if isinstance(item, dict) else None
+        if not isinstance(one, dict) or not isinstance(one.get("coin"), str):
+            continue
+        size, worth = number(one.get("szi")), number(one.get("positionValue"))
+        if not size or worth is None:
+            continue
+        leverage = one.get("leverage")
+        rows.append(
+            [
+                one["coin"][:32],
+                _text(worth if size > 0 else -worth, 0),
+                _text(number(leverage.get("value"))) if isinstance(leverage, dict) else None,
+                _text(number(one.get("entryPx"))),
+                _text(number(one.get("unrealizedPnl")), 0),
+            ]
+        )
+    return sorted(rows, key=lambda row: (-abs(Decimal(row[1])), row[0]))
+
+
+def _listed(symbol: str, markets: Mapping[str, Any]) -> str:
+    folded = {name.lower(): name for name in markets}
+    found = symbol if symbol in markets else folded.get(symbol.strip().lower())
+    if found is None:
+        close = [folded[one] for one in get_close_matches(symbol.lower(), folded, 3)]
+        raise ToolFailed(f"no perp {symbol!r} is listed" + (f"; did you mean {', '.join(close)}?" if close else ""))
+    return found
+
+
+@exact
+def _text(value: Decimal | None, places: int | None = None) -> str | None:
+    if value is None:
+        return None
+    return text(value if places is None else round(value, places))
+
+
+def _hour(at_ms: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(at_ms // HOUR_MS * 3_600, UTC).strftime("%Y-%m-%dT%H:%MZ")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Serve until the other side leaves."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pitboss.server.hyperliquid_info",
+        description="An MCP server for Hyperliquid's public market facts. Reads only; needs no key.",
+        epilog="HYPERLIQUID_INFO_URL and HYPERLIQUID_STATS_URL set other addresses than the main network's.",
+    )
+    parser.add_argument("--transport", choices=("stdio", "http"), default="stdio", help="how it is spoken to")
+    parser.add_argument("--host", default="127.0.0.1", help="address of this machine to listen on, for http")
+    parser.add_argument("--port", type=int, default=8000, help="port to listen on, for http")
+    chosen = parser.parse_args(argv)
+
+    from pitboss.bootstrap.machine import SystemClock, environment, stopwatch
+
+    venue = Venue(
+        environment("HYPERLIQUID_INFO_URL") or INFO_URL,
+        environment("HYPERLIQUID_STATS_URL") or STATS_URL,
+        SystemClock().now,
+        stopwatch,
+    )
+    try:
+        where = (chosen.host, chosen.port) if chosen.transport == "http" else None
+        serve(create(venue), where, lambda words: sys.stderr.write(f"{words}\n"))
+    except UserError as error:
+        parser.error(f"{error.message}; {error.hint}")
+
+
+if __name__ == "__main__":
+    main()

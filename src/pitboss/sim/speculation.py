@@ -1,0 +1,47 @@
+"""How far a replay may ask ahead, and what has come of it so far. Figures only: who asks is `sim.speculate`."""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from pitboss.core.money import ZERO
+from pitboss.sim.speculation_budget import Purse
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of it. A decision is counted once: used if the replay built the same prompt, else wasted or failed.
+
+    `useful` counts the decisions the run itself paid for, whoever asked first; waste is measured against those.
+    """
+
+    launched: int = 0
+    used: int = 0
+    wasted: int = 0
+    failed: int = 0
+    useful: int = 0
+    wasted_usd: Decimal = ZERO
+    useful_usd: Decimal = ZERO
+    least_usd: Decimal = ZERO
+    most_usd: Decimal = ZERO
+
+    @property
+    def waste_pct(self) -> float:
+        """Waste in percent of useful spending: in money, or in decisions if that is worse or nothing was paid."""
+        paid = float(self.wasted_usd / self.useful_usd) if self.useful_usd else 0.0
+        return 100 * max(paid, self.wasted / self.useful if self.useful else 0.0)
+
+    def paid(self, usd: Decimal | None) -> None:
+        """Learn what a decision costs."""
+        if usd:
+            self.least_usd = min(self.least_usd or usd, usd)
+            self.most_usd = max(self.most_usd, usd)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Speculation:
+    """How far a replay may ask ahead. `window` None chooses; the cap holds for a given window as well."""
+
+    window: int | None = None
+    max_waste_pct: float = 35.0
+    tally: Tally = field(default_factory=Tally)
+    purse: Purse = field(default_factory=Purse)

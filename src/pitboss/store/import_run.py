@@ -1,0 +1,61 @@
+"""Taking in a run that was not made here tick by tick: from a bundle, or as the branch of another run.
+
+One transaction: the run is there afterwards with all its records, its state and its answers, or nothing is. Whoever calls
+has checked what it hands over; this only writes.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from itertools import islice
+from typing import Any, TypeVar
+
+from sqlalchemy import insert
+
+from pitboss.core import codec
+from pitboss.core.money import text
+from pitboss.core.snapshot import Record
+from pitboss.store import sealed_rows as rows
+from pitboss.store.answers import StoredReply, presser, sealed
+from pitboss.store.database import Database
+from pitboss.store.journal import PAGE
+from pitboss.store.runs import Run
+from pitboss.store.schema import SEAL, answers, records, run_states, runs
+
+T = TypeVar("T")
+
+
+def adopt(database: Database, run: Run, kept: Iterable[Record], state: Any, known: Iterable[StoredReply] = ()) -> None:
+    """Write a run as it stands. `state` is what follows its last record, None if it has none; known answers stay."""
+    press = presser()
+    put = rows.insert_unless_there(database.engine.dialect, answers)
+    with database.write() as connection:
+        rows.add(connection, runs, _run_row(run))
+        for page in _pages(kept):
+            connection.execute(insert(records), [_record_row(run.id, record, press) for record in page])
+        if state is not None:
+            body = press(codec.dumps(state))
+            seq = state["seq"] if isinstance(state, dict) else state.seq
+            rows.add(connection, run_states, {"run_id": run.id, "seq": seq, "body": body})
+        for page in _pages(known):
+            connection.execute(put, [sealed(answer, press) for answer in page])
+
+
+def _pages(items: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(items)
+    while page := list(islice(rest, PAGE)):
+        yield page
+
+
+def _run_row(run: Run) -> dict[str, object]:
+    row: dict[str, object] = {name: getattr(run, name) for name in rows.sealed_columns(runs)}
+    row |= {"queued_at": None, "requeues": 0, "worker": None, "study_id": None}  # not for workers, and of no study
+    for name in ("params", "metrics", "baselines"):
+        row[name] = None if row[name] is None else codec.dumps(row[name])
+    for name in ("cost_usd", "saved_usd", "wasted_usd"):
+        row[name] = text(getattr(run, name))
+    return row
+
+
+def _record_row(run_id: str, record: Record, press: Any) -> dict[str, object]:
+    row = {**asdict(record), "run_id": run_id, "covered": press(record.covered), "extra": press(record.extra)}
+    return {**row, SEAL: rows.seal_of(records, row)}

@@ -1,0 +1,150 @@
+"""Swings: the turning points of a chart, the trend they make, and the levels at which price keeps turning.
+
+Everything is in log prices, so that a chart and the same chart at ten times the price swing alike, and every rule is
+the same upwards as downwards: the chart turned upside down gives the same swings upside down. A swing is confirmed only
+once price has come back by the reversal, so no swing here was known later than the last bar given.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pitboss.core.market import Bars, Floats
+
+REVERSAL_RANGES = 2.0
+REVERSAL_SHARE = 1 / 8
+"""A reversal is at least twice the usual range of a bar and an eighth of the range of the chart: the longer the
+lookback, the larger the swings that count."""
+
+_LEVEL_SHARE = 1 / 4
+"""Turning points within a quarter of a reversal of each other are at one level."""
+
+_TREND_TURNS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A confirmed turning point: `side` +1 for a high, −1 for a low; `price` is a log."""
+
+    place: int
+    side: int
+    price: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SwingChart:
+    """A stretch of bars as logs. `turns` alternate between highs and lows, oldest first."""
+
+    high: Floats
+    low: Floats
+    close: Floats
+    usual: float
+    reversal: float
+    turns: tuple[Turn, ...]
+
+    @property
+    def last(self) -> float:
+        return float(self.close[-1])
+
+    @property
+    def range(self) -> float:
+        return float(self.high.max() - self.low.min())
+
+
+@dataclass(frozen=True, slots=True)
+class PriceLevel:
+    """A price (log) at which swings ended. `held` is the share of visits that turned there instead of going through."""
+
+    price: float
+    touches: int
+    last_place: int
+    held: float
+
+
+def chart_of(bars: Bars) -> SwingChart:
+    """The chart of at least two bars."""
+    # Divided by a price of its own first: logs of near-equal numbers keep their digits best around 1.
+    high, low, close = (np.log(column / bars.close[-1]) for column in (bars.high, bars.low, bars.close))
+    before = close[:-1]
+    usual = float(np.mean(np.maximum(high[1:], before) - np.minimum(low[1:], before)))
+    reversal = max(REVERSAL_RANGES * usual, REVERSAL_SHARE * float(high.max() - low.min()))
+    turns = _turns(high.tolist(), low.tolist(), reversal) if reversal > 0 else ()
+    return SwingChart(high, low, close, usual, reversal, turns)
+
+
+def mirrored(chart: SwingChart) -> SwingChart:
+    """The chart upside down."""
+    turns = tuple(replace(turn, side=-turn.side, price=-turn.price) for turn in chart.turns)
+    return replace(chart, high=-chart.low, low=-chart.high, close=-chart.close, turns=turns)
+
+
+def _turns(high: Sequence[float], low: Sequence[float], reversal: float) -> tuple[Turn, ...]:
+    found: list[Turn] = []
+    side = 0  # of the leg that is under way: +1 looks for a high; 0 until the first reversal
+    top = bottom = 0
+    for place in range(1, len(high)):
+        if side == 0:
+            rise, fall = high[place] - low[bottom], high[top] - low[place]
+            if max(rise, fall) >= reversal and rise != fall:
+                side = 1 if rise > fall else -1
+                found.append(Turn(bottom, -1, low[bottom]) if side > 0 else Turn(top, 1, high[top]))
+                top = bottom = place
+            else:
+                top = place if high[place] > high[top] else top
+                bottom = place if low[place] < low[bottom] else bottom
+        elif side > 0:
+            if high[place] > high[top]:
+                top = place
+            elif high[top] - low[place] >= reversal:
+                found.append(Turn(top, 1, high[top]))
+                side, bottom = -1, place
+        elif low[place] < low[bottom]:
+            bottom = place
+        elif high[place] - low[bottom] >= reversal:
+            found.append(Turn(bottom, -1, low[bottom]))
+            side, top = 1, place
+    return tuple(found)
+
+
+def trend(chart: SwingChart) -> tuple[str, float]:
+    """What the newest turns make, in words, and the share of their steps that agree with it."""
+    steps: list[tuple[int, float]] = []
+    turns = chart.turns
+    for later, earlier in zip(reversed(turns), reversed(turns[:-2]), strict=False):
+        steps.append((later.side, later.price - earlier.price))
+    steps = steps[: _TREND_TURNS - 2]
+    highs, lows = [step for side, step in steps if side > 0], [step for side, step in steps if side < 0]
+    if not highs or not lows:
+        return "too few swings to tell a trend", 0.0
+    up, down = sum(step > 0 for _, step in steps) / len(steps), sum(step < 0 for _, step in steps) / len(steps)
+    if highs[0] > 0 and lows[0] > 0:
+        return "higher highs and higher lows", up
+    if highs[0] < 0 and lows[0] < 0:
+        return "lower highs and lower lows", down
+    agree = sum((step > 0) == (side * highs[0] > 0) for side, step in steps) / len(steps)
+    if highs[0] > 0 and lows[0] < 0:
+        return "higher highs and lower lows (widening)", agree
+    if highs[0] < 0 and lows[0] > 0:
+        return "lower highs and higher lows (narrowing)", agree
+    return "equal swings", max(0.0, 1 - up - down)
+
+
+def levels(chart: SwingChart) -> list[PriceLevel]:
+    """Levels with at least two turning points, lowest first."""
+    ordered = sorted(chart.turns, key=lambda turn: turn.price)
+    groups: list[list[Turn]] = []
+    for turn in ordered:
+        if groups and turn.price - groups[-1][-1].price <= _LEVEL_SHARE * chart.reversal:
+            groups[-1].append(turn)
+        else:
+            groups.append([turn])
+    return [_level(chart, group) for group in groups if len(group) > 1]
+
+
+def _level(chart: SwingChart, group: list[Turn]) -> PriceLevel:
+    price = float(np.mean([turn.price for turn in group]))
+    first = min(turn.place for turn in group)
+    above = chart.close[first:] > price
+    crossings = int(np.count_nonzero(above[1:] != above[:-1]))
+    return PriceLevel(price, len(group), max(turn.place for turn in group), len(group) / (len(group) + crossings))

@@ -1,0 +1,55 @@
+"""Which symbol and which bars a tool may look at: one of the skill's symbols, closed bars only.
+
+A mistake is answered with what could have been asked for. It never looks past the view.
+"""
+
+from difflib import get_close_matches
+from typing import Any
+
+from pitboss.core.errors import ToolFailed
+from pitboss.core.instant import iso
+from pitboss.core.market import Bars
+from pitboss.venues.perp.observation import Observation
+
+INTERVALS = ("1m", "5m", "15m", "1h", "4h", "1d")
+
+SYMBOL: dict[str, Any] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 64,
+    "description": "One of the symbols you trade, such as BTC.",
+}
+INTERVAL: dict[str, Any] = {"type": "string", "enum": list(INTERVALS), "description": "Length of one bar."}
+
+
+def one_of_yours(observation: Observation, symbol: str) -> str:
+    """The symbol, if the skill trades it."""
+    symbols = observation.skill.context.sorted_symbols
+    if symbol not in symbols:
+        close = get_close_matches(symbol.upper(), symbols, 1)
+        offer = f"did you mean {close[0]}?" if close else f"symbols: {', '.join(symbols)}"
+        raise ToolFailed(f"{symbol!r} is not one of your symbols; {offer}")
+    return symbol
+
+
+def listed(observation: Observation, symbol: str) -> str:
+    """The symbol, if the skill trades it and the venue lists it at this time: of others there is no market to look at."""
+    if not observation.view.listed(one_of_yours(observation, symbol)):
+        raise ToolFailed(f"{symbol} is not listed at this time")
+    return symbol
+
+
+def closed_bars(observation: Observation, symbol: str, interval: str, lookback: int) -> Bars:
+    """The newest closed bars of one of your symbols, oldest first; it may be that none has closed yet."""
+    listed(observation, symbol)
+    view = observation.view
+    if not view.has_bars(symbol, interval):
+        known = [name for name in INTERVALS if view.has_bars(symbol, name)]
+        offer = f"available: {', '.join(known)}" if known else "there are none at any interval"
+        raise ToolFailed(f"there are no {interval} bars of {symbol}; {offer}")
+    return view.bars(symbol, interval, lookback)
+
+
+def none_closed(observation: Observation, symbol: str, interval: str) -> str:
+    """What to say instead of an empty table."""
+    return f"{symbol} {interval}: no bar has closed by {iso(observation.view.at)}"

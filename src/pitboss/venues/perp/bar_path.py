@@ -1,0 +1,139 @@
+"""The adverse path of one bar: every price moves together from its open to its worst extreme, λ from 0 to 1.
+
+Stops and liquidation happen in order of λ; after each event the rest is looked at again from the same λ. This module
+only finds the next event; `world.py` books it.
+"""
+
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from typing import Literal
+
+from pitboss.core.money import ONE, ZERO
+from pitboss.core.noun import noun
+from pitboss.venues.perp.state import Position, TradingTerms
+
+
+@noun
+class SymbolPath:
+    """One held symbol's way through the bar. Without a bar it stays at its mark."""
+
+    start: Decimal
+    end: Decimal
+    moves: bool
+
+    def at(self, lam: Decimal) -> Decimal:
+        """Price at λ."""
+        return self.start + (self.end - self.start) * lam
+
+
+@noun
+class PathEvent:
+    """The next thing on the path. `price` is the stop's trigger price or the open on a gap."""
+
+    lam: Decimal
+    kind: Literal["stop", "liquidation"]
+    symbol: str = ""
+    price: Decimal = ZERO
+
+
+def next_event(
+    positions: Mapping[str, Position],
+    legs: Mapping[str, SymbolPath],
+    base: Decimal,
+    terms: TradingTerms,
+    lam: Decimal,
+    spent: Collection[str] = (),
+) -> PathEvent | None:
+    """The first stop or liquidation at or after λ; on a tie stops first, then code-point order.
+
+    The stops of `spent` symbols have had their part of this bar. A stop that only goes on with what an earlier bar had no
+    volume for comes last: an account that is due for liquidation by then is liquidated.
+    """
+    best: PathEvent | None = None
+    going: PathEvent | None = None
+    for symbol in sorted(positions):
+        held, leg = positions[symbol], legs[symbol]
+        if held.stop is None or not leg.moves or symbol in spent:
+            continue
+        if held.stopping:
+            going = going or PathEvent(lam, "stop", symbol, leg.start)
+            continue
+        event = _stop(symbol, held, leg, held.stop)
+        if event is not None and (best is None or event.lam < best.lam):
+            best = event
+    if best is not None and best.lam < lam:
+        best = PathEvent(lam, "stop", best.symbol, best.price)
+    if going is not None and (best is None or best.lam > lam):
+        due = _liquidation(positions, legs, base, terms, lam, lam) is not None
+        return PathEvent(lam, "liquidation") if due else going
+    until = ONE if best is None else best.lam
+    breach = _liquidation(positions, legs, base, terms, lam, until)
+    if breach is not None and (best is None or breach < best.lam):
+        return PathEvent(breach, "liquidation")
+    return best
+
+
+def _stop(symbol: str, held: Position, leg: SymbolPath, stop: Decimal) -> PathEvent | None:
+    side = held.side
+    if side * (leg.start - stop) <= 0:
+        return PathEvent(ZERO, "stop", symbol, leg.start)
+    if side * (leg.end - stop) > 0:
+        return None
+    return PathEvent((leg.start - stop) / (leg.start - leg.end), "stop", symbol, stop)
+
+
+def _liquidation(
+    positions: Mapping[str, Position],
+    legs: Mapping[str, SymbolPath],
+    base: Decimal,
+    terms: TradingTerms,
+    lam: Decimal,
+    until: Decimal,
+) -> Decimal | None:
+    """First λ in `[lam, until]` where equity is not above maintenance.
+
+    Both are linear in λ between the points where a notional crosses into another tier, so each piece has at most one
+    crossing.
+    """
+    if not positions:
+        return None
+
+    def slack(point: Decimal) -> Decimal:
+        equity, needed = base, ZERO
+        for symbol in sorted(positions):
+            value = positions[symbol].size * legs[symbol].at(point)
+            equity += value
+            needed += terms.assets[symbol].maintenance(abs(value))
+        return equity - needed
+
+    before = slack(lam)
+    if before <= 0:
+        return lam
+    points = [*_tier_crossings(positions, legs, terms, lam, until), until]
+    start = lam
+    for point in points:
+        after = slack(point)
+        if after <= 0:
+            return start + (point - start) * before / (before - after)
+        start, before = point, after
+    return None
+
+
+def _tier_crossings(
+    positions: Mapping[str, Position],
+    legs: Mapping[str, SymbolPath],
+    terms: TradingTerms,
+    lam: Decimal,
+    until: Decimal,
+) -> list[Decimal]:
+    found: set[Decimal] = set()
+    for symbol, held in positions.items():
+        leg, size = legs[symbol], abs(held.size)
+        travel = size * (leg.end - leg.start)
+        if travel == 0:
+            continue
+        for tier in terms.assets[symbol].tiers[1:]:
+            point = (tier.from_notional - size * leg.start) / travel
+            if lam < point < until:
+                found.add(point)
+    return sorted(found)

@@ -1,0 +1,125 @@
+"""What doing nothing clever would have given: cash, and buying everything at the first tick and holding it.
+
+Buy and hold has the same costs and funding as the run and no guard. Its orders carry each asset's highest leverage, so
+that a first open above the last close cannot fail a margin check that is not part of the comparison; the money at stake
+is still one times equity.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+
+from pitboss.core.curve import amounts
+from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.market import Floats
+from pitboss.core.money import ONE, ZERO, decimal, exact, round_down
+from pitboss.core.receipt import Receipt
+from pitboss.sim.metrics import Outcome
+from pitboss.venues.perp.course import PerpCourse, first_state
+from pitboss.venues.perp.quiet_bars import held_quiet
+from pitboss.venues.perp.state import PerpWorld, TradingTerms, open_world
+from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.world import OrderRequest, advance, set_marks, submit
+
+
+def cash(initial_usd: Decimal, tape: Tape, from_at: Instant, to_at: Instant) -> Outcome:
+    """The account that is never touched."""
+    closes = tape.open_at + tape.interval_ms
+    points = np.full(len(closes), float(initial_usd))
+    return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, points, exposed_bars=0)
+
+
+@exact
+def buy_and_hold(
+    initial_usd: Decimal,
+    tape: Tape,
+    terms: TradingTerms,
+    marks: dict[str, tuple[Decimal, Instant]],
+    from_at: Instant,
+    to_at: Instant,
+    unlisted: Collection[str] = (),
+) -> Outcome:
+    """All symbols in equal parts at the first tick, held to the end.
+
+    The part of a symbol that is not listed then stays cash: when it will be listed, and at what price, nobody knows at
+    the first tick.
+    """
+    free = replace(terms, daily_loss_halt_pct=None, drawdown_halt_pct=None, max_volume_pct=None)
+    world = set_marks(open_world(initial_usd, from_at // DAY_MS), marks)
+    receipts: list[Receipt] = []
+    share = initial_usd / (ONE + terms.taker) / len(tape.symbols)
+    for symbol in tape.symbols:
+        if symbol in unlisted:
+            continue
+        world = _buy(world, free, tape, symbol, share, from_at, receipts)
+    first = 0
+    equity: list[Decimal] = []
+    while world.orders and first < len(tape):
+        stretch = advance(world, free, tape, first, first + 1)
+        world, first = stretch.world, stretch.index
+        receipts.extend(stretch.receipts)
+        equity.extend(amounts(stretch.equity))
+    points, happened = _hold(world, free, tape, first, equity)
+    receipts.extend(happened)
+    closes = tape.open_at + tape.interval_ms
+    return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, points, receipts)
+
+
+def _hold(
+    world: PerpWorld, terms: TradingTerms, tape: Tape, first: int, equity: list[Decimal]
+) -> tuple[Sequence[Decimal] | Floats, Sequence[Receipt]]:
+    """Equity of what is held to the end. Where nothing can happen on the way, as columns of floats in one go."""
+    count = len(tape)
+    if first == count or not world.positions or held_quiet(world, terms, tape, first, count) < count:
+        stretch = advance(world, terms, tape, first, count)
+        return [*equity, *amounts(stretch.equity)], stretch.receipts
+    points = np.full(count - first, float(world.cash))
+    receipts: list[Receipt] = []
+    for symbol, held in sorted(world.positions.items()):
+        size = float(held.size)
+        points += size * tape.filled[symbol][first:] - float(held.cost)
+        bars, costs = tape.funded_bars(symbol, first, count)
+        if len(bars):
+            paid = np.zeros(count - first)
+            paid[bars - first] = size * costs
+            points -= np.cumsum(paid)
+            total = Decimal(repr(float(paid.sum())))
+            receipts.append(Receipt("funded", int(tape.open_at[-1]), symbol, "", {"amount_usd": total}))
+    return np.concatenate((np.array(equity, dtype=np.float64), points)), receipts
+
+
+def _buy(
+    world: PerpWorld, terms: TradingTerms, tape: Tape, symbol: str, share: Decimal, at: Instant, receipts: list[Receipt]
+) -> PerpWorld:
+    asset = terms.assets[symbol]
+    price = world.marks.get(symbol)
+    if price is None:  # no bar before the first tick: its first open is the nearest thing to a mark
+        there = ~np.isnan(tape.open[symbol])
+        if not there.any():
+            return world
+        price = decimal(float(tape.open[symbol][there.argmax()]))
+        world = set_marks(world, {symbol: (price, at)})
+    size = round_down(share / price, asset.lot)
+    if size <= ZERO:
+        return world
+    request = OrderRequest("market", symbol, 1, size, leverage=asset.max_leverage)
+    world, _, receipt = submit(world, request, at)
+    receipts.append(receipt)
+    return world
+
+
+def outcomes(script: PerpCourse) -> dict[str, Outcome]:
+    """What cash and buy-and-hold would have given over the same bars."""
+    start, world = int(script.tick_at[0]), first_state(script).world
+    marks: dict[str, tuple[Decimal, Instant]] = {
+        symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()
+    }
+    unlisted = script.market.view(start).unlisted(script.tape.symbols)
+    return {
+        "buy_and_hold": buy_and_hold(
+            script.initial_usd, script.tape, script.ports.terms, marks, start, script.to_at, unlisted
+        ),
+        "cash": cash(script.initial_usd, script.tape, start, script.to_at),
+    }

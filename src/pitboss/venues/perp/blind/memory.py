@@ -1,0 +1,182 @@
+"""What a blind run remembers, as the model sees it: the decision before, closed trades, notes, and its own past.
+
+Its own words come back to the model as it said them, but for the names of coins: none of them is confirmed or denied.
+Market and account are `agent.guise`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from decimal import Decimal
+from typing import Any
+
+from pitboss.agent.blind.mapping import Alias
+from pitboss.core import codec
+from pitboss.core.instant import Instant
+from pitboss.core.money import exact, text
+from pitboss.core.noun import noun
+from pitboss.core.past import Decided, Past
+from pitboss.core.receipt import Receipt
+from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Trip
+from pitboss.core.verdict import unfold
+from pitboss.venues.perp.blind.translation import Cover
+
+PRICE_FACTS = frozenset({"price", "limit", "stop", "take_profit"})
+SLOTS = tuple(field.name for field in fields(Notes))
+SIZE_FACTS = frozenset({"size", "left"})
+"""What of a receipt is a price and what a size; everything else in it is money, a rate, a count or a word."""
+
+
+def last_of(disguise: Cover, last: LastDecision) -> LastDecision:
+    """The decision before, as the model made it."""
+    proposal, detail = _told(disguise, last.proposal, last.detail, last.code)
+    return replace(last, tick_at=last.tick_at + disguise.shift_ms, proposal=proposal, detail=detail)
+
+
+def _told(disguise: Cover, proposal: str, detail: str, code: str) -> tuple[str, str]:
+    """A recorded proposal and what was said to it."""
+    if not proposal:
+        return proposal, disguise.detail(detail, code, "")
+    true = codec.loads_exact(proposal)
+    symbol = true.get("symbol") if isinstance(true, dict) else None
+    seen = proposal_of(disguise, true)
+    return codec.dumps(codec.number_fragments(seen)).decode(), disguise.detail(detail, code, str(symbol))
+
+
+def proposal_of(disguise: Cover, true: Any) -> Any:
+    """A proposal on its way back to whoever made it: names that it cannot have known are not confirmed."""
+    seen = disguise.proposal(true)
+    if not isinstance(seen, dict):
+        return disguise.own(seen) if isinstance(seen, str) else seen
+    told = {key: disguise.words.own(value) if isinstance(value, str) else value for key, value in seen.items()}
+    reason = seen.get("reason")
+    return {**told, "reason": disguise.own(reason)} if isinstance(reason, str) else told
+
+
+@exact
+def memory_of(disguise: Cover, memory: Memory) -> Memory:
+    """What the agent remembers, in disguise."""
+    shift, own = disguise.shift_ms, disguise.own
+    notes = memory.notes and Notes(**{name: own(getattr(memory.notes, name)) for name in SLOTS})
+    return replace(
+        memory,
+        trades=tuple(trade_of(disguise, trade) for trade in memory.trades),
+        notes=notes,
+        refusals=tuple(replace(refusal, at=refusal.at + shift) for refusal in memory.refusals),
+        going=tuple(trip_of(disguise, trip) for trip in memory.going),
+        reasons=tuple(replace(reason, thesis=own(reason.thesis)) for reason in memory.reasons),
+        day=memory.day + 7 * disguise.weeks,
+    )
+
+
+def trade_of(disguise: Cover, trade: ClosedTrade) -> ClosedTrade:
+    """A closed trade in disguise; results, excursions and regime are true."""
+    alias = disguise.by_symbol[trade.symbol]
+    return replace(
+        trade,
+        symbol=alias.name,
+        opened_at=trade.opened_at + disguise.shift_ms,
+        closed_at=trade.closed_at + disguise.shift_ms,
+        entry_price=trade.entry_price * alias.price,
+        exit_price=trade.exit_price * alias.price,
+        thesis=disguise.own(trade.thesis),
+    )
+
+
+def trip_of(disguise: Cover, trip: Trip) -> Trip:
+    """A round trip that goes on, in disguise."""
+    alias = disguise.by_symbol[trip.symbol]
+    sizes = {name: getattr(trip, name) * alias.size for name in ("left", "max_size", "grown", "shrunk")}
+    return replace(
+        trip,
+        symbol=alias.name,
+        opened_at=trip.opened_at + disguise.shift_ms,
+        thesis=disguise.own(trip.thesis),
+        **sizes,
+    )
+
+
+@exact
+def receipt_of(disguise: Cover, receipt: Receipt) -> Receipt:
+    """A receipt in disguise."""
+    alias = disguise.by_symbol.get(receipt.symbol)
+    at = receipt.at + disguise.shift_ms
+    if alias is None:
+        return replace(receipt, at=at)
+    facts = {
+        name: _fact(value, alias.price if name in PRICE_FACTS else alias.size)
+        if name in PRICE_FACTS or name in SIZE_FACTS
+        else value
+        for name, value in receipt.facts.items()
+    }
+    return replace(receipt, at=at, symbol=alias.name, facts=facts)
+
+
+def _fact(value: Any, factor: Decimal) -> Any:
+    """As text where it was text: records give amounts as they are written."""
+    return text(Decimal(value) * factor) if isinstance(value, str) else value * factor
+
+
+@noun
+class DisguisedPast:
+    """`core.past.Past` of a run for the tools of its own agent."""
+
+    true: Past
+    disguise: Cover
+
+    def decided(self, before: Instant, count: int) -> Sequence[Decided]:
+        """The newest decisions made before `before`, newest first."""
+        return [self._decided(one) for one in self.true.decided(before - self.disguise.shift_ms, count)]
+
+    def _decided(self, one: Decided) -> Decided:
+        proposal, detail = _told(self.disguise, one.proposal, one.detail, one.code)
+        said = self.disguise.own(one.text)
+        return replace(one, at=one.at + self.disguise.shift_ms, proposal=proposal, detail=detail, text=said)
+
+    def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
+        """The newest things that happened before `before`, newest first."""
+        found = self.true.receipts(before - self.disguise.shift_ms, count)
+        return [receipt_of(self.disguise, receipt) for receipt in found]
+
+    def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
+        """What was recorded of a tick and can be told: proposals, verdicts, receipts. Account and prompt are left out."""
+        shift = self.disguise.shift_ms
+        body = self.true.snapshot(at - shift, before - shift)
+        if body is None:
+            return None
+        told = [self._verdict(*pair) for pair in zip(body["proposals"], body["verdicts"], strict=True)]
+        return {
+            **{
+                name: body[name]
+                for name in ("seq", "steps", "text", "flags", "finish_reason", "extra", "prompt_sha256", "digest")
+            },
+            "tick_at": at,
+            "proposals": [proposal_of(self.disguise, proposal) for proposal in body["proposals"]],
+            "verdicts": told,
+            "receipts": [codec.plain(receipt_of(self.disguise, Receipt(**one))) for one in body["receipts"]],
+            "before": {**body["before"], "positions": {}, "orders": []},
+            "after": {**body["after"], "positions": {}, "orders": []},
+        }
+
+    def _verdict(self, proposal: Any, verdict: Mapping[str, Any]) -> dict[str, Any]:
+        symbol = str(proposal.get("symbol")) if isinstance(proposal, dict) else ""
+        alias = self.disguise.by_symbol.get(symbol)
+        margins = unfold(verdict["margins"])
+        if alias is not None:
+            margins = [_margin(margin, alias) for margin in margins]
+        detail = self.disguise.detail(verdict["detail"], verdict["code"] or "", symbol)
+        return {**verdict, "detail": detail, "margins": margins}
+
+    def commands(self, before: Instant, count: int) -> Sequence[str]:
+        """What people told the run to do, in neutral words."""
+        found = self.true.commands(before - self.disguise.shift_ms, count)
+        return [self.disguise.words.news(command) for command in found]
+
+
+@exact
+def _margin(margin: Mapping[str, Any], alias: Alias) -> dict[str, Any]:
+    if margin.get("unit") != "price":
+        return dict(margin)
+    amounts = {
+        name: _fact(margin[name], alias.price) for name in ("limit", "used", "left") if margin.get(name) is not None
+    }
+    return {**margin, **amounts}

@@ -1,0 +1,86 @@
+"""What the model is told at a tick: the system prompt of the skill and one user message made of sections.
+
+The same observation always gives the same bytes, whatever was rendered before, so a run can be proved by its prompts.
+Not here: the wording of the system prompt (`prompt.compose`), the sections (`agent.sections`), the model call.
+"""
+
+import hashlib
+from dataclasses import dataclass
+
+from pitboss.core.instant import Instant
+from pitboss.prompt.compose import compose_system
+from pitboss.skill.schema import Skill
+from pitboss.venues.perp.blind.anonymiser import Disguise
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.sections import Memo, sections
+
+MOST_KEPT = 48
+"""Prompts that are remembered: more than any window asks ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Everything the model is told before its first word."""
+
+    system: str
+    user: str
+
+    @property
+    def sha256(self) -> str:
+        """One digest over both halves; the mark between them cannot occur in either."""
+        return hashlib.sha256(f"{self.system}\n\x00\n{self.user}".encode()).hexdigest()
+
+
+class PerpPrompts:
+    """Prompts of one skill. Made once for a run: it keeps formatted rows from tick to tick, never anything to tell."""
+
+    __slots__ = ("_made", "_memo", "_sections", "_system", "disguise")
+
+    def __init__(self, skill: Skill, disguise: Disguise | None = None) -> None:
+        self.disguise = disguise
+        shown = skill if disguise is None else disguise.skill(skill)
+        system = compose_system(shown.strategy.texts(), shown.venue)
+        self._system = system if disguise is None else disguise.header(system)
+        self._sections = sections()
+        self._memo = Memo(shown)
+        self._made: dict[Instant, tuple[Observation, Prompt]] = {}
+
+    def system(self) -> str:
+        """The system prompt; the same at every tick."""
+        return self._system
+
+    def shown(self, observation: Observation) -> Observation:
+        """What the model is shown of a tick: in a blind run that is not the tick itself."""
+        return observation if self.disguise is None else self.disguise.observation(observation)
+
+    def user(self, observation: Observation) -> str:
+        """The user message of a tick."""
+        memo, shown = self._memo, self.shown(observation)
+        return "\n\n".join([text for section in self._sections if (text := section(shown, memo)) is not None])
+
+    def prompt(self, observation: Observation) -> Prompt:
+        """Both halves of a tick. One that was made ahead of its tick is not made again if it is about the same facts."""
+        known = self._made.get(observation.at)
+        if known is not None and _same(known[0], observation):
+            return known[1]
+        prompt = Prompt(self._system, self.user(observation))
+        if len(self._made) >= MOST_KEPT:
+            del self._made[next(iter(self._made))]
+        self._made[observation.at] = observation, prompt
+        return prompt
+
+
+def _same(one: Observation, other: Observation) -> bool:
+    """Whether two observations of an instant hold the same facts, so that their prompts are the same bytes."""
+    return (
+        one.world == other.world
+        and one.last == other.last
+        and one.accepted_opens == other.accepted_opens
+        and one.memory == other.memory
+        and one.notes == other.notes
+        and one.started_at == other.started_at
+        and one.view.same_market(other.view)
+        and one.terms == other.terms
+        and one.limits == other.limits
+        and one.skill is other.skill
+    )

@@ -1,0 +1,116 @@
+"""The course of a perp backtest: its bars as places, its ticks among them, the account that lives through both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+
+from pitboss.agent.decider import Plan, Planned
+from pitboss.core import codec
+from pitboss.core.asof import Market
+from pitboss.core.curve import with_last
+from pitboss.core.errors import InvariantError
+from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
+from pitboss.core.market import Ints
+from pitboss.core.money import decimal
+from pitboss.core.receipt import Receipt
+from pitboss.core.state import State
+from pitboss.sim.course import COMMIT_RECORDS, MAX_MODEL_ERRORS
+from pitboss.sim.past import RunPast
+from pitboss.sim.speculation import Speculation
+from pitboss.venues.perp.ports import PerpPorts, ruined
+from pitboss.venues.perp.state import PerpWorld, open_world
+from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.world import WorldAdvance, advance, close_all, set_marks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PerpCourse:
+    """A range to replay: its ticks, its bars, its market, and the ports to tick with. `sim.course.Course` of this venue."""
+
+    ports: PerpPorts
+    market: Market
+    base_interval: str
+    tape: Tape
+    tick_at: Ints
+    to_at: Instant
+    initial_usd: Decimal
+    close_at_end: bool = False
+    planned: bool = False
+    commit_records: int = COMMIT_RECORDS
+    speculation: Speculation | None = None
+    most_errors: int = MAX_MODEL_ERRORS
+    past: RunPast | None = None
+
+    @property
+    def asks_always(self) -> bool:
+        """Not where the skill sleeps until something happens."""
+        return not (self.ports.wakes and self.ports.skill.schedule.wake_when)
+
+    def places(self) -> list[int]:
+        """The first bar that is not over at each tick."""
+        return np.searchsorted(self.tape.open_at, self.tick_at, side="left").tolist()
+
+    def advance(self, world: PerpWorld, start: int, stop: int, pause_before_change: bool = False) -> WorldAdvance:
+        """From bar to bar, one equity point each."""
+        return advance(world, self.ports.terms, self.tape, start, stop, pause_before_change)
+
+    def finish(self, world: PerpWorld, start: int) -> WorldAdvance:
+        """The bars after the last tick; what is open is marked there, or closed if that was asked for."""
+        rest = self.advance(world, start, len(self.tape))
+        if not self.close_at_end or not len(self.tape):
+            return rest
+        closed = close_all(rest.world, self.ports.terms, self.to_at, self.tape.interval_ms)
+        # the close happens at the last close, so its fee belongs into that point
+        equity = with_last(rest.equity, closed.world.last_equity) if rest.equity else rest.equity
+        return WorldAdvance(closed.world, rest.receipts + closed.receipts, equity, rest.index)
+
+    def until(self, to_at: Instant, ports: PerpPorts) -> "PerpCourse":
+        """The same course up to a tick, lived with other ports; nothing is asked ahead there, or closed at its end."""
+        ticks = self.tick_at[self.tick_at < to_at]
+        return replace(
+            self, ports=ports, tick_at=ticks, to_at=to_at, close_at_end=False, commit_records=1, speculation=None
+        )
+
+    def plan(self) -> Plan:
+        """When the policy or the file of decisions acts."""
+        decider, skill = self.ports.decider, self.ports.skill
+        if not isinstance(decider, Planned):
+            raise InvariantError(f"{decider.name} foresees nothing")
+        return decider.plan(
+            self.market, self.tick_at, tuple(sorted(skill.context.symbols)), skill.context.bars_interval
+        )
+
+    def over(self, world: PerpWorld) -> bool:
+        """Nothing left and nothing open."""
+        return ruined(world)
+
+    def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
+        """Fills carry their bar's open, funding its hour."""
+        return tuple(receipt for receipt in receipts if receipt.at // HOUR_MS * HOUR_MS < until)
+
+    def unchanged(self, before: State, after: State) -> bool:
+        """The same account, and no refusal that is remembered: every prompt of the hour to come tells of it."""
+        if self.ports.recall is not None and after.last is not None and after.last.outcome == "refused":
+            return False
+        return after.world is before.world or after.world == before.world
+
+
+def first_state(script: PerpCourse) -> State:
+    """A fresh account at the first tick, marked at the last closes known then."""
+    at = int(script.tick_at[0])
+    world = open_world(script.initial_usd, at // DAY_MS)
+    view = script.market.view(at)
+    marks: dict[str, tuple[Decimal, Instant]] = {}
+    for symbol in script.tape.symbols:
+        bars = view.bars(symbol, script.base_interval, 1)
+        if len(bars):
+            marks[symbol] = decimal(float(bars.close[-1])), int(bars.open_at[-1]) + bars.interval_ms
+    return State(set_marks(world, marks))
+
+
+def read_state(plain: object) -> State:
+    """A stored state, with its world as the venue's own type."""
+    state = codec.parse(State, plain)
+    return replace(state, world=codec.parse(PerpWorld, state.world))

@@ -1,0 +1,252 @@
+"""What an agent remembers from tick to tick: closed trades, refusals, the day's result. Pure, bounded, from typed facts only.
+
+`remember` folds what a tick knows (receipts, verdicts, the account, the as-of view) into the next `Memory`; equal inputs give
+equal values, so a clone of a state foresees what will be remembered. Trades are those of `venues.perp.trades`: there is one
+definition of a round trip. What slides with time alone (the last hour, today) is worked out by `risk` when it is shown.
+It writes no text: words are made by the sections. Notes of a model come from `agent.reflect`.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+
+from pitboss.core.asof import View
+from pitboss.core.errors import InvariantError
+from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, day_of
+from pitboss.core.money import HUNDRED, ZERO, exact
+from pitboss.core.noun import noun
+from pitboss.core.receipt import Receipt
+from pitboss.core.state import ClosedTrade, Memory, Reason, Refusal, Trip
+from pitboss.core.verdict import Verdict
+from pitboss.skill.schema import Skill
+from pitboss.venues.perp import regime
+from pitboss.venues.perp.state import PerpWorld, day_reference_at
+from pitboss.venues.perp.trades import Fold, Trade
+
+MOST_REFLECTED = 50
+"""Closed trades that are kept for the next notes, however many it takes until they are due."""
+MOST_REFUSALS = 64
+LATEST_REFUSALS = 5
+THESIS_CHARS = 160
+"""What is kept of the reason that a model gave for a trade."""
+
+_SHOWN = Context(prec=16, rounding=ROUND_HALF_EVEN)
+"""A remembered price or result is for showing and for sums of a day: sixty digits of it would only fill the stored state."""
+
+
+@noun
+class Recall:
+    """How a run remembers: how many closed trades, from which bars regimes and excursions are read."""
+
+    kept: int
+    interval: str
+    lookback: int
+    bars: str
+
+
+def recall_of(skill: Skill, base_interval: str) -> Recall | None:
+    """What a skill wants remembered; None if nothing."""
+    shown = skill.context
+    if not shown.memory.enabled:
+        return None
+    kept = max(shown.memory.trades, min(shown.memory.reflection_every, MOST_REFLECTED))
+    return Recall(kept, shown.bars_interval, shown.bars_lookback, base_interval)
+
+
+@exact
+def remember(
+    memory: Memory,
+    recall: Recall,
+    at: Instant,
+    receipts: Sequence[Receipt],
+    verdicts: Sequence[Verdict],
+    world: PerpWorld,
+    view: View,
+) -> Memory:
+    """The memory after these receipts and verdicts. Where nothing happened it is the very same value."""
+    if not receipts and not verdicts:
+        return memory
+    refusals = _refused(memory.refusals, at, verdicts)
+    if not receipts:
+        return memory if refusals is memory.refusals else replace(memory, refusals=refusals)
+    fold = _folded(memory, recall, receipts, world, view)
+    # Thesis and part-fills of what may still fill: an order that fills between two ticks is gone from the book by then.
+    working = {order.id: order for order in world.orders if order.opens}
+    filled = [receipt for receipt in receipts if receipt.kind == "filled"]
+    part_filled = {*memory.part_filled, *(receipt.order_id for receipt in filled)}.intersection(working)
+    changed = replace(
+        memory,
+        refusals=refusals,
+        going=_matching(fold, world),
+        reasons=tuple(Reason(order.id, order.thesis[:THESIS_CHARS]) for order in working.values() if order.thesis),
+        part_filled=tuple(sorted(part_filled)),
+    )
+    if filled:
+        changed = _counted(changed, filled, frozenset(memory.part_filled))
+    for trip, trade in fold.closed:
+        changed = _closed(changed, recall, trip, trade, view)
+    return changed
+
+
+def _refused(known: tuple[Refusal, ...], at: Instant, verdicts: Sequence[Verdict]) -> tuple[Refusal, ...]:
+    new = [
+        Refusal(at, "R12_DUPLICATE" if verdict.duplicate else verdict.code or "")
+        for verdict in verdicts
+        if verdict.outcome == "refused" or (verdict.duplicate and verdict.outcome != "noop")
+    ]
+    if not new:
+        return known
+    # Those of the last hour are counted, and the last few are named for a day.
+    old = [one for place, one in enumerate(known, 1) if one.at > at - HOUR_MS or place > len(known) - LATEST_REFUSALS]
+    return (*old, *new)[-MOST_REFUSALS:]
+
+
+# Trades ---------------------------------------------------------------------------------------------------------------
+
+
+def _folded(memory: Memory, recall: Recall, receipts: Sequence[Receipt], world: PerpWorld, view: View) -> Fold:
+    theses = {reason.order_id: reason.thesis for reason in memory.reasons}
+    fold = Fold(memory.going)
+    for receipt in receipts:
+        symbol = receipt.symbol
+        if receipt.kind == "filled":
+            begins = not fold.holds(symbol)
+            try:
+                fold.take(receipt)
+            except InvariantError:  # a position from before the memory began: nothing is known about its round trip
+                fold.forget(symbol)
+                continue
+            if begins and fold.holds(symbol):
+                fold.note(symbol, _regime(view, recall, symbol, receipt.at), _thesis(receipt, theses, world))
+        elif receipt.kind == "funded" and fold.holds(symbol):
+            fold.take(receipt)
+    return fold
+
+
+def _matching(fold: Fold, world: PerpWorld) -> tuple[Trip, ...]:
+    """The trips under way that are really held. Others began before the memory did, and would never come to their end."""
+    return tuple(trip for trip in fold.going() if _is_held(trip, world))
+
+
+def _is_held(trip: Trip, world: PerpWorld) -> bool:
+    held = world.positions.get(trip.symbol)
+    return held is not None and held.size == (trip.left if trip.way == "buy" else -trip.left)
+
+
+def _thesis(receipt: Receipt, theses: dict[str, str], world: PerpWorld) -> str:
+    found = theses.get(receipt.order_id)
+    if found is None:  # filled in the tick in which it was sent
+        held = world.positions.get(receipt.symbol)
+        found = "" if held is None or held.opened_at != receipt.at else held.thesis[:THESIS_CHARS]
+    return found
+
+
+def _regime(view: View, recall: Recall, symbol: str, at: Instant) -> str:
+    """The regime of the bars that had closed when a position was opened."""
+    if not view.has_bars(symbol, recall.interval):
+        return regime.UNKNOWN
+    bars, closed = view.series(symbol, recall.interval)
+    by_then = int(bars.open_at.searchsorted(at - bars.interval_ms, side="right"))
+    return regime.tag(bars, min(by_then, closed), recall.lookback)
+
+
+def _closed(memory: Memory, recall: Recall, trip: Trip, trade: Trade, view: View) -> Memory:
+    """One more closed trade."""
+    best, worst = excursions(view, recall.bars, trade)
+    shown = ClosedTrade(
+        symbol=trade.symbol,
+        side=trade.side,
+        opened_at=trade.opened_at,
+        closed_at=trade.closed_at,
+        pnl_usd=_SHOWN.plus(trade.pnl_usd),
+        reason=trade.exit_reason,
+        entry_price=_SHOWN.plus(trade.entry_price),
+        exit_price=_SHOWN.plus(trade.exit_price),
+        notional_usd=_SHOWN.plus(trade.max_size * trade.entry_price),
+        mfe_pct=best,
+        mae_pct=worst,
+        regime=trip.regime or regime.UNKNOWN,
+        thesis=trip.thesis,
+    )
+    # Fills are counted first, so the day is that of the latest of them: a trade of the day before is not today's.
+    today = day_of(trade.closed_at) == memory.day
+    return replace(
+        memory,
+        trades=(*memory.trades, shown)[-recall.kept :],
+        closed=memory.closed + 1,
+        losses=memory.losses + 1 if trade.pnl_usd < 0 else 0,
+        realised_usd=_SHOWN.add(memory.realised_usd, trade.pnl_usd) if today else memory.realised_usd,
+    )
+
+
+def excursions(view: View, interval: str, trade: Trade) -> tuple[float, float]:
+    """How far a trade went its way and against it, in % of its entry price, both from zero up.
+
+    From the bars that lie whole between its opening and its end, as far as they have closed by now, and from the price at
+    which it ended. The bar in which it ended is left out: most of it may have come after.
+    """
+    entry = float(trade.entry_price)
+    high = low = float(trade.exit_price)
+    if view.has_bars(trade.symbol, interval):
+        bars, closed = view.series(trade.symbol, interval)
+        first = int(bars.open_at.searchsorted(trade.opened_at))
+        stop = min(closed, int(bars.open_at.searchsorted(trade.closed_at - bars.interval_ms, side="right")))
+        if first < stop:
+            high = max(high, float(bars.high[first:stop].max()))
+            low = min(low, float(bars.low[first:stop].min()))
+    if entry <= 0:
+        return 0.0, 0.0
+    up, down = max(0.0, 100 * (high / entry - 1)), max(0.0, 100 * (1 - low / entry))
+    up, down = round(up, 4), round(down, 4)
+    return (up, down) if trade.side == "long" else (down, up)
+
+
+def _counted(memory: Memory, filled: Sequence[Receipt], before: frozenset[str]) -> Memory:
+    """Count the orders that were executed, each once, for the day of the latest."""
+    day, executed, seen = memory.day, memory.executed, set(before)
+    realised = memory.realised_usd
+    for receipt in filled:
+        if day_of(receipt.at) != day:
+            day, executed, realised = day_of(receipt.at), 0, ZERO
+        if not receipt.order_id or receipt.order_id not in seen:
+            executed += 1
+        seen.add(receipt.order_id)
+    return replace(memory, day=day, executed=executed, realised_usd=realised)
+
+
+# The risk slot --------------------------------------------------------------------------------------------------------
+
+
+@noun
+class RecentRisk:
+    """The account's recent risk at an instant. `realised_pct` is in % of the equity at the day's start."""
+
+    refused: tuple[tuple[str, int], ...]
+    latest: tuple[str, ...]
+    executed: int
+    realised_pct: Decimal
+    losses: int
+
+    @property
+    def silent(self) -> bool:
+        """Nothing to tell."""
+        return not (self.refused or self.latest or self.executed or self.realised_pct or self.losses)
+
+
+@exact
+def risk(memory: Memory, world: PerpWorld, at: Instant) -> RecentRisk:
+    """The risk slot: a function of what is remembered and of the time, so it slides on where nothing happens."""
+    counts: list[tuple[str, int]] = []
+    latest: tuple[str, ...] = ()
+    if memory.refusals:
+        hour = Counter(one.code for one in memory.refusals if one.at > at - HOUR_MS)
+        counts = sorted(hour.items(), key=lambda pair: (-pair[1], pair[0]))
+        recent = memory.refusals[-LATEST_REFUSALS:]
+        latest = tuple(one.code for one in reversed(recent) if one.at > at - DAY_MS)
+    today = memory.day == day_of(at)
+    realised = ZERO
+    if today and memory.realised_usd:
+        start = day_reference_at(world, at)
+        realised = memory.realised_usd * HUNDRED / start if start > 0 else ZERO
+    return RecentRisk(tuple(counts), latest, memory.executed if today else 0, realised, memory.losses)

@@ -1,0 +1,60 @@
+"""The page of a perp run: its sections in order. The document around them is `shell`."""
+
+from pitboss.report.decisions import anchors, chosen, decision_section
+from pitboss.report.equity import equity_chart
+from pitboss.report.funnel import Funnel, funnel_section
+from pitboss.report.headline import labels, tiles, title
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.measures import cost_section, metric_section
+from pitboss.report.proof import assumption_section, skill_section, verify_section
+from pitboss.report.refusals import refusal_section
+from pitboss.report.shell import Part, document, layout
+from pitboss.report.source import RunReport
+from pitboss.venues.perp.panels import position
+from pitboss.venues.perp.panels.price import legend, price_chart, shapes
+from pitboss.venues.perp.panels.summary import paragraphs
+from pitboss.venues.perp.panels.trades import trade_section
+
+OPEN_CHARTS = 4
+"""Price charts shown unfolded; the others open with a click."""
+
+
+def render(report: RunReport) -> str:
+    """The whole report as one HTML document."""
+    funnel = Funnel.of(report)
+    rows = chosen(report.decisions)
+    known = anchors(rows)
+    sections: list[Part] = [
+        ("equity", "Equity", "Equity against its baselines", equity_chart(report)),
+        ("prices", "Prices", "Where it acted", _prices(report, known)),
+        ("funnel", "Funnel", "From ticks to fills", funnel_section(funnel)),
+        ("refused", "Refused", "What the engine refused", refusal_section(report, funnel, known)),
+        ("decisions", "Decisions", "Every decision and why", decision_section(report, rows)),
+        ("trades", "Trades", "Round trips", trade_section(report)),
+        ("metrics", "Metrics", "All metrics", metric_section(report)),
+        ("costs", "Costs", "What it cost", cost_section(report)),
+        ("limits", "Limits", "Assumptions and limits", assumption_section(report)),
+        ("skill", "Skill", "The skill", skill_section(report)),
+        ("verify", "Verify", "Check it yourself", verify_section(report)),
+    ]
+    body = layout(
+        [title(report), labels(report), tiles(report, funnel)],
+        paragraphs(report, funnel),
+        sections,
+        "Past results of a simulation are not a promise. All times are UTC, all money is USD.",
+    )
+    return document(report.skill_name, join([shapes(), body]))
+
+
+def _prices(report: RunReport, known: dict[tuple[int, str], str]) -> Html:
+    if not report.prices:
+        return tag("p", "No bars were given to this report.", class_="note")
+    active = position.symbols(report.fills, report.decisions)
+    charts: list[Html] = []
+    for symbol in sorted(report.prices, key=lambda name: (name not in active, name)):
+        chart = price_chart(report, symbol, known)
+        if len(charts) < OPEN_CHARTS:
+            charts.append(chart)
+        else:
+            charts.append(tag("details", tag("summary", f"Price of {symbol}"), chart, class_="folded"))
+    return join([legend(), *charts])

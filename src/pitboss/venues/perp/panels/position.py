@@ -1,0 +1,72 @@
+"""What the fills say about a symbol: which of them open, which close and why, and from when to when a side was held."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pitboss.core.instant import Instant
+from pitboss.report.source import Plain, instant, number
+
+_FORCED = {"stop": "stop", "take_profit": "take_profit", "liquidation": "liquidation"}
+_DUST = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class FillEvent:
+    """A fill with the part that it played."""
+
+    kind: str
+    at: Instant
+    price: float
+    fill: Plain
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingPeriod:
+    """A stretch of time with one side held; `end` is None while it is still open."""
+
+    side: str
+    start: Instant
+    end: Instant | None
+
+
+def read(fills: Sequence[Plain], symbol: str) -> tuple[list[FillEvent], list[HoldingPeriod]]:
+    """Walk the fills of a symbol in order, keeping the signed size."""
+    events: list[FillEvent] = []
+    holds: list[HoldingPeriod] = []
+    held, since = 0.0, 0
+    for fill in fills:
+        if fill.get("symbol") != symbol:
+            continue
+        at, size, price = instant(fill.get("at")), number(fill.get("size")), number(fill.get("price"))
+        if at is None or size is None or price is None:
+            continue
+        change = abs(size) if fill.get("side") == "buy" else -abs(size)
+        after = held + change
+        if abs(after) < _DUST * max(1.0, abs(size)):
+            after = 0.0
+        events.append(FillEvent(_kind(fill, held, change), at, price, fill))
+        if held and after * held <= 0:
+            holds.append(HoldingPeriod("long" if held > 0 else "short", since, at))
+        if after and after * held <= 0:
+            since = at
+        held = after
+    if held:
+        holds.append(HoldingPeriod("long" if held > 0 else "short", since, None))
+    return events, holds
+
+
+def _kind(fill: Plain, held: float, change: float) -> str:
+    forced = _FORCED.get(str(fill.get("reason")))
+    if forced:
+        return forced
+    if held * change < 0:
+        return "exit"
+    return "enter_long" if change > 0 else "enter_short"
+
+
+def symbols(fills: Iterable[Plain], decisions: Iterable[Plain]) -> set[str]:
+    """Symbols in which anything was traded or refused."""
+    named: set[Any] = {row.get("symbol") for row in fills}
+    named |= {row.get("symbol") for row in decisions if row.get("outcome") == "refused"}
+    return {name for name in named if isinstance(name, str)}

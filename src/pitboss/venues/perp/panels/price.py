@@ -1,0 +1,251 @@
+"""The price of one symbol with what the agent did in it: entries, exits, stops, take-profits, liquidations, refusals.
+
+Every kind of mark has its own shape, so that the picture can be read without its colours.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pitboss.report import figures
+from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
+from pitboss.report.markup import Html, join, tag
+from pitboss.report.series import Floats, candles
+from pitboss.report.source import Plain, RunReport, instant, number
+from pitboss.venues.perp.panels import position
+
+WIDTH, LEFT, RIGHT = 1120.0, 72.0, 20.0
+TOP, MAIN, LANE, FOOT = 12.0, 286.0, 24.0, 30.0
+MOST_COLUMNS, CANDLES_UP_TO, MOST_LEVELS, MOST_MARKS = 720, 260, 120, 1_000
+
+MARKS: dict[str, tuple[str, str]] = {
+    "enter_long": ("Buy to open", "M0-6.5L6.5 5.5H-6.5Z"),
+    "enter_short": ("Sell to open", "M0 6.5L6.5-5.5H-6.5Z"),
+    "exit": ("Close or reduce", "M-4.8-4.8H4.8V4.8H-4.8Z"),
+    "stop": ("Stop-loss", "M-5.2-5.2L5.2 5.2M5.2-5.2L-5.2 5.2"),
+    "take_profit": ("Take-profit", "M0-7L6 0L0 7L-6 0Z"),
+    "liquidation": ("Liquidation", "M0-8.5L2-2.6L8.1-2.6L3.2 1L5 6.9L0 3.4L-5 6.9L-3.2 1L-8.1-2.6L-2-2.6Z"),
+    "refused": ("Refused by the engine", "M-5 0A5 5 0 1 0 5 0A5 5 0 1 0-5 0M-3.5 3.5L3.5-3.5"),
+}
+"""Kind of mark → its name and its outline around the origin."""
+
+
+def shapes() -> Html:
+    """The outlines, once for the page; charts and legends refer to them."""
+    hatch = tag(
+        "pattern",
+        tag("path", d="M0 6L6 0", class_="hatch"),
+        id="hatch",
+        width=6,
+        height=6,
+        patternUnits="userSpaceOnUse",
+    )
+    outlines = [tag("path", id=f"m-{kind}", class_=f"mark {kind}", d=path) for kind, (_, path) in MARKS.items()]
+    return tag("svg", tag("defs", hatch, *outlines), class_="shapes", width=0, height=0, aria_hidden="true")
+
+
+def legend() -> Html:
+    """Shapes and shadings with their names."""
+    items = [
+        tag("li", tag("svg", tag("use", href=f"#m-{kind}"), viewBox="-9 -9 18 18", class_="key"), name)
+        for kind, (name, _) in MARKS.items()
+    ]
+    for side, name in (("long", "Long held"), ("short", "Short held")):
+        shade = tag("rect", x=-9, y=-9, width=18, height=18, class_=f"held {side}")
+        items.append(tag("li", tag("svg", shade, viewBox="-9 -9 18 18", class_="key"), name))
+    for level, name in (("sl", "Stop level"), ("tp", "Take-profit level")):
+        line = tag("line", x1=-9, x2=9, y1=0, y2=0, class_=f"level {level}")
+        items.append(tag("li", tag("svg", line, viewBox="-9 -9 18 18", class_="key"), name))
+    return tag("ul", *items, class_="legend marks", aria_label="Marks of the price charts")
+
+
+def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], str]) -> Html:
+    """The figure of one symbol. `rows` gives the anchor of the decision taken at an instant for a symbol."""
+    bars = np.asarray(report.prices[symbol], dtype=np.float64).reshape(-1, 5)
+    bars = bars[np.isfinite(bars).all(axis=1)]
+    if not len(bars):
+        return tag("p", f"No bars of {symbol} were given, so its price is not drawn.", class_="note")
+    events, holds = position.read(report.fills, symbol)
+    step = float(np.median(np.diff(bars[:, 0]))) if len(bars) > 1 else 60_000.0
+    start, end = float(bars[0, 0]), float(bars[-1, 0]) + step
+    columns = max(200, min(MOST_COLUMNS, 3_000 // max(len(report.prices), 1)))
+    merged = candles(bars, start, end, columns)
+    low, high = roomy(
+        min(float(bars[:, 3].min()), *(event.price for event in events), np.inf),
+        max(float(bars[:, 2].max()), *(event.price for event in events), -np.inf),
+    )
+    frame = Frame(LEFT, TOP, WIDTH - LEFT - RIGHT, MAIN, start, end, low, high)
+    lane = Frame(LEFT, TOP + MAIN, frame.width, LANE, start, end, 0.0, 1.0)
+    refused = [row for row in report.decisions if row.get("symbol") == symbol and row.get("outcome") == "refused"]
+    svg = tag(
+        "svg",
+        tag("title", f"Price of {symbol} with what the agent did"),
+        _held(frame, holds),
+        grid(frame, labelled(round_ticks(frame.low, frame.high, 5))),
+        time_axis(lane, frame.top),
+        _levels(frame, holds, report.decisions, symbol),
+        _bars(frame, merged),
+        tag("rect", class_="lane", x=lane.left, y=lane.top, width=lane.width, height=lane.height),
+        tag("text", "refused", class_="pane", x=lane.left - 8, y=lane.top + 15, text_anchor="end"),
+        _events(frame, events, rows, max(80, MOST_MARKS // (len(report.prices) + 1))),
+        _refusals(lane, refused, rows),
+        tag("line", class_="cursor", y1=frame.top, y2=lane.bottom, x1=0, x2=0),
+        viewBox=f"0 0 {WIDTH:.0f} {lane.bottom + FOOT:.0f}",
+        role="img",
+        tabindex="0",
+        aria_label=_spoken(symbol, bars, events, len(refused)),
+        data_hover=_hover(frame, merged),
+    )
+    return tag(
+        "figure",
+        tag("figcaption", tag("h3", symbol), tag("output", class_="readout", aria_live="off")),
+        tag("div", svg, class_="scroll"),
+        class_="chart",
+    )
+
+
+def _bars(frame: Frame, merged: Floats) -> Html:
+    """Candles while there is room for them; else the range of each column with the close through it."""
+    if len(merged) > CANDLES_UP_TO:
+        width = frame.width / len(merged)
+        middle = merged[:, 0] + (frame.end - frame.start) / len(merged) / 2
+        ranges = "".join(
+            f"M{frame.x(at):.1f} {frame.y(high):.1f}V{frame.y(low):.1f}"
+            for at, high, low in zip(middle.tolist(), merged[:, 2].tolist(), merged[:, 3].tolist(), strict=True)
+        )
+        return join(
+            [
+                tag("path", class_="range", d=ranges, stroke_width=f"{max(width * 0.9, 1):.1f}"),
+                tag("path", class_="close", d="M" + frame.points(middle, merged[:, 4])),
+            ]
+        )
+    wicks: list[str] = []
+    bodies: dict[bool, list[str]] = {True: [], False: []}
+    slot = frame.width / len(merged)
+    half = max(min(slot * 0.32, 7.0), 0.6)
+    for at, open_, high, low, close in merged.tolist():
+        x = frame.x(at) + slot / 2
+        top, bottom = frame.y(max(open_, close)), frame.y(min(open_, close))
+        wicks.append(f"M{x:.1f} {frame.y(high):.1f}V{top:.1f}M{x:.1f} {bottom:.1f}V{frame.y(low):.1f}")
+        bodies[close >= open_].append(f"M{x - half:.1f} {top:.1f}h{2 * half:.1f}V{bottom + 0.3:.1f}h{-2 * half:.1f}Z")
+    return join(
+        [
+            tag("path", class_="wick", d="".join(wicks)),
+            tag("path", class_="candle up", d="".join(bodies[True])),
+            tag("path", class_="candle down", d="".join(bodies[False])),
+        ]
+    )
+
+
+def _held(frame: Frame, holds: list[position.HoldingPeriod]) -> Html:
+    """Shading while a side was held: with a title for each stretch, or as one shape when there are very many."""
+    areas: dict[str, list[str]] = {"long": [], "short": []}
+    shades: list[Html] = []
+    for hold in holds:
+        left = max(frame.x(hold.start), frame.left)
+        right = min(frame.x(frame.end if hold.end is None else hold.end), frame.right)
+        width = max(right - left, 1.0)
+        area = f"M{left:.1f} {frame.top:.0f}h{width:.1f}v{frame.height:.0f}h-{width:.1f}z"
+        areas[hold.side].append(area)
+        ends = "still open at the end" if hold.end is None else f"until {figures.clock(hold.end)}"
+        words = f"{hold.side} from {figures.clock(hold.start)} {ends}"
+        shades.append(tag("path", tag("title", words), class_=f"held {hold.side}", d=area))
+    if len(shades) <= MOST_LEVELS:
+        return join(shades)
+    return join(tag("path", class_=f"held {side}", d="".join(drawn)) for side, drawn in areas.items() if drawn)
+
+
+def _levels(frame: Frame, holds: list[position.HoldingPeriod], decisions: Sequence[Plain], symbol: str) -> Html:
+    """Stop and take-profit as named at the entry, for as long as the position was held."""
+    if len(holds) > MOST_LEVELS:
+        return Html()
+    named: list[tuple[int, Plain]] = []
+    for row in decisions:
+        if row.get("symbol") == symbol and row.get("outcome") in ("allowed", "reduced"):
+            at = instant(row.get("tick_at"))
+            if at is not None and str(row.get("action")).startswith("open"):
+                named.append((at, row))
+    lines: list[Html] = []
+    for hold in holds:
+        entry = next((row for at, row in reversed(named) if at <= hold.start), None)
+        for key, style in (("stop_loss", "sl"), ("take_profit", "tp")):
+            level = number(entry.get(key)) if entry else None
+            if level is None or not frame.low <= level <= frame.high:
+                continue
+            y = f"{frame.y(level):.1f}"
+            right = min(frame.x(frame.end if hold.end is None else hold.end), frame.right)
+            left = max(frame.x(hold.start), frame.left)
+            lines.append(tag("line", class_=f"level {style}", x1=f"{left:.1f}", x2=f"{right:.1f}", y1=y, y2=y))
+    return join(lines)
+
+
+def _events(frame: Frame, events: list[position.FillEvent], rows: Mapping[tuple[int, str], str], most: int) -> Html:
+    """One mark for each kind and place; fills that would cover one another are counted in one mark."""
+    shown = [event for event in events if frame.inside(event.at)]
+    places: dict[tuple[str, int, int], list[position.FillEvent]] = {}
+    for cell in (4, 7, 11, 16, 24):
+        places = {}
+        for event in shown:
+            place = (event.kind, round(frame.x(event.at) / cell), round(frame.y(event.price) / cell))
+            places.setdefault(place, []).append(event)
+        if len(places) <= most:
+            break
+    scale = 1.0 if len(places) <= 50 else 0.78
+    return tag("g", *[_mark(frame, found, rows, scale) for found in places.values()], class_="marks")
+
+
+def _mark(frame: Frame, found: list[position.FillEvent], rows: Mapping[tuple[int, str], str], scale: float) -> Html:
+    event, name = found[0], MARKS[found[0].kind][0]
+    fill = event.fill
+    said = f"{name} {fill.get('symbol')}: {fill.get('side')} {figures.amount(fill.get('size'))} at "
+    said += f"{figures.price(event.price)}, {figures.clock(event.at)} UTC ({fill.get('reason')})"
+    if len(found) > 1:
+        said += f" and {len(found) - 1} more here"
+    place = f"translate({frame.x(event.at):.1f} {frame.y(event.price):.1f}) scale({scale})"
+    use = tag("use", tag("title", said), href=f"#m-{event.kind}", transform=place)
+    anchor = rows.get((event.at, str(fill.get("symbol")))) if fill.get("reason") == "market" else None
+    return tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use
+
+
+def _refusals(lane: Frame, refused: list[Plain], rows: Mapping[tuple[int, str], str]) -> Html:
+    places: dict[int, list[tuple[int, Plain]]] = {}
+    for row in refused:
+        at = instant(row.get("tick_at"))
+        if at is not None and lane.inside(at):
+            places.setdefault(round(lane.x(at) / 5), []).append((at, row))
+    marks: list[Html] = []
+    for found in places.values():
+        at, row = found[0]
+        said = f"Refused {row.get('action')} at {figures.clock(at)} UTC: {row.get('code')} {row.get('detail') or ''}"
+        if len(found) > 1:
+            said += f" and {len(found) - 1} more here"
+        use = tag("use", tag("title", said), href="#m-refused", x=f"{lane.x(at):.1f}", y=f"{lane.top + LANE / 2:.1f}")
+        anchor = rows.get((at, str(row.get("symbol"))))
+        marks.append(tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use)
+    return tag("g", *marks, class_="marks")
+
+
+def _spoken(symbol: str, bars: Floats, events: list[position.FillEvent], refused: int) -> str:
+    counted = [
+        figures.plural(sum(event.kind == kind for event in events), f"mark “{name.lower()}”", f"marks “{name.lower()}”")
+        for kind, (name, _) in MARKS.items()
+        if any(event.kind == kind for event in events)
+    ]
+    did = ", ".join(counted) or "no fills"
+    return (
+        f"Price chart of {symbol}: from {figures.price(bars[0, 1])} to {figures.price(bars[-1, 4])}, lowest "
+        f"{figures.price(bars[:, 3].min())}, highest {figures.price(bars[:, 2].max())}. Marked: {did}; "
+        f"{figures.plural(refused, 'refusal')}."
+    )
+
+
+def _hover(frame: Frame, merged: Floats) -> str:
+    table = np.array([[float(f"{value:.6g}") for value in row] for row in merged[:, 1:].tolist()])
+    rows = [
+        {"name": name, "kind": "price", "values": table[:, index].tolist()}
+        for index, name in enumerate(("Open", "High", "Low", "Close"))
+    ]
+    at = merged[:, 0].astype(np.int64)
+    data = {"left": frame.left, "right": frame.right, "width": WIDTH, "start": frame.start, "end": frame.end}
+    return json.dumps({**data, "at": (at - at[0]).tolist(), "first": int(at[0]), "rows": rows}, separators=(",", ":"))

@@ -1,0 +1,50 @@
+"""Goes long in every symbol at the first tick and never looks again. An order that fails is not tried again."""
+
+from pitboss.agent.decider import Judge
+from pitboss.core.asof import Market
+from pitboss.core.intent import Decision
+from pitboss.core.market import Ints
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.policy import busy, define_policy, open_intent
+from pitboss.venues.perp.state import PerpWorld
+
+REASON = "first tick: buy and hold"
+
+
+class BuyAndHold:
+    """Buys once."""
+
+    name = "policy/buy_and_hold"
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        """At the first tick, everything that is not there yet."""
+        del judge
+        if observation.at != observation.started_at:
+            return Decision()
+        wanted = _missing(observation.skill.context.sorted_symbols, observation.world)
+        return Decision(tuple(open_intent(observation, symbol, 1, REASON) for symbol in wanted))
+
+    def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "FirstTickPlan":
+        """`tick_at` begins with the first tick of the run."""
+        del market, interval
+        return FirstTickPlan(tuple(sorted(symbols)), len(tick_at))
+
+
+class FirstTickPlan:
+    """Acts at the first tick, if anything is missing then."""
+
+    def __init__(self, symbols: tuple[str, ...], count: int) -> None:
+        self._symbols = symbols
+        self._count = count
+
+    def next_tick(self, index: int, world: PerpWorld) -> int:
+        """0, or the end."""
+        return 0 if index == 0 and self._count and _missing(self._symbols, world) else self._count
+
+
+def _missing(symbols: tuple[str, ...], world: PerpWorld) -> list[str]:
+    waiting = busy(world)
+    return [symbol for symbol in symbols if symbol not in world.positions and symbol not in waiting]
+
+
+POLICY = define_policy("buy_and_hold", "long in every symbol from the first tick on", lambda seed: BuyAndHold())

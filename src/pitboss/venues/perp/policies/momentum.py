@@ -1,0 +1,51 @@
+"""Long after a 48-bar rise of more than 0.5 %, short after such a fall, flat in between."""
+
+from decimal import Decimal
+
+import numpy as np
+
+from pitboss.core.market import Bars
+from pitboss.core.money import decimal
+from pitboss.core.scaled import scale
+from pitboss.prompt import render
+from pitboss.venues.perp.policy import define_policy
+from pitboss.venues.perp.signals import FLAT, LONG, SHORT, STAY, SignalPolicy, Signals, closes
+
+LOOKBACK = 48
+BASE, UPPER, LOWER = 200, 201, 199
+"""±0.5 % as whole numbers: above when 200 × now > 201 × then."""
+
+
+def signal(bars: Bars) -> Signals:
+    """Compares exactly, so that a move of just 0.5 % is inside the band in both directions."""
+    count = len(bars)
+    wishes = np.full(count, STAY, np.int8)
+    if count <= LOOKBACK:
+        return wishes
+    units, fits = scale(bars.close)
+    now, then = units[LOOKBACK:] * BASE, units[:-LOOKBACK]
+    wishes[LOOKBACK:] = np.where(now > then * UPPER, LONG, np.where(now < then * LOWER, SHORT, FLAT))
+    for index in np.flatnonzero(~(fits[LOOKBACK:] & fits[:-LOOKBACK])).tolist():
+        wishes[index + LOOKBACK] = _wish(float(bars.close[index + LOOKBACK]), float(bars.close[index]))
+    return wishes
+
+
+def _wish(now: float, then: float) -> int:
+    if not np.isfinite(now) or not np.isfinite(then):
+        return STAY
+    ahead: Decimal = decimal(now) * BASE
+    return LONG if ahead > decimal(then) * UPPER else SHORT if ahead < decimal(then) * LOWER else FLAT
+
+
+def reason(bars: Bars, closed: int, wish: int) -> str:
+    """The return."""
+    del wish
+    window = closes(bars, closed, LOOKBACK + 1)
+    return f"{LOOKBACK}-bar return {render.percent((window[-1] / window[0] - 1) * 100)}"
+
+
+POLICY = define_policy(
+    "momentum",
+    "long or short with the 48-bar return, flat within 0.5 %",
+    lambda seed: SignalPolicy("momentum", signal, reason),
+)

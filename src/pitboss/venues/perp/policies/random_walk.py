@@ -1,0 +1,89 @@
+"""`random`: acts at 5 % of the ticks, by a hash of seed and tick: opens a side by chance, or closes what it holds.
+
+A floor for everything that claims to know something. It remembers nothing: seed and tick are all it needs.
+"""
+
+from bisect import bisect_left
+from hashlib import sha256
+from typing import NamedTuple
+
+from pitboss.agent.decider import Judge
+from pitboss.core.asof import Market
+from pitboss.core.instant import Instant
+from pitboss.core.intent import Decision
+from pitboss.core.market import Ints
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.policy import busy, close_intent, define_policy, open_intent
+from pitboss.venues.perp.state import PerpWorld
+
+ONE_IN = 20
+
+
+class Draw(NamedTuple):
+    """What the dice say at a tick that acts."""
+
+    choice: int
+    side: int
+
+
+def draw(seed: int, tick_at: Instant) -> Draw | None:
+    """The same dice in every process; None at the nineteen ticks of twenty that do not act."""
+    dice = sha256(f"{seed}:{tick_at}".encode()).digest()
+    if int.from_bytes(dice[:8], "big") % ONE_IN:
+        return None
+    return Draw(int.from_bytes(dice[8:16], "big"), 1 if dice[16] % 2 else -1)
+
+
+class RandomWalk:
+    """Throws the dice at every tick."""
+
+    name = "policy/random"
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        """Nothing, or one order in one symbol."""
+        del judge
+        thrown = draw(self.seed, observation.at)
+        if thrown is None:
+            return Decision()
+        symbols = observation.skill.context.sorted_symbols
+        symbol = symbols[thrown.choice % len(symbols)]
+        if symbol in busy(observation.world):
+            return Decision()
+        reason = f"by chance (seed {self.seed})"
+        if symbol in observation.world.positions:
+            return Decision((close_intent(symbol, reason),))
+        return Decision((open_intent(observation, symbol, thrown.side, reason),))
+
+    def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "DicePlan":
+        """All throws at once."""
+        del market, interval
+        ordered = sorted(symbols)
+        acts: list[tuple[int, str]] = []
+        for index, at in enumerate(tick_at.tolist()):
+            thrown = draw(self.seed, at)
+            if thrown is not None:
+                acts.append((index, ordered[thrown.choice % len(ordered)]))
+        return DicePlan(acts, len(tick_at))
+
+
+class DicePlan:
+    """The ticks at which the dice say to act, with their symbols."""
+
+    def __init__(self, acts: list[tuple[int, str]], count: int) -> None:
+        self._at = [index for index, _ in acts]
+        self._symbols = [symbol for _, symbol in acts]
+        self._count = count
+
+    def next_tick(self, index: int, world: PerpWorld) -> int:
+        """The next throw whose symbol has no working order."""
+        waiting = busy(world)
+        for number in range(bisect_left(self._at, index), len(self._at)):
+            if self._symbols[number] not in waiting:
+                return self._at[number]
+        return self._count
+
+
+POLICY = define_policy("random", "acts by chance at 5 % of the ticks (seeded)", RandomWalk)

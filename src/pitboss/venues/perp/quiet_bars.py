@@ -1,0 +1,165 @@
+"""Looking ahead with floats: how many bars from here on need nothing but marking and funding.
+
+It may stop too early, never too late; the exact step of `world.py` decides what happens in the bar it stops at. Nothing
+here changes anything, and no number from here is ever stored.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+import numpy as np
+
+from pitboss.core.instant import DAY_MS
+from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder
+from pitboss.venues.perp.tape import Tape
+
+SAFETY = 1e-9
+"""Relative slack of float comparisons against exact thresholds: floats carry about 1e-16."""
+
+
+def quiet_until(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int) -> int:
+    """First bar in `[start, stop)` in which more than marking and funding could happen, conservatively; else `stop`.
+
+    Never looks past the next midnight, where the day's reference changes. Costs about 15 µs with a position and
+    3 µs flat, whatever the length.
+    """
+    stop = min(stop, tape.day_stop[start])
+    if "daily_loss" in world.halts or (tape.open_at.item(start) + tape.interval_ms) // DAY_MS != world.day:
+        return start  # the halt may end, or the day has turned in a hole: the exact step sorts it out
+    if terms.max_volume_pct is not None and any(held.stopping for held in world.positions.values()):
+        return start  # a stop goes on at the next open, wherever that is
+    for order in world.orders:
+        stop = _order_quiet(order, tape, start, stop)
+    if not world.positions or stop <= start or _surely_quiet(world, terms, tape, start, stop):
+        return stop
+    return held_quiet(world, terms, tape, start, stop)
+
+
+def _order_quiet(order: WorkingOrder, tape: Tape, start: int, stop: int) -> int:
+    """First bar that could touch a working order."""
+    if order.active_from > tape.open_at.item(start):
+        start = tape.index_of(order.active_from)
+        if start >= stop:
+            return stop
+    if order.limit is None:
+        if order.symbol in tape.tidy:
+            return start
+        touched = ~np.isnan(tape.open[order.symbol][start:stop])
+    elif not order.rested:
+        return start  # its first bar decides which fee it pays
+    elif order.side > 0:
+        touched = tape.lowest[order.symbol][start:stop] <= float(order.limit) * (1 + SAFETY)
+    else:
+        touched = tape.highest[order.symbol][start:stop] >= float(order.limit) * (1 - SAFETY)
+    return start + _first(touched, stop - start)
+
+
+def _surely_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int) -> bool:
+    """Whether the extremes of the whole stretch rule out every event: two reductions a symbol instead of a scan."""
+    base = float(world.cash)
+    worst = best = needed = scale = 0.0
+    for symbol, held in world.positions.items():
+        if symbol not in tape.tidy:
+            return False
+        low = float(np.minimum.reduce(tape.lowest[symbol][start:stop]))
+        high = float(np.maximum.reduce(tape.highest[symbol][start:stop]))
+        size, cost = float(held.size), float(held.cost)
+        adverse, kind = (low, high) if size > 0 else (high, low)
+        side = 1 if size > 0 else -1
+        if held.stop is not None and side * (adverse - float(held.stop)) <= SAFETY * adverse:
+            return False
+        if held.take_profit is not None and side * (float(held.take_profit) - kind) <= SAFETY * kind:
+            return False
+        base -= cost
+        scale += abs(cost)
+        worst += size * adverse
+        best += size * kind
+        needed += abs(size) * high * terms.assets[symbol].steepest_rate
+        costs = tape.funded_bars(symbol, start, stop)[1] if tape.funding else ()
+        if len(costs):
+            funding = abs(size) * float(np.abs(costs).sum())
+            worst, best = worst - funding, best + funding
+    slack = SAFETY * (scale + abs(base))
+    if base + worst - needed <= slack:
+        return False
+    if terms.daily_loss_halt_pct is not None:
+        floor = float(world.day_reference) * (1 - float(terms.daily_loss_halt_pct) / 100)
+        if base + worst <= floor + slack:
+            return False
+    if terms.drawdown_halt_pct is not None and "drawdown" not in world.halts:
+        peak = max(float(world.peak), base + best)
+        if base + worst <= peak * (1 - float(terms.drawdown_halt_pct) / 100) + slack:
+            return False
+    return True
+
+
+def out_of_reach(cash: Decimal, positions: Mapping[str, Position], terms: TradingTerms, tape: Tape, index: int) -> bool:
+    """Whether one bar has no stop to touch and stays far from liquidation at every symbol's worst price."""
+    slack, scale = float(cash), abs(float(cash))
+    for symbol, held in positions.items():
+        if held.stop is not None:
+            return False
+        size, high = float(held.size), tape.highest[symbol].item(index)
+        worst = size * (tape.lowest[symbol].item(index) if size > 0 else high)
+        needed = abs(size) * high * terms.assets[symbol].steepest_rate
+        slack += worst - float(held.cost) - needed
+        scale += abs(worst) + abs(float(held.cost))
+    return slack > SAFETY * scale  # false where a bar is missing, because nothing compares with NaN
+
+
+def held_quiet(world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int) -> int:
+    """First bar with a touched exit, a possible liquidation or a possible halt."""
+    length = count = stop - start
+    base = float(world.cash)
+    scale = abs(base)
+    worst = np.zeros(length)
+    closes = np.zeros(length)
+    needed = np.zeros(length)
+    for symbol, held in world.positions.items():
+        low, high = tape.lowest[symbol][start:stop], tape.highest[symbol][start:stop]
+        filled = tape.filled[symbol][start:stop]
+        if filled[0] != filled[0]:  # held, and no bar on this tape yet: only the exact step knows the mark
+            return start
+        adverse, best = (low, high) if held.side > 0 else (high, low)
+        size = float(held.size)
+        base -= float(held.cost)
+        scale += abs(float(held.cost))
+        missing = np.isnan(adverse)
+        if missing.any():
+            adverse = np.where(missing, filled, adverse)
+        worst += size * adverse
+        closes += size * filled
+        due, costs = tape.funded_bars(symbol, start, stop)
+        if len(due):
+            paid = np.zeros(length)
+            paid[due - start] = size * costs
+            scale += float(np.abs(paid).sum())
+            paid = np.cumsum(paid)
+            worst -= paid
+            closes -= paid
+        # The steepest tier without its deduction bounds maintenance from above on the whole path.
+        needed += abs(size) * np.fmax(high, filled) * terms.assets[symbol].steepest_rate
+        if held.stop is not None:
+            stop_price = float(held.stop) * (1 + held.side * SAFETY)
+            touched = adverse <= stop_price if held.side > 0 else adverse >= stop_price
+            count = min(count, _first(touched & ~missing, count))
+        if held.take_profit is not None:
+            goal = float(held.take_profit) * (1 - held.side * SAFETY)
+            touched = best >= goal if held.side > 0 else best <= goal
+            count = min(count, _first(touched & ~missing, count))
+    slack = SAFETY * (scale + float(np.max(np.abs(closes))))
+    count = min(count, _first(base + worst - needed <= slack, count))
+    equity = closes + base
+    if terms.daily_loss_halt_pct is not None:
+        floor = float(world.day_reference) * (1 - float(terms.daily_loss_halt_pct) / 100)
+        count = min(count, _first(equity <= floor + slack, count))
+    if terms.drawdown_halt_pct is not None and "drawdown" not in world.halts:
+        peaks = np.maximum(np.maximum.accumulate(equity), float(world.peak))
+        count = min(count, _first(equity <= peaks * (1 - float(terms.drawdown_halt_pct) / 100) + slack, count))
+    return start + count
+
+
+def _first(mask: "np.typing.NDArray[np.bool_]", otherwise: int) -> int:
+    """Index of the first True, else `otherwise`."""
+    place = int(mask.argmax()) if len(mask) else 0
+    return place if len(mask) and mask[place] else otherwise

@@ -1,0 +1,101 @@
+"""How real the fills of a run are: each setting that makes them so, its value, and whether it is off.
+
+Read from what was asked for, so that a stored run tells the same as a fresh one. The counts of what books were used come
+from its receipts.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pitboss.core.instant import HOUR_MS, MINUTE_MS, SECOND_MS
+from pitboss.core.money import text
+from pitboss.core.receipt import Receipt
+from pitboss.venues.perp.request import PerpRequest
+
+State = Literal["off", "default", "conservative", "as asked"]
+"""`default`: a plain number that every run has; `conservative`: a rule that errs against the run and cannot be changed."""
+
+
+def settings(request: PerpRequest) -> dict[str, dict[str, str]]:
+    """Every setting under its stable name: `value` in words, `state`, and what it is `about`."""
+    usual = PerpRequest(skill={}, from_at=0, to_at=0)
+
+    def said(about: str, value: str, state: State) -> dict[str, str]:
+        return {"about": about, "value": value, "state": state}
+
+    def changed(*names: str) -> State:
+        same = all(getattr(request, name) == getattr(usual, name) for name in names)
+        return "default" if same else "as asked"
+
+    linear = f"{text(request.slippage_bps_per_million)} bps for each million USD"
+    book = f"walks an order book not older than {length(request.book_max_age_ms)}, else {linear}"
+    by_book = request.slippage == "book"
+    share, late = request.max_volume_pct, request.decision_latency_ms
+    news = request.news_latency or (length(request.news_latency_ms) if request.news_latency_ms else "")
+    return {
+        "fill_price": said("Price of a market order", "the next bar's open, not the price seen", "conservative"),
+        "slippage": said(
+            "Slippage of takers",
+            book if by_book else linear,
+            "as asked" if by_book else changed("slippage_bps_per_million"),
+        ),
+        "volume_share": said(
+            "Size of fills",
+            "any size fills" if share is None else f"at most {text(share)} % of a bar's volume",
+            "off" if share is None else "as asked",
+        ),
+        "decision_latency": said(
+            "Decision latency", length(late) if late else "none beyond the next bar", "as asked" if late else "off"
+        ),
+        "news_latency": said("News latency", news or "none", "as asked" if news else "off"),
+        "path": said("Path inside a bar", "the side that hurts comes first", "conservative"),
+        "resting": said("Resting orders", "fill only if the price goes through them", "conservative"),
+        "fees": said(
+            "Fees",
+            f"{text(request.taker_bps)} bps taking, {text(request.maker_bps)} bps making",
+            changed("taker_bps", "maker_bps"),
+        ),
+        "liquidation": said("Liquidation penalty", f"{text(request.penalty_bps)} bps", changed("penalty_bps")),
+    }
+
+
+def slippage_words(request: PerpRequest, receipts: Iterable[Receipt]) -> str:
+    """What a taker paid, in a sentence or two, with how many fills found a book."""
+    k = text(request.slippage_bps_per_million)
+    if request.slippage != "book":
+        return f"A market order pays slippage of {k} basis points for each million dollars of its value."
+    # a limit without a book fills at the open as always: it would count only where it found one
+    fills = (receipt for receipt in receipts if receipt.kind == "filled" and receipt.facts["reason"] != "limit")
+    count = Counter(str(fill.facts.get("slippage", "")) for fill in fills)
+    walked, linear = count["book"] + count["beyond_book"], count["linear"]
+    deep = f" ({count['beyond_book']} of them went deeper than it was recorded)" if count["beyond_book"] else ""
+    return (
+        f"A taker walks the newest imported order book that is not older than {length(request.book_max_age_ms)} when the "
+        f"bar opens; without one it pays {k} basis points for each million dollars. {walked} of {walked + linear} fills of "
+        f"market orders and stops walked a book{deep}, {linear} found none."
+    )
+
+
+def size_words(request: PerpRequest) -> str:
+    """How much of an order fills."""
+    if request.max_volume_pct is None:
+        book = "" if request.slippage == "book" else "There is no order book: "
+        return f"{book}{'o' if book else 'O'}ther traders do not react, and any size fills."
+    return (
+        f"The fills of a symbol take at most {text(request.max_volume_pct)} % of a bar's volume. The rest of a market order "
+        "is cancelled; limits, stops, take-profits and liquidations go on in later bars. Other traders do not react."
+    )
+
+
+def length(ms: int) -> str:
+    """A duration as one would type it."""
+    for unit, name in ((HOUR_MS, "h"), (MINUTE_MS, "m"), (SECOND_MS, "s")):
+        if ms and ms % unit == 0:
+            return f"{ms // unit}{name}"
+    return f"{ms / SECOND_MS:g}s"
+
+
+def rows(request: PerpRequest) -> list[dict[str, Any]]:
+    """The same as rows of a table."""
+    return list(settings(request).values())

@@ -1,0 +1,115 @@
+"""`## Market context`: for each symbol its regime, its bars, and the bars of the higher timeframes.
+
+The longest section and the one that changes least: a bar's row is formatted once, when it has closed, and a window is
+rows joined. Only bars below the closed count are ever looked at.
+"""
+
+from collections.abc import Sequence
+
+from pitboss.core.instant import iso
+from pitboss.core.market import Bars
+from pitboss.prompt.render import bar_header, bar_rows
+from pitboss.venues.perp import regime
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.sections import HIGHER_BARS, Memo
+
+PLACE = 20
+
+_TITLE = "## Market context\nClosed bars only, oldest first; the time of a bar is its open."
+_SLACK = 512
+"""Rows kept behind the window, so that going back a little costs nothing; memory stays flat over a long run."""
+_BLOCKS = 64
+"""Blocks kept of a symbol: after an order the ticks that were foreseen without it are told of once more."""
+
+
+class FormattedRows:
+    """Formatted rows of one column set: those of the bars from `start` on, without holes."""
+
+    __slots__ = ("bars", "lines", "start")
+
+    def __init__(self, bars: Bars) -> None:
+        self.bars = bars
+        self.start = 0
+        self.lines: list[str] = []
+
+    def window(self, closed: int, lookback: int) -> str:
+        """The newest `lookback` rows of the first `closed` bars, as one text."""
+        first = max(0, closed - lookback)
+        stop = self.start + len(self.lines)
+        if not self.start <= first <= stop:
+            self.start = stop = first
+            self.lines = []
+        if closed > stop:
+            bars, new = self.bars, slice(stop, closed)
+            columns = (bars.open_at, bars.open, bars.high, bars.low, bars.close, bars.volume)
+            self.lines += bar_rows(*(column[new].tolist() for column in columns))
+            spent = first - self.start - _SLACK
+            if spent > _SLACK:
+                del self.lines[:spent]
+                self.start += spent
+        return "\n".join(self.lines[first - self.start : closed - self.start])
+
+
+class _Symbol:
+    """One symbol's blocks as they were rendered last, by how many bars had closed, and the columns they are of."""
+
+    __slots__ = ("columns", "rows", "texts")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, FormattedRows] = {}
+        self.columns: list[Bars | None] = []
+        self.texts: dict[tuple[int, ...], str] = {}
+
+
+def render(observation: Observation, memo: Memo) -> str:
+    """Always there."""
+    view = observation.view
+    kept: dict[str, _Symbol] = memo.kept.setdefault("market", {})
+    blocks = [_TITLE]
+    for symbol in memo.symbols:
+        series = [
+            view.series(symbol, interval) if view.has_bars(symbol, interval) else None
+            for interval in (memo.interval, *memo.higher)
+        ]
+        if not view.listed(symbol):  # no data of it, neither from before nor from after
+            blocks.append(f"### {symbol}\n{'no longer listed' if view.ended(symbol) else 'not listed yet'}")
+            continue
+        text = _known(symbol, series, memo, kept.get(symbol) or kept.setdefault(symbol, _Symbol()))
+        ends_at = view.ends_at(symbol)
+        blocks.append(text if ends_at is None else f"{text}\nthe venue stops listing it at {iso(ends_at)}")
+    return "\n".join(blocks)
+
+
+def _known(symbol: str, series: Sequence[tuple[Bars, int] | None], memo: Memo, known: _Symbol) -> str:
+    """A symbol's block, made once for each number of closed bars."""
+    columns = [one and one[0] for one in series]
+    if columns != known.columns:  # they compare by identity, so another market can never be taken for this one
+        known.columns, known.texts = columns, {}
+    closed = tuple([one[1] if one else -1 for one in series])
+    text = known.texts.get(closed)
+    if text is None:
+        text = _block(symbol, series, memo, known.rows)
+        if len(known.texts) >= _BLOCKS:
+            del known.texts[next(iter(known.texts))]
+        known.texts[closed] = text
+    return text
+
+
+def _block(symbol: str, series: Sequence[tuple[Bars, int] | None], memo: Memo, rows: dict[str, FormattedRows]) -> str:
+    base = series[0]
+    tag = regime.tag(*base, memo.lookback) if base else regime.UNKNOWN
+    lines = [f"### {symbol}", f"regime ({memo.interval}): {tag}"]
+    most = memo.lookback
+    for interval, column in zip((memo.interval, *memo.higher), series, strict=True):
+        if column is None:
+            lines.append(f"{interval} bars: not in this run")
+        elif column[1] == 0:
+            lines.append(f"{interval} bars: none closed yet")
+        else:
+            bars, closed = column
+            known = rows.get(interval)
+            if known is None or known.bars is not bars:
+                known = rows[interval] = FormattedRows(bars)
+            lines += (f"{interval} bars, last {min(closed, most)}:", bar_header(), known.window(closed, most))
+        most = min(memo.lookback, HIGHER_BARS)
+    return "\n".join(lines)

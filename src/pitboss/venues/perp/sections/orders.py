@@ -1,0 +1,25 @@
+"""`## Open orders`: what is working, with the ids that `cancel` needs."""
+
+from pitboss.prompt.render import age, size
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.portfolio import OrderView
+from pitboss.venues.perp.sections import Memo, price_or
+
+PLACE = 70
+
+
+def render(observation: Observation, memo: Memo) -> str | None:
+    """Only if there are any."""
+    orders = memo.account(observation).orders
+    if not orders:
+        return None
+    return "\n".join(["## Open orders", *(_line(order, observation.at) for order in orders)])
+
+
+def _line(order: OrderView, at: int) -> str:
+    what = f"- {order.id}: {order.kind} {order.side} {size(order.size)} {order.symbol}"
+    if order.kind == "limit":
+        what += f" at {price_or(order.limit, 'none')}"
+    if order.kind in ("limit", "market"):
+        what += f", stop {price_or(order.stop, 'none')}, take-profit {price_or(order.take_profit, 'none')}"
+    return f"{what}, placed {age(at - order.submitted_at)} ago"

@@ -1,0 +1,53 @@
+"""`## Trade history`: the last closed round trips, newest first, one compact line each."""
+
+from collections.abc import Sequence
+
+from pitboss.core.state import ClosedTrade
+from pitboss.prompt.render import age, percent, price, time
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.sections import Memo, fenced, signed
+
+PLACE = 90
+
+HEADING = (
+    "symbol side regime-at-entry: closed(UTC) held entry exit result(USD, net) MFE MAE (best and worst % from entry) "
+    "ended-by <data>thesis</data>"
+)
+_ENDS = frozenset({"market", "limit", "stop", "take_profit", "liquidation", "end"})
+_THESIS = 60
+_FACTS = 150
+"""No line is longer than this before its thesis, whatever the numbers are."""
+
+
+def render(observation: Observation, memo: Memo) -> str | None:
+    """Only with memory, and if there is any."""
+    trades = observation.memory.trades
+    if not trades or not memo.memory_enabled or not memo.memory_trades:
+        return None
+    known = memo.kept.get("trade_history")
+    if known is not None and known[0] is trades:
+        return known[1]
+    shown = newest(trades)[: memo.memory_trades]
+    text = "\n".join([f"## Trade history\nlast {len(shown)}, newest first. {HEADING}", *lines(shown)])
+    memo.kept["trade_history"] = trades, text
+    return text
+
+
+def newest(trades: Sequence[ClosedTrade]) -> list[ClosedTrade]:
+    """The same trades, the one that closed last first."""
+    return sorted(trades, key=lambda trade: (-trade.closed_at, trade.symbol, trade.opened_at))
+
+
+def lines(trades: Sequence[ClosedTrade], thesis_chars: int = _THESIS) -> list[str]:
+    """A line for each trade."""
+    return [_line(trade, thesis_chars) for trade in trades]
+
+
+def _line(trade: ClosedTrade, thesis_chars: int) -> str:
+    facts = (
+        f"- {trade.symbol} {trade.side} {trade.regime}: {time(trade.closed_at)[5:]} "
+        f"{age(trade.closed_at - trade.opened_at).replace(' ', '')} {price(trade.entry_price)} {price(trade.exit_price)} "
+        f"{signed(trade.pnl_usd)} {percent(trade.mfe_pct)} {percent(trade.mae_pct)} "
+    )[:_FACTS]
+    ended = trade.reason if trade.reason in _ENDS else fenced(trade.reason, 20)  # a broker's word may be anything
+    return f"{facts}{ended} {fenced(trade.thesis, thesis_chars)}" if trade.thesis else f"{facts}{ended}"

@@ -1,0 +1,137 @@
+"""Policies that follow a signal: for every closed bar a wish (long, short, flat, or stay as you are).
+
+Signals are causal columns: the value at bar `i` depends on bars up to `i` only. They are computed once for a column
+set and read strictly below the count of closed bars that the as-of view gives. The plan is the same column looked up
+for all ticks at once, so that a simulator can jump from one act to the next.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pitboss.agent.decider import Judge
+from pitboss.core.asof import Market
+from pitboss.core.errors import UserError
+from pitboss.core.intent import Decision
+from pitboss.core.market import Bars, Ints
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.policy import busy, close_intent, open_intent, side_of
+from pitboss.venues.perp.state import PerpWorld
+
+LONG, FLAT, SHORT, STAY = 1, 0, -1, 2
+"""What a signal can say. STAY: no opinion, because bars are missing or the rule says to keep what there is."""
+
+Signals = NDArray[np.int8]
+Signal = Callable[[Bars], Signals]
+"""A column of wishes, one for each bar, as if that bar were the last one closed."""
+
+Reason = Callable[[Bars, int, int], str]
+"""Why, in words with the numbers: the bars, how many of them are closed, and the wish."""
+
+
+def acts(wish: int, side: int) -> bool:
+    """Whether a wish changes a position: any other side than the wished one, but never from flat to flat."""
+    return wish not in (STAY, side)
+
+
+class SignalPolicy:
+    """Follows one signal in every symbol of the skill, on its own interval."""
+
+    def __init__(self, name: str, signal: Signal, reason: Reason) -> None:
+        self.name = f"policy/{name}"
+        self._signal = signal
+        self._reason = reason
+        # By identity of the columns, which the key also keeps alive.
+        self._columns: dict[Bars, Signals] = {}
+
+    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+        """Close what is on the wrong side, open what is missing; a reversal opens at a later tick.
+
+        Of a symbol that is not listed the view has no bars, so nothing is wished for it.
+        """
+        del judge
+        world = observation.world
+        waiting = busy(world)
+        intents: list[dict[str, Any]] = []
+        interval = observation.skill.context.bars_interval
+        for symbol in observation.limits.symbols:
+            if symbol in waiting:
+                continue
+            bars, closed = observation.view.series(symbol, interval)
+            wish = int(self._column(bars)[closed - 1]) if closed else STAY
+            side = side_of(world, symbol)
+            if not acts(wish, side):
+                continue
+            reason = self._reason(bars, closed, wish)
+            intents.append(close_intent(symbol, reason) if side else open_intent(observation, symbol, wish, reason))
+        return Decision(tuple(intents))
+
+    def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "SignalPlan":
+        """The same decisions for all ticks at once."""
+        wishes: dict[str, Signals] = {}
+        for symbol in sorted(symbols):
+            bars = market.bars.get((symbol, interval))
+            if bars is None:
+                raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
+            closed = np.searchsorted(bars.open_at, tick_at - bars.interval_ms, side="right")
+            # One STAY in front: a tick with no closed bar reads index 0.
+            listing = market.listings.get(symbol)
+            if listing is not None:
+                begins, ends = listing.listed_at, listing.delisted_at
+                closed = np.where(tick_at < begins, 0, closed) if begins is not None else closed
+                closed = np.where(tick_at >= ends, 0, closed) if ends is not None else closed
+            wishes[symbol] = np.concatenate((np.array([STAY], np.int8), self._column(bars)))[closed]
+        return SignalPlan(wishes, len(tick_at))
+
+    def _column(self, bars: Bars) -> Signals:
+        found = self._columns.get(bars)
+        if found is None:
+            found = self._columns[bars] = self._signal(bars)
+        return found
+
+
+def _next_act(wishes: Signals, side: int) -> NDArray[np.int32]:
+    """For each tick the first tick from it on at which the wish acts on this side; the tick count if none."""
+    count = len(wishes)
+    moves = (wishes != STAY) & (wishes != side)
+    own = np.where(moves, np.arange(count, dtype=np.int32), np.int32(count))
+    return np.append(np.minimum.accumulate(own[::-1])[::-1], np.int32(count))
+
+
+class SignalPlan:
+    """When a signal policy acts next, by table; a side that is never held needs none."""
+
+    __slots__ = ("_count", "_tables", "_wishes")
+
+    def __init__(self, wishes: dict[str, Signals], count: int) -> None:
+        self._wishes = wishes
+        self._tables: dict[tuple[str, int], NDArray[np.int32]] = {}
+        self._count = count
+
+    def next_tick(self, index: int, world: PerpWorld) -> int:
+        """First tick at or after `index` at which some symbol without a working order acts on its position."""
+        soonest = self._count
+        waiting = busy(world)
+        positions = world.positions
+        for symbol in self._wishes:
+            if symbol in waiting:
+                continue
+            held = positions.get(symbol)
+            found = self._table(symbol, 0 if held is None else held.side).item(index)
+            if found < soonest:
+                soonest = found
+        return soonest
+
+    def _table(self, symbol: str, side: int) -> NDArray[np.int32]:
+        """For each tick the next one that acts on a position of this side."""
+        found = self._tables.get((symbol, side))
+        if found is None:
+            found = self._tables[symbol, side] = _next_act(self._wishes[symbol], side)
+        return found
+
+
+def closes(bars: Bars, closed: int, count: int) -> list[float]:
+    """The newest `count` closes below the closed count, oldest first, as plain numbers."""
+    return bars.close[max(0, closed - count) : closed].tolist()

@@ -1,0 +1,245 @@
+"""`standin/analyst`: a small program that speaks the whole model protocol, for demos and tests. NOT a language model.
+
+It reads the prompt text that any model would get, calls the tools it is offered now and then, gives reasons with the
+numbers it used, and oversteps a cap now and then so that one can watch the engine refuse. Everything follows from the
+request: the same request gives the same reply in every process. Its results say nothing about any idea's worth.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.intent import Usage
+from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
+from pitboss.prompt import render
+from pitboss.venues.perp.standin import lessons as lesson
+from pitboss.venues.perp.standin import opinion
+from pitboss.venues.perp.standin import prompt_reader as page
+from pitboss.venues.perp.standin.opinion import Opinion
+from pitboss.venues.perp.standin.prompt_reader import ParsedPrompt, PromptBar, PromptChart, Room
+from pitboss.venues.predict import standin as bettor
+
+NAME = "standin/analyst"
+LABEL = "deterministic stand-in for demos and tests; not a language model"
+TERMINAL = "propose_order"
+
+ENTER, TURNED = 2.5, 1.0
+"""Score from which it opens, and score against a position from which it closes."""
+
+OVERSTEP_ONE_IN, OVERSTEP_TIMES = 6, 4
+STOP_RANGES, TARGET_RANGES = 2.5, 4.0
+_FADES = re.compile(r"mean[ -]reversion|edge of the range", re.IGNORECASE)
+_CHARS_PER_TOKEN = 4
+
+
+class Analyst:
+    """The stand-in behind the Model port."""
+
+    name = NAME
+    label = LABEL
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """Look, think, and either call one tool or decide."""
+        if request.must_call == lesson.TOOL:
+            text, tool, arguments = "Looking back.", lesson.TOOL, lesson.write(request.messages[0].text)
+        elif bettor.speaks(request):
+            text, tool, arguments = bettor.answer(request)
+        else:
+            text, tool, arguments = _answer(_Desk.of(request))
+        body = codec.dumps(codec.number_fragments(arguments)).decode() if tool else ""
+        calls = (ToolCall(f"standin-{len(request.messages)}", tool, body),) if tool else ()
+        asked = len(request.system) + sum(len(message.text) for message in request.messages)
+        return ModelReply(
+            text=f"[stand-in, not a language model] {text}",
+            calls=calls,
+            usage=Usage(asked // _CHARS_PER_TOKEN, (len(text) + len(body)) // _CHARS_PER_TOKEN),
+            finish_reason="tool_calls" if tool else "stop",
+        )
+
+
+Reply = tuple[str, str, Mapping[str, Any]]
+"""What it says, the tool it calls (empty for none) and the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """One request, read."""
+
+    page: ParsedPrompt
+    fades: bool
+    offered: frozenset[str]
+    told: Mapping[str, str]
+    dice: bytes
+
+    @classmethod
+    def of(cls, request: ModelRequest) -> "_Desk":
+        message = next((message.text for message in request.messages if message.role == "user"), "")
+        names = frozenset(tool.name for tool in request.tools)
+        return cls(
+            page=page.read(message),
+            fades=bool(_FADES.search(request.system)),
+            offered=frozenset({request.must_call}) if request.must_call else names,
+            told={message.name: message.text for message in request.messages if message.role == "tool"},
+            dice=hashlib.sha256(message.encode("utf-8", "surrogatepass")).digest(),
+        )
+
+    def chance(self, die: int, one_in: int) -> bool:
+        """A throw that is the same for the same prompt; each habit has its own die."""
+        return self.dice[die] % one_in == 0
+
+    def may_ask(self, tool: str) -> bool:
+        """Offered, and not asked before in this tick."""
+        return tool in self.offered and tool not in self.told
+
+    def opinion(self, symbol: str) -> Opinion | None:
+        """What it thinks of a symbol; bars fetched in this tick count as the wider picture."""
+        chart = self.page.charts[symbol]
+        if self.fades:
+            return opinion.against_the_move(chart)
+        return opinion.with_the_move(chart, self.page.mood.get(symbol, 0.0), self._wider(symbol, chart))
+
+    def _wider(self, symbol: str, chart: PromptChart) -> Sequence[PromptBar]:
+        fetched = self.told.get("fetch_recent_bars", "")
+        if fetched.startswith(f"{symbol} "):
+            return page.rows_of(fetched)[::-1]
+        return list(chart.tables.values())[-1] if len(chart.tables) > 1 else ()
+
+
+def _answer(desk: _Desk) -> Reply:
+    if TERMINAL not in desk.offered:
+        return _talk(desk)
+    views = {symbol: view for symbol in sorted(desk.page.charts) if (view := desk.opinion(symbol)) is not None}
+    if not views:
+        return _nothing(desk, "there are too few bars in the prompt to form a view")
+    if "invalid" in desk.told.get(TERMINAL, "")[:20]:
+        return _nothing(desk, "my proposal was not understood, so I stand down")
+    look = _look(desk, views)
+    if look is not None:
+        return look
+    return _manage(desk, views) or _enter(desk, views)
+
+
+def _talk(desk: _Desk) -> Reply:
+    seen = ", ".join(f"{symbol} {chart.regime}" for symbol, chart in sorted(desk.page.charts.items()))
+    return f"I can look but not decide here. Regimes: {seen or 'nothing to see'}.", "", {}
+
+
+def _look(desk: _Desk, views: Mapping[str, Opinion]) -> Reply | None:
+    """A tool call before deciding, when the picture is worth it and the dice say so."""
+    symbol = max(views, key=lambda name: (abs(views[name].score), name))
+    if desk.may_ask("fetch_recent_bars") and abs(views[symbol].score) >= 2 and desk.chance(0, 3):
+        shown = desk.page.charts[symbol].tables
+        interval = next((name for name in ("4h", "1d", "1h") if name not in shown), "1d")
+        arguments = {"symbol": symbol, "interval": interval, "lookback": 30}
+        return f"Looking at wider {interval} bars of {symbol} first.", "fetch_recent_bars", arguments
+    if desk.may_ask("get_portfolio") and desk.page.positions and desk.chance(1, 6):
+        return "Checking the account before I touch a position.", "get_portfolio", {}
+    return None
+
+
+# Open positions -----------------------------------------------------------------------------------------------------
+
+
+def _manage(desk: _Desk, views: Mapping[str, Opinion]) -> Reply | None:
+    """Close what the view has turned against; take something off a winner that loses strength."""
+    for symbol, held in sorted(desk.page.positions.items()):
+        view = views.get(symbol)
+        if view is None or symbol in desk.page.working:
+            continue
+        against, result = -held.side * view.score, render.amount(held.unrealised_usd)
+        side = "long" if held.side > 0 else "short"
+        if against >= TURNED:
+            why = f"my view turned against the {side} ({_score(view)}); result so far {result} USD. {_facts(view)}"
+            return _decide(f"Closing {symbol}.", action="close", symbol=symbol, reason=why)
+        ahead = held.side * (held.mark - held.entry)
+        if against > -0.5 and ahead > view.range_usd and desk.chance(2, 8):
+            why = f"the {side} is {result} USD ahead but loses strength ({_score(view)}): taking half. {_facts(view)}"
+            return _decide(f"Reducing {symbol}.", action="reduce", symbol=symbol, reduce_pct=50, reason=why)
+    return None
+
+
+# Opens --------------------------------------------------------------------------------------------------------------
+
+
+def _enter(desk: _Desk, views: Mapping[str, Opinion]) -> Reply:
+    """Open the strongest view that has no position yet, or do nothing and say why."""
+    paper = desk.page
+    free = [symbol for symbol in views if symbol not in paper.positions and symbol not in paper.working]
+    if paper.halted:
+        return _nothing(desk, "the engine has halted opens")
+    if not free:
+        return _nothing(desk, "every symbol has a position or a working order, and none needs a change")
+    if paper.refused_symbol in free and abs(views[paper.refused_symbol].score) >= ENTER:
+        symbol = paper.refused_symbol
+    else:
+        symbol = max(free, key=lambda name: (abs(views[name].score), name))
+    view, room = views[symbol], paper.room[symbol]
+    if abs(view.score) < ENTER:
+        return _nothing(desk, f"no setup: {symbol} has the strongest score with {_score(view)}. {_facts(view)}", symbol)
+    if room.largest_usd < 1:
+        return _nothing(desk, f"{symbol} looks right ({_score(view)}) but the caps leave no room for it", symbol)
+    simulated, refused_now = desk.told.get("simulate_action", ""), desk.told.get(TERMINAL, "").startswith("refused")
+    if '"refused"' in simulated:
+        return _nothing(desk, f"{symbol} looks right but the engine would refuse it: {_code(simulated)}", symbol)
+    corrected = bool(paper.refused) or refused_now
+    # After a refusal it has learnt its lesson for one tick; before that it may be carried away.
+    overstep = not corrected and desk.chance(3, OVERSTEP_ONE_IN)
+    proposal = _open(symbol, view, room, overstep, corrected)
+    if not overstep and not simulated and desk.may_ask("simulate_action") and desk.chance(4, 3):
+        return f"Asking the engine about {symbol} first.", "simulate_action", proposal
+    return f"{proposal['action']} {symbol}.", TERMINAL, proposal
+
+
+def _open(symbol: str, view: Opinion, room: Room, overstep: bool, corrected: bool) -> dict[str, Any]:
+    share = (0.25 if corrected else 0.35) + 0.45 * view.conviction
+    size = OVERSTEP_TIMES * max(room.cap_usd, room.largest_usd) if overstep else room.largest_usd * share
+    stop = max(STOP_RANGES * view.range_usd, 0.004 * view.price)
+    target = stop * TARGET_RANGES / STOP_RANGES
+    leverage = max(1, min(room.top_leverage, 1 + int(view.conviction * (room.top_leverage - 1) + 0.5)))
+    words = [f"{_score(view)}, {_facts(view)}; stop {render.price(stop)} away, {STOP_RANGES:g} usual bar ranges"]
+    if corrected:
+        words.append("smaller than before, to fit the caps")
+    if overstep:
+        words.append("sized by conviction alone")
+    return {
+        "action": "open_long" if view.side > 0 else "open_short",
+        "symbol": symbol,
+        "size_usd": _number(size, "{:.2f}"),
+        "leverage": leverage,
+        "order_type": "market",
+        "stop_loss": _number(view.price - view.side * stop, "{:.5g}"),
+        "take_profit": _number(view.price + view.side * target, "{:.5g}"),
+        "reason": "; ".join(words),
+        "confidence": _number(view.conviction, "{:.2f}"),
+    }
+
+
+def _nothing(desk: _Desk, why: str, symbol: str = "") -> Reply:
+    named = symbol or min(desk.page.charts, default="")
+    return _decide("Nothing to do.", action="no_op", symbol=named, reason=why)
+
+
+def _decide(text: str, **proposal: Any) -> Reply:
+    return text, TERMINAL, proposal
+
+
+def _facts(view: Opinion) -> str:
+    return ", ".join(view.facts)
+
+
+def _score(view: Opinion) -> str:
+    return f"score {'+' if view.score > 0 else ''}{render.volume(view.score)}"
+
+
+def _code(answer: str) -> str:
+    found = re.search(r"R\d+_\w+", answer)
+    return found[0] if found else "no reason given"
+
+
+def _number(value: float, form: str) -> Decimal:
+    """A float as the digits it is written with."""
+    return Decimal(format(Decimal(form.format(value)), "f"))

@@ -1,0 +1,181 @@
+"""The user message read back from its text: what a reader who only has the prompt can know.
+
+For the stand-in, which is given text like any model. Tolerant on purpose: a section that is missing, new or worded
+differently leaves its part empty and never raises. Numbers read here are rounded ones; nothing exact comes of them.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
+_SYMBOL = re.compile(r"^### (\S+)\s*$", re.MULTILINE)
+_NUMBER = r"[-+]?\d+(?:\.\d+)?"
+_ROW = re.compile(
+    rf"^(?:\d{{4}}-)?\d\d-\d\d \d\d:\d\d ({_NUMBER}) ({_NUMBER}) ({_NUMBER}) ({_NUMBER}) ({_NUMBER})\s*$", re.MULTILINE
+)
+_TABLE = re.compile(r"^(\d+[mhd]) bars\b[^\n]*:\s*$", re.MULTILINE)
+_REGIME = re.compile(r"^regime\b[^:\n]*: *(\w+)", re.MULTILINE)
+_POSITION = re.compile(r"^- (\S+) (long|short)\b:?(.*)$", re.MULTILINE)
+_NEWS = re.compile(rf"^- .*?\bsentiment ({_NUMBER})\b(.*)$", re.MULTILINE)
+_FENCED = re.compile(r"<data>.*?</data>", re.DOTALL)
+
+
+class PromptBar(NamedTuple):
+    """One bar as it was printed."""
+
+    open: float
+    high: float
+    low: float
+    close: float
+    volume: float
+
+
+@dataclass(frozen=True, slots=True)
+class PromptChart:
+    """One symbol's regime and tables, the finest interval first, rows oldest first."""
+
+    regime: str = "unknown"
+    tables: Mapping[str, tuple[PromptBar, ...]] = field(default_factory=dict[str, tuple[PromptBar, ...]])
+
+    @property
+    def rows(self) -> tuple[PromptBar, ...]:
+        """The bars that the agent works on."""
+        return next(iter(self.tables.values()), ())
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPosition:
+    """One position as it was printed."""
+
+    side: int
+    entry: float
+    mark: float
+    unrealised_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the caps leave for an open in one symbol."""
+
+    largest_usd: float = 0.0
+    cap_usd: float = 0.0
+    top_leverage: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPrompt:
+    """Everything that could be read."""
+
+    time: str
+    charts: Mapping[str, PromptChart]
+    mood: Mapping[str, float]
+    equity_usd: float
+    positions: Mapping[str, PromptPosition]
+    room: Mapping[str, Room]
+    working: frozenset[str]
+    halted: bool
+    refused: str
+    refused_symbol: str
+
+
+@lru_cache(maxsize=8)
+def read(message: str) -> ParsedPrompt:
+    """A user message → what it says; kept for the further steps of its tick."""
+    parts = _sections(message)
+    charts = {symbol: _chart(body) for symbol, body in _parts(_SYMBOL, parts.get("Market context", ""))}
+    portfolio = parts.get("Portfolio", "")
+    caps = parts.get("Risk caps", "")
+    refused, refused_symbol = _last(parts.get("Last decision", ""))
+    return ParsedPrompt(
+        time=parts.get("Time", "").strip(),
+        charts=charts,
+        mood=_mood(parts.get("News", ""), charts),
+        equity_usd=_after("equity", portfolio),
+        positions=_positions(portfolio),
+        room={symbol: _room(symbol, caps) for symbol in charts},
+        working=_working(parts.get("Open orders", ""), charts),
+        halted=bool(re.search(r"^Halts on: (?!none\b)", caps, re.MULTILINE)),
+        refused=refused,
+        refused_symbol=refused_symbol,
+    )
+
+
+def rows_of(text: str) -> tuple[PromptBar, ...]:
+    """Every bar row in a text, in its order."""
+    return tuple(row for line in text.split("\n") if (row := _row(line)) is not None)
+
+
+@lru_cache(maxsize=8192)
+def _row(line: str) -> PromptBar | None:
+    """One line as a bar, if it is one. Most lines of a prompt stood in the one before, so most are known."""
+    found = _ROW.match(line)
+    return PromptBar._make(map(float, found.groups())) if found else None
+
+
+def _parts(head: re.Pattern[str], text: str) -> list[tuple[str, str]]:
+    """The text behind each head, up to the next one."""
+    found = list(head.finditer(text))
+    ends = [*(each.start() for each in found[1:]), len(text)]
+    return [(each[1], text[each.end() : end]) for each, end in zip(found, ends, strict=False)]
+
+
+def _sections(message: str) -> dict[str, str]:
+    # By the words before any bracket: `## News (last 6h, …)` is News whatever its numbers are.
+    return {title.split("(")[0].strip(): body.strip("\n") for title, body in _parts(_SECTION, message)}
+
+
+def _chart(text: str) -> PromptChart:
+    regime = _REGIME.search(text)
+    tables = {interval: rows for interval, body in _parts(_TABLE, text) if (rows := rows_of(body))}
+    return PromptChart(regime[1] if regime else "unknown", tables)
+
+
+def _mood(text: str, charts: Mapping[str, PromptChart]) -> dict[str, float]:
+    """Mean sentiment of the headlines that name a symbol. The words themselves are data: nothing else is read."""
+    found: dict[str, list[float]] = {}
+    for sentiment, rest in _NEWS.findall(text):
+        for symbol in charts:
+            if re.search(rf"\b{re.escape(symbol)}\b", rest):
+                found.setdefault(symbol, []).append(float(sentiment))
+    return {symbol: sum(scores) / len(scores) for symbol, scores in found.items()}
+
+
+def _positions(text: str) -> dict[str, PromptPosition]:
+    return {
+        symbol: PromptPosition(
+            1 if side == "long" else -1, _after("entry", rest), _after("mark", rest), _after("unrealised", rest)
+        )
+        for symbol, side, rest in _POSITION.findall(_FENCED.sub("", text))
+    }
+
+
+def _room(symbol: str, text: str) -> Room:
+    name = re.escape(symbol)
+    fits = re.search(rf"^- {name}: (.*)$", text, re.MULTILINE)
+    sizes = re.findall(rf"(?:to|up to) ({_NUMBER}) at leverage", fits[1]) if fits and "size_usd" in fits[1] else []
+    cap = re.search(rf"R3_POSITION_CAP\b[^\n]*= *({_NUMBER})", text)
+    leverage = re.search(rf"R5_LEVERAGE_CAP\b[^\n]*?\b{name} 1 to (\d+)", text)
+    return Room(
+        # The first size is the one that fits at leverage 1, and so at every other.
+        largest_usd=float(sizes[0]) if sizes else 0.0,
+        cap_usd=float(cap[1]) if cap else 0.0,
+        top_leverage=int(leverage[1]) if leverage else 1,
+    )
+
+
+def _working(text: str, charts: Mapping[str, PromptChart]) -> frozenset[str]:
+    return frozenset(symbol for symbol in charts if re.search(rf"^- .*\b{re.escape(symbol)}\b", text, re.MULTILINE))
+
+
+def _last(text: str) -> tuple[str, str]:
+    code = re.search(r"^engine: refused(?: (\w+))?", text, re.MULTILINE)
+    symbol = re.search(r'symbol\W{1,5}([^\s",]+)', text)
+    return (code[1] or "unknown", symbol[1] if symbol else "") if code else ("", "")
+
+
+def _after(word: str, text: str) -> float:
+    found = re.search(rf"\b{word} ({_NUMBER})", text)
+    return float(found[1]) if found else 0.0

@@ -1,0 +1,152 @@
+"""What a chart looks like: the trend of its swings, the shapes they make, levels, and the newest candles.
+
+Swings and shapes are our own, in `reading.swings` and `reading.patterns`; a shape's confidence is the share of
+such shapes drawn by pure chance that fit worse, see `reading.rarity`. Candles are TA-Lib's. Nothing here is a
+forecast, and it says so.
+"""
+
+from collections.abc import Mapping
+from math import exp
+from typing import Any
+
+from pitboss.core.instant import iso
+from pitboss.core.market import Bars
+from pitboss.prompt import render
+from pitboss.tools.analysis import rarity
+from pitboss.tools.analysis.candles import WARM_UP, candles
+from pitboss.tools.analysis.patterns import Pattern, patterns
+from pitboss.tools.analysis.points import moment
+from pitboss.tools.analysis.swings import PriceLevel, SwingChart, chart_of, levels, trend
+from pitboss.tools.analysis.symbol import INTERVAL, SYMBOL, closed_bars, none_closed
+from pitboss.tools.define import ToolContext, define_tool
+
+FEWEST = 20
+_NEWEST_CANDLES = 5
+_TURNS_SHOWN = 8
+_LEVELS_A_SIDE = 3
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["symbol", "interval", "lookback"],
+    "properties": {
+        "symbol": SYMBOL,
+        "interval": INTERVAL,
+        "lookback": {
+            "type": "integer",
+            "minimum": FEWEST,
+            "maximum": 500,
+            "description": "How many bars to look at; the more, the larger the swings that count.",
+        },
+    },
+}
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """Trend, swings, shapes, levels, candles."""
+    observation, symbol, interval = context.observation, arguments["symbol"], arguments["interval"]
+    known = closed_bars(observation, symbol, interval, arguments["lookback"] + WARM_UP)
+    if not len(known):
+        return none_closed(observation, symbol, interval)
+    bars = known.slice(max(0, len(known) - arguments["lookback"]), len(known))
+    title = (
+        f"{symbol} {interval}, {len(bars)} closed bars by {iso(observation.at)}, close"
+        f" {render.price(float(bars.close[-1]))}"
+    )
+    if len(bars) < FEWEST:
+        return f"{title}: too few bars to tell a pattern, {FEWEST} are needed"
+    chart = chart_of(bars)
+    if not chart.usual:
+        return f"{title}: the price does not move, there is no pattern"
+    lines = [title, *_swings(chart, bars), *_shapes(chart, bars), *_levels(chart, bars)]
+    return "\n".join((*lines, *_candles(known, len(bars))))
+
+
+def _swings(chart: SwingChart, bars: Bars) -> list[str]:
+    words, agreement = trend(chart)
+    share = f", {agreement:.0%} of the newest swings agree" if agreement else ""
+    told = [f"trend: {words}{share}; a swing is a move back of {render.percent(100 * (exp(chart.reversal) - 1))}"]
+    if chart.turns:
+        newest = [
+            f"{'high' if turn.side > 0 else 'low'} {_price(turn.price, bars)} {_when(turn.place, bars)}"
+            for turn in reversed(chart.turns[-_TURNS_SHOWN:])
+        ]
+        told.append(f"swings, newest first: {'; '.join(newest)}")
+    return told
+
+
+def _shapes(chart: SwingChart, bars: Bars) -> list[str]:
+    found = patterns(chart)
+    if not found:
+        return ["patterns: none in the newest swings"]
+    title = "patterns (confidence: share of chance patterns of the kind that fit worse; not a forecast):"
+    return [title, *(_shape(shape, bars) for shape in found)]
+
+
+def _shape(shape: Pattern, bars: Bars) -> str:
+    certain = rarity.confidence(shape.family, len(bars), shape.fit)
+    common = rarity.chance(shape.family, len(bars))
+    points = {-1: "bearish", 0: "either way", 1: "bullish"}[shape.side]
+    trigger, void, target = (_price(price, bars) for price in (shape.trigger, shape.void, shape.target))
+    if shape.side == 0:
+        ends = f"leaves it above {void} or below {trigger}"
+    else:
+        under, over = ("below", "above") if shape.side < 0 else ("above", "below")
+        done = "confirmed by the close" if shape.stage == "confirmed" else "confirmed by a close"
+        ends = f"{done} {under} {trigger}, void {over} {void}, measured to {target}"
+    return (
+        f"- {shape.name}, {points}, {shape.stage}: confidence {certain:.2f}, fit {shape.fit:.2f}"
+        f" (chance draws one on {common:.0%} of charts); {_when(shape.places[0], bars)} to"
+        f" {_when(shape.places[-1], bars)}; {ends}"
+    )
+
+
+def _levels(chart: SwingChart, bars: Bars) -> list[str]:
+    found = levels(chart)
+    above = [level for level in found if level.price > chart.last][:_LEVELS_A_SIDE]
+    below = [level for level in reversed(found) if level.price <= chart.last][:_LEVELS_A_SIDE]
+    if not above and not below:
+        return ["levels: no price at which two swings ended"]
+    return [f"resistance: {_side(above, bars)}", f"support: {_side(below, bars)}"]
+
+
+def _side(found: list[PriceLevel], bars: Bars) -> str:
+    told = [
+        f"{_price(level.price, bars)} ({level.touches} swings, last {_when(level.last_place, bars)},"
+        f" held {level.held:.0%} of visits)"
+        for level in found
+    ]
+    return "; ".join(told) or "none"
+
+
+def _candles(known: Bars, window: int) -> list[str]:
+    found = candles(known, window, _NEWEST_CANDLES)
+    if not found:
+        return [f"candles: none on the last {_NEWEST_CANDLES} bars"]
+    told = [
+        f"- {_when(candle.place, known)} {candle.name}, {candle.direction}, {candle.seen} in {window} bars"
+        for candle in found
+    ]
+    return [f"candles that ended on the last {_NEWEST_CANDLES} bars, newest first:", *told]
+
+
+def _price(log_price: float, bars: Bars) -> str:
+    return render.price(float(bars.close[-1]) * exp(log_price))
+
+
+def _when(place: int, bars: Bars) -> str:
+    return moment(int(bars.open_at[place]))
+
+
+TOOL = define_tool(
+    name="analyze_chart_pattern",
+    category="market_data",
+    description=(
+        "Look for chart patterns of a symbol you trade over closed bars: trend of the swings, double tops and bottoms, "
+        "head and shoulders, triangles, flags, support and resistance, candle patterns, each with what would confirm it."
+    ),
+    ui_hint="For strategies in words such as breakout or failed high; shapes also appear by chance, and it tells how often.",
+    schema=SCHEMA,
+    example={"symbol": "BTC", "interval": "1h", "lookback": 120},
+    look=look,
+)

@@ -1,0 +1,57 @@
+"""What the engine refused, by rule, and how far beyond the limit the last ones were."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.core.instant import iso
+from pitboss.core.past import DECISIONS, Decided
+from pitboss.tools.define import ToolContext, define_tool
+from pitboss.tools.history_text import count_of, decision_line, margin_lines
+
+FEW, MOST = 5, 20
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": [],
+    "properties": {"count": count_of("of the last refusals", MOST, FEW)},
+}
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """Counts by rule over the decisions at hand, then the last refusals with limit and use."""
+    at = context.observation.at
+    decisions = context.past.decided(at, DECISIONS)
+    refused = [decided for decided in decisions if decided.outcome == "refused"]
+    if not decisions:
+        return f"nothing was decided before {iso(at)}"
+    title = f"{len(refused)} of the last {len(decisions)} decisions were refused, since {iso(decisions[-1].at)}"
+    counts = Counter(decided.code for decided in refused)
+    lines = [
+        title,
+        *(f"{code}: {number}" for code, number in sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
+    ]
+    for decided in refused[: arguments.get("count", FEW)]:
+        lines.append(decision_line(decided))
+        lines += [f"  {line}" for line in _margins(context, decided)]
+    return "\n".join(lines)
+
+
+def _margins(context: ToolContext, decided: Decided) -> list[str]:
+    """The refusing rule's own numbers, as the verdict recorded them."""
+    body = context.past.snapshot(decided.at, context.observation.at)
+    verdicts = body["verdicts"] if body else ()
+    return [line for verdict in verdicts[:1] for line in margin_lines(verdict["margins"], decided.code)]
+
+
+TOOL = define_tool(
+    name="get_engine_rejections",
+    category="introspection",
+    description="Get what the engine refused: counts by rule, and the last refusals with limit and use.",
+    ui_hint="To see whether an agent keeps running into the same limit.",
+    modes=("read",),
+    schema=SCHEMA,
+    example={"count": 3},
+    look=look,
+)

@@ -1,0 +1,106 @@
+"""The funding rate of one symbol: the last one known, what it costs, and its history.
+
+A positive rate: longs pay shorts. A row's rate is for its own interval (one hour on Hyperliquid) and was settled at the
+row's time; the next one is not known before its own time, and nothing here guesses it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.core.instant import HOUR_MS, iso
+from pitboss.prompt import render
+from pitboss.tools.analysis.points import HOURS, KnownPoints, known, moment, table, why_none
+from pitboss.tools.analysis.symbol import SYMBOL, listed
+from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.observation import Observation
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["symbol"],
+    "properties": {"symbol": SYMBOL, "hours": HOURS},
+}
+
+_HOURS_A_YEAR = 24 * 365
+_EXAMPLE_USD = 1_000
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """The last rate in words and numbers, then a table if history was asked for."""
+    observation = context.observation
+    symbol = listed(observation, arguments["symbol"])
+    rates = known(observation.view, "funding", symbol)
+    if rates is None:
+        return f"{symbol}: the funding series {why_none(observation.view, 'funding', symbol)}; no rate is known"
+    hours = (rates.step_ms() or HOUR_MS) / HOUR_MS
+    lines = [*_now(observation, symbol, rates, hours), *_held(observation, symbol, rates.last / hours)]
+    asked = arguments.get("hours", 0)
+    if asked:
+        lines += _history(observation, rates, asked, hours)
+    return "\n".join(lines)
+
+
+def _now(observation: Observation, symbol: str, rates: KnownPoints, hours: float) -> list[str]:
+    rate, per_hour = rates.last, rates.last / hours
+    old = observation.at - rates.last_at
+    stale = f", which is {render.age(old)} old" if old > 2 * hours * HOUR_MS else ""
+    return [
+        f"{symbol} funding, last known {_rate(rate)} for {render.age(round(hours * HOUR_MS))}"
+        f" at {iso(rates.last_at)}{stale}; {_payer(rate)}",
+        f"annualised {render.percent(100 * per_hour * _HOURS_A_YEAR)}; a {_EXAMPLE_USD} USD long"
+        f" {_flow(per_hour * _EXAMPLE_USD)} an hour at this rate, a short the opposite; the next rate is not known yet",
+    ]
+
+
+def _held(observation: Observation, symbol: str, per_hour: float) -> list[str]:
+    held = observation.world.positions.get(symbol)
+    mark = observation.world.marks.get(symbol)
+    if held is None or mark is None:
+        return []
+    notional = float(abs(held.size) * mark)
+    side = "long" if held.size > 0 else "short"
+    flow = _flow(per_hour * notional * held.side)
+    return [f"your {side} of {render.amount(notional)} USD {flow} an hour at this rate"]
+
+
+def _history(observation: Observation, rates: KnownPoints, asked: int, hours: float) -> list[str]:
+    span = rates.since(observation.at - asked * HOUR_MS)
+    if span is None:
+        return [f"no rate in the last {asked}h"]
+    mean = sum(span.value) / len(span.value)
+    told = (
+        f"last {asked}h: {len(span.value)} rates, mean {_rate(mean)}"
+        f" (annualised {render.percent(100 * mean / hours * _HOURS_A_YEAR)}),"
+        f" from {_rate(min(span.value))} to {_rate(max(span.value))},"
+        f" sum {_rate(sum(span.value))}, {sum(rate > 0 for rate in span.value)} of them paid by longs"
+    )
+    rows = [f"{moment(at)} {_rate(rate)}" for at, rate in zip(span.at, span.value, strict=True)]
+    return [told, *table("time(UTC) rate, newest first", rows)]
+
+
+def _rate(rate: float) -> str:
+    return f"{render.price(100 * rate)}%"
+
+
+def _payer(rate: float) -> str:
+    if rate == 0:
+        return "nobody pays"
+    return "longs pay shorts" if rate > 0 else "shorts pay longs"
+
+
+def _flow(usd: float) -> str:
+    return f"{'pays' if usd > 0 else 'receives'} {render.amount(abs(usd))} USD" if usd else "pays nothing"
+
+
+TOOL = define_tool(
+    name="get_funding_rate",
+    category="market_data",
+    description=(
+        "Get the last known funding rate of a symbol you trade, annualised and in USD an hour, and up to a week of "
+        "its history. Positive: longs pay shorts."
+    ),
+    ui_hint="For carry strategies, and to know what holding a position costs.",
+    schema=SCHEMA,
+    example={"symbol": "BTC", "hours": 24},
+    look=look,
+)

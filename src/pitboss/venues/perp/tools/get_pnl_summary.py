@@ -1,0 +1,115 @@
+"""What the account has made and lost: now, today, from its peak, and over windows of closed trades and costs."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, iso
+from pitboss.core.money import HUNDRED, ZERO, exact
+from pitboss.core.past import RECEIPTS
+from pitboss.core.receipt import Receipt
+from pitboss.prompt import render
+from pitboss.tools.define import ToolContext, define_tool
+from pitboss.tools.history_text import NO_ARGUMENTS
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.state import day_reference_at
+from pitboss.venues.perp.trades import Trade, amount, round_trips
+
+WINDOWS = (("24h", 24 * HOUR_MS), ("7d", 7 * DAY_MS))
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """One JSON object with rounded amounts."""
+    del arguments
+    observation = context.observation
+    newest = context.past.receipts(observation.at, RECEIPTS)
+    return codec.dumps(_told(observation, list(reversed(newest)))).decode()
+
+
+@exact
+def _told(observation: Observation, receipts: Sequence[Receipt]) -> dict[str, Any]:
+    account, world, at = observation.portfolio(), observation.world, observation.at
+    equity, started = account.equity_usd, world.initial
+    day_start = day_reference_at(world, at)
+    trades = round_trips(_whole(receipts, {one.symbol: one.size for one in world.positions.values()}))
+    # Of a long run only the newest receipts are at hand; how far they go back is said, not passed over.
+    since = receipts[0].at if len(receipts) >= RECEIPTS else observation.started_at
+    windows = {name: _window(receipts, trades, at - length, since) for name, length in WINDOWS}
+    windows["all"] = _window(receipts, trades, since, since)
+    return {
+        "at": iso(at),
+        "equity_usd": render.amount(equity),
+        "since_start": _change(started, equity),
+        "since_midnight": _change(day_start, equity),
+        "from_peak": _change(account.peak_usd, equity),
+        "unrealised_usd": render.amount(sum((held.unrealised_usd for held in account.positions), ZERO)),
+        "windows": windows,
+    }
+
+
+def _change(reference: Decimal, value: Decimal) -> str:
+    share = f" ({render.percent((value - reference) * HUNDRED / reference)})" if reference > 0 else ""
+    return f"{render.amount(value - reference)} USD{share}"
+
+
+def _whole(receipts: Sequence[Receipt], held: Mapping[str, Decimal]) -> list[Receipt]:
+    """The receipts from each symbol's first moment without a position: a trade whose start is not at hand is left out."""
+    fills = [receipt for receipt in receipts if receipt.kind == "filled"]
+    size = {receipt.symbol: held.get(receipt.symbol, ZERO) for receipt in receipts}
+    for receipt in fills:
+        size[receipt.symbol] -= _signed(receipt)
+    flat = {symbol for symbol, left in size.items() if not left}
+    kept: list[Receipt] = []
+    for receipt in receipts:
+        symbol = receipt.symbol
+        if symbol in flat:
+            kept.append(receipt)
+        elif receipt.kind == "filled":
+            size[symbol] += _signed(receipt)
+            if not size[symbol]:
+                flat.add(symbol)
+    return kept
+
+
+def _signed(receipt: Receipt) -> Decimal:
+    size = amount(receipt.facts["size"])
+    return size if receipt.facts["side"] == "buy" else -size
+
+
+def _window(receipts: Sequence[Receipt], trades: Sequence[Trade], from_at: Instant, since: Instant) -> dict[str, Any]:
+    begin = max(from_at, since)
+    fills = [receipt for receipt in receipts if receipt.kind == "filled" and receipt.at >= begin]
+    funded = [receipt for receipt in receipts if receipt.kind == "funded" and receipt.at >= begin]
+    closed = [trade for trade in trades if trade.closed_at >= begin]
+    results = [trade.pnl_usd for trade in closed]
+    told: dict[str, Any] = {
+        "since": iso(begin),
+        "fills": len(fills),
+        "fees_usd": render.amount(sum((amount(one.facts["fee_usd"]) for one in fills), ZERO)),
+        "funding_paid_usd": render.amount(sum((amount(one.facts["amount_usd"]) for one in funded), ZERO)),
+        "closed_trades": len(closed),
+        "realised_usd": render.amount(sum(results, ZERO)),
+    }
+    penalties = sum((amount(one.facts["penalty_usd"]) for one in fills), ZERO)
+    if penalties:
+        told["penalties_usd"] = render.amount(penalties)
+    if closed:
+        wins = sum(1 for result in results if result > 0)
+        told["win_rate"] = render.percent(Decimal(100 * wins) / len(closed))
+        told["best_usd"], told["worst_usd"] = render.amount(max(results)), render.amount(min(results))
+    return told
+
+
+TOOL = define_tool(
+    name="get_pnl_summary",
+    category="introspection",
+    description=(
+        "Get profit and loss: equity against start, midnight and peak, unrealised result, and for the last day, week "
+        "and all: realised result of closed trades net of costs, win rate, fees, funding."
+    ),
+    ui_hint="Lets an agent see how it has done lately, and a person how a run stands.",
+    schema=NO_ARGUMENTS,
+    example={},
+    look=look,
+)

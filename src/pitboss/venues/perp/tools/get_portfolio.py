@@ -1,0 +1,86 @@
+"""The account as it is at the tick: equity, margin, positions, working orders, halts."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.instant import iso
+from pitboss.core.money import HUNDRED, ZERO, exact
+from pitboss.prompt import render
+from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.portfolio import OrderView, PerpPortfolio, PositionView
+
+SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """One JSON object with rounded amounts."""
+    return codec.dumps(_account(context.observation.portfolio()) | {"at": iso(context.observation.at)}).decode()
+
+
+@exact
+def _account(account: PerpPortfolio) -> dict[str, Any]:
+    return {
+        "equity_usd": render.amount(account.equity_usd),
+        "cash_usd": render.amount(account.cash_usd),
+        "margin_used_usd": render.amount(account.margin_used_usd),
+        "free_margin_usd": render.amount(account.free_margin_usd),
+        "since_midnight": render.percent(_change_pct(account.day_start_usd, account.equity_usd)),
+        "from_peak": render.percent(_change_pct(account.peak_usd, account.equity_usd)),
+        "positions": [_position(held) for held in account.positions],
+        "orders": [_order(order) for order in account.orders],
+        "halts": list(account.halts),
+    }
+
+
+def _change_pct(reference: Decimal, value: Decimal) -> Decimal:
+    return (value - reference) * HUNDRED / reference if reference > 0 else ZERO
+
+
+def _position(held: PositionView) -> dict[str, Any]:
+    return {
+        "symbol": held.symbol,
+        "side": held.side,
+        "size": render.size(held.size),
+        "entry": render.price(held.entry),
+        "mark": render.price(held.mark),
+        "notional_usd": render.amount(held.notional_usd),
+        "unrealised_usd": render.amount(held.unrealised_usd),
+        "leverage": held.leverage,
+        "liquidation": "unreachable" if held.liquidation is None else render.price(held.liquidation),
+        "stop": _price(held.stop),
+        "take_profit": _price(held.take_profit),
+        "opened_at": iso(held.opened_at),
+        # Written by a model that may have repeated a stranger's words: data, like all text that comes back.
+        "thesis": render.fence(held.thesis) if held.thesis else None,
+    }
+
+
+def _order(order: OrderView) -> dict[str, Any]:
+    return {
+        "order_id": order.id,
+        "kind": order.kind,
+        "symbol": order.symbol,
+        "side": order.side,
+        "size": render.size(order.size),
+        "limit": _price(order.limit),
+        "stop": _price(order.stop),
+        "take_profit": _price(order.take_profit),
+        "submitted_at": iso(order.submitted_at),
+    }
+
+
+def _price(value: Decimal | None) -> str | None:
+    return None if value is None else render.price(value)
+
+
+TOOL = define_tool(
+    name="get_portfolio",
+    category="portfolio",
+    description="Get your account now: equity, free margin, positions with their stops, working orders, halts.",
+    ui_hint="The prompt already shows the portfolio; useful for chat and for a second look within a tick.",
+    schema=SCHEMA,
+    example={},
+    look=look,
+)

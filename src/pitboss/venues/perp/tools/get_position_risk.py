@@ -1,0 +1,107 @@
+"""How much the open positions can hurt: distance to stop and liquidation, margin, loss at given moves."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core import codec
+from pitboss.core.instant import iso
+from pitboss.core.money import HUNDRED, ZERO, exact
+from pitboss.prompt import render
+from pitboss.tools.analysis.symbol import SYMBOL, one_of_yours
+from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.portfolio import PositionView
+from pitboss.venues.perp.state import maintenance
+
+MOVES = (1, 5, 10)
+"""Percent against every position."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": [],
+    "properties": {"symbol": {**SYMBOL, "description": "Only this symbol; all positions when left out."}},
+}
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """One JSON object with rounded amounts."""
+    symbol = arguments.get("symbol")
+    if symbol is not None:
+        one_of_yours(context.observation, symbol)
+    return codec.dumps(_told(context.observation, symbol)).decode()
+
+
+@exact
+def _told(observation: Observation, symbol: str | None) -> dict[str, Any]:
+    account = observation.portfolio()
+    held = [one for one in account.positions if symbol in (None, one.symbol)]
+    equity, needed = account.equity_usd, maintenance(observation.world, observation.terms)
+    told: dict[str, Any] = {
+        "at": iso(observation.at),
+        "equity_usd": render.amount(equity),
+        "margin_used_usd": render.amount(account.margin_used_usd),
+        "free_margin_usd": render.amount(account.free_margin_usd),
+        "maintenance_margin_usd": render.amount(needed),
+        "left_before_liquidation_usd": render.amount(equity - needed),
+        "positions": [_position(one, equity) for one in held],
+    }
+    if len(held) > 1:
+        whole = sum((one.notional_usd for one in held), ZERO)
+        told["loss_if_all_move_against"] = [f"{move}%: {_loss(whole * move / HUNDRED, equity)}" for move in MOVES]
+    return told if held else told | {"note": "flat: nothing is at risk"}
+
+
+def _position(held: PositionView, equity: Decimal) -> dict[str, Any]:
+    away = 1 if held.side == "long" else -1
+    return {
+        "symbol": held.symbol,
+        "side": held.side,
+        "notional_usd": render.amount(held.notional_usd),
+        "of_equity": render.percent(held.notional_usd * HUNDRED / equity) if equity > 0 else "n/a",
+        "margin_usd": render.amount(held.notional_usd / held.leverage),
+        "mark": render.price(held.mark),
+        "liquidation": "unreachable" if held.liquidation is None else render.price(held.liquidation),
+        "to_liquidation": None if held.liquidation is None else _distance(held, held.liquidation),
+        "stop": None if held.stop is None else render.price(held.stop),
+        "to_stop": None if held.stop is None else _distance(held, held.stop),
+        "loss_at_stop": None if held.stop is None else _loss(away * held.size * (held.mark - held.stop), equity),
+        "loss_if_it_moves_against": [
+            f"{move}%: {_loss(held.notional_usd * move / HUNDRED, equity)}{_ends(held, away, move)}" for move in MOVES
+        ],
+    }
+
+
+def _distance(held: PositionView, price: Decimal) -> str:
+    """How far the mark is from a price, in percent of the mark; signed like the move that leads there."""
+    return render.percent((price - held.mark) * HUNDRED / held.mark)
+
+
+def _loss(usd: Decimal, equity: Decimal) -> str:
+    share = f" ({render.percent(usd * HUNDRED / equity)} of equity)" if equity > 0 else ""
+    return f"{render.amount(usd)} USD{share}"
+
+
+def _ends(held: PositionView, away: int, move: int) -> str:
+    """What would come before such a move is over, and so bound the loss."""
+    there = held.mark * (HUNDRED - away * move) / HUNDRED
+    if held.stop is not None and (held.stop - there) * away >= 0:
+        return ", but the stop comes first"
+    if held.liquidation is not None and (held.liquidation - there) * away >= 0:
+        return ", but liquidation comes first"
+    return ""
+
+
+TOOL = define_tool(
+    name="get_position_risk",
+    category="introspection",
+    description=(
+        "Get what the open positions risk: distance to stop and liquidation, margin used, loss if prices move against "
+        "them by 1, 5 or 10 %."
+    ),
+    ui_hint="Lets an agent or a person see what a position can cost before adding to it.",
+    schema=SCHEMA,
+    example={},
+    look=look,
+)

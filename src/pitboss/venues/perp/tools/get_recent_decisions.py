@@ -1,0 +1,54 @@
+"""The newest decisions of a run for somebody who asks about it: with the tools that were called and what it cost."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.core.instant import iso
+from pitboss.core.past import Decided
+from pitboss.prompt import render
+from pitboss.tools.define import ToolContext, define_tool
+from pitboss.tools.history_text import MOMENT, WORDS, count_of, decision_line, moment, not_after
+
+FEW, MOST = 10, 50
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": [],
+    "properties": {
+        "count": count_of("decisions", MOST, FEW),
+        "before": {**MOMENT, "description": "Only decisions before this time (UTC); now when left out."},
+    },
+}
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """Two lines for each, newest first."""
+    at = context.observation.at
+    before = not_after(at, "before", moment(arguments, "before")) if "before" in arguments else at
+    found = context.past.decided(before, arguments.get("count", FEW))
+    if not found:
+        return f"nothing was decided before {iso(before)}"
+    lines = [f"{len(found)} decisions before {iso(before)}, newest first"]
+    for decided in found:
+        lines += [decision_line(decided), _beside(decided)]
+    return "\n".join(lines)
+
+
+def _beside(decided: Decided) -> str:
+    calls = f"called {', '.join(decided.calls)}" if decided.calls else "called nothing"
+    cost = "cost unknown" if decided.cost_usd is None else f"cost {render.amount(decided.cost_usd)} USD"
+    said = f"; said {render.fence(decided.text, WORDS)}" if decided.proposal and decided.text else ""
+    return f"  {calls}; {cost}{said}"
+
+
+TOOL = define_tool(
+    name="get_recent_decisions",
+    category="introspection",
+    description="Get the newest decisions of the run: outcome, proposal, reason, tools called, cost.",
+    ui_hint="The first thing to look at when asking what an agent has been doing.",
+    modes=("read",),
+    schema=SCHEMA,
+    example={"count": 5},
+    look=look,
+)

@@ -1,0 +1,50 @@
+"""What the agent itself decided before this tick, and what the engine made of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.core.instant import iso
+from pitboss.core.past import DECISIONS
+from pitboss.tools.define import ToolContext, define_tool
+from pitboss.tools.history_text import count_of, decision_line
+
+FEW, MOST = 10, 50
+_OUTCOME = {"accepted": "accepted", "refused": "refused", "no_op": "noop"}
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": [],
+    "properties": {
+        "count": count_of("decisions", MOST, FEW),
+        "outcome": {
+            "type": "string",
+            "enum": ["any", *_OUTCOME],
+            "description": "Only decisions with this outcome; any when left out.",
+        },
+    },
+}
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """A line for each, newest first. Nothing about money paid to models: that is not the agent's business."""
+    at, wanted = context.observation.at, _OUTCOME.get(arguments.get("outcome", "any"))
+    count = arguments.get("count", FEW)
+    found = context.past.decided(at, DECISIONS if wanted else count)
+    chosen = [decided for decided in found if wanted in (None, decided.outcome)][:count]
+    if not chosen:
+        kind = f"{arguments['outcome']} decision" if wanted else "decision"
+        return f"no {kind} before {iso(at)}"
+    title = f"{len(chosen)} decisions before {iso(at)}, newest first"
+    return "\n".join((title, *map(decision_line, chosen)))
+
+
+TOOL = define_tool(
+    name="read_my_prior_decisions",
+    category="introspection",
+    description="Read your own earlier decisions, newest first: what you proposed, why, and what the engine said.",
+    ui_hint="Helps an agent to stay with a plan, and not to repeat a proposal that was refused.",
+    schema=SCHEMA,
+    example={"count": 5},
+    look=look,
+)

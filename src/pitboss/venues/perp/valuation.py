@@ -1,0 +1,65 @@
+"""What is held, at the closes of a stretch of bars: as whole numbers where the digits fit, else in decimals.
+
+The two give the same amounts; `world.py` makes pieces of equity of them (`core/curve.py`). Nothing here changes anything.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from itertools import pairwise
+
+from pitboss.core.money import ZERO, decimals
+from pitboss.venues.perp.state import Position, TradingTerms, in_order
+from pitboss.venues.perp.tape import Tape
+
+
+def even_parts(positions: Iterable[str], tape: Tape, start: int, stop: int) -> Sequence[tuple[int, int]]:
+    """Parts of a stretch with one base and no hole in time."""
+    cuts = {first for first in tape.breaks if start < first < stop} if tape.breaks else set[int]()
+    if tape.funding:
+        for symbol in positions:
+            cuts.update(tape.funded_bars(symbol, start, stop)[0].tolist())
+    if not cuts:
+        return ((start, stop),)
+    return tuple(pairwise(sorted({start, stop, *cuts})))
+
+
+_MOST = 1 << 62
+"""Whole numbers of records stay below this: one bit less than what JSON readers and columns take."""
+
+
+def held_units(
+    positions: Mapping[str, Position], terms: TradingTerms, tape: Tape, start: int, stop: int
+) -> tuple[int, list[int]] | None:
+    """What is held, at each close, as whole numbers of so many decimals; None where it does not fit in 63 bits."""
+    total: list[int] | None = None
+    places = 0
+    for symbol, held in positions.items():
+        column, lot_places = tape.whole.get(symbol), terms.assets[symbol].size_decimals
+        lots = held.size.scaleb(lot_places)
+        count, first_close = int(lots), tape.filled[symbol].item(start)
+        if column is None or lots != count or first_close != first_close:  # NaN: marked before this tape begins
+            return None
+        if abs(count) * column.largest >= _MOST:
+            return None
+        own = column.decimals + lot_places
+        one = stop - start == 1
+        value: list[int] = [column.units.item(start) * count] if one else (column.units[start:stop] * count).tolist()
+        if total is None:
+            total, places = value, own
+            continue
+        more = max(places, own)
+        ours, theirs = 10 ** (more - places), 10 ** (more - own)
+        total = [mine * ours + other * theirs for mine, other in zip(total, value, strict=True)]
+        places = more
+        if max(max(total), -min(total)) >= _MOST:
+            return None
+    return None if total is None else (places, total)
+
+
+def held_values(positions: Mapping[str, Position], tape: Tape, start: int, stop: int) -> list[Decimal]:
+    """The same in decimals, whatever the digits."""
+    values = [ZERO] * (stop - start)
+    for held in in_order(positions):
+        closes = decimals(tape.filled[held.symbol][start:stop].tolist())
+        values = [value + held.size * close for value, close in zip(values, closes, strict=True)]
+    return values

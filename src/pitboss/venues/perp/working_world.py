@@ -1,0 +1,325 @@
+"""One account being worked on: the mutable inside of the pure world functions.
+
+A `WorkingWorld` is made from a frozen `PerpWorld`, changed by the steps of one bar (or one submission), and frozen again. It never
+leaves `world.py`. Every method books exactly one kind of event and leaves its receipt.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+from pitboss.core.instant import DAY_MS, Instant
+from pitboss.core.money import HUNDRED, ZERO, decimal, round_down
+from pitboss.core.order_book import Books, Facts, walk
+from pitboss.core.receipt import Receipt, ReceiptKind
+from pitboss.venues.perp.state import Halt, PerpWorld, Position, TradingTerms, WorkingOrder, in_order
+
+Prices = Mapping[str, Decimal]
+NO_FACTS: Facts = {}
+NO_BOOKS: Mapping[str, Books] = {}
+
+
+class WorkingWorld:
+    """The working copy of a world."""
+
+    __slots__ = (
+        "books",
+        "cash",
+        "day",
+        "day_reference",
+        "deficit",
+        "halts",
+        "last_equity",
+        "leverage",
+        "marked_at",
+        "marks",
+        "next_order",
+        "orders",
+        "peak",
+        "positions",
+        "receipts",
+        "room",
+        "terms",
+        "world",
+    )
+
+    def __init__(self, world: PerpWorld, terms: TradingTerms) -> None:
+        self.world = world
+        self.terms = terms
+        self.cash = world.cash
+        self.positions = dict(world.positions)
+        self.orders = list(world.orders)
+        self.leverage = world.leverage  # set by submissions only
+        self.marks = dict(world.marks)
+        self.marked_at = dict(world.marked_at)
+        self.halts: tuple[Halt, ...] = world.halts
+        self.peak = world.peak
+        self.day = world.day
+        self.day_reference = world.day_reference
+        self.last_equity = world.last_equity
+        self.next_order = world.next_order
+        self.deficit = world.deficit
+        self.receipts: list[Receipt] = []
+        self.books = NO_BOOKS
+        self.room: dict[str, Decimal] | None = None
+
+    def freeze(self) -> PerpWorld:
+        """The world as it is now. Cash without trailing zeros: they would grow with every fill and slow every sum."""
+        return PerpWorld(
+            cash=self.cash if self.cash is self.world.cash else self.cash.normalize(),
+            initial=self.world.initial,
+            peak=self.peak,
+            day=self.day,
+            day_reference=self.day_reference,
+            last_equity=self.last_equity,
+            positions=self.positions if len(self.positions) < 2 else dict(sorted(self.positions.items())),
+            orders=tuple(self.orders),
+            leverage=self.leverage,
+            marks=self.marks,
+            marked_at=self.marked_at,
+            halts=self.halts,
+            next_order=self.next_order,
+            deficit=self.deficit,
+        )
+
+    def note(self, kind: ReceiptKind, at: Instant, symbol: str, order_id: str, **facts: Decimal | str | int) -> None:
+        """Leave a receipt."""
+        self.receipts.append(Receipt(kind, at, symbol, order_id, facts))
+
+    # Money ------------------------------------------------------------------------------------------------------
+
+    def base(self) -> Decimal:
+        """Cash less the cost of everything held: the part of equity that prices do not move."""
+        total = self.cash
+        if self.positions:
+            for held in in_order(self.positions):
+                total -= held.cost
+        return total
+
+    def equity(self, prices: Prices) -> Decimal:
+        """Equity at the given prices, the marks where one is missing."""
+        if not self.positions:
+            return self.cash
+        value = ZERO
+        for held in in_order(self.positions):
+            value += held.size * self.price(held.symbol, prices)
+        return self.base() + value
+
+    def price(self, symbol: str, prices: Prices) -> Decimal:
+        """A symbol's price in this bar, or its mark where the bar is missing."""
+        found = prices.get(symbol)
+        return self.marks[symbol] if found is None else found
+
+    def free_margin(self, prices: Prices, without: WorkingOrder) -> Decimal:
+        """Equity less the margin of positions and of working opens other than `without`."""
+        used = ZERO
+        for held in in_order(self.positions):
+            used += abs(held.size) * self.price(held.symbol, prices) / self.leverage.get(held.symbol, 1)
+        for order in self.orders:
+            if order.opens and order is not without:
+                used += order.size * self.price(order.symbol, prices) / self.leverage.get(order.symbol, 1)
+        return self.equity(prices) - used
+
+    # Orders -----------------------------------------------------------------------------------------------------
+
+    def drop(self, order: WorkingOrder) -> None:
+        """Take an order off the book."""
+        self.orders.remove(order)
+
+    def rest(self, order: WorkingOrder) -> None:
+        """Remember that a limit has had its first bar: from now on it makes, not takes."""
+        self.orders[self.orders.index(order)] = replace(order, rested=True)
+
+    def cancel(self, order: WorkingOrder, at: Instant, reason: str) -> None:
+        """Take an order off the book and say why."""
+        self.drop(order)
+        self.note("cancelled", at, order.symbol, order.id, reason=reason)
+
+    def may_open(
+        self, order: WorkingOrder, at: Instant, price: Decimal, fill: Decimal, taker: bool, opens: Prices
+    ) -> bool:
+        """Check an open at the moment it would fill; if it fails it is taken off the book with its reason."""
+        held = self.positions.get(order.symbol)
+        if held is not None and held.side != order.side:
+            self.cancel(order, at, "opposite_position")
+            return False
+        fee = self.rate(taker) * order.size * fill
+        need = order.size * price / self.leverage.get(order.symbol, 1) + fee
+        if need > self.free_margin(opens, without=order):
+            self.drop(order)
+            self.note("rejected", at, order.symbol, order.id, reason="margin")
+            return False
+        return True
+
+    def fill_open(
+        self,
+        order: WorkingOrder,
+        at: Instant,
+        size: Decimal,
+        price: Decimal,
+        taker: bool,
+        slippage_usd: Decimal,
+        facts: Facts = NO_FACTS,
+    ) -> None:
+        """Add an open to its position and set the stop and take-profit that it names.
+
+        Where less than its size fills, the rest of a limit works on as a maker; the rest of a market order is cancelled.
+        """
+        if size == order.size or order.limit is None:
+            self.drop(order)
+        else:
+            self.orders[self.orders.index(order)] = replace(order, size=order.size - size, rested=True)
+        signed = order.side * size
+        held = self.positions.get(order.symbol)
+        if held is None:
+            self.positions[order.symbol] = Position(
+                order.symbol, signed, (signed * price).normalize(), at, order.stop, order.take_profit, order.thesis
+            )
+        else:
+            self.positions[order.symbol] = replace(
+                held,
+                size=held.size + signed,
+                cost=held.cost + signed * price,
+                stop=held.stop if order.stop is None else order.stop,
+                take_profit=held.take_profit if order.take_profit is None else order.take_profit,
+            )
+        self.book(order.symbol, order.id, at, order.side, size, price, taker, slippage_usd, ZERO, order.kind, facts)
+        if size < order.size and order.limit is None:
+            self.leave(order, at, order.size - size)
+
+    def leave(self, order: WorkingOrder, at: Instant, left: Decimal) -> None:
+        """Say that the rest of a market order, which is off the book already, found no volume."""
+        self.note("cancelled", at, order.symbol, order.id, reason="volume", left=left)
+
+    def fill_exit(
+        self,
+        symbol: str,
+        order_id: str,
+        at: Instant,
+        size: Decimal,
+        price: Decimal,
+        taker: bool,
+        slippage_usd: Decimal,
+        penalty_usd: Decimal,
+        reason: str,
+        facts: Facts = NO_FACTS,
+    ) -> None:
+        """Take `size` off a position: its share of the cost is realised into cash."""
+        held = self.positions[symbol]
+        side = -held.side
+        if size == abs(held.size):
+            share = held.cost
+            del self.positions[symbol]
+        else:
+            share = held.cost * size / abs(held.size)
+            self.positions[symbol] = replace(held, size=held.size + side * size, cost=held.cost - share)
+        self.cash += -side * size * price - share - penalty_usd
+        self.book(symbol, order_id, at, side, size, price, taker, slippage_usd, penalty_usd, reason, facts)
+
+    def book(
+        self,
+        symbol: str,
+        order_id: str,
+        at: Instant,
+        side: int,
+        size: Decimal,
+        price: Decimal,
+        taker: bool,
+        slippage_usd: Decimal,
+        penalty_usd: Decimal,
+        reason: str,
+        facts: Facts,
+    ) -> None:
+        """Pay the fee and leave the receipt of a fill; it takes its size from what the bar's volume has room for."""
+        fee = self.rate(taker) * size * price
+        self.cash -= fee
+        if self.room is not None:
+            self.room[symbol] -= size
+        self.note(
+            "filled",
+            at,
+            symbol,
+            order_id,
+            side="buy" if side > 0 else "sell",
+            size=size,
+            price=price,
+            fee_usd=fee,
+            slippage_usd=slippage_usd,
+            penalty_usd=penalty_usd,
+            liquidity="taker" if taker else "maker",
+            reason="market" if reason in ("close", "reduce") else reason,
+            **facts,
+        )
+
+    def rate(self, taker: bool) -> Decimal:
+        """Fee as a fraction of notional."""
+        return self.terms.taker if taker else self.terms.maker
+
+    def slipped(self, symbol: str, at: Instant, price: Decimal, size: Decimal, side: int) -> tuple[Decimal, Facts]:
+        """The price a taker of `size` gets: worse by k basis points a million of notional, k × notional / 1e10.
+
+        Where books were asked for, the newest one tells instead, if there is one; the receipt then says which it was.
+        """
+        slope, age = self.terms.slippage_bps_per_million, self.terms.book_max_age_ms
+        facts = NO_FACTS
+        if age is not None:
+            books = self.books.get(symbol)
+            book = None if books is None else books.newest(at, age)
+            if book is not None:
+                taken = walk(book, price, size, side, slope)
+                source = "beyond_book" if taken.beyond else "book"
+                return taken.price, {"slippage": source, "book_age_ms": at - book.at}
+            facts = {"slippage": "linear"}
+        return price * (1 + (side * slope * (size * price)).scaleb(-10)), facts
+
+    # Volume -----------------------------------------------------------------------------------------------------
+
+    def make_room(self, volumes: Mapping[str, float]) -> None:
+        """Say how much traded in this bar: fills of a symbol may together take no more than a share of it."""
+        share = (self.terms.max_volume_pct or ZERO) / HUNDRED
+        self.room = {
+            symbol: round_down(decimal(volume) * share, self.terms.assets[symbol].lot)
+            for symbol, volume in volumes.items()
+        }
+
+    def fillable(self, symbol: str, size: Decimal) -> Decimal:
+        """How much of a size the bar still has room for: all of it unless a share of the volume is the bound."""
+        return size if self.room is None else min(size, self.room.get(symbol, ZERO))
+
+    # Halts ------------------------------------------------------------------------------------------------------
+
+    def mark_equity(self, at: Instant, value: Decimal) -> None:
+        """Take an equity point: roll the day, raise the peak, trigger and end halts."""
+        day = at // DAY_MS
+        if day != self.day:
+            self.day_reference = value if at % DAY_MS == 0 else self.last_equity
+            self.day = day
+            if "daily_loss" in self.halts:
+                self.halts = tuple(halt for halt in self.halts if halt != "daily_loss")
+                self.note("resumed", at, "", "", halt="daily_loss")
+        self.last_equity = value
+        if value > self.peak:
+            self.peak = value
+        if value < self.day_reference or value < self.peak:
+            self.check_halts(at, value)
+
+    def check_halts(self, at: Instant, value: Decimal) -> None:
+        """Trigger the halts whose loss has reached its threshold."""
+        terms = self.terms
+        if "daily_loss" not in self.halts and _lost(self.day_reference, value, terms.daily_loss_halt_pct):
+            self.halt("daily_loss", at, self.day_reference, value)
+        if "drawdown" not in self.halts and _lost(self.peak, value, terms.drawdown_halt_pct):
+            self.halt("drawdown", at, self.peak, value)
+
+    def halt(self, halt: Halt, at: Instant, reference: Decimal, value: Decimal) -> None:
+        """Stop new exposure: cancel working opens at once, leave stops and take-profits alone."""
+        self.halts = (*self.halts, halt)
+        self.note("halted", at, "", "", halt=halt, reference_usd=reference, equity_usd=value)
+        for order in [order for order in self.orders if order.opens]:
+            self.cancel(order, at, "halted")
+
+
+def _lost(reference: Decimal, value: Decimal, threshold_pct: Decimal | None) -> bool:
+    return (
+        threshold_pct is not None and value < reference and (reference - value) * HUNDRED >= threshold_pct * reference
+    )

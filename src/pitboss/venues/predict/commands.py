@@ -1,0 +1,276 @@
+"""`pitboss predict …`: binary prediction markets."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from pitboss.cli import screen
+from pitboss.cli.options import Duration, Json, Moment, given
+from pitboss.cli.workspace_options import Here
+from pitboss.venues.predict import backtest_command as predict_backtesting
+from pitboss.venues.predict import run_command as predict_running
+from pitboss.venues.predict.svi import Generation
+
+if TYPE_CHECKING:
+    from pitboss.venues.predict.rounds import Agreement
+
+LATEST = 4_102_444_800_000
+"""The year 2100: behind it the calendar of the schedule would end."""
+
+app = App(
+    name="predict",
+    help="Binary prediction markets: backtest a skill, run it on paper, prices, markets, recorded rounds.",
+)
+predict_backtesting.register(app)
+predict_running.register(app)
+
+
+@app.command
+def price(
+    *,
+    forward: Annotated[float, given("--forward", "Forward price of the underlying, in USD.")],
+    strike: Annotated[float, given("--strike", "Strike, in USD.")],
+    svi: Annotated[
+        str,
+        Parameter(
+            name="--svi",
+            allow_leading_hyphen=True,
+            help="The surface as five numbers: a,b,rho,m,sigma (total variance).",
+        ),
+    ],
+    pricing: Annotated[Generation, given("--pricing", "v1: N(d2). v2: with the term of the skew.")] = "v1",
+    json: Json = False,
+) -> None:
+    """Fair prices of UP and DOWN at a strike.
+
+    The variance is total, up to expiry: no time is asked for. For example:
+
+        pitboss predict price --forward 63200 --strike 63000 --svi 0.0004,0.01,-0.2,0,0.01
+    """
+    from pitboss.core.errors import UserError
+    from pitboss.venues.predict.svi import Svi, fair
+
+    try:
+        a, b, rho, m, sigma = map(float, svi.split(","))
+    except ValueError:
+        raise UserError(
+            f"--svi {svi!r} is not five numbers", "for example --svi 0.0004,0.01,-0.2,0,0.01 (a,b,rho,m,sigma)"
+        ) from None
+    found = fair(pricing, forward, strike, Svi(a, b, rho, m, sigma))
+    if json:
+        screen.put_json({"up": found.up, "down": found.down, "w": found.w, "d2": found.d2})
+        return
+    screen.put(f"UP (YES)   {found.up:.9f}")
+    screen.put(f"DOWN (NO)  {found.down:.9f}")
+    screen.put(f"total variance {found.w:.9g}, d2 {found.d2:.9g}, pricing {pricing}")
+
+
+@app.command
+def markets(
+    *,
+    at: Annotated[Moment | None, given("--at", "The time to look at; now unless given.")] = None,
+    tiers: Annotated[str, given("--tiers", "Which of 15m,1h,1d,1w; all unless given.")] = "",
+    underlying: Annotated[str, given("--underlying", "What is bet on.")] = "BTC",
+    live: Annotated[
+        bool, given("--live", "The markets open now, as the protocol's indexer tells them, with their prices.")
+    ] = False,
+    json: Json = False,
+    place: Here,
+) -> None:
+    """The markets there are: their tiers, expiries and the time left.
+
+    By the protocol's schedule: 15m and 1h on the boundary, 1d at 08:00 UTC, 1w on Friday 08:00 UTC, each listed from at
+    least an hour before its expiry. Where tiers meet there is one market for all of them. For example:
+
+        pitboss predict markets --at 2026-02-21T14:30:00Z
+        pitboss predict markets --tiers 1h,1d --json
+    """
+    from pitboss.bootstrap.machine import SystemClock
+    from pitboss.core.errors import UserError
+    from pitboss.core.instant import iso
+
+    if live and (at is not None or tiers):
+        raise UserError("--live is about this moment and all markets", "leave --at and --tiers out")
+    rows = (
+        _live(place, underlying) if live else _scheduled(SystemClock().now() if at is None else at, tiers, underlying)
+    )
+    now = rows.pop("now")
+    if json:
+        screen.put_json({"at": iso(now), **rows})
+        return
+    if not rows["markets"]:
+        screen.note(f"there is no open market of {underlying}")
+        return
+    names = [name for name in rows["markets"][0] if name != "seconds_to_expiry"]
+    screen.put_table(
+        [*(name.replace("_", " ") for name in names), "left"],
+        [[*(_cell(row[name]) for name in names), _left(row["seconds_to_expiry"])] for row in rows["markets"]],
+        right=(len(names),),
+    )
+
+
+def _scheduled(now: int, tiers: str, underlying: str) -> dict[str, Any]:
+    from pitboss.core.errors import UserError
+    from pitboss.core.instant import iso
+    from pitboss.venues.predict.schedule import TIERS, expiries, market_name, standing
+
+    if not 0 <= now < LATEST:
+        raise UserError(f"--at {iso(now)} is outside of the schedule", "give a time between 1970 and 2100")
+    wanted = tuple(dict.fromkeys(word.strip() for word in tiers.split(",") if word.strip())) or TIERS
+    for tier in wanted:
+        expiries(tier, now)  # an unknown tier is told here, with those there are
+    return {
+        "now": now,
+        "source": "schedule",
+        "markets": [
+            {
+                "market_id": market_name(underlying, slot.expiry_at),
+                "tiers": list(slot.tiers),
+                "expiry": iso(slot.expiry_at),
+                "seconds_to_expiry": (slot.expiry_at - now) // 1000,
+            }
+            for slot in standing(now, wanted)
+        ],
+    }
+
+
+def _live(place: Here, underlying: str) -> dict[str, Any]:
+    import asyncio
+
+    from pitboss.bootstrap.machine import SystemClock
+    from pitboss.core.instant import iso
+    from pitboss.venues.predict.readers import live_markets
+    from pitboss.venues.predict.state import usd
+
+    found = asyncio.run(live_markets(place.settings(), underlying))
+    now = SystemClock().now()
+    return {
+        "now": now,
+        "source": "indexer",
+        "markets": [
+            {
+                "market_id": oracle.id,
+                "expiry": iso(oracle.expiry_at),
+                "spot": usd(oracle.spot) if oracle.priced_at else None,
+                "forward": usd(oracle.forward) if oracle.priced_at else None,
+                "price_age_s": (now - oracle.priced_at) / 1000 if oracle.priced_at else None,
+                "surface": oracle.svi is not None,
+                "seconds_to_expiry": (oracle.expiry_at - now) // 1000,
+            }
+            for oracle in found
+        ],
+    }
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
+
+
+def _left(seconds: int) -> str:
+    """`1d 02:15:00`."""
+    days, rest = divmod(seconds, 86_400)
+    clock = f"{rest // 3_600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
+    return f"{days}d {clock}" if days else clock
+
+
+@app.command
+def rounds(
+    file: Path,
+    *,
+    prices: Annotated[Path, given("--prices", "Prices of that time: bars, or updates of an oracle.")],
+    asset: Annotated[str, given("--asset", "Which asset, where a file holds several.")] = "",
+    within: Annotated[
+        Duration, given("--within", "How long after an instant the first price may come; 1m unless given.")
+    ] = 60_000,
+    json: Json = False,
+) -> None:
+    """Settle recorded up/down rounds by a price history, and tell how often that is what was recorded.
+
+    A round is UP if the first price at or after its end is above the first at or after its start; a tie is DOWN. The
+    rounds that differ are listed by the size of their move. For example:
+
+        pitboss predict rounds updown_rounds_btc.parquet --prices binance_spot_1m_btc.parquet
+
+    Parameters
+    ----------
+    file
+        Rounds with the columns start, duration_s and up_price (1 or 0 where the outcome is known).
+    """
+    from pitboss.core.errors import UserError
+    from pitboss.core.instant import iso
+    from pitboss.venues.predict.data.recorded import agreement, read_prices, read_rounds
+
+    recorded, history = read_rounds(file, asset or None), read_prices(prices, asset or None)
+    found = agreement(recorded, history, within)
+    if not found.rounds:
+        raise UserError(
+            "no round has an outcome and prices at both its ends",
+            f"the prices go from {iso(int(history.at[0]))} to {iso(int(history.at[-1]))}, the rounds start from"
+            f" {iso(int(recorded.start_at[0]))} to {iso(int(recorded.start_at[-1]))}",
+        )
+    if json:
+        screen.put_json(_document(found))
+        return
+    _tell(found)
+
+
+def _document(found: "Agreement") -> dict[str, Any]:
+    from pitboss.core.instant import iso
+
+    return {
+        "rounds": found.rounds,
+        "agreed": found.agreed,
+        "share": found.share,
+        "undecided": found.undecided,
+        "unpriced": found.unpriced,
+        "bands": [{"move": label, "rounds": count} for label, count in found.bands()],
+        "misses": [
+            {
+                "start": iso(miss.start_at),
+                "duration_s": miss.duration_s,
+                "open": miss.open,
+                "close": miss.close,
+                "move_bps": miss.move_bps,
+                "recorded": _side(miss.recorded_up),
+                "settled": _side(not miss.recorded_up),
+            }
+            for miss in found.misses
+        ],
+    }
+
+
+def _tell(found: "Agreement") -> None:
+    screen.put(f"{found.agreed:,} of {found.rounds:,} rounds settle as recorded: {100 * found.share:.2f} %")
+    screen.put(f"not counted: {found.undecided:,} without an outcome, {found.unpriced:,} without prices at both ends")
+    if not found.misses:
+        return
+    screen.put()
+    screen.put("those that differ, by size of the move:")
+    screen.put_table(("move", "rounds"), [(label, f"{count:,}") for label, count in found.bands()], right=(1,))
+    screen.put()
+    misses = _document(found)["misses"]
+    screen.put_table(
+        ("start", "length", "open", "close", "move bps", "recorded", "settled"),
+        [
+            (
+                miss["start"],
+                f"{miss['duration_s'] / 60:g}m",
+                f"{miss['open']:.2f}",
+                f"{miss['close']:.2f}",
+                f"{miss['move_bps']:+.2f}",
+                miss["recorded"],
+                miss["settled"],
+            )
+            for miss in misses
+        ],
+        right=(1, 2, 3, 4),
+    )
+
+
+def _side(up: bool) -> str:
+    return "UP" if up else "DOWN"

@@ -1,0 +1,278 @@
+"""The course of a predict backtest: price updates as places, ticks among them, the desk that lives through both.
+
+An update is a price with the instant since which it is known, and the volatility realised by then. A tick sees every
+update up to its own instant. An account that holds nothing is not touched by prices, so it is taken over them at once.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pitboss.agent.decider import Plan, Planned
+from pitboss.core.asof import Market
+from pitboss.core.curve import Curve, Piece
+from pitboss.core.errors import InvariantError
+from pitboss.core.instant import DAY_MS, MINUTE_MS, Instant
+from pitboss.core.market import Floats, Ints
+from pitboss.core.money import text
+from pitboss.core.noun import noun
+from pitboss.core.receipt import Receipt
+from pitboss.core.state import State
+from pitboss.sim.course import COMMIT_RECORDS, MAX_MODEL_ERRORS
+from pitboss.sim.speculation import Speculation
+from pitboss.venues.predict.desk import Desk, bring, reckoned
+from pitboss.venues.predict.portfolio import equity
+from pitboss.venues.predict.ports import PredictPorts, ruined
+from pitboss.venues.predict.schedule import FINEST_MS, TIERS
+from pitboss.venues.predict.state import NO_ACCOUNT, QUOTE, ContractPosition, Oracle, contracts, open_world
+from pitboss.venues.predict.svi import Svi
+from pitboss.venues.predict.trade import WorldStep
+from pitboss.venues.predict.world import advance, can_coast, coast, feed
+
+VAULT = 1_000_000 * QUOTE
+"""What the other side of every contract has, as the paper venue is described."""
+
+PLACES = 6
+"""Decimals of the quote unit."""
+
+Surface = Callable[[Oracle, Instant], Svi | None]
+"""The recorded surface of a market known at an instant; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Updates:
+    """Prices in billionths, oldest first, each time once; `volatility` is annual and knows nothing of what comes after."""
+
+    at: Ints
+    spot: Ints
+    volatility: Floats
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+@noun
+class Stage:
+    """What happened over some updates: the desk after them, the receipts, one equity point each, the next place."""
+
+    world: Desk
+    receipts: tuple[Receipt, ...]
+    equity: Curve
+    index: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictCourse:
+    """A range to replay on the predict venue, and the ports to tick with. `sim.course.Course` of this venue."""
+
+    ports: PredictPorts
+    market: Market
+    updates: Updates
+    tick_at: Ints
+    to_at: Instant
+    cash: int
+    tiers: tuple[str, ...] = TIERS
+    vault: int = VAULT
+    surface: Surface | None = None
+    least_spend: int | None = None
+    """The least that a decider spends which mints whenever it may; None for one that may hold for other reasons."""
+    planned: bool = False
+    commit_records: int = COMMIT_RECORDS
+    speculation: Speculation | None = None
+    most_errors: int = MAX_MODEL_ERRORS
+    past: None = None
+    asks_always: bool = True
+    step_ms: int = MINUTE_MS
+    _columns: list[tuple[list[int], list[int], list[float]]] = field(default_factory=list, init=False, repr=False)
+    _late: list[list[int]] = field(default_factory=list, init=False, repr=False)
+
+    def places(self) -> list[int]:
+        """The number of updates known at each tick."""
+        return np.searchsorted(self.updates.at, self.tick_at, side="right").tolist()
+
+    def advance(self, world: Desk, start: int, stop: int, pause_before_change: bool = False) -> Stage:
+        """From update to update, one equity point each."""
+        at, spot, volatility = self._lists()
+        desk, curve, receipts = world, _Points(self.step_ms), list[Receipt]()
+        account_id, caps = self.ports.account_id, self.ports.caps
+        place = start
+        while place < stop:
+            account = desk.world.accounts.get(account_id, NO_ACCOUNT)
+            idle = not account.positions and not desk.waiting
+            if pause_before_change and not idle and _changes(desk, account.positions.values(), at[place]):
+                break
+            first = place
+            if idle:
+                place = self._coasts(desk, at, place, stop)
+            if place > first:
+                update = coast(
+                    desk.world,
+                    self.ports.underlying,
+                    at[first : place + 1],
+                    spot[first : place + 1],
+                    volatility[place],
+                    self.tiers,
+                )
+            else:
+                update = self._update(desk, at[place], spot[place], volatility[place])
+            desk, happened = bring(desk, update, caps, at[place], account_id)
+            if happened:
+                receipts += happened
+            account = desk.world.accounts.get(account_id, NO_ACCOUNT)
+            if idle:
+                curve.flat(at[first : place + 1], account.cash)
+            else:
+                curve.add(at[place], account.cash, equity(desk.world, at[place], account_id) - account.cash)
+            place += 1
+        return Stage(desk, tuple(receipts), curve.pieces, place)
+
+    def finish(self, world: Desk, start: int) -> Stage:
+        """The updates after the last tick; what has not expired by the end is marked at its bid."""
+        return self.advance(world, start, len(self.updates))
+
+    def until(self, to_at: Instant, ports: PredictPorts) -> "PredictCourse":
+        """The same course up to a tick, lived with other ports; nothing is asked ahead there."""
+        ticks = self.tick_at[self.tick_at < to_at]
+        return replace(self, ports=ports, tick_at=ticks, to_at=to_at, commit_records=1, speculation=None)
+
+    def plan(self) -> Plan:
+        """When the program or the file of decisions acts."""
+        decider = self.ports.decider
+        if isinstance(decider, Planned):
+            return decider.plan(self.market, self.tick_at, (self.ports.underlying,), "1m")
+        if self.least_spend is None:
+            raise InvariantError(f"{decider.name} foresees nothing")
+        return BudgetPlan(self.tick_at.tolist(), self.ports, self.least_spend)
+
+    def over(self, world: Desk) -> bool:
+        """Nothing left, nothing held, nothing on its way."""
+        return ruined(world, self.ports.account_id)
+
+    def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
+        """What an update brings happens at its instant."""
+        return tuple(receipt for receipt in receipts if receipt.at <= until)
+
+    def unchanged(self, before: State, after: State) -> bool:
+        """The same market, account and waiting orders. Which asks were shown is told to no one but the rules."""
+        old, new = before.world, after.world
+        return old is new or (old.waiting == new.waiting and (old.world is new.world or old.world == new.world))
+
+    def _lists(self) -> tuple[list[int], list[int], list[float]]:
+        """The columns as Python numbers, made once: a world holds no others."""
+        if not self._columns:
+            updates = self.updates
+            self._columns.append((updates.at.tolist(), updates.spot.tolist(), updates.volatility.tolist()))
+        return self._columns[0]
+
+    def _coasts(self, desk: Desk, at: list[int], place: int, stop: int) -> int:
+        """The last update to which an account that holds nothing can be taken at once; `place` where to none."""
+        world, underlying = desk.world, self.ports.underlying
+        if self.surface is not None or not can_coast(world, underlying):
+            return place
+        if at[place] - world.feeds[underlying].at > FINEST_MS:
+            return place
+        holes = self._holes()
+        hole = bisect_left(holes, place + 1)
+        return min(stop, holes[hole] if hole < len(holes) else stop) - 1
+
+    def _holes(self) -> list[int]:
+        """The updates that come so late after the one before that a market may have been missed in between."""
+        if not self._late:
+            self._late.append((np.flatnonzero(np.diff(self.updates.at) > FINEST_MS) + 1).tolist())
+        return self._late[0]
+
+    def _update(self, desk: Desk, at: Instant, spot: int, volatility: float) -> WorldStep:
+        underlying, found = self.ports.underlying, self.surface
+        if found is None:
+            return feed(desk.world, underlying, spot, at, volatility, tiers=self.tiers)
+        return advance(desk.world, underlying, spot, at, lambda oracle: found(oracle, at), tiers=self.tiers)
+
+
+def first_state(script: PredictCourse) -> State:
+    """A fresh account before its first update."""
+    return State(Desk(open_world(script.vault, script.cash, account=script.ports.account_id)))
+
+
+def updates_of(at: Ints, spot: Ints, volatility: Floats, first_tick: Instant, to_at: Instant) -> Updates:
+    """The updates a run lives through: from the newest one at its first tick to the end."""
+    first = max(0, int(np.searchsorted(at, first_tick, side="right")) - 1)
+    last = int(np.searchsorted(at, to_at, side="right"))
+    return Updates(at[first:last], spot[first:last], volatility[first:last])
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPlan:
+    """A program that mints whenever it may: it holds while a budget is used up, until the day ends or for good."""
+
+    tick_at: list[Instant]
+    ports: PredictPorts
+    least: int
+
+    def next_tick(self, index: int, world: Desk) -> int:
+        """First tick at or after `index` at which there is something to spend, while the account stays as it is."""
+        count = len(self.tick_at)
+        if index >= count:
+            return count
+        at, caps = self.tick_at[index], self.ports.caps
+        spent = reckoned(world, at)
+        account = world.world.accounts.get(self.ports.account_id, NO_ACCOUNT)
+        forever = min(caps.max_spend_per_tick, caps.max_spend_per_day, caps.max_total_spend - spent.total, account.cash)
+        if forever < self.least:
+            return count
+        if caps.max_spend_per_day - spent.today_at(at) < self.least:
+            return bisect_left(self.tick_at, (at // DAY_MS + 1) * DAY_MS, index)
+        return index
+
+
+def _changes(desk: Desk, positions: Iterable[ContractPosition], at: Instant) -> bool:
+    """Whether the next update pays something out, or carries something out that waits."""
+    return bool(desk.waiting) or any(held.expiry_at <= at for held in positions)
+
+
+class _Points:
+    """Equity as pieces of evenly spaced points."""
+
+    def __init__(self, step_ms: int) -> None:
+        self.pieces: list[Piece] = []
+        self._step = step_ms
+        self._next: Instant = -1
+        self._cash: int | None = None
+        self._text = ""
+
+    def flat(self, at: list[Instant], cash: int) -> None:
+        """Nothing held: the same amount at each of these instants."""
+        last = self.pieces[-1] if self.pieces else None
+        if last is not None and len(last) == 4 and self._cash == cash and at[0] == self._next:
+            first, held = last[0], last[3]
+        else:
+            first, held = at[0], 0
+            last = None
+        if at[-1] - at[0] != (len(at) - 1) * self._step:
+            self._flat_with_gaps(at, cash)
+            return
+        piece = (first, self._step, self._words(cash), held + len(at))
+        if last is None:
+            self.pieces.append(piece)
+        else:
+            self.pieces[-1] = piece
+        self._next = at[-1] + self._step
+
+    def _flat_with_gaps(self, at: list[Instant], cash: int) -> None:
+        for one in at:
+            self.flat([one], cash)
+
+    def add(self, at: Instant, cash: int, value: int) -> None:
+        """One point: cash, and what the positions would bring."""
+        last = self.pieces[-1] if self.pieces else None
+        if last is not None and len(last) == 5 and self._cash == cash and at == self._next:
+            last[4].append(value)
+        else:
+            self.pieces.append((at, self._step, self._words(cash), PLACES, [value]))
+        self._next = at + self._step
+
+    def _words(self, cash: int) -> str:
+        if cash != self._cash:
+            self._cash, self._text = cash, text(contracts(cash))
+        return self._text

@@ -1,0 +1,211 @@
+"""The predict protocol's indexer, asked: what it says about markets, prices, surfaces, trades and positions.
+
+Reads only; a quote that holds is the chain's. Addresses and ids are given, none is known here. Lists come newest first
+and are not trusted to: histories are paged backwards, each row counted once, and given oldest first.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from pitboss.core.errors import TransientError, UserError
+from pitboss.core.instant import Instant
+from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, address, host_of
+from pitboss.venues.predict.data import wire
+from pitboss.venues.predict.data.fields import ID, MOST_ROWS, records, whole_id
+from pitboss.venues.predict.state import MarketTerms, Oracle, PredictWorld, Vault, open_markets, status
+
+MOST_BYTES = 16 * 2**20
+LIMIT, PAGE = 100, 1_000
+MOST_HISTORY = 2_000_000
+MOST_MARKETS = 200
+AT_ONCE = 8
+REQUESTS, WINDOW_S = 100, 10.0
+"""The server names no limit; this is ours."""
+
+T = TypeVar("T")
+U = TypeVar("U", wire.PriceUpdate, wire.SurfaceUpdate)
+
+
+class Indexer:
+    """One deployment of the protocol: its server and its Predict object."""
+
+    def __init__(self, fetcher: Fetcher, base_url: str, predict_id: str) -> None:
+        if not base_url:
+            raise UserError(
+                "the address of the predict protocol's indexer is not known",
+                "set PITBOSS_PREDICT_SERVER_URL, or predict_server_url in settings.toml",
+            )
+        self._base = address(base_url)
+        self._fetcher = fetcher
+        self._budget = fetcher.budget(REQUESTS, WINDOW_S)
+        self.predict_id = checked_id(predict_id, "predict_id")
+
+    async def health(self) -> wire.Health:
+        """Whether the indexer keeps up with the chain."""
+        return await self._ask("/status", lambda reply: wire.health(reply.json()))
+
+    async def protocol(self) -> wire.Protocol:
+        """Spreads, ask bounds and the exposure cap as they are set now."""
+
+        def read(reply: Reply) -> wire.Protocol:
+            return wire.protocol_state(reply.json(), self.predict_id, MarketTerms())
+
+        return await self._ask(f"/predicts/{self.predict_id}/state", read)
+
+    async def vault(self) -> wire.VaultSummary:
+        """The vault's balance and what it owes."""
+
+        def read(reply: Reply) -> wire.VaultSummary:
+            return wire.vault_summary(reply.json(), self.predict_id)
+
+        return await self._ask(f"/predicts/{self.predict_id}/vault/summary", read)
+
+    async def oracles(self) -> tuple[Oracle, ...]:
+        """Every oracle there ever was, by expiry, without prices."""
+
+        def read(reply: Reply) -> tuple[Oracle, ...]:
+            found: dict[str, Oracle] = {}
+            for row in records(reply.json()):
+                oracle = wire.oracle_of_row(row)
+                if found.setdefault(oracle.id, oracle) != oracle:
+                    raise Broken("one oracle is listed twice, with other terms")
+            return tuple(sorted(found.values(), key=lambda oracle: (oracle.expiry_at, oracle.id)))
+
+        return await self._ask(f"/predicts/{self.predict_id}/oracles", read)
+
+    async def oracle(self, oracle_id: str) -> Oracle:
+        """One oracle with its newest price, surface and ask bounds."""
+        name = checked_id(oracle_id, "market_id")
+        return await self._ask(
+            f"/oracles/{name}/state", lambda reply: wire.oracle_state(reply.json(), name, reply.asked_at)
+        )
+
+    async def markets(self, underlying: str | None = None) -> tuple[Oracle, ...]:
+        """The markets that are open now, with prices; of twins the one that is still priced.
+
+        The indexer calls a market active until it is settled; here it is not from its expiry on.
+        """
+        now = self._fetcher.now()
+        listed = [
+            oracle
+            for oracle in await self.oracles()
+            if status(oracle, now) == "active" and underlying in (None, oracle.underlying)
+        ]
+        if len(listed) > MOST_MARKETS:
+            raise UserError(f"{self._host} lists {len(listed)} open markets, more than can be meant")
+        found: dict[str, Oracle] = {}
+        for start in range(0, len(listed), AT_ONCE):
+            asked = (self._or_none(oracle.id) for oracle in listed[start : start + AT_ONCE])
+            found |= {oracle.id: oracle for oracle in await asyncio.gather(*asked) if oracle is not None}
+        return open_markets(PredictWorld(Vault(0), oracles=found), self._fetcher.now(), underlying)
+
+    async def prices(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.PriceUpdate, ...]:
+        """The newest pushes of prices, oldest first."""
+        name = checked_id(oracle_id, "market_id")
+        return _in_order(await self._prices(name, {"limit": str(_bounded(limit))}, limit))
+
+    async def price_history(self, oracle_id: str, from_at: Instant, to_at: Instant) -> tuple[wire.PriceUpdate, ...]:
+        """Every push that came into a checkpoint from one instant up to and without another, oldest first."""
+        name, end = checked_id(oracle_id, "market_id"), to_at
+        found: dict[str, wire.PriceUpdate] = {}
+        while True:
+            asked = {"limit": str(PAGE), "start_time": str(from_at), "end_time": str(end)}
+            page = await self._prices(name, asked, PAGE)
+            before = len(found)
+            for update in page:
+                if found.setdefault(update.digest, update) != update:
+                    raise TransientError(f"{self._host}: one event came twice, with other content")
+            if len(page) < PAGE:
+                break
+            if len(found) == before or len(found) > MOST_HISTORY:
+                raise UserError(f"{self._host}: the prices of {name[:10]}… cannot be paged through", "ask for less")
+            # One millisecond is asked for twice: a page may have ended in the middle of it.
+            end = min(update.seen_at for update in page) + 1
+        return _in_order(update for update in found.values() if from_at <= update.seen_at < to_at)
+
+    async def surfaces(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.SurfaceUpdate, ...]:
+        """The newest pushes of surfaces, oldest first. The server pages no further back than its limit."""
+        name = checked_id(oracle_id, "market_id")
+
+        def read(reply: Reply) -> list[wire.SurfaceUpdate]:
+            return [wire.surface_update(row, name, reply.asked_at) for row in records(reply.json(), limit)]
+
+        return _in_order(await self._ask(f"/oracles/{name}/svi", read, {"limit": str(_bounded(limit))}))
+
+    async def fills(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.IndexedFill, ...]:
+        """The newest trades of one market, newest first."""
+        name = checked_id(oracle_id, "market_id")
+
+        def read(reply: Reply) -> tuple[wire.IndexedFill, ...]:
+            fills = [wire.fill(row, name, reply.asked_at) for row in records(reply.json(), limit)]
+            rows = {row.digest: row for row in fills}
+            return tuple(sorted(rows.values(), key=lambda row: (-row.at, row.digest)))
+
+        return await self._ask(f"/trades/{name}", read, {"limit": str(_bounded(limit))})
+
+    async def positions(self, manager_id: str) -> tuple[wire.ManagerPosition, ...]:
+        """What a manager holds and held, by expiry and contract."""
+        name = checked_id(manager_id, "predict_manager_id")
+
+        def read(reply: Reply) -> tuple[wire.ManagerPosition, ...]:
+            rows = [wire.standing(row) for row in records(reply.json())]
+            if len({row.contract.key for row in rows}) != len(rows):
+                raise Broken("one position is listed twice")
+            return tuple(sorted(rows, key=lambda row: (row.expiry_at, row.contract.key)))
+
+        return await self._ask(f"/managers/{name}/positions/summary", read)
+
+    @property
+    def _host(self) -> str:
+        return host_of(self._base)
+
+    async def _prices(self, name: str, asked: dict[str, str], most: int) -> list[wire.PriceUpdate]:
+        def read(reply: Reply) -> list[wire.PriceUpdate]:
+            return [wire.price_update(row, name, reply.asked_at) for row in records(reply.json(), most)]
+
+        return await self._ask(f"/oracles/{name}/prices", read, asked)
+
+    async def _or_none(self, oracle_id: str) -> Oracle | None:
+        try:
+            return await self.oracle(oracle_id)
+        except Unknown:
+            return None  # listed, and gone before it was asked about
+
+    async def _ask(self, path: str, read: Callable[[Reply], T], asked: dict[str, str] | None = None) -> T:
+        query = Query(f"{self._base}{path}", asked or {}, most_bytes=MOST_BYTES)
+        try:
+            return await self._fetcher.ask(query, read, self._budget)
+        except RequestRefused as error:
+            if error.status != 404:
+                raise
+            raise Unknown(
+                f"{self._host} knows nothing at {_short(path)}", "check predict_server_url and the ids in the settings"
+            ) from None
+
+
+class Unknown(UserError):
+    """The indexer has nothing of this id."""
+
+
+def checked_id(text: str, what: str) -> str:
+    """An id as a person gave it, in full; it becomes part of an address, so nothing else may be in it."""
+    if not ID.fullmatch(text.strip()):
+        raise UserError(f"{what} {text!r} is not an id", "0x and up to 64 hex digits; ids come from the settings")
+    return whole_id(text.strip())
+
+
+def _bounded(limit: int) -> int:
+    if not 0 < limit <= MOST_ROWS:
+        raise UserError(f"a limit of {limit} rows makes no sense", f"between 1 and {MOST_ROWS:,}")
+    return limit
+
+
+def _in_order(updates: Iterable[U]) -> tuple[U, ...]:
+    unique = {update.digest: update for update in updates}
+    return tuple(sorted(unique.values(), key=lambda update: (update.at, update.seen_at, update.digest)))
+
+
+def _short(path: str) -> str:
+    """A path as it can be read: ids by their start."""
+    return "/".join(f"{part[:10]}…" if part.startswith("0x") else part for part in path.split("/"))

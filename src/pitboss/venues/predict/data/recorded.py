@@ -1,0 +1,185 @@
+"""Recorded predict data in files → columns a replay can walk through: price updates, surfaces, rounds.
+
+Prices in the protocol's billionths, as the venue counts. A bar is the price of its open, at that instant; an update of a
+chain counts from the block that shows it. Rows are put in order; two of one time that differ are refused, with their row.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from pitboss.core.errors import UserError
+from pitboss.core.market import Floats, Ints
+from pitboss.data.file_reader import READABLE, read
+from pitboss.data.table import TIMES, Check, Table, numbers_of, shown, timed
+from pitboss.venues.predict.rounds import Agreement, compare
+from pitboss.venues.predict.svi import FLOAT, Svi
+
+MOST_PRICE = 1e9
+PUSHED = ("onchain_timestamp",)
+_PRICE_TIMES = ("block_timestamp_s", "updated_at_s", "start", *TIMES)
+_SPOTS = ("spot", "price_usd", "price", "open", "o", "value")
+_ASSETS = ("asset", "symbol", "coin", "underlying", "underlying_asset")
+_SURFACE = ("a", "b", "rho", "m", "sigma")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prices:
+    """Price updates, oldest first, each time once. Where nothing said otherwise the forward is the spot."""
+
+    at: Ints
+    spot: Ints
+    forward: Ints
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surfaces:
+    """Surface updates, oldest first. `market_id` is the oracle of each."""
+
+    at: Ints
+    market_id: tuple[str, ...]
+    columns: tuple[Floats, ...]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def svi(self, place: int) -> Svi:
+        """The surface of one row."""
+        return Svi(*(float(column[place]) for column in self.columns))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounds:
+    """Up/down rounds by start and length. `up_price` is 1 or 0 where the outcome is known."""
+
+    start_at: Ints
+    duration_s: Ints
+    up_price: Floats
+
+    def __len__(self) -> int:
+        return len(self.start_at)
+
+
+def read_prices(path: Path, asset: str | None = None) -> Prices:
+    """Price updates of a file: bars, updates of an oracle, or rows of the protocol's indexer."""
+    table = _table(path, asset)
+    pushed = table.find(*PUSHED) is not None
+    times, check = timed(table, PUSHED if pushed else _PRICE_TIMES)
+    spot = _prices(table, check, "the price", _SPOTS, pushed)
+    forward = _prices(table, check, "forward", ("forward",), pushed) if table.find("forward") else spot
+    check.done()
+    frame = _ordered(table, {"at": times, "spot": spot, "forward": forward}, ("at",))
+    return Prices(*(frame[name].to_numpy() for name in ("at", "spot", "forward")))
+
+
+def read_surfaces(path: Path) -> Surfaces:
+    """Surfaces of a file with rows as the protocol's indexer gives them: magnitudes in billionths beside flags."""
+    table = _table(path, None)
+    times, check = timed(table, (*PUSHED, *TIMES))
+    columns = {name: _numbers(table, check, name, (name,)) for name in _SURFACE}
+    for name in ("a", "b", "sigma"):
+        check.refuse(columns[name] < 0, _says(columns[name], f"{name} is {{}}, below zero"))
+    for name in ("rho", "m"):
+        columns[name] = columns[name] * np.where(_flags(table, check, f"{name}_negative"), -1.0, 1.0)
+    rho = columns["rho"]
+    check.refuse(np.abs(rho) > FLOAT, _says(rho / FLOAT, "rho is {}, outside −1 and 1"))
+    check.done()
+    ids = table.frame[table.need("the oracle's id", "oracle_id", "market_id")].cast(pl.String)
+    scaled = {name: pl.Series(column / FLOAT) for name, column in columns.items()}
+    frame = _ordered(table, {"at": times, "id": ids, **scaled}, ("at", "id"))
+    return Surfaces(
+        frame["at"].to_numpy(), tuple(frame["id"].to_list()), tuple(frame[name].to_numpy() for name in _SURFACE)
+    )
+
+
+def read_rounds(path: Path, asset: str | None = None) -> Rounds:
+    """Rounds of a file: start, length in seconds, and the recorded price of UP (empty or between 0 and 1: no outcome)."""
+    table = _table(path, asset)
+    times, check = timed(table, ("start", "start_at", "start_time", *TIMES))
+    lengths = _numbers(table, check, "duration_s", ("duration_s",))
+    check.refuse((lengths <= 0) | (lengths % 1 != 0) | (lengths > 1e9), _says(lengths, "a round of {} seconds"))
+    raw = numbers_of(table.frame[table.need("the price of UP", "up_price")])
+    up_price = raw.fill_null(float("nan")).to_numpy()
+    check.refuse((up_price < 0) | (up_price > 1), _says(up_price, "the price of UP is {}, not between 0 and 1"))
+    check.done()
+    columns = {"at": times, "s": pl.Series(lengths.astype(np.int64)), "up": pl.Series(up_price)}
+    frame = _ordered(table, columns, ("at", "s"))
+    return Rounds(*(frame[name].to_numpy() for name in ("at", "s", "up")))
+
+
+def agreement(rounds: Rounds, prices: Prices, within_ms: int = 60_000) -> Agreement:
+    """How often the settlement by these prices is the recorded one."""
+    spot = prices.spot / FLOAT
+    return compare(rounds.start_at, rounds.duration_s, rounds.up_price, prices.at, spot, within_ms)
+
+
+def _table(path: Path, asset: str | None) -> Table:
+    found = read(path)
+    if not isinstance(found, pl.DataFrame):
+        raise UserError(f"{path}: not a table of rows", f"readable are {READABLE}")
+    table = Table(str(path), found)
+    column = table.find(*_ASSETS)
+    if column is None or found[column].dtype.is_nested():
+        return table
+    words = found[column].cast(pl.String)
+    known = sorted(set(words.drop_nulls().to_list()))
+    if asset is None and len(known) <= 1:
+        return table
+    if asset is None or asset not in known:
+        said = f"{path}: no rows of {asset!r}" if asset else f"{path}: rows of several assets"
+        raise UserError(said, f"--asset, one of {', '.join(known[:12])}")
+    chosen = (words == asset).fill_null(False).to_numpy()
+    return Table(table.where, found.filter(chosen), places=np.flatnonzero(chosen))
+
+
+def _numbers(table: Table, check: Check, what: str, names: Sequence[str]) -> Floats:
+    column = table.frame[table.need(what, *names)]
+    numbers = numbers_of(column).fill_null(float("nan")).to_numpy()
+    check.refuse(
+        ~np.isfinite(numbers),
+        lambda row: f"{what} is missing" if column[row] is None else f"{what} is {shown(column[row])}, not a number",
+    )
+    return numbers
+
+
+def _prices(table: Table, check: Check, what: str, names: Sequence[str], pushed: bool) -> pl.Series:
+    """In billionths: rows of the indexer are so already, all others are in USD."""
+    numbers = _numbers(table, check, what, names)
+    usd = numbers / FLOAT if pushed else numbers
+    check.refuse(~((usd > 0) & (usd < MOST_PRICE)) & np.isfinite(usd), _says(usd, "{} is not a price"))
+    if pushed and table.frame[table.need(what, *names)].dtype.is_integer():
+        return table.frame[table.need(what, *names)].cast(pl.Int64, strict=False)
+    bounded = np.where(np.isfinite(usd) & (np.abs(usd) < MOST_PRICE), usd, 0.0)
+    return pl.Series(np.rint(bounded * FLOAT).astype(np.int64))
+
+
+def _flags(table: Table, check: Check, name: str) -> np.ndarray:
+    column = table.frame[table.need(name, name)]
+    words = [str(value).strip().lower() for value in column.to_list()]
+    check.refuse(
+        np.array([word not in ("true", "false", "1", "0") for word in words], dtype=bool),
+        lambda row: f"{name} is {shown(column[row])}, neither true nor false",
+    )
+    return np.array([word in ("true", "1") for word in words], dtype=bool)
+
+
+def _ordered(table: Table, columns: dict[str, pl.Series], key: tuple[str, ...]) -> pl.DataFrame:
+    """By the key, equal rows once. Two that share a key and differ cannot both be so."""
+    frame = pl.DataFrame([column.alias(name) for name, column in columns.items()])
+    frame = frame.with_row_index("_row").unique(subset=list(columns), keep="first").sort(*key, "_row")
+    twice = frame.select(pl.struct(*key).is_duplicated()).to_series()
+    if twice.any():
+        row = int(frame.filter(twice)["_row"][1])
+        number = 1 + (row if table.places is None else int(table.places[row]))
+        raise UserError(f"{table.where}: row {number}: another row of the same time says otherwise")
+    return frame
+
+
+def _says(values: Floats, form: str) -> Callable[[int], str]:
+    return lambda row: form.format(values[row])

@@ -1,0 +1,171 @@
+"""What a live predict run is asked to be: a skill's document, options of the command line, and AGENT_* variables.
+
+The variables are those of the original agent service, so that its deployments need no other. The command line wins over
+them, they win over the document. A private key (AGENT_KEY) is not among them: paper needs none, so none is read.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Literal
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import HOUR_MS, SECOND_MS
+from pitboss.live.board import cut
+from pitboss.models import catalog
+from pitboss.skill.load import check_predict, read_mandate, read_text, summary
+from pitboss.venues.predict.skill import PredictSkill, PredictStrategy
+
+PORT = 8083
+"""The first of the original's agents; its resolver has the one below."""
+
+STRATEGIES = {
+    "alternate": "policy/alternate",
+    "yes-only": "policy/yes_only",
+    "no-only": "policy/no_only",
+    "llm": catalog.PRESET,
+}
+SHORTEST_MS, LONGEST_MS = SECOND_MS, HOUR_MS
+
+Environment = Callable[[str], str | None]
+Begin = Literal["auto", "resume", "new"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A live run as it was asked for, everything settled but who answers to `llm`."""
+
+    skill: PredictSkill
+    model: str
+    every_ms: int
+    equity: Decimal
+    name: str
+    mandate: str
+    host: str = "127.0.0.1"
+    port: int = PORT
+    ticks: int | None = None
+    begin: Begin = "auto"
+    max_cost_usd: Decimal | None = None
+    max_cost_usd_per_day: Decimal | None = None
+    price_in: Decimal | None = None
+    price_out: Decimal | None = None
+    any_price: bool = False
+    notes: tuple[str, ...] = ()
+    """What a person should know before it begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOptions:
+    """What was typed; empty or None where it was not."""
+
+    overrides: tuple[str, ...] = ()
+    model: str = ""
+    every_ms: int | None = None
+    equity: Decimal = Decimal(100)
+    host: str = "127.0.0.1"
+    port: int | None = None
+    ticks: int | None = None
+    begin: Begin = "auto"
+    max_cost_usd: Decimal | None = None
+    max_cost_usd_per_day: Decimal | None = None
+    price_in: Decimal | None = None
+    price_out: Decimal | None = None
+    any_price: bool = False
+
+
+def deployment(file: Path, options: LiveOptions, environment: Environment) -> Deployment:
+    """Put a run together from all three. Raises `UserError` with the name of what is wrong."""
+    said = ReadVariables(environment)
+    skill, notes = _skill(file, options.overrides, said)
+    every_ms = options.every_ms or said.whole("AGENT_TICK_MS", SHORTEST_MS, LONGEST_MS) or skill.schedule.every_ms
+    if not SHORTEST_MS <= every_ms <= LONGEST_MS:
+        raise UserError("--every: not from 1s to 1h", "for example --every 60s")
+    if options.equity <= 0:
+        raise UserError("--equity: must be above zero", "for example --equity 100")
+    if options.ticks is not None and options.ticks < 1:
+        raise UserError("--ticks: must be at least 1", "leave it out to go on until you stop it")
+    port = options.port if options.port is not None else said.whole("AGENT_STATUS_PORT", 0, 65_535)
+    if port is not None and not 0 <= port <= 65_535:
+        raise UserError(f"--port: {port} is not from 0 to 65535", "0 takes any port that is free")
+    model = options.model or _strategy(said) or skill.model
+    catalog.describe(model)  # an unknown name is told here, with those there are
+    return Deployment(
+        skill=skill,
+        model=model,
+        every_ms=every_ms,
+        equity=options.equity,
+        name=cut(said.get("AGENT_NAME") or skill.name, 80),
+        mandate=skill.strategy.mandate or cut(skill.strategy.text or ""),
+        host=options.host,
+        port=PORT if port is None else port,
+        ticks=options.ticks,
+        begin=options.begin,
+        max_cost_usd=options.max_cost_usd,
+        max_cost_usd_per_day=options.max_cost_usd_per_day,
+        price_in=options.price_in,
+        price_out=options.price_out,
+        any_price=options.any_price,
+        notes=(*notes, *said.notes()),
+    )
+
+
+class ReadVariables:
+    """The variables, and which of them were heeded."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._heeded: list[str] = []
+
+    def get(self, name: str) -> str:
+        """A variable's value, or nothing."""
+        value = (self._environment(name) or "").strip()
+        if value and name not in self._heeded:
+            self._heeded.append(name)
+        return value
+
+    def whole(self, name: str, least: int, most: int) -> int | None:
+        """A whole number within bounds, if the variable is set."""
+        value = self.get(name)
+        if not value:
+            return None
+        if not value.isdecimal() or len(value) > 12 or not least <= int(value) <= most:
+            raise UserError(f"{name} is {value[:40]!r}, not a whole number from {least} to {most}", f"unset {name}")
+        return int(value)
+
+    def notes(self) -> tuple[str, ...]:
+        """A line that names what was heeded, so that nobody wonders."""
+        return (f"from the environment: {', '.join(self._heeded)}",) if self._heeded else ()
+
+
+def _skill(file: Path, overrides: Sequence[str], said: ReadVariables) -> tuple[PredictSkill, tuple[str, ...]]:
+    given: list[str] = []
+    trade = said.get("AGENT_TRADE_DUSDC")
+    if trade:
+        try:
+            amount = Decimal(trade)
+        except InvalidOperation:
+            amount = Decimal("NaN")
+        if not (amount.is_finite() and 0 <= amount <= 1_000_000_000) or len(trade) > 30:
+            raise UserError(f"AGENT_TRADE_DUSDC is {trade[:40]!r}, not an amount", "for example AGENT_TRADE_DUSDC=2")
+        given.append(f"risk.max_spend_per_tick={amount:f}")
+    found = check_predict(read_text(file), file.suffix, file.parent, (*given, *overrides))
+    if found.skill is None:
+        raise summary(file.name, found.errors)
+    skill = found.skill
+    prompt = said.get("AGENT_PROMPT_FILE")
+    if prompt:
+        path = Path(prompt)
+        try:
+            text = read_mandate(path.name, path.parent)
+        except UserError as error:
+            raise UserError(f"AGENT_PROMPT_FILE: {error.message}", "name a text file with the mandate") from None
+        skill = skill.model_copy(update={"strategy": PredictStrategy(text=text)})
+    return skill, found.notes
+
+
+def _strategy(said: ReadVariables) -> str:
+    word = said.get("AGENT_STRATEGY").lower().replace("_", "-")
+    if word and word not in STRATEGIES:
+        raise UserError(f"AGENT_STRATEGY is {word[:40]!r}", f"one of {', '.join(STRATEGIES)}")
+    return STRATEGIES.get(word, "")

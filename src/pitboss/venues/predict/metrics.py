@@ -1,0 +1,297 @@
+"""The figures of a finished run on the predict venue, from its equity, its receipts and its calls only.
+
+`compute_predict` gives plain values, ready for JSON: what cannot be said is None, never NaN or infinity. What both venues
+have (return, drawdown, Sharpe, counts) is worked out by the same functions as there, under the same names. It runs
+nothing and reads no market. `docs/predict-metrics.md` says in plain words what each number means.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from pitboss.core.errors import InvariantError
+from pitboss.core.instant import DAY_MS
+from pitboss.core.money import ZERO, exact
+from pitboss.core.receipt import Receipt
+from pitboss.sim import statistics
+from pitboss.sim.metrics import columns, daily_returns, drawdown, growth_rate, intervals
+from pitboss.venues.predict import calibration
+from pitboss.venues.predict import forecast_scores as scores
+from pitboss.venues.predict.outcome import MarketCall, PredictOutcome
+
+REFERENCES = ("ask", "normalised", "fair")
+"""The market's own probability, read three ways: `reference` tells how."""
+
+
+@exact
+def compute_predict(outcome: PredictOutcome, seed: int = 0) -> dict[str, Any]:
+    """All figures of a run. `seed` is that of the bootstraps."""
+    return {
+        **money_figures(outcome, seed),
+        **_trade_figures(outcome),
+        **_call_figures(outcome.calls, seed),
+        **_counts(outcome),
+        "warnings": _warnings(outcome),
+    }
+
+
+def money_figures(outcome: PredictOutcome, seed: int) -> dict[str, Any]:
+    """How the equity went."""
+    if outcome.initial_usd <= 0:
+        raise InvariantError(f"a run cannot start with {outcome.initial_usd}")
+    initial = float(outcome.initial_usd)
+    at, equity = columns(outcome.equity_at, outcome.equity_usd)
+    final = float(equity[-1]) if len(equity) else initial
+    returns = daily_returns(initial, at, equity)
+    depth, duration_ms = drawdown(outcome.from_at, initial, at, equity)
+    (return_ci, sharpe_ci), *_ = intervals([returns], seed)
+    return {
+        "total_return_pct": _finite((final - initial) / initial * 100),
+        "total_return_ci": return_ci,
+        "final_equity_usd": final,
+        "pnl_usd": final - initial,
+        "max_drawdown_pct": depth * 100,
+        "max_drawdown_duration_days": duration_ms / DAY_MS,
+        "cagr": growth_rate(initial, final, outcome.to_at - outcome.from_at),
+        "sharpe": statistics.sharpe(returns),
+        "sortino": statistics.sortino(returns),
+        "sharpe_ci": sharpe_ci,
+        "probabilistic_sharpe": statistics.probabilistic_sharpe(returns),
+    }
+
+
+def forecasts(calls: Sequence[MarketCall]) -> list[MarketCall]:
+    """The calls that can be scored: with a confidence, on a market that was open and has settled since."""
+    return [call for call in calls if call.forecast and call.confidence is not None and call.won is not None]
+
+
+def reference(call: MarketCall, kind: str) -> float | None:
+    """The market's probability of the chosen side.
+
+    `ask` is the price as it is, spread included; `normalised` is it over the sum of both sides' asks, so that the two
+    sides add up to one; `fair` is what the venue's own surface says, without any spread.
+    """
+    if kind == "fair":
+        return None if call.fair is None else float(call.fair)
+    if call.ask is None or kind == "ask":
+        return None if call.ask is None else float(call.ask)
+    other = call.other_ask
+    return None if other is None else float(call.ask / (call.ask + other))
+
+
+def score(calls: Sequence[MarketCall], seed: int = 0) -> dict[str, Any]:
+    """Scores of the model on these forecasts, and beside each reading of the market on those where that is known."""
+    chances, won = [_confidence(call) for call in calls], [bool(call.won) for call in calls]
+    curve = calibration.curve(chances, won)
+    return {
+        "calls": len(calls),
+        "markets": len({call.market_id for call in calls}),
+        "brier": scores.brier(chances, won),
+        "log_loss": scores.log_loss(chances, won),
+        "mean_confidence": math.fsum(chances) / len(chances) if chances else None,
+        "observed": sum(won) / len(won) if won else None,
+        "calibration_error": calibration.error(curve),
+        "calibration": curve,
+        "against": {kind: _against(calls, kind, seed) for kind in REFERENCES},
+    }
+
+
+def _against(calls: Sequence[MarketCall], kind: str, seed: int) -> dict[str, Any]:
+    """Model and market on exactly the same calls."""
+    known = [(call, chance) for call in calls if (chance := reference(call, kind)) is not None]
+    same = [call for call, _ in known]
+    ours, theirs, won = (
+        [_confidence(call) for call in same],
+        [chance for _, chance in known],
+        [bool(c.won) for c in same],
+    )
+    model, market = scores.brier(ours, won), scores.brier(theirs, won)
+    curve = calibration.curve(theirs, won)
+    return {
+        "calls": len(same),
+        "markets": len({call.market_id for call in same}),
+        "model_brier": model,
+        "market_brier": market,
+        "model_log_loss": scores.log_loss(ours, won),
+        "market_log_loss": scores.log_loss(theirs, won),
+        "skill": scores.skill(model, market),
+        "skill_ci": scores.skill_interval(ours, theirs, won, [call.market_id for call in same], seed),
+        "calibration_error": calibration.error(curve),
+        "calibration": curve,
+    }
+
+
+def _call_figures(calls: Sequence[MarketCall], seed: int) -> dict[str, Any]:
+    tried = [call for call in calls if call.forecast]
+    scored = forecasts(calls)
+    minted = [call for call in tried if call.minted]
+    wins, resolved = sum(bool(call.won) for call in minted), [call for call in minted if call.won is not None]
+    return {
+        "calls": len(tried),
+        "calls_unresolved": sum(call.won is None for call in tried),
+        "calls_without_confidence": sum(call.confidence is None for call in tried),
+        "minted_resolved": len(resolved),
+        "wins": wins,
+        "hit_rate": wins / len(resolved) if resolved else None,
+        "hit_rate_ci": calibration.wilson(wins, len(resolved)),
+        "log_loss_clip": scores.CLIP,
+        "scores": {"all": score(scored, seed), "minted": score([call for call in scored if call.minted], seed)},
+        "edge": {"calls": _call_edge(scored), "minted": _minted_edge(resolved)},
+    }
+
+
+def _call_edge(scored: Sequence[MarketCall]) -> dict[str, Any]:
+    """Every scored call with an ask counts the same, bought or not."""
+    known = [(_confidence(call), float(call.ask), bool(call.won)) for call in scored if call.ask is not None]
+    count = len(known)
+    return {
+        "calls": count,
+        "promised": math.fsum(chance - ask for chance, ask, _ in known) / count if count else None,
+        "realised": math.fsum(hit - ask for _, ask, hit in known) / count if count else None,
+    }
+
+
+def _minted_edge(resolved: Sequence[MarketCall]) -> dict[str, Any]:
+    """What was bought, as if every contract had been held to its settlement; `promised` of those with a confidence."""
+    contracts = promised_on = realised = promised = ZERO
+    for call in resolved:
+        traded = call.traded
+        assert traded is not None
+        contracts += traded.quantity
+        realised += (int(bool(call.won)) - traded.price) * traded.quantity
+        if call.confidence is not None:
+            promised_on += traded.quantity
+            promised += (call.confidence - traded.price) * traded.quantity
+    return {
+        "calls": len(resolved),
+        "contracts": float(contracts),
+        "promised_per_contract": float(promised / promised_on) if promised_on else None,
+        "promised_usd": float(promised) if promised_on else None,
+        "realised_per_contract": float(realised / contracts) if contracts else None,
+        "realised_usd": float(realised) if contracts else None,
+    }
+
+
+def _trade_figures(outcome: PredictOutcome) -> dict[str, Any]:
+    """What was bought, sold back and paid out, and what the spread took of it. Exact sums until the very end."""
+    spend = redeemed = paid = basis = ZERO
+    mint_spread = redeem_spread = ZERO
+    mints = redeems = payouts = unknown = 0
+    for receipt in outcome.receipts:
+        facts = receipt.facts
+        if receipt.kind not in ("filled", "settled") or facts.get("account") != outcome.account_id:
+            continue
+        if facts["action"] == "mint":
+            mints += 1
+            spend += Decimal(facts["cost"])
+        elif receipt.kind == "settled":
+            payouts += 1
+            paid += Decimal(facts["payout"])
+            basis += Decimal(facts["basis"])
+        else:
+            redeems += 1
+            redeemed += Decimal(facts["payout"])
+            basis += Decimal(facts["basis"])
+        spread = spread_cost(receipt)
+        if spread is None:
+            unknown += 1
+        elif facts["action"] == "mint":
+            mint_spread += spread
+        else:
+            redeem_spread += spread
+    total = mint_spread + redeem_spread
+    return {
+        "mints": mints,
+        "redeems": redeems,
+        "payouts": payouts,
+        "total_spend_usd": float(spend),
+        "total_redeemed_usd": float(redeemed),
+        "total_payout_usd": float(paid),
+        "realised_pnl_usd": float(paid + redeemed - basis),
+        "spread_cost": {
+            "mints_usd": float(mint_spread),
+            "redeems_usd": float(redeem_spread),
+            "total_usd": float(total),
+            "share_of_spend": float(total / spend) if spend else None,
+            "unknown_fills": unknown,
+        },
+    }
+
+
+def spread_cost(receipt: Receipt) -> Decimal | None:
+    """What a trade lost to the spread: ask over fair for what was bought, fair over bid for what was sold back.
+
+    After settlement there is no spread. None where the fair price is not known.
+    """
+    facts = receipt.facts
+    if receipt.kind == "settled":
+        return ZERO
+    fair = facts.get("fair")
+    if fair is None:
+        return None
+    apart = Decimal(facts["price"]) - Decimal(fair)
+    return (apart if facts["action"] == "mint" else -apart) * Decimal(facts["quantity"])
+
+
+def _counts(outcome: PredictOutcome) -> dict[str, Any]:
+    cost, asked = outcome.ai_cost_usd, outcome.decisions_asked
+    late = Counter(call.code for call in outcome.calls if call.late)
+    refused = dict(sorted(outcome.rejections_by_rule.items()))
+    fills = sum(
+        1 for one in outcome.receipts if one.kind == "filled" and one.facts.get("account") == outcome.account_id
+    )
+    return {
+        "total_ticks": outcome.ticks,
+        "total_proposed_actions": outcome.proposed,
+        "total_accepted_actions": outcome.accepted,
+        "rejections_by_rule": refused,
+        "late_rejections_by_rule": dict(sorted(late.items())),
+        "noops_by_flag": dict(sorted(outcome.noops_by_flag.items())),
+        "total_ai_cost_usd": None if cost is None else float(cost),
+        "cost_per_decision_usd": None if cost is None or not asked else float(cost / asked),
+        "funnel": {
+            "ticks": outcome.ticks,
+            "asked": asked,
+            "proposals": outcome.proposed,
+            "refused": refused,
+            "accepted": outcome.accepted,
+            "fills": fills,
+        },
+    }
+
+
+def _warnings(outcome: PredictOutcome) -> list[str]:
+    said: list[str] = []
+    tried = [call for call in outcome.calls if call.forecast]
+    scored = forecasts(outcome.calls)
+    if not any(call.minted for call in tried):
+        refused = sum(outcome.rejections_by_rule.values())
+        said.append(
+            f"Nothing was bought: {outcome.ticks} ticks → {outcome.decisions_asked} asked → {outcome.proposed} proposals"
+            f" → {refused} refused → {outcome.accepted} accepted → 0 fills."
+        )
+    if tried and not any(call.confidence is not None for call in tried):
+        said.append("No decision named a confidence, so there is no probability to score.")
+    markets = len({call.market_id for call in scored})
+    if scored and markets < scores.MIN_MARKETS:
+        said.append(f"Only {markets} markets were scored: an interval of the skill needs {scores.MIN_MARKETS}.")
+    unresolved = sum(call.won is None for call in tried)
+    if unresolved:
+        said.append(f"{unresolved} of {len(tried)} calls are on markets that did not settle within the run.")
+    days = len(daily_returns(float(outcome.initial_usd), *columns(outcome.equity_at, outcome.equity_usd)))
+    if days < statistics.MIN_BOOTSTRAP_RETURNS:
+        said.append(
+            f"Only {days} daily returns: intervals of return and Sharpe need {statistics.MIN_BOOTSTRAP_RETURNS}."
+        )
+    return said
+
+
+def _confidence(call: MarketCall) -> float:
+    assert call.confidence is not None
+    return float(call.confidence)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,230 @@
+"""From records of the predict venue to what its metrics need: every call, and what came of it.
+
+A call is a decision that names a market, a side and a strike: to buy (`mint`) or to sell back (`redeem`), whether or not
+the engine let it through. The ledger follows each to its fill, its late refusal, and the settlement of its market. It
+sits beside the other venue's ledger and counts the same things the same way; it computes no figure (`metrics` does).
+
+What is read is the same whether values are live or come back from storage, so both give equal metrics.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
+from typing import Any, ClassVar, Literal
+
+from pitboss.core import codec
+from pitboss.core.curve import columns
+from pitboss.core.instant import Instant
+from pitboss.core.money import ONE, ZERO, text
+from pitboss.core.noun import noun
+from pitboss.core.receipt import Receipt
+from pitboss.core.snapshot import Record, RecordKind
+from pitboss.core.verdict import Margin
+from pitboss.sim.metrics import Outcome
+from pitboss.sim.outcome import Ledger, read_into
+from pitboss.venues.predict.intents import read
+from pitboss.venues.predict.state import ACCOUNT
+
+DUPLICATE = "B14_DUPLICATE"
+NO_MARKET = "B2_MARKET"
+"""The rule that refuses what is about no open market: such a call is no forecast of anything."""
+
+ASK_MARGIN, FAIR_MARGIN = "B6_ASK_BOUNDS", "B5_NOT_QUOTED"
+"""Rules whose margins tell the ask and the fair price on which a decision was judged."""
+
+
+@noun
+class Traded:
+    """What was carried out of a call. `amount` is what a mint cost or a redeem brought."""
+
+    at: Instant
+    quantity: Decimal
+    price: Decimal
+    amount: Decimal
+
+
+@noun
+class MarketCall:
+    """One decision about one contract, in plain units.
+
+    `ask` is the price of the fill, else the one on which the decision was judged (for a redeem it is the bid); `fair` is
+    the market's own probability at that moment. `won` is None until the market settles, and stays so for a call that was
+    made after it had.
+    """
+
+    at: Instant
+    action: Literal["mint", "redeem"]
+    market_id: str
+    side: str
+    strike: Decimal
+    verdict: Literal["allowed", "reduced", "refused"]
+    code: str = ""
+    confidence: Decimal | None = None
+    spend: Decimal | None = None
+    ask: Decimal | None = None
+    fair: Decimal | None = None
+    order_id: str = ""
+    duplicate: bool = False
+    late: bool = False
+    """Accepted first, and refused when its price came."""
+    traded: Traded | None = None
+    won: bool | None = None
+
+    @property
+    def forecast(self) -> bool:
+        """Whether it is a statement about a market that was open: a repeated or misdirected one is not."""
+        return self.action == "mint" and not self.duplicate and self.code != NO_MARKET
+
+    @property
+    def minted(self) -> bool:
+        """Whether contracts were bought."""
+        return self.action == "mint" and self.traded is not None
+
+    @property
+    def other_ask(self) -> Decimal | None:
+        """What the opposite side cost at the same moment: both spreads are one and the same."""
+        if self.ask is None or self.fair is None or self.action != "mint" or not ZERO < self.fair <= self.ask < ONE:
+            return None
+        return ONE - max(ZERO, self.fair + self.fair - self.ask)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictOutcome(Outcome):
+    """What a run left behind, with its calls."""
+
+    calls: tuple[MarketCall, ...] = ()
+    account_id: str = ACCOUNT
+
+
+@dataclass(slots=True)
+class PredictLedger(Ledger):
+    """What the records of a run on this venue say, in order."""
+
+    calls: list[MarketCall] = field(default_factory=list[MarketCall])
+    account_id: str = ACCOUNT
+    duplicate_code: ClassVar[str] = DUPLICATE
+    _orders: dict[str, int] = field(default_factory=dict[str, int], init=False, repr=False, compare=False)
+    _awaiting: dict[str, list[int]] = field(default_factory=dict[str, list[int]], init=False, repr=False, compare=False)
+
+    def take(
+        self,
+        kind: RecordKind,
+        body: Mapping[str, Any],
+        receipts: Iterable[Receipt],
+        cost_usd: Decimal | None = ZERO,
+        saved_usd: Decimal = ZERO,
+    ) -> None:
+        """Add one record: its covered half as it was sealed or as it was read back."""
+        told = list(receipts)
+        # Not `super()`: a slotted dataclass is a new class, which the shorthand would miss.
+        Ledger.take(self, kind, body, told, cost_usd, saved_usd)
+        # A market that settled on the way to this tick did so before the tick's decisions were made.
+        for receipt in told:
+            if receipt.kind == "settled" and "account" not in receipt.facts:
+                self._settle(receipt.symbol, Decimal(receipt.facts["price"]))
+        if kind == "tick":
+            for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
+                if verdict["outcome"] != "noop":
+                    self._call(body["tick_at"], proposal, verdict)
+        for receipt in told:
+            self._follow(receipt)
+
+    def _call(self, at: Instant, proposal: Any, verdict: Mapping[str, Any]) -> None:
+        # Live proposals are canonical bytes in a wrapper: they are read as they would be from storage.
+        decision, _ = read(proposal if isinstance(proposal, dict) else codec.plain(proposal))
+        if decision is None or decision.side is None or decision.strike is None or decision.action == "hold":
+            return
+        duplicate, order_id = bool(verdict["duplicate"]), verdict["order_id"] or ""
+        call = MarketCall(
+            at,
+            decision.action,
+            decision.market_id or "",
+            decision.side,
+            decision.strike,
+            "refused" if duplicate else verdict["outcome"],
+            DUPLICATE if duplicate else verdict["code"] or "",
+            decision.confidence,
+            decision.spend,
+            _used(verdict["margins"], ASK_MARGIN),
+            _used(verdict["margins"], FAIR_MARGIN),
+            "" if duplicate else order_id,
+            duplicate,
+        )
+        place = len(self.calls)
+        self.calls.append(call)
+        if call.order_id:
+            self._orders[call.order_id] = place
+        if call.market_id:
+            self._awaiting.setdefault(call.market_id, []).append(place)
+
+    def _follow(self, receipt: Receipt) -> None:
+        """What a receipt says about a call that became an order."""
+        facts = receipt.facts
+        place = self._orders.get(str(facts.get("order", receipt.order_id)))
+        if place is None:
+            return
+        call = self.calls[place]
+        if not call.market_id:  # it was the only one open, and the order tells its name
+            call = replace(call, market_id=receipt.symbol)
+            self._awaiting.setdefault(receipt.symbol, []).append(place)
+        if receipt.kind == "rejected":
+            call = replace(call, verdict="refused", code=str(facts.get("code", "")), late=True)
+        elif receipt.kind in ("accepted", "filled", "settled"):
+            fair = facts.get("fair")
+            call = replace(call, ask=Decimal(facts["price"]), fair=call.fair if fair is None else Decimal(fair))
+            if receipt.kind != "accepted":
+                amount = Decimal(facts["cost" if call.action == "mint" else "payout"])
+                call = replace(
+                    call, traded=Traded(receipt.at, Decimal(facts["quantity"]), Decimal(facts["price"]), amount)
+                )
+        self.calls[place] = call
+
+    def _settle(self, market_id: str, price: Decimal) -> None:
+        for place in self._awaiting.pop(market_id, ()):
+            call = self.calls[place]
+            self.calls[place] = replace(call, won=(price > call.strike) == (call.side == "YES"))
+
+    def outcome(self, from_at: Instant, to_at: Instant, interval_ms: int, initial_usd: Decimal) -> PredictOutcome:
+        """The input of the metrics."""
+        found = Ledger.outcome(self, from_at, to_at, interval_ms, initial_usd)
+        shared = {one.name: getattr(found, one.name) for one in fields(found)}
+        # The price of the first tick gives a point at its instant, where the account is what it began with: no return.
+        at, usd = columns(self.equity)
+        shared["equity_at"], shared["equity_usd"] = at[at > from_at], usd[at > from_at]
+        return PredictOutcome(**shared, calls=tuple(self.calls), account_id=self.account_id)
+
+
+def read_predict_ledger(records: Iterable[Record], account_id: str = ACCOUNT) -> PredictLedger:
+    """Go through stored records once."""
+    ledger = PredictLedger(account_id=account_id)
+    read_into(ledger, records)
+    return ledger
+
+
+def predict_fills(receipts: Iterable[Receipt]) -> Iterator[dict[str, Any]]:
+    """Mints and redeems in the public export form; what a redeem brought is a cost below zero."""
+    for receipt in receipts:
+        if receipt.kind == "filled":
+            facts = receipt.facts
+            mint = facts["action"] == "mint"
+            yield {
+                "at": receipt.at,
+                "market_id": receipt.symbol,
+                "action": facts["action"],
+                "side": facts["side"],
+                "strike": facts.get("strike", facts.get("lower")),
+                "quantity": facts["quantity"],
+                "price": facts["price"],
+                "cost": facts["cost"] if mint else text(-Decimal(facts["payout"])),
+            }
+
+
+def _used(margins: Iterable[Any], code: str) -> Decimal | None:
+    """What one rule's margin says was used, where the margins were kept whole: live ones are nouns, stored ones are not."""
+    for margin in margins:
+        if isinstance(margin, Margin):
+            if margin.code == code:
+                return Decimal(margin.used)
+        elif isinstance(margin, Mapping) and margin["code"] == code:
+            return Decimal(margin["used"])
+    return None

@@ -1,0 +1,151 @@
+"""From a stored run of the predict venue to its page: reads records and data, puts them into a `PredictReport`.
+
+Everything about the run itself comes from its records. The curves of the heuristics, and which markets had a recorded
+surface, come from the data; if that has changed or is gone they are left out, and the page says so.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pitboss import __version__
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.curve import Piece, points
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant, parse_instant
+from pitboss.models.providers import PROGRAMS
+from pitboss.report.source import RunReport
+from pitboss.runs.stored import document, is_synthetic, journal_of
+from pitboss.store.runs import Run
+from pitboss.venues.perp.report_source import noticing
+from pitboss.venues.predict.assembly import PredictAssembly, assemble
+from pitboss.venues.predict.course import PredictCourse
+from pitboss.venues.predict.data.recorded import read_surfaces
+from pitboss.venues.predict.form import PredictRequest
+from pitboss.venues.predict.outcome import MarketCall, PredictLedger
+from pitboss.venues.predict.panels import PredictReport, render
+from pitboss.venues.predict.panels.source import Surfaces
+
+Play = Callable[[PredictCourse, Mapping[str, PredictLedger]], Mapping[str, PredictLedger]]
+"""Runs every heuristic over a course; those that are known need not be run."""
+
+
+def page_of(workspace: Workspace, run: Run, ledger: PredictLedger, play: Play) -> str:
+    """The page of a run whose records have been read into a ledger."""
+    return render(build_predict_report(workspace, run, ledger, play))
+
+
+def build_predict_report(workspace: Workspace, run: Run, ledger: PredictLedger, play: Play) -> PredictReport:
+    """Everything the page shows of a run."""
+    request = codec.parse(PredictRequest, run.params)
+    assembly = same_data(workspace, run, request)
+    rows: list[dict[str, Any]] = []
+    deque(noticing(journal_of(workspace, run).records(), rows), maxlen=0)
+    synthetic = is_synthetic(workspace, run)
+    shared = RunReport(
+        document=document(run, workspace.settings.model_cutoffs),
+        skill_name=str(request.skill.get("name", "")),
+        skill_text=_skill_text(request),
+        initial_usd=float(request.equity_usd),
+        equity=_curve(ledger.equity),
+        baseline_equity={} if assembly is None else _curves(assembly, run, ledger, play),
+        fills=_fills(ledger),
+        decisions=rows,
+        assumptions=_assumptions(run, request, synthetic, assembly is not None),
+        synthetic=synthetic,
+        standin=run.model.startswith(PROGRAMS),
+        halts=[{"at": one.at, "kind": one.facts["halt"]} for one in ledger.receipts if one.kind == "halted"],
+        version=str(run.params.get("version", __version__)),
+    )
+    surfaces, note = surfaces_of(request, ledger.calls)
+    return PredictReport(shared, ledger.calls, surfaces, note)
+
+
+def same_data(workspace: Workspace, run: Run, request: PredictRequest) -> PredictAssembly | None:
+    """The run's data as it was, or None if it is not there any more."""
+    try:
+        assembly = assemble(request, workspace.lake_of(run.params), workspace.settings)
+    except UserError:
+        return None
+    return assembly if assembly.data_digest == run.data_digest else None
+
+
+def surfaces_of(request: PredictRequest, calls: Sequence[MarketCall]) -> tuple[Surfaces, str]:
+    """How the prices of a run came about, and on how many of its calls a recorded surface was known."""
+    if not request.surfaces:
+        return "fitted", ""
+    try:
+        rows = read_surfaces(Path(request.surfaces))
+    except UserError:
+        return "mixed", "The file they were recorded in is gone, so how many calls had one cannot be told any more."
+    since: dict[str, int] = {}
+    for name, at in zip(rows.market_id, rows.at.tolist(), strict=True):
+        since.setdefault(name, at)
+    asked = [call for call in calls if call.forecast]
+    known = sum(_known(call, since) for call in asked)
+    if not asked:
+        return "mixed", ""
+    whole = known == len(asked)
+    return "recorded" if whole else "mixed", f"{known:,} of {len(asked):,} calls had a recorded one."
+
+
+def _known(call: MarketCall, since: dict[str, int]) -> bool:
+    """Whether a surface of the call's market, by its id or its expiry, was known when it was made."""
+    names = [call.market_id]
+    with suppress(UserError):  # where a market has another name than the paper venue gives
+        names.append(str(parse_instant(call.market_id.partition("-")[2])))
+    return any(since.get(name, call.at + 1) <= call.at for name in names)
+
+
+def _curve(equity: Sequence[Piece]) -> list[tuple[Instant, float]]:
+    return [(at, float(usd)) for at, usd in points(equity)]
+
+
+def _curves(
+    assembly: PredictAssembly, run: Run, ledger: PredictLedger, play: Play
+) -> dict[str, list[tuple[Instant, float]]]:
+    """Each heuristic over the same course; a finished run of one is played already."""
+    own = {run.model.removeprefix("policy/"): ledger} if run.status == "complete" else {}
+    return {name: _curve(one.equity) for name, one in play(assembly.script, own).items()}
+
+
+def _fills(ledger: PredictLedger) -> list[dict[str, Any]]:
+    """One row for each trade of the account, by what it was."""
+    own = (one for one in ledger.receipts if one.kind == "filled" and one.facts.get("account") == ledger.account_id)
+    return [{"at": one.at, "reason": one.facts["action"]} for one in own]
+
+
+def _skill_text(request: PredictRequest) -> str:
+    body = codec.dumps(codec.number_fragments(dict(request.skill)))
+    return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
+
+
+def _assumptions(run: Run, request: PredictRequest, synthetic: bool, data_found: bool) -> list[str]:
+    """One sentence or two for each thing that was assumed."""
+    said = [
+        "Prices are closes of one-minute bars, each known since its bar was over. A market lives on the newest of them, and "
+        "settles at the first one at or after its expiry.",
+        "A decision is carried out at the first price at or after its tick, quoted again there for the size that is bought; "
+        "where that comes too late it is refused.",
+        f"One vault of {request.vault_usd:,f} stands on the other side of every contract, and nobody else trades with it.",
+        "There is no fee besides the spread. What is won is paid out by itself as soon as a market has settled; what has not "
+        "settled at the end counts at its bid.",
+        f"Up to {request.max_gap} missing bars in a row were tolerated; meanwhile prices grow stale and nothing is minted.",
+    ]
+    if request.decisions is not None:
+        said.append("The decisions were read from a file. Whoever wrote it may have known what came later.")
+    elif run.model.startswith(PROGRAMS):
+        said.append(f"{run.model} is a fixed rule that reads numbers; it does not read the skill's words.")
+    if synthetic:
+        said.append("The prices are synthetic: generated by `pitboss data demo`. Nothing in them happened.")
+    if not data_found:
+        said.append(
+            "The data this run stood on is gone or has changed since, so the curves of the heuristics are left out here; their "
+            "figures are those computed when the run ended."
+        )
+    return said

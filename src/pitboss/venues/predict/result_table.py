@@ -1,0 +1,123 @@
+"""A predict run's figures as rows for a terminal: the run beside the market's price and the best-known heuristics."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.report import figures
+from pitboss.report.source import mapping, pair
+from pitboss.venues.predict.panels.source import PRICE, inside
+
+Plain = Mapping[str, Any]
+
+HEADINGS = ("", "this run (95 % interval)", "market's price", "coin", "always NO")
+NUMBERS = (2, 3, 4)
+TRADING_HEADINGS = ("", "return", "result", "mints", "hit rate", "spread cost", "edge a contract")
+TRADING_NUMBERS = (1, 2, 3, 4, 5, 6)
+
+
+def answer(metrics: Plain) -> str:
+    """Whether the model was better than the market's price, in one line."""
+    beside = mapping(inside(metrics, "scores", "all", "against", PRICE))
+    if not beside.get("calls"):
+        return "no confidence was named on a market that settled: there is nothing to hold against the market's price"
+    reach = pair(beside.get("skill_ci"))
+    skill = figures.share(beside.get("skill"), signed=True)
+    if reach is None:
+        return f"too few markets to tell the model from the market's price (skill {skill}, no interval)"
+    low, high = (figures.share(value, signed=True) for value in reach)
+    word = (
+        "better than the market's price"
+        if reach[0] > 0
+        else "worse than the market's price"
+        if reach[1] < 0
+        else "not to be told from the market's price"
+    )
+    return f"the model was {word}: skill {skill}, 95 % interval {low} to {high}"
+
+
+def rows(metrics: Plain, baselines: Plain) -> list[tuple[str, str, str, str, str]]:
+    """The figures of the run; where a figure is a score, those of other forecasters on the same calls beside it."""
+    others = ("market", "coin", "always_no")
+    all_calls = mapping(inside(baselines, "forecasts", "all"))
+    minted = mapping(inside(baselines, "forecasts", "minted"))
+
+    def scored(name: str, group: Plain, key: str) -> tuple[str, str, str, str, str]:
+        market, coin, never = (figures.plain(inside(group, other, key), 4) for other in others)
+        return name, figures.plain(inside(group, "model", key), 4), market, coin, never
+
+    def alone(name: str, value: str) -> tuple[str, str, str, str, str]:
+        return name, value, "", "", ""
+
+    edge = mapping(inside(metrics, "edge", "minted"))
+    spread = mapping(metrics.get("spread_cost"))
+    return [
+        alone("Return", _around(_percent(metrics.get("total_return_pct")), metrics.get("total_return_ci"), _percent)),
+        alone("Final equity", figures.usd(metrics.get("final_equity_usd"))),
+        alone("Max drawdown", figures.percent(metrics.get("max_drawdown_pct"))),
+        scored("Brier score, all calls", all_calls, "brier"),
+        scored("Log loss, all calls", all_calls, "log_loss"),
+        scored("Brier score, minted", minted, "brier"),
+        scored("Log loss, minted", minted, "log_loss"),
+        alone("Skill against the price", _skill(metrics)),
+        alone("Hit rate", _around(figures.share(metrics.get("hit_rate")), metrics.get("hit_rate_ci"), figures.share)),
+        alone("Edge promised, realised", f"{cents(edge.get('promised_per_contract'))}, {cents(edge.get('realised_per_contract'))}"),
+        alone("Mints, redeems, settled", ", ".join(figures.count(metrics.get(name)) for name in ("mints", "redeems", "payouts"))),
+        alone("Spent", figures.usd(metrics.get("total_spend_usd"))),
+        alone("Cost of the spread", f"{figures.usd(spread.get('total_usd'))}, {figures.share(spread.get('share_of_spend'))} of it"),
+        alone("Calls", _calls(metrics)),
+        alone("Refused by rule", _counts(metrics.get("rejections_by_rule")) or "none"),
+        alone("Cost of the model", figures.usd(metrics.get("total_ai_cost_usd"))),
+    ]  # fmt: skip
+
+
+def trading_rows(metrics: Plain, baselines: Plain) -> list[tuple[str, ...]]:
+    """The run's trading beside the heuristics over the same prices."""
+    found = {"this run": metrics, **mapping(baselines.get("trading"))}
+    return [
+        (
+            name.replace("_", " "),
+            _percent(one.get("total_return_pct")),
+            figures.usd(one.get("pnl_usd"), signed=True),
+            figures.count(one.get("mints")),
+            figures.share(one.get("hit_rate")),
+            figures.usd(inside(one, "spread_cost", "total_usd")),
+            cents(inside(one, "edge", "minted", "realised_per_contract")),
+        )
+        for name, one in ((name, mapping(one)) for name, one in found.items())
+    ]
+
+
+def cents(value: object) -> str:
+    """A part of a contract's payout."""
+    shown = figures.share(value, signed=True)
+    return shown if shown == figures.NONE else f"{shown[:-1]} ¢"
+
+
+def _percent(value: object) -> str:
+    return figures.percent(value, signed=True)
+
+
+def _around(shown: str, reach: object, form: Any) -> str:
+    found = pair(reach)
+    return shown if found is None else f"{shown} ({form(found[0])} to {form(found[1])})"
+
+
+def _skill(metrics: Plain) -> str:
+    beside = mapping(inside(metrics, "scores", "all", "against", PRICE))
+    return _around(
+        figures.share(beside.get("skill"), signed=True),
+        beside.get("skill_ci"),
+        lambda value: figures.share(value, signed=True),
+    )
+
+
+def _calls(metrics: Plain) -> str:
+    parts = [figures.count(metrics.get("calls"))]
+    for key, words in (("calls_unresolved", "unresolved"), ("calls_without_confidence", "without a confidence")):
+        if metrics.get(key):
+            parts.append(f"{figures.count(metrics.get(key))} {words}")
+    return ", ".join(parts)
+
+
+def _counts(value: object) -> str:
+    return ", ".join(f"{name} {figures.count(count)}" for name, count in mapping(value).items())

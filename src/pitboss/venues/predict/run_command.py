@@ -1,0 +1,221 @@
+"""`pitboss predict run`: an agent of the predict venue at work, on paper and on live prices."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from pitboss.cli import screen
+from pitboss.cli.options import Amount, Duration, Override, given
+from pitboss.cli.workspace_options import Here, WorkspaceOptions
+from pitboss.core.errors import UserError
+
+if TYPE_CHECKING:
+    from pitboss.live.board import Board, Entry
+    from pitboss.venues.predict.deployment import Deployment
+    from pitboss.venues.predict.live import Begun
+
+INTERRUPTED = 130
+
+
+def register(app: App) -> None:
+    """Put the command among those of its group."""
+    app.command(run)
+
+
+def run(
+    skill: Path,
+    /,
+    *,
+    model: Annotated[
+        str, given("--model", "Who decides, instead of the skill's model: policy/alternate, groq/…, llm.")
+    ] = "",
+    every: Annotated[
+        Duration | None, given("--every", "Time between ticks, from 1s to 1h. Default: the skill's, 60s.")
+    ] = None,
+    equity: Annotated[Amount, given("--equity", "Paper money to start with, in DUSDC.")] = Decimal(100),
+    set_: Override = (),
+    host: Annotated[str, given("--host", "Where the status endpoint listens.")] = "127.0.0.1",
+    port: Annotated[
+        int | None, given("--port", "Port of the status endpoint; 0 takes any that is free. Default: 8083.")
+    ] = None,
+    expose: Annotated[
+        bool,
+        given(
+            "--expose", "Let the status endpoint listen where other machines can reach it; it asks nobody who they are."
+        ),
+    ] = False,
+    ticks: Annotated[
+        int | None, given("--ticks", "Stop after so many ticks. Default: go on until you stop it.")
+    ] = None,
+    resume: Annotated[
+        bool | None,
+        Parameter(
+            name="--resume",
+            negative="--new",
+            show_default=False,
+            help="Insist on going on with the run that was stopped; or begin a new one. Default: go on if there is one.",
+        ),
+    ] = None,
+    max_cost_usd: Annotated[
+        Amount | None, given("--max-cost-usd", "Most that the model may ever cost; then it is asked no more.")
+    ] = None,
+    max_cost_usd_per_day: Annotated[
+        Amount | None, given("--max-cost-usd-per-day", "Most that it may cost on one UTC day.")
+    ] = None,
+    price_in: Annotated[Amount | None, given("--price-in", "USD for a million tokens the model reads.")] = None,
+    price_out: Annotated[Amount | None, given("--price-out", "USD for a million tokens the model writes.")] = None,
+    yes: Annotated[bool, given("--yes", "Go ahead with a model whose price nobody knows.")] = False,
+    json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every tick.")] = False,
+    place: Here,
+) -> int:
+    """Run an agent on live prices, on paper: nothing is signed and nothing real is spent.
+
+    It ticks at multiples of the time between ticks until you stop it (Ctrl-C or SIGTERM finish the tick in hand), keeps
+    every tick as a run, and goes on with that run when it is started again. What it does is told at `/status`; `/health`
+    says that it is there. AGENT_STRATEGY, AGENT_TRADE_DUSDC, AGENT_TICK_MS, AGENT_STATUS_PORT, AGENT_NAME and
+    AGENT_PROMPT_FILE of the environment count where nothing is typed. For example:
+
+        pitboss predict run btc-brain.yaml --model policy/alternate
+        pitboss predict run btc-brain.yaml --every 30s --max-cost-usd 5 --max-cost-usd-per-day 1
+
+    Parameters
+    ----------
+    skill
+        A .yaml or .json file of the predict venue.
+    """
+    import asyncio
+
+    from pitboss.bootstrap.machine import environment
+    from pitboss.live.status import is_loopback
+    from pitboss.venues.predict.deployment import LiveOptions, deployment
+    from pitboss.venues.predict.live import Listener, run_live
+
+    if not is_loopback(host) and not expose:
+        raise UserError(
+            f"--host {host}: other machines could read the status there", "add --expose if that is what you want"
+        )
+    if (price_in is None) != (price_out is None):
+        raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
+    options = LiveOptions(
+        overrides=set_,
+        model=model,
+        every_ms=every,
+        equity=equity,
+        host=host,
+        port=port,
+        ticks=ticks,
+        begin="auto" if resume is None else "resume" if resume else "new",
+        max_cost_usd=max_cost_usd,
+        max_cost_usd_per_day=max_cost_usd_per_day,
+        price_in=price_in,
+        price_out=price_out,
+        any_price=yes,
+    )
+    wanted = deployment(skill, options, environment)
+    listener = Listener(lambda begun: _began(begun, wanted, json), lambda entry, board: _tell(entry, board, json))
+    with place.workspace() as workspace:
+        ended = asyncio.run(run_live(workspace, wanted, listener))
+    return _ended(place, ended.run.id, ended.how, ended.board)
+
+
+def _began(begun: "Begun", wanted: "Deployment", json: bool) -> None:
+    from pitboss.venues.predict.status import caps_line
+
+    if json:
+        screen.put_line(
+            {
+                "kind": "began",
+                "run_id": begun.run_id,
+                "mode": "paper",
+                "model": begun.model,
+                "every_ms": wanted.every_ms,
+                "status": f"{begun.address}/status",
+                "ticks": begun.ticks,
+                "warnings": list(begun.warnings),
+            }
+        )
+    for warning in begun.warnings:
+        screen.note(f"note: {warning}")
+    seconds = wanted.every_ms / 1000
+    went = f", going on after {begun.ticks} ticks" if begun.ticks else ""
+    screen.note(f"run {begun.run_id} on paper with live prices{went}")
+    screen.note(f"{begun.model} decides every {seconds:g} s; it {caps_line(wanted)}")
+    screen.note(f"status: {begun.address}/status   stop: Ctrl-C")
+
+
+def _tell(entry: "Entry", board: "Board", json: bool) -> None:
+    if json:
+        screen.put_line(entry)
+    else:
+        screen.put(line_of(entry, board))
+
+
+def line_of(entry: "Entry", board: "Board") -> str:
+    """One entry as a line."""
+    head = entry["at"][:19].replace("T", " ")
+    happened = "; ".join(_event(event) for event in entry.get("events", ()) if _worth_telling(event))
+    if entry["kind"] == "tick":
+        parts = [f"tick {entry['tick']}", _decided(entry), happened, f"equity {_amount(board.account.get('equity'))}"]
+    elif entry["kind"] == "missed":
+        count = "1 tick" if entry["slots"] == 1 else f"{entry['slots']:,} ticks"
+        parts = [f"{count} missed, up to {entry['until']}"]
+    elif entry["kind"] == "remark":
+        parts = [entry["detail"]]
+    else:
+        parts = [happened or "markets settled" if entry["kind"] == "happened" else "the end"]
+    return f"{head}  " + "  ".join(part for part in parts if part)
+
+
+def _decided(entry: "Entry") -> str:
+    flags = f" ({', '.join(entry['flags'])})" if entry["flags"] else ""
+    said = [
+        f"{_intent(one)} {_verdict(verdict)}" for one, verdict in zip(entry["intents"], entry["verdicts"], strict=False)
+    ]
+    why = f": {entry['reasoning'][:100]}" if entry["flags"] and entry["reasoning"] else ""
+    return ("; ".join(said) or "hold") + flags + why
+
+
+def _intent(one: Any) -> str:
+    if not isinstance(one, dict):
+        return "something that is no decision"
+    words = [one.get("action"), one.get("side"), one.get("strike"), one.get("market_id")]
+    spend = f" for {_amount(one['spend'])}" if one.get("spend") is not None else ""
+    return " ".join(str(word)[:40] for word in words if word is not None) + spend
+
+
+def _verdict(verdict: dict[str, Any]) -> str:
+    code = f" by {verdict['code']}" if verdict["code"] else ""
+    return f"→ {verdict['outcome']}{code}"
+
+
+def _worth_telling(event: dict[str, Any]) -> bool:
+    """A market that settles is told where something was held in it."""
+    return event["kind"] != "accepted" and (event["kind"] != "settled" or "payout" in event)
+
+
+def _event(event: dict[str, Any]) -> str:
+    words = [event["kind"], event.get("action"), event.get("side"), event.get("strike")]
+    text = " ".join(str(word) for word in words if word)
+    if "payout" in event:
+        return f"{text} paid {_amount(event['payout'])}"
+    if "cost" in event:
+        return f"{text} at {_amount(event.get('price'))} for {_amount(event['cost'])}"
+    return f"{text} by {event['code']}" if event.get("code") else text
+
+
+def _amount(value: object) -> str:
+    try:
+        return f"{Decimal(str(value)):.4f}".rstrip("0").rstrip(".")
+    except ArithmeticError:
+        return str(value)[:40]
+
+
+def _ended(place: WorkspaceOptions, run_id: str, how: str, board: "Board") -> int:
+    screen.note(f"run {run_id}: {board.ticks} ticks, {board.acted} acted, {board.errors} errors, {board.missed} missed")
+    if how == "complete":
+        screen.note(f"hint: check it with `{place.typed(f'runs verify {run_id}')}`")
+        return 0
+    screen.note("stopped; start it again to go on with this run, or with --new for another")
+    return 0 if how == "terminated" else INTERRUPTED

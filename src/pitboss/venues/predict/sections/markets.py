@@ -1,0 +1,41 @@
+"""`## Open markets`: one line a market with the asks at the strike nearest to spot. The asks count as shown."""
+
+from functools import lru_cache
+
+from pitboss.core.instant import iso
+from pitboss.venues.predict import formatting as words
+from pitboss.venues.predict.ladder import ladder
+from pitboss.venues.predict.observation import PredictObservation
+from pitboss.venues.predict.state import Oracle, binary
+
+PLACE = 30
+MOST = 24
+"""Markets that are shown; the schedule never has more open for one underlying."""
+
+_iso = lru_cache(maxsize=256)(iso)
+"""An expiry is shown at every tick of its market."""
+
+
+def render(observation: PredictObservation) -> str:
+    """Always there; says so when none is open."""
+    markets = observation.markets()
+    if not markets:
+        return "## Open markets\nnone"
+    lines = [_line(observation, market) for market in markets[:MOST]]
+    if len(markets) > MOST:
+        lines.append(f"and {len(markets) - MOST} that expire later")
+    head = "market_id | expires (UTC) | time left | spot | strike nearest to spot: YES ask, NO ask"
+    return "\n".join(("## Open markets", head, *lines))
+
+
+def _line(observation: PredictObservation, market: Oracle) -> str:
+    facts = f"{words.name(market.id)} | {_iso(market.expiry_at)} | {words.left(market.expiry_at, observation.at)}"
+    rungs = ladder(observation.desk.world, market.id, observation.at, count=0)
+    if not rungs:
+        return f"{facts} | no quote now"
+    strike, quote = rungs[0].strike, rungs[0].quote
+    yes, no = quote.ask, quote.other.ask
+    observation.shown.note(binary(market.id, "YES", strike), yes)
+    observation.shown.note(binary(market.id, "NO", strike), no)
+    asks = f"YES {words.chance(yes)}, NO {words.chance(no)}"
+    return f"{facts} | {words.strike(market.spot)} | {words.strike(strike)}: {asks}"

@@ -1,0 +1,18 @@
+"""`## BTC price`: the one-minute closes of the last while, where there are candles."""
+
+from pitboss.prompt import render as words
+from pitboss.venues.predict.observation import PredictObservation, mid_change
+
+PLACE = 20
+
+
+def render(observation: PredictObservation) -> str | None:
+    """Left out without candles; of closed bars only."""
+    bars = observation.candles(observation.candles_minutes)
+    if bars is None or not len(bars):
+        return None
+    change = mid_change(bars)
+    moved = "" if change is None else f", {words.percent(change)} over them"
+    closes = " ".join(f"{close:.2f}" for close in bars.close.tolist())
+    title = f"## {observation.underlying} price"
+    return f"{title}\n{len(bars)} one-minute closes, oldest first{moved}: {closes}"

@@ -1,0 +1,109 @@
+"""The status document of a live predict run: the original's fields under their names, and ours beside them.
+
+Plain values only. Words of models stand in it as data, cut by the board; it holds no key, for nothing here is given one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pitboss.core.instant import Instant, iso
+from pitboss.core.money import text
+from pitboss.live.board import Board
+from pitboss.venues.predict.data.spot import Spot, age_s
+from pitboss.venues.predict.deployment import STRATEGIES, Deployment
+
+SURFACE = "flat, from the realised volatility of one-minute closes of the last 24 h"
+
+
+@dataclass(slots=True)
+class Telling:
+    """Everything that the document is made from."""
+
+    deployment: Deployment
+    model: str
+    run_id: str
+    board: Board
+    spot: Spot
+    started_at: Instant
+    warnings: tuple[str, ...] = ()
+
+    def document(self, now: Instant, next_at: Instant | None) -> dict[str, Any]:
+        """The document at an instant."""
+        board, is_policy = self.board, self.model.startswith("policy/")
+        counted = board.events
+        return {
+            "name": self.deployment.name,
+            "strategy": _strategy(self.model),
+            "config": _config(self.deployment),
+            "model": None if is_policy else self.model,
+            "mandate": self.deployment.mandate,
+            "lastTick": None if board.last_tick_at is None else iso(board.last_tick_at),
+            "ticks": board.ticks,
+            "mints": counted["filled", "mint"],
+            "skips": board.skips,
+            "errors": board.errors,
+            "actionFeed": board.newest(),
+            "runId": self.run_id,
+            "mode": "paper",
+            "venue": "predict",
+            "startedAt": iso(self.started_at),
+            "at": iso(now),
+            "nextTick": None if next_at is None else iso(next_at),
+            "missed": board.missed,
+            "redeems": counted["filled", "redeem"],
+            "flags": dict(sorted(board.flags.items())),
+            "account": dict(board.account),
+            "feed": self._feed(now),
+            "costUsd": None if board.cost_usd is None else text(board.cost_usd),
+            "warnings": list(self.warnings),
+        }
+
+    def _feed(self, now: Instant) -> dict[str, Any]:
+        spot, newest = self.spot, self.spot.newest
+        return {
+            "ok": newest is not None and spot.volatility is not None and not spot.trouble(),
+            "symbol": spot.symbol,
+            "price": None if newest is None else text(newest.price),
+            "publishedAt": None if newest is None else iso(newest.published_at),
+            "ageS": age_s(newest, now),
+            "candlesUntil": None if spot.candles_at is None else iso(spot.candles_at),
+            "volatility": spot.volatility,
+            "surface": SURFACE,
+            "trouble": spot.trouble(),
+        }
+
+
+def _strategy(model: str) -> str:
+    return next((word for word, name in STRATEGIES.items() if name == model), "llm")
+
+
+def _config(given: Deployment) -> dict[str, Any]:
+    risk, context = given.skill.risk, given.skill.context
+    return {
+        "tradeDusdc": text(risk.max_spend_per_tick),
+        "tickMs": given.every_ms,
+        "underlying": context.underlying,
+        "tiers": list(context.sorted_tiers()),
+        "maxSpendPerDay": text(risk.max_spend_per_day),
+        "maxTotalSpend": text(risk.max_total_spend),
+        "maxExposurePerExpiry": text(risk.max_exposure_per_expiry),
+        "maxSlippageBps": risk.max_slippage_bps,
+        "minEdge": None if risk.min_edge is None else text(risk.min_edge),
+        "minSecondsToExpiry": text(risk.min_seconds_to_expiry),
+        "maxPriceAgeS": text(risk.max_price_age_s),
+        "maxCostUsd": None if given.max_cost_usd is None else text(given.max_cost_usd),
+        "maxCostUsdPerDay": None if given.max_cost_usd_per_day is None else text(given.max_cost_usd_per_day),
+    }
+
+
+def caps_line(given: Deployment) -> str:
+    """The limits in a line for people."""
+    risk = given.skill.risk
+    parts: Sequence[str] = (
+        f"{text(risk.max_spend_per_tick)} a tick",
+        f"{text(risk.max_spend_per_day)} a day",
+        f"{text(risk.max_total_spend)} in all",
+        f"{text(risk.max_exposure_per_expiry)} on one expiry",
+    )
+    return f"spends at most {', '.join(parts)} (DUSDC, on paper)"

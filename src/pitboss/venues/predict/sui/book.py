@@ -1,0 +1,146 @@
+"""The desk after what the chain says has happened: what was paid and got, for the numbers of the chain and not our own.
+
+On this venue an order waits on the desk only while it is in doubt: its spend stays reserved until the chain has told. So
+`brought` is used for new prices instead of the desk's own `bring`, which would carry waiting orders out on paper.
+"""
+
+from dataclasses import replace
+from decimal import Decimal
+
+from pitboss.core.instant import Instant
+from pitboss.core.money import exact
+from pitboss.core.receipt import Receipt
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.desk import MOST_DONE, VENUE, Desk, Fill, WaitingOrder, bring
+from pitboss.venues.predict.state import NO_ACCOUNT, Account, ContractPosition, PredictWorld, Vault, contracts, usd
+from pitboss.venues.predict.sui.wish import Deal, SuiOrder
+from pitboss.venues.predict.trade import ContractTrade, Facts, WorldStep, quote_mint, weigh_redeem
+
+Happening = tuple[Desk, tuple[Receipt, ...]]
+
+
+def brought(desk: Desk, update: WorldStep, caps: PredictCaps, at: Instant, account_id: str) -> Happening:
+    """The desk after an update of its world. What is in doubt stays so: no price can settle it."""
+    waiting = desk.waiting
+    if not waiting:
+        return bring(desk, update, caps, at, account_id)
+    after, receipts = bring(replace(desk, waiting=()), update, caps, at, account_id)
+    return replace(after, waiting=waiting), receipts
+
+
+def known(desk: Desk, order_id: str) -> bool:
+    """Whether the desk has this order already: done with, or in doubt."""
+    return any(fill.order_id == order_id for fill in desk.done) or any(one.id == order_id for one in desk.waiting)
+
+
+def doubted(desk: Desk, order_id: str, tick_at: Instant, wish: SuiOrder, at: Instant) -> Happening:
+    """The desk with an order of which nobody knows yet what became of it."""
+    ticket = WaitingOrder(order_id, wish.order, tick_at, wish.confidence, wish.shown)
+    facts: Facts = {"action": wish.action, "side": wish.side, "strike": usd(wish.strike)}
+    facts["quantity"], facts["price"] = contracts(wish.quantity), usd(wish.price)
+    if wish.action == "mint":
+        facts["spend"] = contracts(wish.spend)
+    receipt = Receipt("accepted", at, wish.market_id, order_id, facts)
+    return replace(desk, waiting=(*desk.waiting, ticket)), (receipt,)
+
+
+def dropped(desk: Desk, order_id: str, wish: SuiOrder, why: str, at: Instant) -> Happening:
+    """The desk after an order in doubt turned out to have done nothing."""
+    none = Decimal(0)
+    fate = Fill("refused", at, wish.market_id, wish.side, usd(wish.strike), none, none, none, order_id, VENUE, why)
+    facts: Facts = {"action": wish.action, "side": wish.side, "strike": usd(wish.strike), "code": VENUE, "reason": why}
+    return _noted(_free(desk, order_id), fate), (Receipt("rejected", at, wish.market_id, order_id, facts),)
+
+
+@exact
+def traded(
+    desk: Desk, order_id: str, tick_at: Instant, wish: SuiOrder, deal: Deal, at: Instant, account_id: str, digest: str
+) -> Happening:
+    """The desk after a trade that the chain has run."""
+    desk = _free(desk, order_id)
+    minted = wish.action == "mint"
+    world, basis, fair = (_bought if minted else _sold)(desk.world, wish, deal, at, account_id)
+    facts: Facts = {"account": account_id, "action": wish.action, "side": wish.side, "strike": usd(wish.strike)}
+    facts["quantity"], facts["price"] = contracts(deal.quantity), usd(deal.price)
+    facts["cost" if minted else "payout"] = contracts(deal.amount)
+    if not minted:
+        facts["basis"] = contracts(basis)
+    if fair is not None:
+        facts["fair"] = usd(fair)
+    facts["digest"] = digest
+    receipt = Receipt("settled" if deal.settled else "filled", at, wish.market_id, order_id, facts)
+    fill = Fill(
+        "mint" if minted else "payout" if deal.settled else "redeem",
+        at,
+        wish.market_id,
+        wish.side,
+        usd(wish.strike),
+        contracts(deal.quantity),
+        usd(deal.price),
+        contracts(deal.amount),
+        order_id,
+    )
+    spent = desk.spent
+    if minted:
+        spent = spent.after(deal.amount, tick_at, at)
+        if tick_at < desk.spent.tick_at:  # an older tick never takes a newer one's place
+            spent = replace(spent, tick=desk.spent.tick, tick_at=desk.spent.tick_at)
+    return _noted(replace(desk, world=world, spent=spent), fill), (receipt,)
+
+
+def _free(desk: Desk, order_id: str) -> Desk:
+    return replace(desk, waiting=tuple(ticket for ticket in desk.waiting if ticket.id != order_id))
+
+
+def _noted(desk: Desk, fill: Fill) -> Desk:
+    return replace(desk, done=(*desk.done, fill)[-MOST_DONE:])
+
+
+def _bought(
+    world: PredictWorld, wish: SuiOrder, deal: Deal, at: Instant, account_id: str
+) -> tuple[PredictWorld, int, int | None]:
+    contract = wish.order.contract
+    account = world.accounts.get(account_id, NO_ACCOUNT)
+    held = account.positions.get(contract.key)
+    position = (
+        ContractPosition(contract, wish.expiry_at, deal.quantity, deal.amount, at)
+        if held is None
+        else replace(held, quantity=held.quantity + deal.quantity, cost=held.cost + deal.amount)
+    )
+    booked = quote_mint(world, contract, deal.quantity, at)
+    after = Account(account.cash - deal.amount, {**account.positions, contract.key: position})
+    return _with(world, account_id, after, _vault(world, booked, deal.amount)), 0, _fair(booked)
+
+
+def _sold(
+    world: PredictWorld, wish: SuiOrder, deal: Deal, at: Instant, account_id: str
+) -> tuple[PredictWorld, int, int | None]:
+    contract = wish.order.contract
+    account = world.accounts.get(account_id, NO_ACCOUNT)
+    booked = weigh_redeem(world, account_id, contract, deal.quantity, at)
+    positions, basis = dict(account.positions), 0
+    held = positions.pop(contract.key, None)
+    if held is not None:
+        basis = held.cost * min(deal.quantity, held.quantity) // held.quantity
+        if deal.quantity < held.quantity:
+            positions[contract.key] = replace(held, quantity=held.quantity - deal.quantity, cost=held.cost - basis)
+    after = Account(account.cash + deal.amount, positions)
+    return _with(world, account_id, after, _vault(world, booked, -deal.amount)), basis, _fair(booked)
+
+
+def _fair(booked: object) -> int | None:
+    """What we think the contract was worth; the chain does not tell."""
+    return booked.quote.fair if isinstance(booked, ContractTrade) else None
+
+
+def _vault(world: PredictWorld, booked: object, paid: int) -> Vault:
+    """The vault with what it was paid. Where our picture of the market cannot price the trade, its book stays as it is:
+    the chain's own vault is read anew anyway, and what counts here is that no money appears or goes.
+    """
+    vault = booked.vault if isinstance(booked, ContractTrade) else world.vault
+    return replace(vault, balance=world.vault.balance + paid)
+
+
+def _with(world: PredictWorld, account_id: str, account: Account, vault: Vault) -> PredictWorld:
+    accounts = {**world.accounts, account_id: account}
+    return replace(world, vault=vault, accounts=accounts, next_trade=world.next_trade + 1)

@@ -1,0 +1,292 @@
+"""`GraphqlChain`: the chain through a node's GraphQL service. The only place that knows what its questions look like.
+
+Over aiohttp and not pysui's client: that one fetches and compiles a whole schema before its first question, keeps a
+configuration in the home folder and speaks through types of another protocol, none of which a test can replay; and here a
+send must leave exactly once and a lost reply must be told apart from an answer. No key ever comes here: what is sent are
+signed bytes, which anyone may see. Shapes are those of the service's published schema.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import orjson
+
+from pitboss.core.errors import TransientError, UserError
+from pitboss.venues.predict.sui.chain import (
+    SUI,
+    ChainEvent,
+    Coin,
+    Effects,
+    Shared,
+    TransactionBasis,
+    full_id,
+    is_digest,
+    is_id,
+)
+
+if TYPE_CHECKING:
+    import aiohttp
+
+TIMEOUT_S = 15.0
+MOST_BYTES = 4 * 2**20
+MOST_COINS = 50
+
+_EFFECTS = """
+  digest status executionError { abortCode message module { name } }
+  events(first: 50) { nodes { contents { type { repr } json } } }
+"""
+GROUND = """query Ground($keys: [ObjectKey!]!, $owner: SuiAddress!, $coin: String!, $most: Int!) {
+  chainIdentifier
+  epoch { epochId referenceGasPrice }
+  multiGetObjects(keys: $keys) { address owner { __typename ... on Shared { initialSharedVersion } } }
+  address(address: $owner) {
+    objects(first: $most, filter: { type: $coin }) { nodes { address version digest contents { json } } }
+  }
+}"""
+SIMULATE = f"""query Simulate($transaction: JSON!) {{
+  simulateTransaction(transaction: $transaction, checksEnabled: true, doGasSelection: false) {{
+    effects {{ {_EFFECTS} }}
+    outputs {{ returnValues {{ value {{ bcs }} }} }}
+  }}
+}}"""
+EXECUTE = f"""mutation Execute($tx: Base64!, $signatures: [Base64!]!) {{
+  executeTransaction(transactionDataBcs: $tx, signatures: $signatures) {{ effects {{ {_EFFECTS} }} errors }}
+}}"""
+OUTCOME = f"""query Outcome($digest: String!) {{ transactionEffects(digest: $digest) {{ {_EFFECTS} }} }}"""
+CONSUMER = """query Consumer($id: SuiAddress!, $version: UInt53!) {
+  objectVersions(first: 1, address: $id, filter: { afterVersion: $version }) {
+    nodes {
+      previousTransaction {
+        effects { digest objectChanges(first: 50) { nodes { address inputState { version } } } }
+      }
+    }
+  }
+}"""
+EPOCH = "query Epoch { epoch { epochId } }"
+
+
+T = TypeVar("T")
+_DIGITS = re.compile(r"[0-9]{1,20}")
+
+
+class GraphqlChain:
+    """One node. Close it when done."""
+
+    def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
+        parts = urlsplit(url.strip())
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise UserError("the address of the Sui node cannot be read", "set sui_node_url to an https:// address")
+        self._url = url.strip()
+        self._host = parts.netloc.rpartition("@")[2]
+        self._timeout_s = timeout_s
+        self._session: aiohttp.ClientSession | None = None
+
+    async def ground(self, ids: Sequence[str], owner: str) -> TransactionBasis:
+        """See `Chain`."""
+        keys = [{"address": name} for name in ids]
+        variables = {"keys": keys, "owner": owner, "coin": f"0x2::coin::Coin<{SUI}>", "most": MOST_COINS}
+        return await self._ask(GROUND, variables, _ground)
+
+    async def simulate(self, tx: bytes) -> Effects:
+        """See `Chain`."""
+        transaction = {"bcs": {"value": base64.b64encode(tx).decode()}}
+        return await self._ask(SIMULATE, {"transaction": transaction}, _simulated)
+
+    async def execute(self, tx: bytes, signature: str) -> Effects:
+        """See `Chain`. Asked once: what is tried again is the caller's decision."""
+        variables = {"tx": base64.b64encode(tx).decode(), "signatures": [signature]}
+        return await self._ask(EXECUTE, variables, _executed)
+
+    async def outcome(self, digest: str) -> Effects | None:
+        """See `Chain`."""
+        return await self._ask(OUTCOME, {"digest": digest}, _outcome)
+
+    async def consumer(self, object_id: str, version: int) -> str | None:
+        """See `Chain`."""
+        variables = {"id": object_id, "version": version}
+        return await self._ask(CONSUMER, variables, lambda data: _consumer(data, object_id, version))
+
+    async def epoch(self) -> int:
+        """See `Chain`."""
+        return await self._ask(EPOCH, {}, lambda data: _number(_object(data, "epoch"), "epochId"))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _ask(self, query: str, variables: Mapping[str, Any], read: Callable[[Mapping[str, Any]], T]) -> T:
+        import aiohttp
+
+        if self._session is None:
+            timeout = aiohttp.ClientTimeout(total=self._timeout_s)
+            self._session = aiohttp.ClientSession(timeout=timeout, trust_env=False)
+        body = orjson.dumps({"query": query, "variables": variables})
+        headers = {"Content-Type": "application/json", "User-Agent": "pitboss"}
+        try:
+            async with self._session.post(self._url, data=body, headers=headers, allow_redirects=False) as response:
+                if response.status != 200:
+                    raise TransientError(f"{self._host} answers {response.status}")
+                content = bytearray()
+                async for part in response.content.iter_chunked(2**16):
+                    content += part
+                    if len(content) > MOST_BYTES:
+                        raise TransientError(f"{self._host} sent more than {MOST_BYTES:,} bytes")
+        except TimeoutError:
+            raise TransientError(f"{self._host} gave no whole answer in {self._timeout_s:g} s") from None
+        except aiohttp.ClientError as error:
+            raise TransientError(f"{self._host} cannot be asked ({type(error).__name__})") from None
+        return understood(bytes(content), self._host, read)
+
+
+def understood(content: bytes, host: str, read: Callable[[Mapping[str, Any]], T]) -> T:
+    """What a reply says. Whatever is not an answer to the question, in any way, is nothing known."""
+    try:
+        reply = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        raise TransientError(f"{host} sent no whole JSON") from None
+    if not isinstance(reply, dict) or reply.get("errors") or not isinstance(reply.get("data"), dict):
+        said = _said(reply.get("errors") if isinstance(reply, dict) else None)
+        raise TransientError(f"{host} answers with an error: {said}")
+    try:
+        return read(reply["data"])
+    except (AttributeError, TypeError, ValueError, KeyError):  # a list for an object, a word for a number
+        raise TransientError(f"{host} sent something else than was asked for") from None
+
+
+def _ground(data: Mapping[str, Any]) -> TransactionBasis:
+    epoch = _object(data, "epoch")
+    shared: dict[str, Shared] = {}
+    for found in _list(data, "multiGetObjects"):
+        holder = (found or {}).get("owner") or {}
+        if holder.get("__typename") == "Shared":
+            name = full_id(_id(found, "address"))
+            shared[name] = Shared(name, _number(holder, "initialSharedVersion"))
+    coins = tuple(
+        Coin(
+            full_id(_id(node, "address")),
+            _number(node, "version"),
+            _digest(node),
+            _number(_object(_object(node, "contents"), "json"), "balance"),
+        )
+        for node in _list(_object(_object(data, "address"), "objects"), "nodes")
+    )
+    chain_id, price = _text(data, "chainIdentifier"), _number(epoch, "referenceGasPrice")
+    return TransactionBasis(chain_id, _number(epoch, "epochId"), price, shared, coins)
+
+
+def _simulated(data: Mapping[str, Any]) -> Effects:
+    found = _object(data, "simulateTransaction")
+    outputs = tuple(
+        tuple(_bytes(_object(value, "value"), "bcs") for value in (command or {}).get("returnValues") or ())
+        for command in found.get("outputs") or ()
+    )
+    return _effects(_object(found, "effects"), outputs)
+
+
+def _executed(data: Mapping[str, Any]) -> Effects:
+    found = _object(data, "executeTransaction")
+    if not found.get("effects"):
+        raise TransientError(f"the node did not run it: {_said(found.get('errors'))}")
+    return _effects(_object(found, "effects"))
+
+
+def _outcome(data: Mapping[str, Any]) -> Effects | None:
+    return None if data["transactionEffects"] is None else _effects(_object(data, "transactionEffects"))
+
+
+def _consumer(data: Mapping[str, Any], object_id: str, version: int) -> str | None:
+    """The transaction that says itself that it took this very version. Any other proves nothing."""
+    for node in _list(_object(data, "objectVersions"), "nodes"):
+        effects = _object(_object(node, "previousTransaction"), "effects")
+        for change in _list(_object(effects, "objectChanges"), "nodes"):
+            before = change.get("inputState")
+            if before and full_id(_id(change, "address")) == object_id and _number(before, "version") == version:
+                return _digest(effects)
+    return None
+
+
+def _effects(found: Mapping[str, Any], outputs: tuple[tuple[bytes, ...], ...] = ()) -> Effects:
+    status = _text(found, "status")
+    if status not in ("SUCCESS", "FAILURE"):
+        raise TransientError(f"the node tells a status {status[:20]!r}")
+    digest = _digest(found)
+    if status == "SUCCESS":
+        nodes = (found.get("events") or {}).get("nodes") or ()
+        return Effects(digest, True, tuple(_event(node) for node in nodes), outputs=outputs)
+    failure = found.get("executionError") or {}
+    said = str(failure.get("message") or "")
+    code = failure.get("abortCode")
+    number = None if code is None else _number(failure, "abortCode")
+    module = str((failure.get("module") or {}).get("name") or "")
+    return Effects(digest, False, (), module, number, said[:500], outputs)
+
+
+def _event(node: Mapping[str, Any]) -> ChainEvent:
+    contents = _object(node, "contents")
+    name = _text(_object(contents, "type"), "repr").partition("<")[0].rpartition("::")[2]
+    fields = contents.get("json")
+    return ChainEvent(name, fields if isinstance(fields, dict) else {})
+
+
+def _said(errors: Any) -> str:
+    first = errors[0] if isinstance(errors, list) and errors else errors
+    text = first.get("message") if isinstance(first, dict) else first
+    return " ".join(str(text or "no reason told").split())[:200]
+
+
+def _object(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(value, dict):
+        raise TransientError(f"the node's answer has no {name}")
+    return value
+
+
+def _list(found: Mapping[str, Any], name: str) -> list[Any]:
+    value = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(value, list):
+        raise TransientError(f"the node's answer has no {name}")
+    return value
+
+
+def _text(found: Mapping[str, Any], name: str) -> str:
+    value = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(value, str) or not value:
+        raise TransientError(f"the node's answer has no {name}")
+    return value
+
+
+def _id(found: Mapping[str, Any], name: str) -> str:
+    text = _text(found, name)
+    if not is_id(text):
+        raise TransientError(f"the node's answer has no {name} that is an id")
+    return text
+
+
+def _digest(found: Mapping[str, Any]) -> str:
+    text = _text(found, "digest")
+    if not is_digest(text):
+        raise TransientError("the node's answer has no digest that is one")
+    return text
+
+
+def _number(found: Mapping[str, Any], name: str) -> int:
+    """A number that is not below zero; larger ones come as text."""
+    value = found.get(name) if isinstance(found, dict) else None
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
+        raise TransientError(f"the node's answer has no number {name}")
+    return value
+
+
+def _bytes(found: Mapping[str, Any], name: str) -> bytes:
+    try:
+        return base64.b64decode(_text(found, name), validate=True)
+    except binascii.Error:
+        raise TransientError(f"the node's answer has no bytes {name}") from None

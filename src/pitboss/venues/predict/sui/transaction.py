@@ -1,0 +1,194 @@
+"""Building transactions of the predict protocol, generation 1 (branch 4-16), byte by byte the same for the same input.
+
+`pysui` does the encoding; it takes seconds to import, so that happens on first use. Nothing here asks a node, and nothing
+here is a secret. Which package and objects are meant is handed in (`ProtocolObjects`); there is not one id in this file.
+
+A mint has no highest price on this chain. Its bound is made of the manager: what the manager holds beyond the promised
+spend is taken out before the mint and put back after it, in the same transaction (`keep`). So the mint itself finds no
+more than the promise, whatever the price has become in between, and aborts if that is too little.
+"""
+
+import hashlib
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from pitboss.core.errors import UserError
+from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
+from pitboss.venues.predict.sui.chain import CLOCK, Coin, Shared, TransactionBasis, base58
+
+U64 = 2**64
+
+
+@noun
+class ProtocolObjects:
+    """Where the protocol lives and whose manager is used: all of it from the settings."""
+
+    package: str
+    predict: str
+    manager: str
+    quote_type: str
+
+
+@noun
+class ContractCall:
+    """One mint or redeem of a binary contract, in the protocol's units."""
+
+    action: str
+    oracle: str
+    expiry_at: Instant
+    strike: int
+    is_up: bool
+    quantity: int
+    keep: int = 0
+    """Quote units that are taken out of the manager around a mint."""
+
+
+@noun
+class Fee:
+    """Who pays for a transaction, with which coin, at most how much, and until the end of which epoch it may be run."""
+
+    sender: str
+    coin: Coin
+    budget: int
+    price: int
+    last_epoch: int
+
+
+@cache
+def library() -> Any:
+    """The parts of pysui that are used here and by the signer."""
+    try:
+        from pysui.sui import sui_crypto
+        from pysui.sui.sui_bcs import bcs
+        from pysui.sui.sui_common.txn_pure import PureInput
+        from pysui.sui.sui_common.txn_transaction_builder import ProgrammableTransactionBuilder
+    except ImportError as error:
+        raise UserError(
+            f"writing to Sui needs the package {error.name or 'pysui'}, which is not installed",
+            "pip install 'pitboss[sui]'",
+        ) from None
+    return SimpleNamespace(bcs=bcs, Builder=ProgrammableTransactionBuilder, Pure=PureInput, crypto=sui_crypto)
+
+
+class _Draft:
+    """A transaction while it is put together."""
+
+    def __init__(self, place: ProtocolObjects, ground: TransactionBasis) -> None:
+        self._lib = library()
+        self._bcs = self._lib.bcs
+        self._builder = self._lib.Builder()
+        self._place = place
+        self._ground = ground
+        self._objects: dict[str, Any] = {}
+
+    def object(self, object_id: str, mutable: bool) -> Any:
+        """A shared object; asked for twice it is the same input."""
+        if object_id not in self._objects:
+            found: Shared = self._ground.shared[object_id]
+            address = self._bcs.Address.from_str(object_id)
+            argument = self._bcs.ObjectArg(
+                "SharedObject", self._bcs.SharedObjectReference(address, found.initial_version, mutable)
+            )
+            self._objects[object_id] = self._builder.input_obj(self._bcs.BuilderArg("Object", address), argument)
+        return self._objects[object_id]
+
+    def pure(self, value: Any) -> Any:
+        return self._builder.input_pure(self._lib.Pure.as_input(value))
+
+    def u64(self, value: int) -> Any:
+        # A bare int would be written in as few bytes as it needs, which is another number to the chain.
+        if not 0 <= value < U64:
+            raise UserError(f"{value} does not fit into the chain's numbers")
+        return self.pure(self._bcs.SuiU64(value))
+
+    def id(self, text: str) -> Any:
+        return self.pure(self._bcs.Address.from_str(text))
+
+    def call(self, module: str, function: str, arguments: list[Any], quoted: bool = True) -> Any:
+        kinds = [self._bcs.TypeTag.type_tag_from(self._place.quote_type)] if quoted else []
+        return self._builder.move_call(
+            target=self._bcs.Address.from_str(self._place.package),
+            arguments=arguments,
+            type_arguments=kinds,
+            module=module,
+            function=function,
+        )
+
+    def back_to(self, owner: str) -> None:
+        """Give the gas coin to its owner: nothing but the use of one version of it."""
+        gas = self._bcs.Argument("GasCoin")
+        self._builder.transfer_objects(recipient=self.id(owner), object_ref=gas)
+
+    def bytes(self, fee: Fee) -> bytes:
+        bcs = self._bcs
+        coin = bcs.ObjectReference(
+            bcs.Address.from_str(fee.coin.id), fee.coin.version, bcs.Digest.from_str(fee.coin.digest)
+        )
+        sender = bcs.Address.from_str(fee.sender)
+        data = bcs.TransactionDataV1(
+            self._builder.finish_for_inspect(),
+            sender,
+            bcs.GasData([coin], sender, fee.price, fee.budget),
+            bcs.TransactionExpiration("Epoch", fee.last_epoch),
+        )
+        return bytes(bcs.TransactionData("V1", data).serialize())
+
+
+def objects_of(place: ProtocolObjects, oracle: str | None = None) -> tuple[str, ...]:
+    """The shared objects a transaction needs to know."""
+    return (place.predict, place.manager, CLOCK) + (() if oracle is None else (oracle,))
+
+
+def build(
+    place: ProtocolObjects, ground: TransactionBasis, call: ContractCall, fee: Fee, looking: bool = False
+) -> bytes:
+    """A mint or a redeem. `looking` makes one that also tells the manager's balance, for simulation only."""
+    draft = _Draft(place, ground)
+    manager = draft.object(place.manager, True)
+    if looking:
+        draft.call("predict_manager", "balance", [manager])
+    kept = None
+    if call.keep:
+        kept = draft.call("predict_manager", "withdraw", [manager, draft.u64(call.keep)])
+    key = draft.call(
+        "market_key",
+        "new",
+        [draft.id(call.oracle), draft.u64(call.expiry_at), draft.u64(call.strike), draft.pure(call.is_up)],
+        quoted=False,
+    )
+    draft.call(
+        "predict",
+        call.action,
+        [
+            draft.object(place.predict, True),
+            manager,
+            draft.object(call.oracle, False),
+            key,
+            draft.u64(call.quantity),
+            draft.object(CLOCK, False),
+        ],
+    )
+    if kept is not None:
+        draft.call("predict_manager", "deposit", [manager, kept])
+    return draft.bytes(fee)
+
+
+def build_look(place: ProtocolObjects, ground: TransactionBasis, fee: Fee) -> bytes:
+    """Only the manager's balance, for simulation."""
+    draft = _Draft(place, ground)
+    draft.call("predict_manager", "balance", [draft.object(place.manager, False)])
+    return draft.bytes(fee)
+
+
+def build_fence(place: ProtocolObjects, ground: TransactionBasis, fee: Fee) -> bytes:
+    """A transaction that does nothing but use up one version of a coin, so that another can never be run."""
+    draft = _Draft(place, ground)
+    draft.back_to(fee.sender)
+    return draft.bytes(fee)
+
+
+def digest_of(tx: bytes) -> str:
+    """The name of a transaction: a hash of the very bytes that are signed, as the chain writes it."""
+    return base58(hashlib.blake2b(b"TransactionData::" + tx, digest_size=32).digest())

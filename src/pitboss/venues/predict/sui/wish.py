@@ -1,0 +1,153 @@
+"""An order as the writer carries it, and what the chain tells of it: plain numbers in the protocol's units.
+
+Both are kept in the outbox as canonical JSON, so that a process that knows nothing but the outbox can go on.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Literal
+
+from pitboss.core import codec
+from pitboss.core.errors import TransientError
+from pitboss.core.instant import Instant
+from pitboss.core.noun import noun
+from pitboss.venues.predict import aborts
+from pitboss.venues.predict.aborts import Abort
+from pitboss.venues.predict.desk import DeskOrder
+from pitboss.venues.predict.judge import ContractOrder
+from pitboss.venues.predict.state import Contract
+from pitboss.venues.predict.sui.chain import ChainEvent, Effects, full_id, is_id
+
+_MODULES = {"predict_manager": "manager"}
+_WORDS = {(abort.module, abort.code): abort for abort in vars(aborts).values() if isinstance(abort, Abort)}
+
+
+@noun
+class SuiOrder:
+    """One mint or redeem. `spend` is the promise that a mint costs no more; `reference` the ask it is measured by."""
+
+    action: Literal["mint", "redeem"]
+    market_id: str
+    side: str
+    strike: int
+    expiry_at: Instant
+    quantity: int
+    price: int
+    spend: int = 0
+    shown: int | None = None
+    confidence: Decimal | None = None
+
+    @property
+    def reference(self) -> int:
+        """The ask the model was last shown; where it saw none, the one it was judged by."""
+        return self.price if self.shown is None else self.shown
+
+    @property
+    def oracle(self) -> str:
+        """The market as the chain spells it."""
+        return full_id(self.market_id)
+
+    @property
+    def order(self) -> ContractOrder:
+        """As the venue knows it."""
+        up = self.side == "YES"
+        contract = Contract(self.market_id, self.strike if up else None, None if up else self.strike)
+        return ContractOrder(self.action, contract, self.quantity, self.price, self.spend)
+
+
+@noun
+class Deal:
+    """What a transaction did: so many contracts at a price each, for an amount of money."""
+
+    quantity: int
+    amount: int
+    price: int
+    settled: bool = False
+
+
+def wish_of(request: DeskOrder, expiry_at: Instant) -> SuiOrder:
+    """What the engine's request asks for."""
+    order = request.order
+    contract = order.contract
+    return SuiOrder(
+        order.action,
+        contract.market_id,
+        contract.side,
+        contract.strikes[0],
+        expiry_at,
+        order.quantity,
+        order.price,
+        order.spend,
+        request.shown,
+        request.confidence,
+    )
+
+
+def order_id(scope: str, request: DeskOrder) -> str:
+    """The name of an order: the tick, the decision as the engine let it through, and whose it is.
+
+    Quantity and price are not part of it: they follow from the market, and the same decision judged again a moment later
+    is the same order.
+    """
+    order = request.order
+    named = [scope, request.tick_at, order.action, order.contract.key, order.spend]
+    return hashlib.sha256(codec.dumps(named)).hexdigest()
+
+
+def deal_of(effects: Effects, wish: SuiOrder, manager: str) -> Deal | None:
+    """The trade that a transaction tells of, if it is this one's. What cannot be read is a reply that is not whole."""
+    name, amount, price = (
+        ("PositionMinted", "cost", "ask_price")
+        if wish.action == "mint"
+        else ("PositionRedeemed", "payout", "bid_price")
+    )
+    for event in effects.events:
+        if event.name == name and _about(event, wish, manager):
+            fields = event.fields
+            settled = fields.get("is_settled") is True
+            return Deal(_int(fields, "quantity"), _int(fields, amount), _int(fields, price), settled)
+    return None
+
+
+def _about(event: ChainEvent, wish: SuiOrder, manager: str) -> bool:
+    fields = event.fields
+    return (
+        _same(fields.get("manager_id"), manager)
+        and _same(fields.get("oracle_id"), wish.market_id)
+        and _int(fields, "strike") == wish.strike
+        and fields.get("is_up") is (wish.side == "YES")
+    )
+
+
+def _same(told: Any, meant: str) -> bool:
+    return isinstance(told, str) and is_id(told) and full_id(told) == full_id(meant)
+
+
+def _int(fields: Mapping[str, Any], name: str) -> int:
+    """A number of the chain, which JSON carries as text because it may be larger than a double holds."""
+    value = fields.get(name)
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
+        raise TransientError(f"the node tells no {name} of the trade")
+    return value
+
+
+def words(effects: Effects) -> str:
+    """Why a transaction did nothing, in the venue's own words where they are known."""
+    known = _WORDS.get((_MODULES.get(effects.module, effects.module), -1 if effects.code is None else effects.code))
+    if known is not None:
+        return f"{known.words} ({known.name})"
+    where = f"{effects.module}:{effects.code}" if effects.module or effects.code is not None else ""
+    said = " ".join(effects.error.split())[:200]
+    return ": ".join(part for part in ("the chain refuses it", where, said) if part)
+
+
+def unit(outputs: Iterable[Iterable[bytes]]) -> int | None:
+    """The number that the first command of a simulation gave back."""
+    for command in outputs:
+        for value in command:
+            return int.from_bytes(value, "little") if len(value) == 8 else None
+        return None
+    return None

@@ -1,0 +1,95 @@
+"""The Sui writer put together: ids and addresses of the settings, the key, the outbox of the workspace's database.
+
+Nothing else reads the key, and it is read when a writer is opened, not before: who only looks needs none. It is looked for
+in the environment and then in the encrypted store, like every key, and made known to the redactor in all its spellings.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from pitboss.bootstrap.keys import Environment, key_for, open_secrets
+from pitboss.bootstrap.machine import SystemClock, environment, new_id
+from pitboss.bootstrap.redact import REDACTOR, Redactor
+from pitboss.bootstrap.settings import Settings
+from pitboss.core.errors import UserError
+from pitboss.store.database import Database
+from pitboss.store.outbox import StoredOutbox
+from pitboss.venues.predict.caps import PredictCaps
+from pitboss.venues.predict.sui.broker import PredictSui
+from pitboss.venues.predict.sui.carry import Carrier, WriterSettings
+from pitboss.venues.predict.sui.chain import full_id, is_id
+from pitboss.venues.predict.sui.graphql import GraphqlChain
+from pitboss.venues.predict.sui.signer import Signer, spellings
+from pitboss.venues.predict.sui.transaction import ProtocolObjects, library
+
+KEYS = ("SUI_PRIVATE_KEY", "AGENT_KEY")
+"""Names of the key; the second is that of the original agent."""
+
+_IDS = {
+    "predict_package_id": "the protocol's package",
+    "predict_id": "the Predict object",
+    "predict_manager_id": "your PredictManager",
+}
+_TYPE = re.compile(r"(0x[0-9a-fA-F]{1,64})::(\w+)::(\w+)")
+
+
+def place_of(settings: Settings) -> ProtocolObjects:
+    """The objects that the settings name."""
+    found: dict[str, str] = {}
+    for name, meaning in _IDS.items():
+        value = str(getattr(settings, name)).strip()
+        if not value:
+            raise UserError(f"the id of {meaning} is not known", f"set PITBOSS_{name.upper()}, or {name}")
+        if not is_id(value):
+            raise UserError(f"setting {name} is not an id", "write 0x and up to 64 hex digits")
+        found[name] = full_id(value)
+    kind = _TYPE.fullmatch(settings.predict_quote_type.strip())
+    if kind is None:
+        wrong = "is not the type of a coin" if settings.predict_quote_type else "is not set"
+        raise UserError(f"setting predict_quote_type {wrong}", "write it as 0x…::dusdc::DUSDC")
+    quote_type = f"{full_id(kind[1])}::{kind[2]}::{kind[3]}"
+    return ProtocolObjects(found["predict_package_id"], found["predict_id"], found["predict_manager_id"], quote_type)
+
+
+def terms_of(settings: Settings, caps: PredictCaps) -> WriterSettings:
+    """How the writer behaves, within the caps of the engine. Mainnet has to be allowed by its name."""
+    if settings.sui_network == "mainnet" and not settings.sui_allow_mainnet:
+        raise UserError(
+            "sui_network is mainnet, where money is real, and sui_allow_mainnet is not set",
+            "use testnet; or set PITBOSS_SUI_ALLOW_MAINNET=true if you mean it",
+        )
+    return WriterSettings(settings.sui_network, settings.sui_gas_budget, caps.max_slippage_bps, caps.max_price_age_ms)
+
+
+def signer_of(settings: Settings, environment: Environment = environment, redactor: Redactor = REDACTOR) -> Signer:
+    """Who signs. The one place at which the key is read."""
+    key = key_for(KEYS, environment, open_secrets(settings.home, environment, redactor), redactor)
+    if key is None:
+        raise UserError(
+            "there is no key to sign with on Sui", f"pitboss secrets set {KEYS[0]}, or set the variable {KEYS[0]}"
+        )
+    redactor.add(*spellings(key.reveal()))
+    return Signer(key.reveal())
+
+
+@asynccontextmanager
+async def open_writer(
+    settings: Settings,
+    database: Database,
+    caps: PredictCaps,
+    environment: Environment = environment,
+    redactor: Redactor = REDACTOR,
+) -> AsyncIterator[PredictSui]:
+    """A broker that writes to the chain. Everything that a person may have forgotten is told before anything is asked."""
+    if not settings.sui_node_url:
+        raise UserError("the address of a Sui node is not known", "set PITBOSS_SUI_NODE_URL, or sui_node_url")
+    place, terms = place_of(settings), terms_of(settings, caps)
+    library()  # a missing package is told before a key is asked for
+    chain = GraphqlChain(settings.sui_node_url)
+    signer = signer_of(settings, environment, redactor)
+    now = SystemClock().now
+    try:
+        yield PredictSui(Carrier(chain, StoredOutbox(database, now), signer, place, terms, new_id(), now))
+    finally:
+        await chain.close()

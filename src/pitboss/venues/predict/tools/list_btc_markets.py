@@ -1,0 +1,45 @@
+"""The open BTC markets by expiry: one for each expiry, never a dead twin."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.core.instant import iso
+from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.predict import formatting as words
+from pitboss.venues.predict.tool_market import seen
+
+SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
+MOST = 40
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """A line a market: id, expiry, time left, spot, forward, age of the price, grid."""
+    observation = seen(context)
+    markets = observation.markets()
+    if not markets:
+        return f"no market is open at {iso(observation.at)}"
+    lines = ["market_id | expires | time left | spot | forward | price age | strikes"]
+    for market in markets[:MOST]:
+        grid = market.grid
+        if market.priced_at is None:
+            priced = "no price yet | - | -"
+        else:
+            age = (observation.at - market.priced_at) // 1000
+            priced = f"{words.strike(market.spot)} | {words.strike(market.forward)} | {age}s"
+        strikes = (
+            f"{words.strike(grid.min_strike)} to {words.strike(grid.max_strike)} in steps of {words.strike(grid.tick)}"
+        )
+        expiry = f"{iso(market.expiry_at)} | {words.left(market.expiry_at, observation.at)}"
+        lines.append(f"{words.name(market.id)} | {expiry} | {priced} | {strikes}")
+    return "\n".join(lines)
+
+
+TOOL = define_tool(
+    name="list_btc_markets",
+    category="market_data",
+    description="List the open BTC markets by expiry, with the spot and forward price each is quoted on.",
+    ui_hint="The prompt has most of it; useful for the forward and the grid of strikes.",
+    schema=SCHEMA,
+    example={},
+    look=look,
+)
