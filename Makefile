@@ -54,7 +54,7 @@ check: $(READY) ## Lint, format, types, layers, and generated pages up to date
 	@$(BIN)/ruff format --check -q src tests || { echo "run: make format"; exit 1; }
 	@$(BIN)/basedpyright --level error --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
-	@$(BIN)/python -m pitboss.testing.pages --check
+	@$(BIN)/python -m pitboss_dev.docs.pages --check
 
 format: $(READY) ## Bring all files into the one format
 	-@$(BIN)/ruff check --fix -q src tests
@@ -70,7 +70,7 @@ chaos: $(READY) ## The long crash and fault suites, one by one; figures go to fi
 	@FIGURES=$${FIGURES:-figures.json} $(BIN)/python -m pytest -m chaos -n 0 --timeout 3600
 
 docs: $(READY) ## Write the generated pages of docs/ anew
-	@$(BIN)/python -m pitboss.testing.pages
+	@$(BIN)/python -m pitboss_dev.docs.pages
 
 PIN = uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url pyproject.toml
 lock: ## Pin anew what pyproject.toml allows (needs uv)

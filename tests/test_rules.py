@@ -16,11 +16,12 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
 from pitboss.core.state import State
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.engine.execute import Placed, act
+from pitboss.engine.guard import Judgement
 from pitboss.venues.perp import rules
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.caps import PerpCaps
-from pitboss.venues.perp.guard import Judgement, guard
+from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, open_world
 from pitboss.venues.perp.world import OrderRequest, set_marks

@@ -16,8 +16,6 @@ from pitboss.core.snapshot import GENESIS, Record, check, prompt_sha256
 from pitboss.core.state import State
 from pitboss.core.verdict import unfold
 from pitboss.engine.execute import Placed
-from pitboss.skill.schema import Skill
-from pitboss.testing.builders import make_market, plain_skill
 from pitboss.tick import Happened, foresee, tick
 from pitboss.venues.perp import guard as guarding
 from pitboss.venues.perp.assets import SHIPPED
@@ -25,10 +23,13 @@ from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.case import PerpCase
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import read_state
-from pitboss.venues.perp.guard import caps_of, guard
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.ports import PerpPorts, ruined
+from pitboss.venues.perp.ports import judge as guard
+from pitboss.venues.perp.skill import PerpSkill
+from pitboss.venues.perp.skill_caps import caps_of
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, open_world
+from pitboss.venues.perp.testing import make_market, plain_skill
 from pitboss.venues.perp.world import OrderRequest, set_marks
 
 NOW = parse_instant("2025-06-03T12:00:00Z")
@@ -85,7 +86,7 @@ def account(cash: int = 10_000) -> PerpWorld:
 
 
 def ports(mind: Mind, broker: Any = None, **skill: Any) -> PerpPorts:
-    document = Skill.model_validate(plain_skill(**skill))
+    document = PerpSkill.model_validate(plain_skill(**skill))
     return PerpPorts(
         skill=document,
         limits=caps_of(document),

@@ -22,13 +22,13 @@ from pitboss.sim.course import ticks_between
 from pitboss.sim.outcome import Ledger, read_ledger
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
-from pitboss.testing.builders import build, plain_skill
 from pitboss.testing.journal import MemoryJournal
 from pitboss.testing.leaks import Scanner, texts
 from pitboss.tools.registry import registry
 from pitboss.venues.perp.assembly import PerpRequest, make_decider, read_skill
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.portfolio import portfolio
+from pitboss.venues.perp.testing import build, plain_skill
 
 FROM, TO = parse_instant("2024-05-06"), parse_instant("2024-05-09")
 SYMBOLS = ("BTC", "ETH", "LINK")

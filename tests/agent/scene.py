@@ -10,12 +10,13 @@ import numpy as np
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS, MINUTE_MS, parse_instant
 from pitboss.core.market import Bars, CalendarEvent, NewsItem
-from pitboss.core.state import NO_MEMORY, LastDecision, Memory
-from pitboss.skill.schema import Skill
+from pitboss.core.state import LastDecision
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.guard import caps_of
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.skill import PerpSkill
+from pitboss.venues.perp.skill_caps import caps_of
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder, open_world
+from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 
 START = parse_instant("2025-06-01")
 NOW = parse_instant("2025-06-03T12:00:00Z")
@@ -66,7 +67,7 @@ def market_of(
     )
 
 
-def skill_of(**changes: Any) -> Skill:
+def skill_of(**changes: Any) -> PerpSkill:
     """A valid skill; `context`, `schedule` and `risk` are merged into the defaults here."""
     document: dict[str, Any] = {
         "name": "breakout",
@@ -75,14 +76,14 @@ def skill_of(**changes: Any) -> Skill:
         "strategy": {"thesis": "Funding resets precede breakouts.", "avoid": "Do not trade before the halving."},
         "context": {"symbols": ["BTC"], "bars_interval": "15m", "bars_lookback": 3} | changes.pop("context", {}),
     }
-    return Skill.model_validate(document | changes)
+    return PerpSkill.model_validate(document | changes)
 
 
 @dataclass
 class Scene:
     """Everything an observation is made from, with defaults; `observe` makes one."""
 
-    skill: Skill = field(default_factory=skill_of)
+    skill: PerpSkill = field(default_factory=skill_of)
     market: Market = field(default_factory=market_of)
     at: int = NOW
     cash: str = "10000"
@@ -94,7 +95,7 @@ class Scene:
     halts: tuple[Any, ...] = ()
     accepted_opens: Sequence[int] = ()
     last: LastDecision | None = None
-    memory: Memory = NO_MEMORY
+    memory: PerpMemory = NO_MEMORY
     peak: str = "10000"
     day_start: str = "10000"
 

@@ -11,13 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scene import NOW, START, Scene, headline, held, market_of, skill_of
 
+from pitboss.agent.prompt import Prompt
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.market import Bars, CalendarEvent, NewsItem
-from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes
-from pitboss.prompt.compose import compose_system
-from pitboss.venues.perp.context import PerpPrompts, Prompt
+from pitboss.core.state import LastDecision
+from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.state import WorkingOrder
+from pitboss.venues.perp.system_prompt import compose_system
+from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory
 
 TITLES = [
     "## Time",
@@ -45,9 +47,9 @@ def full_scene(words: str = "calm words", **changes) -> Scene:
         "market": market_of(news=news, events=events),
         "positions": [held("BTC", "0.01", "99000", thesis=words)],
         "orders": [WorkingOrder("o3", "limit", "ETH", 1, Decimal(1), NOW - HOUR_MS, NOW, Decimal(2900), thesis=words)],
-        "memory": Memory(
+        "memory": PerpMemory(
             (ClosedTrade("BTC", "long", START, NOW, Decimal(1), words, thesis=words),),
-            Notes(*[words] * 4, "Chop is hard."),
+            LessonNotes(*[words] * 4, "Chop is hard."),
             losses=1,
         ),
         "last": LastDecision(NOW - HOUR_MS, "refused", "", f'{{"reason":"{words}"}}', "R3_POSITION_CAP", words),

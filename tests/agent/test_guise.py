@@ -16,13 +16,21 @@ from pitboss.core.instant import DAY_MS
 from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
 from pitboss.core.past import Decided
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Reason, Refusal, Trip
+from pitboss.core.state import LastDecision
 from pitboss.venues.perp.blind import memory as hindsight
 from pitboss.venues.perp.blind import observation as guise
 from pitboss.venues.perp.blind.anonymiser import make_disguise
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.portfolio import portfolio
 from pitboss.venues.perp.state import PerpWorld, Position, WorkingOrder, open_world
+from pitboss.venues.perp.trade_memory import (
+    ClosedTrade,
+    LessonNotes,
+    OrderThesis,
+    PerpMemory,
+    RefusedProposal,
+    RoundTrip,
+)
 
 COVER = make_disguise(SYMBOLS, 3, LEVELS)
 BTC = COVER.by_symbol["BTC"]
@@ -43,14 +51,14 @@ BTC = COVER.by_symbol["BTC"]
         (LastDecision, "tick_at outcome flag proposal code detail"),
         (ClosedTrade, "symbol side opened_at closed_at pnl_usd reason entry_price exit_price notional_usd mfe_pct mae_pct regime thesis"),
         (
-            Trip,
+            RoundTrip,
             "symbol way opened_at left max_size grown grown_notional shrunk shrunk_notional flow fees funding penalties fills"
             " regime thesis",
         ),
-        (Notes, "entry_timing sizing symbol_selection exit_timing regime_fit"),
-        (Refusal, "at code"),
-        (Reason, "order_id thesis"),
-        (Memory, "trades notes refusals going reasons part_filled day executed realised_usd losses closed learnt tried"),
+        (LessonNotes, "entry_timing sizing symbol_selection exit_timing regime_fit"),
+        (RefusedProposal, "at code"),
+        (OrderThesis, "order_id thesis"),
+        (PerpMemory, "trades notes refusals going reasons part_filled day executed realised_usd losses closed learnt tried"),
         (Decided, "at outcome code detail proposal text flags calls equity_usd cost_usd"),
         (Receipt, "kind at symbol order_id facts"),
     ],
@@ -104,13 +112,13 @@ def test_lots_and_price_steps_are_the_true_ones_scaled(price: Decimal, up: bool)
 
 def test_memory_in_disguise_keeps_results_and_loses_names_times_and_prices() -> None:
     trade = ClosedTrade("BTC", "long", FROM, FROM + 5, Decimal(12), "stop", Decimal(63_000), Decimal(64_000), Decimal(900), 1.0, 2.0, "chop", "BTC up")  # fmt: skip
-    trip = Trip("ETH", "buy", FROM, Decimal(2), Decimal(2), Decimal(2), Decimal(6_200), thesis="ethereum")
-    memory = Memory(
+    trip = RoundTrip("ETH", "buy", FROM, Decimal(2), Decimal(2), Decimal(2), Decimal(6_200), thesis="ethereum")
+    memory = PerpMemory(
         (trade,),
-        Notes(sizing="Less Bitcoin"),
-        (Refusal(FROM, "R3"),),
+        LessonNotes(sizing="Less Bitcoin"),
+        (RefusedProposal(FROM, "R3"),),
         (trip,),
-        (Reason("o1", "BTC"),),
+        (OrderThesis("o1", "BTC"),),
         day=FROM // DAY_MS,
     )
     seen = hindsight.memory_of(COVER, memory)

@@ -14,7 +14,7 @@ from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
 from pitboss.core.money import CONTEXT, ZERO
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import NO_MEMORY, ClosedTrade, Memory, Notes, Refusal, State
+from pitboss.core.state import State
 from pitboss.core.verdict import Verdict
 from pitboss.venues.perp import regime
 from pitboss.venues.perp.memory import (
@@ -30,6 +30,7 @@ from pitboss.venues.perp.memory import (
 )
 from pitboss.venues.perp.sections import Memo, lessons, risk_state, trade_history
 from pitboss.venues.perp.state import PerpWorld, Position, WorkingOrder, open_world
+from pitboss.venues.perp.trade_memory import NO_MEMORY, ClosedTrade, LessonNotes, PerpMemory, RefusedProposal
 from pitboss.venues.perp.trades import Fold, Trade, book
 
 D = Decimal
@@ -108,7 +109,7 @@ def test_a_closed_trade_is_kept_with_everything_that_is_known_about_it():
     bars = MARKET.bars["BTC", "15m"]
     assert trade.regime == regime.tag(bars, 99, 50), "by the bars that had closed at the opening"
     assert (sold.closed, sold.losses, sold.going) == (1, 0, ())
-    assert codec.parse(Memory, codec.plain(sold)) == sold
+    assert codec.parse(PerpMemory, codec.plain(sold)) == sold
 
 
 def test_a_trade_that_opened_and_closed_between_two_ticks_has_its_thesis_too():
@@ -191,7 +192,7 @@ def test_folding_at_every_tick_gives_the_trades_of_the_whole_run(steps):
             closed += [trade for _, trade in fold.closed]
             positions = [Position(symbol, size, size, START) for symbol, size in sizes.items()]
             memory = told(memory, chunk, world_of(*positions), recall=replace(RECALL, kept=1_000))
-            memory = codec.parse(Memory, codec.plain(memory))
+            memory = codec.parse(PerpMemory, codec.plain(memory))
             assert [(trip.symbol, trip.left) for trip in memory.going] == [(s, abs(sizes[s])) for s in sorted(sizes)]
         assert tuple(closed) == whole.closed
         assert [(t.symbol, t.side, t.opened_at, t.closed_at, t.reason) for t in memory.trades] == [
@@ -336,12 +337,14 @@ trades = st.builds(
     thesis=texts,
 )
 memories = st.builds(
-    Memory,
+    PerpMemory,
     trades=st.lists(trades, min_size=1, max_size=6).map(tuple),
-    notes=st.builds(Notes, texts, texts, texts, texts, texts),
+    notes=st.builds(LessonNotes, texts, texts, texts, texts, texts),
     refusals=st.lists(
         st.builds(
-            Refusal, st.integers(NOW - HOUR_MS, NOW), st.sampled_from([f"R{n}_SOME_LONG_RULE" for n in range(14)])
+            RefusedProposal,
+            st.integers(NOW - HOUR_MS, NOW),
+            st.sampled_from([f"R{n}_SOME_LONG_RULE" for n in range(14)]),
         )
     ).map(tuple),
     day=st.just(NOW // DAY_MS),
@@ -382,11 +385,11 @@ def test_a_usual_trade_takes_about_thirty_tokens():
 
 
 def test_an_unchanged_history_is_not_written_again():
-    scene = Scene(memory=Memory(trades=(ClosedTrade("BTC", "long", START, NOW, D(1), "stop"),)))
+    scene = Scene(memory=PerpMemory(trades=(ClosedTrade("BTC", "long", START, NOW, D(1), "stop"),)))
     memo = Memo(scene.skill)
     first = trade_history.render(scene.observe(), memo)
     assert trade_history.render(scene.observe(), memo) is first
-    other = replace(scene, memory=Memory(trades=(ClosedTrade("ETH", "long", START, NOW, D(1), "stop"),)))
+    other = replace(scene, memory=PerpMemory(trades=(ClosedTrade("ETH", "long", START, NOW, D(1), "stop"),)))
     assert "ETH" in (trade_history.render(other.observe(), memo) or "")
 
 

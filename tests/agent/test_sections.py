@@ -12,9 +12,9 @@ from scene import NOW, START, TERMS, Scene, bars_of, headline, held, market_of, 
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS
 from pitboss.core.market import CalendarEvent
-from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Refusal, State
+from pitboss.core.state import LastDecision, State
 from pitboss.prompt.render import amount, cents
-from pitboss.venues.perp.guard import guard
+from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.sections import (
     Memo,
     caps,
@@ -33,6 +33,7 @@ from pitboss.venues.perp.sections import (
     turn,
 )
 from pitboss.venues.perp.state import WorkingOrder
+from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory, RefusedProposal
 
 
 def shown(section, scene: Scene) -> str | None:
@@ -440,7 +441,7 @@ def test_cents_and_amount_are_the_same_text(x):
 
 # Memory and the last decision -----------------------------------------------------------------------------------------
 
-MEMORY = Memory(
+MEMORY = PerpMemory(
     trades=(
         ClosedTrade(
             symbol="BTC",
@@ -458,11 +459,11 @@ MEMORY = Memory(
         ),
         ClosedTrade("ETH", "short", NOW - 2 * HOUR_MS, NOW - HOUR_MS, Decimal(40), "take_profit"),
     ),
-    notes=Notes(entry_timing="Do not chase.", regime_fit="Chop is no place for breakouts."),
+    notes=LessonNotes(entry_timing="Do not chase.", regime_fit="Chop is no place for breakouts."),
     refusals=(
-        Refusal(NOW - HOUR_MS, "R7_ORDER_RATE"),
-        Refusal(NOW - 1, "R3_POSITION_CAP"),
-        Refusal(NOW, "R3_POSITION_CAP"),
+        RefusedProposal(NOW - HOUR_MS, "R7_ORDER_RATE"),
+        RefusedProposal(NOW - 1, "R3_POSITION_CAP"),
+        RefusedProposal(NOW, "R3_POSITION_CAP"),
     ),
     day=NOW // DAY_MS,
     executed=4,

@@ -9,19 +9,19 @@ from pitboss.audit.lookahead import RERUN, AuditSetup
 from pitboss.core.asof import View
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import decimal
-from pitboss.core.state import ClosedTrade
 from pitboss.venues.perp import memory
 from pitboss.venues.perp.observation import Observation
-from pitboss.venues.perp.reflection import Reflector
+from pitboss.venues.perp.reflection import TradeReflector
+from pitboss.venues.perp.trade_memory import ClosedTrade
 from pitboss.venues.perp.trades import Trade
 
 
-def with_reflector(ground: AuditSetup, reflector: Reflector) -> AuditSetup:
+def with_reflector(ground: AuditSetup, reflector: TradeReflector) -> AuditSetup:
     ports = replace(ground.script.ports, reflector=reflector)
     return replace(ground, script=replace(ground.script, ports=ports))
 
 
-def reflector_of(ground: AuditSetup) -> Reflector:
+def reflector_of(ground: AuditSetup) -> TradeReflector:
     found = ground.script.ports.reflector
     assert found is not None
     return found
@@ -39,7 +39,7 @@ def test_an_honest_memory_is_filled_and_compared(ground: AuditSetup) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Prophetic(Reflector):
+class Prophetic(TradeReflector):
     """Shows a trade that will only close in the next bar."""
 
     def prompt(self, observation: Observation) -> tuple[str, str]:
@@ -54,7 +54,7 @@ class Prophetic(Reflector):
             kept = observation.memory
             changed = replace(kept, trades=(*kept.trades, new), closed=kept.closed + 1)
             observation = replace(observation, memory=changed)
-        return Reflector.prompt(self, observation)
+        return TradeReflector.prompt(self, observation)
 
 
 def test_a_reflection_that_includes_a_trade_closed_after_the_tick_is_found(ground: AuditSetup) -> None:
@@ -64,11 +64,11 @@ def test_a_reflection_that_includes_a_trade_closed_after_the_tick_is_found(groun
 
 
 @dataclass(frozen=True, slots=True)
-class Early(Reflector):
+class Early(TradeReflector):
     """Writes its lessons from what it will know in an hour, where they are due."""
 
     def prompt(self, observation: Observation) -> tuple[str, str]:
-        system, user = Reflector.prompt(self, observation)
+        system, user = TradeReflector.prompt(self, observation)
         symbol = observation.skill.context.sorted_symbols[0]
         bars, closed = observation.view.series(symbol, "5m")
         later = float(bars.close[min(len(bars) - 1, closed + 11)])

@@ -19,14 +19,14 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
 from pitboss.core.market import Bars
 from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.skill.load import check_plain
-from pitboss.skill.schema import Skill
+from pitboss.venues.perp.skill import PerpSkill
 
 START = parse_instant("2024-01-01")
 SYMBOLS = ("BTC", "ETH", "SOL")
 
 
 @cache
-def skill() -> Skill:
+def skill() -> PerpSkill:
     found = check_plain(
         {
             "pitboss": 1,

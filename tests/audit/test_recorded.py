@@ -17,8 +17,8 @@ from pitboss.core.instant import HOUR_MS, parse_instant
 from pitboss.core.past import Recording
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import StoredRecording, StoredRecordings
-from pitboss.testing.builders import plain_skill
 from pitboss.tools.mcp import definition
+from pitboss.venues.perp.testing import plain_skill
 
 FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-30")
 TWICE, THRICE, NEVER = "mcp_little__twice", "mcp_little__thrice", "mcp_little__never"

@@ -4,10 +4,9 @@ import json
 from collections.abc import Callable
 
 import pytest
-
-from pitboss.bench.row import BenchRow, RatioGate, skipped
-from pitboss.bench.suite import BenchOptions
-from pitboss.cli.bench import bench
+from pitboss_dev.bench.command import bench
+from pitboss_dev.bench.row import BenchRow, RatioGate, skipped
+from pitboss_dev.bench.suite import BenchOptions
 
 GATE = RatioGate("at least", 1.5)
 SLOW = BenchRow("slow", 1.0, "bars/s", "peer", 1.0, GATE)
@@ -25,7 +24,7 @@ def measuring(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[BenchOption
             say("measuring")
             return list(rows)
 
-        monkeypatch.setattr("pitboss.bench.suite.run", run)
+        monkeypatch.setattr("pitboss_dev.bench.suite.run", run)
         return asked
 
     return give

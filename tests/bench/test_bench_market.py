@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pitboss_dev.bench.market import BARS_A_DAY, START_AT, STEP_MS, SYMBOLS, VENUE, MarketShape, walk, write_market
 
-from pitboss.bench.market import BARS_A_DAY, START_AT, STEP_MS, SYMBOLS, VENUE, MarketShape, walk, write_market
 from pitboss.data.lake import Lake
 
 

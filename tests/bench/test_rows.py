@@ -1,9 +1,8 @@
 """Rows and gates: what is printed, and when a gate holds."""
 
 import pytest
-
-from pitboss.bench import show
-from pitboss.bench.row import LIMIT, BenchRow, RatioGate, failed, skipped
+from pitboss_dev.bench import show
+from pitboss_dev.bench.row import LIMIT, BenchRow, RatioGate, failed, skipped
 
 DOCUMENTED = {"name", "value", "unit", "reference", "reference_value", "ratio"}
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from pitboss_dev.bench.market import MarketShape, walk
+from pitboss_dev.bench.measure import TINY, Bench, Measure
+from pitboss_dev.bench.measures import policy_year
+from pitboss_dev.bench.peers import environment
+from pitboss_dev.bench.peers.environment import Missing, prepare
+from pitboss_dev.bench.peers.process import Peer, PeerFailed, save_bars
+from pitboss_dev.bench.row import BenchRow
+from pitboss_dev.bench.suite import BenchOptions, found, run
+from pitboss_dev.bench.trial import trader
 
-from pitboss.bench.market import MarketShape, walk
-from pitboss.bench.measure import TINY, Bench, Measure
-from pitboss.bench.measures import policy_year
-from pitboss.bench.peers import environment
-from pitboss.bench.peers.environment import Missing, prepare
-from pitboss.bench.peers.process import Peer, PeerFailed, save_bars
-from pitboss.bench.row import BenchRow
-from pitboss.bench.suite import BenchOptions, found, run
-from pitboss.bench.trial import trader
 from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelRequest
 
@@ -159,7 +159,7 @@ def test_measurements_are_given_what_was_asked_for(tmp_path: Path, monkeypatch: 
         seen.append(bench)
         return [BenchRow("looked", 1.0, "×")]
 
-    monkeypatch.setattr("pitboss.bench.suite.found", lambda: {"look": Measure("look", "looks", look)})
+    monkeypatch.setattr("pitboss_dev.bench.suite.found", lambda: {"look": Measure("look", "looks", look)})
     said: list[str] = []
     rows = run(BenchOptions(scale=TINY, repeats=3, peers=(), peers_folder=tmp_path), said.append)
     assert [row.name for row in rows] == ["looked"]
@@ -169,7 +169,7 @@ def test_measurements_are_given_what_was_asked_for(tmp_path: Path, monkeypatch: 
 
 
 def test_help_names_every_measurement() -> None:
-    from pitboss.cli.bench import bench
+    from pitboss_dev.bench.command import bench
 
     named = " ".join((bench.__doc__ or "").split()).split("Measurements: ")[1].split(". ")[0].split(", ")
     assert sorted(named) == sorted(found())

@@ -2,8 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pitboss.bench.timing import each_call, interleave, per_call, percentile, seconds
+from pitboss_dev.bench.timing import each_call, interleave, per_call, percentile, seconds
 
 
 def test_sides_take_turns_after_one_warm_up_each() -> None:

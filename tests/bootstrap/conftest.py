@@ -17,8 +17,8 @@ from pitboss.runs.pack import write_bundle
 from pitboss.runs.run import start
 from pitboss.store.answers import Answers
 from pitboss.store.runs import Run
-from pitboss.testing.builders import plain_skill
 from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.testing import plain_skill
 
 
 @pytest.fixture(scope="module")

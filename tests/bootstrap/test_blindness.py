@@ -8,9 +8,9 @@ from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.core import codec
 from pitboss.runs.run import params_of
-from pitboss.testing.builders import build, make_market, plain_skill
 from pitboss.venues.perp.assembly import Assembly, PerpRequest, Toolbox, read_skill
 from pitboss.venues.perp.blind import setup as blind
+from pitboss.venues.perp.testing import build, make_market, plain_skill
 
 ROWS = {
     symbol: [(at, level, level + 1, level - 1, level) for at in range(0, 30 * 300_000, 300_000)]

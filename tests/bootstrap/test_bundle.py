@@ -19,9 +19,9 @@ from pitboss.runs.run import start, verify
 from pitboss.runs.unpack import check_bundle
 from pitboss.store.answers import Answers
 from pitboss.store.runs import Run
-from pitboss.testing.builders import plain_skill
 from pitboss.testing.provider import FakeProvider
 from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.testing import plain_skill
 
 
 def test_the_same_run_gives_the_same_bytes(workspace: Workspace, run: Run, whole: Path, tmp_path: Path) -> None:

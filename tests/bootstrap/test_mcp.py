@@ -27,13 +27,13 @@ from pitboss.models.scripted import ScriptedModel, calls
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.run import resume, start
 from pitboss.sim.watch import Watch
-from pitboss.skill.schema import Skill
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import StoredRecording, StoredRecordings
-from pitboss.testing.builders import plain_skill
 from pitboss.tools.mcp.recorded_tool import canonical
 from pitboss.venues.perp.assembly import Assembly, PerpRequest, assemble, read_skill
 from pitboss.venues.perp.preview import preview
+from pitboss.venues.perp.skill import PerpSkill
+from pitboss.venues.perp.testing import plain_skill
 
 SERVER = Path(__file__).with_name("little_server.py")
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
@@ -65,7 +65,7 @@ def workspace(lake: Path, tmp_path: Path) -> Iterator[Workspace]:
         yield opened
 
 
-def skill(*tools: str, server: str = "little") -> Skill:
+def skill(*tools: str, server: str = "little") -> PerpSkill:
     return read_skill(document(*tools, server=server))
 
 
@@ -101,7 +101,7 @@ def calls_of(tmp_path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def asked(workspace: Workspace, wanted: Skill, name: str, simulated: bool = True, record: bool = False) -> str:
+def asked(workspace: Workspace, wanted: PerpSkill, name: str, simulated: bool = True, record: bool = False) -> str:
     """One call at the first tick."""
 
     async def ask() -> str:
@@ -111,7 +111,7 @@ def asked(workspace: Workspace, wanted: Skill, name: str, simulated: bool = True
     return asyncio.run(ask())
 
 
-def seen(workspace: Workspace, wanted: Skill, simulated: bool = True) -> tuple[list[str], tuple[str, ...]]:
+def seen(workspace: Workspace, wanted: PerpSkill, simulated: bool = True) -> tuple[list[str], tuple[str, ...]]:
     """The names that are offered, and the notes."""
 
     async def look() -> tuple[list[str], tuple[str, ...]]:
@@ -241,7 +241,7 @@ def test_a_pinned_tool_needs_no_approval_and_its_text_is_kept_once_it_is_used(
     ],
 )
 def test_a_name_that_the_catalogue_does_not_know_is_refused_before_the_start(
-    workspace: Workspace, wanted: Skill, said: str, hint: str
+    workspace: Workspace, wanted: PerpSkill, said: str, hint: str
 ) -> None:
     with pytest.raises(UserError) as told:
         mcp.wanted(workspace, wanted)
@@ -328,7 +328,7 @@ def scripted(workspace: Workspace, *tools: str) -> tuple[Assembly, ScriptedModel
 
 def first_tools(assembly: Assembly, model: ScriptedModel) -> Mapping[str, str]:
     """The result of the first tool call, and the tools of the first question."""
-    from pitboss.testing.builders import play
+    from pitboss.venues.perp.testing import play
 
     play(assembly.script)
     return {message.name: message.text for message in model.requests[1].messages if message.role == "tool"}

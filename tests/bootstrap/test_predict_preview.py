@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-
 from pitboss.bootstrap.kits import kit_of
+
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.cli.main import main
@@ -20,7 +20,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.models.scripted import ScriptedModel, calls
-from pitboss.runs.documents import read_any
+from pitboss.runs.documents import read_file
 from pitboss.runs.run import journal_of, start
 from pitboss.venues.perp.preview import Preview
 from pitboss.venues.predict.agent import read_predict_skill, tool_loop
@@ -125,7 +125,7 @@ def test_the_command_shows_the_same(workspace: Workspace, tmp_path: Path, capsys
     words = ["skill", "preview", str(file), "--at", iso(FROM), "--home", str(tmp_path / "home")]
     assert main([*words, "--equity", "50", "--json"]) == 0
     told = codec.loads(capsys.readouterr().out.encode())
-    found = shown(workspace, asked(skill=read_any(file), equity_usd=Decimal(50)))
+    found = shown(workspace, asked(skill=read_file(file), equity_usd=Decimal(50)))
     assert (told["system"], told["user"], told["at"]) == (found.system, found.user, iso(FROM))
     assert [tool["name"] for tool in told["tools"]] == [tool["name"] for tool in found.tools]
     assert main([*words, "--news-latency", "1h"]) == 2

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pitboss.cli.workspace_options import WorkspaceOptions
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pitboss.core.asof import Market
 from pitboss.core.errors import LookaheadError, UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.market import CalendarEvent, NewsItem, Points
-from pitboss.testing.builders import make_bars
+from pitboss.venues.perp.testing import make_bars
 
 START = 1_750_000_000_000 // HOUR_MS * HOUR_MS
 MOMENTS = st.integers(START - HOUR_MS, START + 6 * HOUR_MS)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.asof import Market
 from pitboss.core.market import Listing, Points
-from pitboss.testing.builders import make_bars
+from pitboss.venues.perp.testing import make_bars
 
 STEP = 300_000
 ROWS = [(place * STEP, 100.0 + place, 102.0 + place, 99.0 + place, 101.0 + place) for place in range(40)]

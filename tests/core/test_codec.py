@@ -13,10 +13,18 @@ from engine.invariant import invariant, long_versions
 from pitboss.core import codec
 from pitboss.core.money import text
 from pitboss.core.snapshot import GENESIS
-from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Reason, Refusal, State, Trip
+from pitboss.core.state import LastDecision, State
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.venues.perp.course import read_state
 from pitboss.venues.perp.state import PerpWorld, TradingTerms
+from pitboss.venues.perp.trade_memory import (
+    ClosedTrade,
+    LessonNotes,
+    OrderThesis,
+    PerpMemory,
+    RefusedProposal,
+    RoundTrip,
+)
 from pitboss.venues.perp.world import advance
 from venues.markets import drive, scenery
 
@@ -44,14 +52,14 @@ STATES = st.builds(
     seen=st.dictionaries(WORDS, VERDICTS, max_size=2),
     last=st.one_of(st.none(), st.builds(LastDecision, st.integers(0, 10**13), WORDS, WORDS, WORDS, WORDS, WORDS)),
     memory=st.builds(
-        Memory,
+        PerpMemory,
         trades=st.lists(
             st.builds(ClosedTrade, opened_at=MOMENTS, closed_at=MOMENTS, pnl_usd=AMOUNTS, mfe_pct=SHARES), max_size=2
         ).map(tuple),
-        notes=st.one_of(st.none(), st.builds(Notes)),
-        refusals=st.lists(st.builds(Refusal, MOMENTS, WORDS), max_size=2).map(tuple),
-        going=st.lists(st.builds(Trip, opened_at=MOMENTS, left=AMOUNTS, flow=AMOUNTS), max_size=2).map(tuple),
-        reasons=st.lists(st.builds(Reason, WORDS, WORDS), max_size=2).map(tuple),
+        notes=st.one_of(st.none(), st.builds(LessonNotes)),
+        refusals=st.lists(st.builds(RefusedProposal, MOMENTS, WORDS), max_size=2).map(tuple),
+        going=st.lists(st.builds(RoundTrip, opened_at=MOMENTS, left=AMOUNTS, flow=AMOUNTS), max_size=2).map(tuple),
+        reasons=st.lists(st.builds(OrderThesis, WORDS, WORDS), max_size=2).map(tuple),
         part_filled=st.lists(WORDS, max_size=2).map(tuple),
         realised_usd=AMOUNTS,
         closed=MOMENTS,
@@ -174,7 +182,8 @@ def test_a_set_is_written_sorted_and_a_stranger_is_refused() -> None:
 ELSEWHERE = """
 from decimal import Decimal
 from pitboss.core import codec
-from pitboss.core.state import Memory, State
+from pitboss.core.state import State
+from pitboss.venues.perp.trade_memory import Memory
 from pitboss.core.verdict import Margin, Verdict
 words = ["alpha", "beta", "gamma", "delta", "epsilon"]
 seen = {word: Verdict("refused", "R1_SHAPE", word, (Margin(word, Decimal("1.50"), "x", None),)) for word in set(words)}

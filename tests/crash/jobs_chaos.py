@@ -37,8 +37,8 @@ from pitboss.jobs.worker_settings import open_queue
 from pitboss.runs.run import job_of, start, verify
 from pitboss.store import events, history_check
 from pitboss.store.retry import Unreachable
-from pitboss.testing.builders import plain_skill
 from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.testing import plain_skill
 
 CREW = Path(__file__).with_name("jobs_crew.py")
 END = parse_instant("2025-03-31")

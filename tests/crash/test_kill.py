@@ -27,7 +27,7 @@ from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 from pitboss.runs.run import journal_of, verify
-from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.testing import plain_skill
 
 WORKER = Path(__file__).with_name("worker.py")
 END = parse_instant("2025-03-31")

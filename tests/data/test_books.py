@@ -17,7 +17,7 @@ from pitboss.data.feed import data_digest
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.quality import check
-from pitboss.testing.builders import make_books, make_market
+from pitboss.venues.perp.testing import make_books, make_market
 
 START = parse_instant("2025-01-01")
 DAY = 86_400_000

@@ -22,12 +22,12 @@ from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.phrases import KINDS, MOST_CONFIDENCE, MOST_DAYS, find
 from pitboss.data.quality import check
-from pitboss.testing.builders import plain_skill
 from pitboss.venues.perp.assembly import PerpRequest, assemble
 from pitboss.venues.perp.course import first_state
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo
 from pitboss.venues.perp.sections.events import render
+from pitboss.venues.perp.testing import plain_skill
 
 
 def at(text: str) -> int:

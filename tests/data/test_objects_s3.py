@@ -28,9 +28,9 @@ from pitboss.jobs.worker_settings import open_queue
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.run import job_of, request_of, resume, start, verify
 from pitboss.store.run import Run
-from pitboss.testing.builders import plain_skill
 from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.report_source import same_data
+from pitboss.venues.perp.testing import plain_skill
 
 
 @pytest.fixture(scope="module")

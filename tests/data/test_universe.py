@@ -13,10 +13,10 @@ from pitboss.data.feed import base_interval, data_digest, load_market, with_list
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.listings import words
-from pitboss.testing.builders import plain_skill
 from pitboss.venues.perp.assembly import PerpRequest, assemble
 from pitboss.venues.perp.course import first_state
 from pitboss.venues.perp.preview import preview
+from pitboss.venues.perp.testing import plain_skill
 
 TO = START + DAY_MS
 LATE = START + 6 * HOUR

@@ -46,12 +46,13 @@ from pitboss.core.rulebook import Finding
 from pitboss.core.state import State
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import act
+from pitboss.engine.guard import Judgement
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.case import make_case
 from pitboss.venues.perp.course import read_state
-from pitboss.venues.perp.guard import Judgement, guard
 from pitboss.venues.perp.intents import read
+from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.rules import RULES
 from pitboss.venues.perp.state import PerpWorld, equity, open_world
 from pitboss.venues.perp.world import set_marks
@@ -197,7 +198,7 @@ ELSEWHERE = """
 from decimal import Decimal
 from pitboss.core import codec
 from pitboss.core.state import State
-from pitboss.venues.perp.guard import guard
+from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.caps import Caps
 from pitboss.venues.perp.state import Terms, open_world

@@ -11,8 +11,8 @@ from typing import Any
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.testing.builders import plain_skill
 from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.testing import plain_skill
 
 DAYS = 30
 TO = parse_instant("2025-03-31")

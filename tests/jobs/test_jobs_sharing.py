@@ -16,9 +16,9 @@ from pitboss.runs.run import job_of, start, verify
 from pitboss.store.answers import AGAIN
 from pitboss.store.run import Run
 from pitboss.store.schema import answers
-from pitboss.testing.builders import plain_skill
 from pitboss.testing.provider import FakeProvider, busy, decide
 from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.testing import plain_skill
 
 RUNS, REPEATS = 6, 2
 

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 from studied import request
 
-from pitboss.cli import screen
 from pitboss.cli import study_table as scoreboard
 from pitboss.cli.study_table import Scoreboard, following
 from pitboss.jobs.plan import members
 from pitboss.jobs.study_plans import sweep
 from pitboss.sim.study.axis import parse_axes
+from pitboss.terminal import screen
 
 
 @dataclass

@@ -13,8 +13,8 @@ from pitboss.jobs.worker import Worker, WorkerSettings
 from pitboss.runs.run import job_of
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store.queue import Queue
-from pitboss.testing.builders import plain_skill
 from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.testing import plain_skill
 
 WHO = "model=standin/analyst,policy/momentum"
 FROM, END = parse_instant("2025-03-28"), parse_instant("2025-03-31")

@@ -14,7 +14,8 @@ from pitboss.live.board import Board, Entry
 from pitboss.live.runner import Pace, Runner, WorldUpdate
 from pitboss.live.schedule import TickSchedule, schedule
 from pitboss.testing.journal import MemoryJournal
-from pitboss.venues.predict.desk import Desk, bring
+from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.execution import bring
 from pitboss.venues.predict.ports import PredictPorts
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.world import feed

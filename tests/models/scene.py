@@ -9,13 +9,15 @@ import numpy as np
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS
 from pitboss.core.market import Bars, NewsItem
-from pitboss.core.state import NO_MEMORY, LastDecision, State
+from pitboss.core.state import LastDecision, State
 from pitboss.core.verdict import Verdict
-from pitboss.skill.schema import Skill
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.guard import caps_of, guard
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.ports import judge as guard
+from pitboss.venues.perp.skill import PerpSkill
+from pitboss.venues.perp.skill_caps import caps_of
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder
+from pitboss.venues.perp.trade_memory import NO_MEMORY
 
 START = 1_748_736_000_000
 """2025-06-01T00:00:00Z."""
@@ -35,8 +37,8 @@ def now(answer: Awaitable[T]) -> T:
     raise AssertionError("it waited")
 
 
-def make_skill(symbols: Sequence[str] = ("BTC",), interval: str = "5m", **parts: Any) -> Skill:
-    return Skill.model_validate(
+def make_skill(symbols: Sequence[str] = ("BTC",), interval: str = "5m", **parts: Any) -> PerpSkill:
+    return PerpSkill.model_validate(
         {
             "name": "test",
             "model": "standin/analyst",
@@ -105,7 +107,7 @@ def observe(
     market: Market,
     at: int,
     world: PerpWorld | None = None,
-    skill: Skill | None = None,
+    skill: PerpSkill | None = None,
     last: LastDecision | None = None,
     started_at: int = START,
 ) -> Observation:

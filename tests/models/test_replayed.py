@@ -13,9 +13,9 @@ from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolCal
 from pitboss.core.snapshot import Record
 from pitboss.models.replayed import Replayed
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together
-from pitboss.testing.builders import build, make_market, plain_skill, play
 from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.course import PerpCourse
+from pitboss.venues.perp.testing import build, make_market, plain_skill, play
 
 STEP = 300_000
 FROM = 1_748_736_000_000

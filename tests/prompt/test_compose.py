@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pitboss.prompt
-from pitboss.prompt.compose import FOOTER, HEADERS, LEASHES, REQUIRED, STYLE_LABELS, compose_system
+from pitboss.venues.perp.system_prompt import FOOTER, HEADERS, LEASHES, REQUIRED, STYLE_LABELS, compose_system
 
 TEXTS = {
     "thesis": "Trends persist.",

@@ -15,7 +15,7 @@ from pitboss.redteam.injection_points import Slot
 from pitboss.redteam.planted_key import make_canary
 from pitboss.redteam.requested_trade import Ask
 from pitboss.sim.watch import Watch
-from pitboss.testing.builders import plain_skill
+from pitboss.venues.perp.testing import plain_skill
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "attacks" / "injections.jsonl"
 SYMBOLS = ("BTC", "ETH")

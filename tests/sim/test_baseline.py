@@ -9,10 +9,10 @@ import pytest
 from pitboss.core.curve import amounts
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import CONTEXT, exact, round_down
-from pitboss.testing.builders import make_tape_of
 from pitboss.venues.perp.baselines import buy_and_hold, cash
 from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.testing import make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world, random_rows, random_tape
 

@@ -16,13 +16,13 @@ from pitboss.core.instant import DAY_MS, MINUTE_MS, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Listing
 from pitboss.sim.metrics import Outcome
-from pitboss.testing.builders import Row, build, make_market, plain_skill, play
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp import baselines as baseline
 from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.testing import Row, build, make_market, plain_skill, play
 
 STEP = 5 * MINUTE_MS
 FROM = parse_instant("2025-06-04")

@@ -22,7 +22,6 @@ from pitboss.sim.course import ticks_between
 from pitboss.sim.past import DECISIONS, RECEIPTS, RunPast
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
-from pitboss.testing.builders import build, make_market, plain_skill, play
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.history_text import decision_line
 from pitboss.tools.registry import permit
@@ -31,6 +30,7 @@ from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state, read_state
 from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+from pitboss.venues.perp.testing import build, make_market, plain_skill, play
 
 BASE = 5 * MINUTE_MS
 START = parse_instant("2025-06-03T22:00:00Z")
@@ -59,7 +59,7 @@ def script(count: int = 40, commit_records: int = 3) -> PerpCourse:
         "scripted/model",
         ScriptedModel(moody),
         PerpPrompts(skill),
-        Toolbox(tuple(permit(TOOLS, "write")), RunPast()),
+        Toolbox(tuple(permit(TOOLS, "write")), RunPast(TERMINAL)),
         ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
         skill.max_steps,
     )
@@ -160,7 +160,7 @@ def funded(at: int) -> Receipt:
 
 
 def test_the_newest_two_hundred_decisions_and_four_hundred_receipts_are_at_hand() -> None:
-    past = RunPast()
+    past = RunPast(TERMINAL)
     for seq in range(DECISIONS + 50):
         past.happened([funded(seq * BASE - 1), funded(seq * BASE - 1)])
         past.take(record(seq, []), [], ())
@@ -183,7 +183,7 @@ def test_a_past_read_back_from_records_is_the_past_that_was_lived(
     told: list[tuple[int, bool]], cut: int, ask: int, count: int
 ) -> None:
     records: list[Record] = []
-    lived, resumed = RunPast(), RunPast()
+    lived, resumed = RunPast(TERMINAL), RunPast(TERMINAL)
     for seq, (happened, asleep) in enumerate(told):
         before = [funded(seq * BASE - 1) for _ in range(happened)]
         after = [funded(seq * BASE)]
@@ -207,7 +207,7 @@ def test_a_past_read_back_from_records_is_the_past_that_was_lived(
 
 def test_what_an_agent_may_read_does_not_hang_on_what_its_answers_cost() -> None:
     _, journal, _ = play(script())
-    dear, cheap = RunPast(), RunPast()
+    dear, cheap = RunPast(TERMINAL), RunPast(TERMINAL)
     records = list(journal.records())
     paid = [dataclasses.replace(one, extra=one.extra.replace(b'"cost_usd":"0"', b'"cost_usd":"7"')) for one in records]
     cheap.begin(lambda: records, len(records))

@@ -17,17 +17,18 @@ from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError
 from pitboss.core.instant import MINUTE_MS, parse_instant
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
-from pitboss.core.state import NO_MEMORY, State
+from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
 from pitboss.models.scripted import calls, says
-from pitboss.sim.outcome import read_ledger
 from pitboss.sim.replay import replay
 from pitboss.sim.speculator import Speculation
 from pitboss.sim.watch import Watch
-from pitboss.testing.builders import build, make_market, plain_skill
 from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.course import PerpCourse, first_state, read_state
+from pitboss.venues.perp.outcome import read_ledger
+from pitboss.venues.perp.testing import build, make_market, plain_skill
+from pitboss.venues.perp.trade_memory import NO_MEMORY
 from pitboss.venues.perp.trades import book
 
 BASE = 5 * MINUTE_MS

@@ -25,10 +25,9 @@ from pitboss.models.decisions import DecisionFile
 from pitboss.models.scripted import Line, ScriptedModel, calls, says, together
 from pitboss.sim.course import ticks_between
 from pitboss.sim.metrics import compute
-from pitboss.sim.outcome import Ledger, fills, read_ledger
+from pitboss.sim.outcome import Ledger
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
-from pitboss.testing.builders import build, interval_name, make_market, plain_skill, play
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
@@ -36,6 +35,8 @@ from pitboss.venues.perp.assembly import PerpRequest, read_skill
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state, read_state
 from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+from pitboss.venues.perp.outcome import fills, read_ledger
+from pitboss.venues.perp.testing import build, interval_name, make_market, plain_skill, play
 from reference.streams import Case, random_case
 
 BASE = 5 * MINUTE_MS

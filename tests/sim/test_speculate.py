@@ -28,7 +28,6 @@ from pitboss.sim.replay import replay
 from pitboss.sim.speculation_budget import Purse
 from pitboss.sim.speculator import Speculation, Tally
 from pitboss.sim.watch import Watch
-from pitboss.testing.builders import build, make_market, plain_skill
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
@@ -36,6 +35,7 @@ from pitboss.venues.perp.assembly import PerpRequest, read_skill
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+from pitboss.venues.perp.testing import build, make_market, plain_skill
 
 BASE = 5 * MINUTE_MS
 START = parse_instant("2025-06-04")

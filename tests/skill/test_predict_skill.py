@@ -22,8 +22,8 @@ from pitboss.skill.load import (
     override,
     venue_of,
 )
-from pitboss.skill.schema import Skill
 from pitboss.skill.spelling import dotted, fields
+from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.predict.caps import PredictCaps, make_caps
 from pitboss.venues.predict.schedule import TIERS as VENUE_TIERS
 from pitboss.venues.predict.skill import MANDATES, ROOTS, TIERS, TOOLS, PredictSkill
@@ -264,7 +264,7 @@ def test_the_venue_of_a_text_is_what_it_says_or_nearly_says(text: str, venue: st
 
 
 def test_the_kinds_of_document_know_different_keys():
-    assert {"perp": Skill, "predict": PredictSkill} == ROOTS
+    assert {"perp": PerpSkill, "predict": PredictSkill} == ROOTS
     assert "risk.max_leverage" not in {dotted(path) for path, _ in fields(PredictSkill)}
     assert "risk.min_edge" not in {dotted(path) for path, _ in fields()}
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from skill_documents import SYMBOLS, TOOLS, document
 
-from pitboss.prompt.compose import compose_system
 from pitboss.skill.document import describe_fields, examples, json_schema, json_schema_text
 from pitboss.skill.load import check_text
-from pitboss.skill.schema import Skill
 from pitboss.skill.spelling import dotted, fields
+from pitboss.venues.perp.skill import PerpSkill
+from pitboss.venues.perp.system_prompt import compose_system
 
 
 def test_the_schema_names_its_draft_and_no_site_of_its_own():
@@ -111,4 +111,4 @@ def test_the_examples_explain_themselves():
 
 def test_the_smallest_document_has_all_that_the_schema_requires():
     assert set(json_schema()["required"]) == set(document()) - {"pitboss"}
-    assert Skill.model_validate(document()).name == "test"
+    assert PerpSkill.model_validate(document()).name == "test"

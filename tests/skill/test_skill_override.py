@@ -10,10 +10,10 @@ from skill_documents import document
 from pitboss.core.errors import UserError
 from pitboss.skill.document import to_plain
 from pitboss.skill.load import check_plain, load_skill, override
-from pitboss.skill.schema import Skill
+from pitboss.venues.perp.skill import PerpSkill
 
 
-def overridden(*settings: str) -> Skill:
+def overridden(*settings: str) -> PerpSkill:
     found = check_plain(override(document(), settings))
     assert found.skill is not None, found.errors
     return found.skill

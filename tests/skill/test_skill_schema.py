@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from skill_documents import document
 
-from pitboss.prompt.compose import LEASHES, REQUIRED, STYLE_LABELS, compose_system
-from pitboss.skill.schema import RUNGS, Leash, Mode, Part, Skill, Style
+from pitboss.skill.schema import Part
 from pitboss.skill.spelling import fields
+from pitboss.venues.perp.skill import RUNGS, Leash, Mode, PerpSkill, Style
+from pitboss.venues.perp.system_prompt import LEASHES, REQUIRED, STYLE_LABELS, compose_system
 
 
-def skill(**changes: Any) -> Skill:
-    return Skill.model_validate(document(**changes))
+def skill(**changes: Any) -> PerpSkill:
+    return PerpSkill.model_validate(document(**changes))
 
 
 def test_the_defaults_are_those_of_the_document_format():

@@ -7,13 +7,14 @@ from random import Random
 
 import numpy as np
 
+from pitboss.core.asset import make_asset
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
 from pitboss.core.money import exact, round_down
 from pitboss.core.order_book import Level
-from pitboss.testing.builders import Row, make_books, make_tape_of
-from pitboss.venues.perp.assets import SHIPPED, make_asset
+from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.state import PerpWorld, TradingTerms, open_world
 from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.testing import Row, make_books, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, cancel, set_marks, submit
 
 BASE = 5 * MINUTE_MS

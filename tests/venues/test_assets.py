@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from pitboss.venues.perp.assets import SHIPPED, make_asset
+from pitboss.core.asset import make_asset
+from pitboss.venues.perp.assets import SHIPPED
 
 
 @pytest.mark.parametrize("symbol", sorted(SHIPPED))

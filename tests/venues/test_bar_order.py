@@ -8,8 +8,8 @@ import pytest
 
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
 from pitboss.core.money import exact
-from pitboss.testing.builders import Row, make_tape_of
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
+from pitboss.venues.perp.testing import Row, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, _step, advance, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world
 

@@ -17,9 +17,9 @@ from pitboss.core.instant import MINUTE_MS
 from pitboss.core.money import exact
 from pitboss.core.order_book import Books, BookSnapshot, Level, read_levels, walk, write_levels
 from pitboss.core.receipt import Receipt
-from pitboss.testing.builders import Row, make_books, make_tape_of
 from pitboss.venues.perp.state import PerpWorld, TradingTerms
 from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.testing import Row, make_books, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, random_book, scenery
 

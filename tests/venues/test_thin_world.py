@@ -12,9 +12,9 @@ from engine.invariant import invariant, long_versions
 from pitboss.core import codec
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
-from pitboss.testing.builders import make_tape_of
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.testing import make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, close_all, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, drive, fresh_world, scenery
 from venues.test_world_machine import Books

@@ -19,8 +19,8 @@ from pitboss.core.curve import amounts
 from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
-from pitboss.testing.builders import Row, make_tape_of
 from pitboss.venues.perp.state import PerpWorld, TradingTerms, equity, open_world
+from pitboss.venues.perp.testing import Row, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, WorldAdvance, advance, cancel, set_marks, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, random_action, random_rows
 

@@ -14,8 +14,8 @@ from pitboss.core.curve import amounts
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
-from pitboss.testing.builders import Row, make_tape_of
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, equity, free_margin, maintenance
+from pitboss.venues.perp.testing import Row, make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, submit
 from venues.markets import ASSETS, BASE, MIDNIGHT, fresh_world, random_rows, random_terms
 from venues.test_world_ways import history

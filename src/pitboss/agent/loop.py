@@ -12,10 +12,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from pitboss.agent.decider import Judge
+from pitboss.agent.prompt import Prompt
 from pitboss.agent.terminal import (
     MAX_ARGUMENT_CHARS,
-    PERP,
-    DecisionFormat,
     ParsedDecision,
     ask,
     kept_arguments,
@@ -24,13 +23,13 @@ from pitboss.agent.terminal import (
     step_of,
 )
 from pitboss.core import codec
+from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.errors import ToolFailed, TransientError
 from pitboss.core.intent import NO_USAGE, Decision, FinishReason, Step, ToolResult
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, Tool, ToolCall, ToolSpec
 from pitboss.core.verdict import Verdict
 from pitboss.prompt.render import size
-from pitboss.venues.perp.context import Prompt
 
 Hydrate = Callable[[Any, Judge], Mapping[str, Tool]]
 """The skill's tools bound to one observation."""
@@ -53,20 +52,19 @@ class ToolLoop:
     `forcing` is how the last step is forced: by the provider's forced choice, or by its schema for text answers. With
     `rescue`, a last step without a decision is followed by a question in schema form (if it was not one) and, should
     that fail too, by one repair question that says what was wrong. `context` makes the prompts of a venue's observations,
-    `shape` says what a decision looks like there.
+    `format` says how a decision is written there.
     """
 
     name: str
     model: Model
     context: Any
     hydrate: Hydrate
-    terminal: ToolSpec
+    format: DecisionFormat
     max_steps: int
     retry_refused: int = 0
     settings: Mapping[str, Any] | None = None
     forcing: Literal["call", "schema"] = "call"
     rescue: bool = False
-    shape: DecisionFormat = PERP
 
     def prompt(self, observation: Any) -> Prompt:
         """Exactly what the model is given at this tick."""
@@ -77,8 +75,8 @@ class ToolLoop:
         prompt, disguise = self.prompt(observation), self.context.disguise
         shown = self.context.shown(observation)
         judge = judge if disguise is None else disguise.judge(judge)
-        tools = {name: tool for name, tool in self.hydrate(shown, judge).items() if name != self.terminal.name}
-        specs = (*(tool.spec for tool in tools.values()), self.terminal)
+        tools = {name: tool for name, tool in self.hydrate(shown, judge).items() if name != self.format.tool}
+        specs = (*(tool.spec for tool in tools.values()), self.format.spec)
         offered = specs if disguise is None else tuple(map(disguise.spec, specs))
         talk = _Talk(self, prompt, [Message("user", prompt.user)])
         forms = self._forms(bool(tools))
@@ -90,7 +88,7 @@ class ToolLoop:
                 reply = await self.model.complete(self._request(talk, form, offered))
             except TransientError as error:
                 return talk.decision("model_error", text=str(error), finish_reason="error")
-            answer = (read_text if form == "schema" else read_answer)(reply, self.terminal.name, self.shape)
+            answer = (read_text if form == "schema" else read_answer)(reply, self.format)
             results = [await _run(place, call, tools, answer, form) for place, call in enumerate(reply.calls)]
             talk.take(reply, results, answer)
             if answer.conflict:
@@ -121,7 +119,7 @@ class ToolLoop:
             talk.prompt.system,
             tuple(talk.messages),
             offered if form == "open" else offered[-1:],
-            None if form == "open" else self.terminal.name,
+            None if form == "open" else self.format.tool,
             self.settings or {},
             "schema" if form == "schema" else "call",
         )
@@ -148,17 +146,17 @@ class _Talk:
         self, reply: ModelReply, results: list[ToolResult], answer: ParsedDecision, verdict: Verdict | None, then: Form
     ) -> None:
         """Answer every call of a reply, so that the model knows what came of each, and say how to answer next."""
-        terminal, shape = self.loop.terminal.name, self.loop.shape
+        decision_format = self.loop.format
         text = codec.printable(reply.text)
         if not (text.strip() or reply.calls or reply.state):
             text = NOTHING_SAID
         self.messages.append(Message("assistant", text, reply.calls, state=reply.state))
         for place, (call, result) in enumerate(zip(reply.calls, results, strict=True), 1):
             content = result.result
-            if verdict is not None and call.name == terminal:
+            if verdict is not None and call.name == decision_format.tool:
                 content = _refusal(verdict)
             if then == "schema" and place == len(reply.calls):
-                content = f"{content}\n{ask(terminal, shape)}"  # not a turn of its own: some providers take none after a tool's
+                content = f"{content}\n{ask(decision_format)}"  # not a turn of its own: some providers take none after a tool's
             self.messages.append(Message("tool", content, call_id=call.id, name=call.name))
         if verdict is not None:
             self.retries += 1
@@ -167,7 +165,7 @@ class _Talk:
 
     def _heard(self, answer: ParsedDecision, verdict: Verdict | None, then: Form) -> str:
         """What is said to a reply without calls."""
-        asked = ask(self.loop.terminal.name, self.loop.shape)
+        asked = ask(self.loop.format)
         if verdict is not None:
             return f"{_refusal(verdict)}\n{asked}"
         if then == "schema" and not answer.problem.endswith(asked):

@@ -7,16 +7,16 @@ answer was asked for as text, the text must hold one JSON object: two of them ar
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from decimal import Decimal
 from typing import Any
 
 from pitboss.core import codec
+from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.intent import Step, ToolResult
 from pitboss.core.noun import noun
 from pitboss.core.ports import ModelReply, ToolCall
-from pitboss.venues.perp.intents import read
 
 RECORDED = "recorded"
 MAX_ARGUMENT_CHARS = 16_000
@@ -35,17 +35,6 @@ _SCANNER = json.JSONDecoder(parse_float=Decimal)
 
 
 @noun
-class DecisionFormat:
-    """What a decision looks like on a venue: how a raw value is read strictly, and the word for doing nothing."""
-
-    read: Callable[[Any], tuple[Any, list[str]]] = read
-    idle: str = "no_op"
-
-
-PERP = DecisionFormat()
-
-
-@noun
 class ParsedDecision:
     """What a reply decided. `told` maps the place of each terminal call to what the model hears about it.
 
@@ -60,14 +49,14 @@ class ParsedDecision:
     why: str = ""
 
 
-def read_answer(reply: ModelReply, terminal: str, shape: DecisionFormat = PERP) -> ParsedDecision:
+def read_answer(reply: ModelReply, shape: DecisionFormat) -> ParsedDecision:
     """The decision among the calls of a reply. A malformed call beside a valid one is a conflict too."""
     told: dict[int, str] = {}
     malformed: set[int] = set()
     different: set[bytes] = set()
     proposal: Any = None
     for place, call in enumerate(reply.calls):
-        if call.name != terminal:
+        if call.name != shape.tool:
             continue
         raw, problems = _read(call.arguments or "{}", shape)
         content = call.arguments.encode("utf-8", "replace")
@@ -85,14 +74,14 @@ def read_answer(reply: ModelReply, terminal: str, shape: DecisionFormat = PERP) 
         return ParsedDecision(proposal, told=told)
     why = next(iter(told.values()), "") or _nothing(reply)
     lead = "You did not call a tool." if why == TEXT else f"{_capital(why)}."
-    problem = f"{lead} Call {terminal} to decide; {shape.idle} is a valid action."
+    problem = f"{lead} Call {shape.tool} to decide; {shape.idle} is a valid action."
     return ParsedDecision(None, False, problem, told, frozenset(malformed), why)
 
 
-def read_text(reply: ModelReply, terminal: str, shape: DecisionFormat = PERP) -> ParsedDecision:
+def read_text(reply: ModelReply, shape: DecisionFormat) -> ParsedDecision:
     """The decision in a reply that was asked for as JSON text. A model that calls the tool anyway has decided too."""
-    if any(call.name == terminal for call in reply.calls):
-        return read_answer(reply, terminal, shape)
+    if any(call.name == shape.tool for call in reply.calls):
+        return read_answer(reply, shape)
     found = objects(reply.text)
     if found is not None and len(found) == 1:
         raw, problems = _read(found[0], shape)
@@ -106,13 +95,13 @@ def read_text(reply: ModelReply, terminal: str, shape: DecisionFormat = PERP) ->
     else:
         why = _nothing(reply)
         why = "the reply was text, not a JSON object" if why == TEXT else why
-    return ParsedDecision(problem=f"{_capital(why)}. {ask(terminal, shape)}", why=why)
+    return ParsedDecision(problem=f"{_capital(why)}. {ask(shape)}", why=why)
 
 
-def ask(terminal: str, shape: DecisionFormat = PERP) -> str:
+def ask(shape: DecisionFormat) -> str:
     """How an answer as text is asked for."""
     return (
-        f"Answer with one JSON object, the arguments of {terminal}, and nothing else; {shape.idle} is a valid action."
+        f"Answer with one JSON object, the arguments of {shape.tool}, and nothing else; {shape.idle} is a valid action."
     )
 
 

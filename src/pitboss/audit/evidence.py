@@ -16,6 +16,7 @@ from pitboss.core.past import Past, Recording
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.sim.past import RunPast, receipts_of
+from pitboss.venues.perp.intents import TERMINAL
 
 PRIOR, LATER = 50, 6
 """Records before and after an instant that a past is made of: few enough that a past never drops its oldest."""
@@ -88,7 +89,7 @@ PastOf = Callable[[Sequence[Record], Sequence[Receipt], Sequence[Record]], Past]
 
 def past_of(prior: Sequence[Record], happened: Sequence[Receipt], later: Sequence[Record]) -> Past:
     """A run's own past, as it would be if it had been told what comes later as well."""
-    past = RunPast()
+    past = RunPast(TERMINAL)
     past.begin(lambda: prior, len(prior))
     past.happened(happened)
     for place, record in enumerate(later):

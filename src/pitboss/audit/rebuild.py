@@ -23,7 +23,6 @@ from pitboss.core.ports import Tool
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.data.resample import resample
-from pitboss.skill.schema import MoveAtr, Skill
 from pitboss.tick import recollect, reflect
 from pitboss.tools.define import ToolContext, ToolDefinition
 from pitboss.tools.mcp.recorded_tool import RecordedTool
@@ -32,6 +31,7 @@ from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, sections
+from pitboss.venues.perp.skill import MoveAtr, PerpSkill
 from pitboss.venues.perp.tape import Tape, make_tape
 from pitboss.venues.perp.world import advance
 
@@ -160,7 +160,7 @@ def message(side: RebuiltTick, context: PerpPrompts) -> bytes:
     return context.prompt(side.observation).user.encode()
 
 
-def by_section(side: RebuiltTick, skill: Skill) -> dict[str, str]:
+def by_section(side: RebuiltTick, skill: PerpSkill) -> dict[str, str]:
     """The same message in its parts, made with nothing kept from before; a part that is not there is left out."""
     memo = Memo(skill)
     found: dict[str, str] = {}
@@ -190,7 +190,7 @@ def reflected(side: RebuiltTick) -> bytes:
     return b"" if reflector is None else "\n".join(reflector.prompt(side.observation)).encode()
 
 
-def waking(side: RebuiltTick, skills: tuple[Skill, ...]) -> bytes:
+def waking(side: RebuiltTick, skills: tuple[PerpSkill, ...]) -> bytes:
     """Whether each condition holds, and what they are worked out from."""
     told: list[Any] = [sorted(wake.closes(side.observation).items()), side.observation.view.news_count()]
     state = side.state
@@ -200,7 +200,7 @@ def waking(side: RebuiltTick, skills: tuple[Skill, ...]) -> bytes:
     return codec.dumps(told)
 
 
-def waking_skills(skill: Skill) -> tuple[Skill, ...]:
+def waking_skills(skill: PerpSkill) -> tuple[PerpSkill, ...]:
     """The skill with each condition of waking alone."""
     conditions = ("position_open", "new_news", MoveAtr.model_validate({"move_atr": 1}))
     return tuple(

@@ -27,8 +27,8 @@ from pitboss.core.market import Bars, Ints
 from pitboss.core.noun import noun
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolSpec
 from pitboss.prompt.render import bar_header, bar_rows
-from pitboss.skill.schema import Skill
 from pitboss.venues.perp.sections import HIGHER_BARS
+from pitboss.venues.perp.skill import PerpSkill
 
 KNOWN = ("ADA", "ARB", "AVAX", "BNB", "BTC", "DOGE", "DOT", "ETH", "LINK", "LTC", "SOL", "XRP")
 """Names that are offered beside those of the data. They are never right, so they cannot lower what chance gives."""
@@ -118,7 +118,7 @@ class RecognitionResult:
 
 
 def make_exam(
-    market: Market, skill: Skill, symbols: Sequence[str], from_at: Instant, to_at: Instant, windows: int, seed: int
+    market: Market, skill: PerpSkill, symbols: Sequence[str], from_at: Instant, to_at: Instant, windows: int, seed: int
 ) -> Exam:
     """Draw windows: first an asset, then a period, then an end inside it, each evenly."""
     if not symbols:
@@ -157,7 +157,7 @@ def _throw(random: Generator, symbols: Sequence[str], periods: Mapping[str, Ints
     return symbols[int(random.integers(len(symbols)))], period, int(random.choice(periods[period]))
 
 
-def _shown(skill: Skill) -> list[tuple[str, int]]:
+def _shown(skill: PerpSkill) -> list[tuple[str, int]]:
     """Intervals and how many bars of each, as in the market section of the prompt."""
     context = skill.context
     most = context.bars_lookback

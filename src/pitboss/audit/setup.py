@@ -21,14 +21,14 @@ from pitboss.core.past import Recording
 from pitboss.data.lake import Lake
 from pitboss.runs.fork import unasked
 from pitboss.runs.stored import journal_of, request_of
-from pitboss.skill.schema import Skill
 from pitboss.store.recordings import StoredRecordings
 from pitboss.tools.define import ToolDefinition
 from pitboss.tools.registry import lookup, registry
 from pitboss.venues.perp.assembly import Assembly, PerpRequest, assemble, choose_venue, read_skill
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.preview import ANY_GAP, newest_tick
-from pitboss.venues.perp.reflection import Reflector
+from pitboss.venues.perp.reflection import TradeReflector
+from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.tools import get_top_traders
 
@@ -120,7 +120,7 @@ def _of_skill(workspace: Workspace, wish: AuditRequest) -> Assembly:
     )
     assembly = assemble(request, lake, settings)
     ports = assembly.script.ports
-    writing = ports.recall and Reflector(Analyst(), ports.context, skill.context.memory.reflection_every)
+    writing = ports.recall and TradeReflector(Analyst(), ports.context, skill.context.memory.reflection_every)
     ports = replace(ports, decider=Dice(wish.seed), reflector=writing)
     return replace(assembly, script=replace(assembly.script, ports=ports))
 
@@ -199,7 +199,7 @@ def _tools(
     return tools, left
 
 
-def _outside(workspace: Workspace, skill: Skill) -> tuple[dict[str, Outside], dict[str, str]]:
+def _outside(workspace: Workspace, skill: PerpSkill) -> tuple[dict[str, Outside], dict[str, str]]:
     """The tools of the skill's MCP servers that a simulation answers from recordings."""
     tools: dict[str, Outside] = {}
     left: dict[str, str] = {}

@@ -9,9 +9,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import mcp_servers as servers
 from pitboss.bootstrap.machine import environment
 from pitboss.bootstrap.mcp_servers import Variables
@@ -21,8 +20,9 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
 from pitboss.core.past import Recording
 from pitboss.core.ports import Tool, ToolSpec
+from pitboss.sim.connections import NO_SERVER_TOOLS, ServerTools
 from pitboss.sim.request import PreparedRun
-from pitboss.skill.schema import Skill
+from pitboss.skill.schema import SkillDocument
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import MOST_CHARS, StoredRecording, StoredRecordings
 from pitboss.tools.mcp import definition as definitions
@@ -30,15 +30,12 @@ from pitboss.tools.mcp.definition import Definition
 from pitboss.tools.mcp.recorded_tool import RecordedTool
 from pitboss.tools.mcp.server_entry import ServerEntry
 from pitboss.tools.mcp.tool_names import names_of
-from pitboss.tools.registry import lookup, registry
-from pitboss.venues.perp.assembly import Assembly, Toolbox
-from pitboss.venues.perp.intents import TERMINAL
+from pitboss.tools.registry import Registry
 
 if TYPE_CHECKING:
     from pitboss.tools.mcp.connection import Connection
     from pitboss.tools.mcp.guarded_tool import GuardedTool
 
-P = TypeVar("P", bound=PreparedRun)
 PIN = "outside"
 """Under which a run keeps the digest of what it can see of other programs."""
 
@@ -67,26 +64,18 @@ class RequestedTool:
         return definitions.spec(text, self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """The tools of other programs that a run has, while they are connected."""
-
-    specs: tuple[ToolSpec, ...] = ()
-    at: Callable[[Instant], Mapping[str, Tool]] = lambda at: {}
-    notes: Callable[[], tuple[str, ...]] = tuple
-
-
-def wanted(workspace: Workspace, skill: Skill) -> list[RequestedTool]:
+def wanted(workspace: Workspace, skill: SkillDocument, registry: Registry) -> list[RequestedTool]:
     """The tools that a skill asks for, in its own order. Names that cannot be are a `UserError`."""
-    if not skill.tools.mcp_servers:
+    if not skill.mcp_servers:
         return []
     approvals, known = Approvals(workspace.database, workspace.now), servers.catalogue(workspace.settings)
+    decisions = [name for name, tool in registry.items() if tool.decides]
     found: list[RequestedTool] = []
-    for server in skill.tools.mcp_servers:
+    for server in skill.mcp_servers:
         entry = known.find(server.id)
         tools = [servers.find_tool(entry, tool) for tool in server.tool_filter or entry.tools]
-        names, refused = names_of(entry.id, tools, {TERMINAL, *(one.name for one in found)})
-        refused += [f"{name} is a tool of pitboss itself" for name in names.values() if name in registry()]
+        names, refused = names_of(entry.id, tools, {*decisions, *(one.name for one in found)})
+        refused += [f"{name} is a tool of pitboss itself" for name in names.values() if name in registry]
         if refused:
             raise UserError(refused[0], "leave it out with tool_filter, or rename the server in its catalogue")
         kept = approvals.of(entry.id)
@@ -96,30 +85,28 @@ def wanted(workspace: Workspace, skill: Skill) -> list[RequestedTool]:
     return found
 
 
-def pin(workspace: Workspace, assembly: PreparedRun) -> dict[str, Any]:
+def pin(workspace: Workspace, prepared: PreparedRun, registry: Registry) -> dict[str, Any]:
     """What a run can see of other programs, as a digest to be kept with it: approved texts, and recordings by its end.
 
     Empty for a run that sees nothing of them. Raises what `wanted` raises, so it also is the check before a start.
     """
-    if not isinstance(assembly, Assembly):
-        return {}  # skills of the other venues name no servers
-    skill = assembly.skill
-    tools = wanted(workspace, skill)
-    reads = any(lookup(name).reach == "recorded" for name in skill.tools.built_in)
-    if assembly.request.blind or (not tools and not reads):  # a blind run sees nothing of them at all
+    skill = prepared.skill
+    tools = wanted(workspace, skill, registry)
+    reads = any(registry[name].reach == "recorded" for name in skill.tool_names if name in registry)
+    if prepared.request.blind or (not tools and not reads):  # a blind run sees nothing of them at all
         return {}
     recorded: dict[str, list[str]] = {}
     for one in tools:
         if not one.as_of_safe:
             recorded.setdefault(one.entry.id, []).append(one.tool)
-    seen = StoredRecordings(workspace.database).digest(None if reads else recorded, assembly.request.to_at)
+    seen = StoredRecordings(workspace.database).digest(None if reads else recorded, prepared.request.to_at)
     offers = [[one.name, servers.trusted(one.entry, one.tool, one.digest), one.as_of_safe] for one in tools]
     return {PIN: codec.digest({"tools": offers, "recordings": seen})}
 
 
-def check_pin(workspace: Workspace, assembly: PreparedRun, params: Mapping[str, Any]) -> None:
+def check_pin(workspace: Workspace, prepared: PreparedRun, registry: Registry, params: Mapping[str, Any]) -> None:
     """Refuse to go on with a run whose view of other programs has changed under it."""
-    now = pin(workspace, assembly)
+    now = pin(workspace, prepared, registry)
     if params.get(PIN) and params[PIN] != now.get(PIN):
         raise UserError(
             "what this run can see of MCP servers has changed since it began (recordings or approvals)",
@@ -128,44 +115,21 @@ def check_pin(workspace: Workspace, assembly: PreparedRun, params: Mapping[str, 
 
 
 @asynccontextmanager
-async def joined(workspace: Workspace, assembly: PreparedRun) -> AsyncIterator[PreparedRun]:
-    """The backtest with the recordings and the servers that its skill names, for the length of a block."""
-    loop = assembly.script.ports.decider
-    if not isinstance(assembly, Assembly) or not isinstance(loop, ToolLoop) or assembly.request.blind:
-        yield assembly
-        return
-    async with offered(workspace, assembly.skill, simulated=True) as found:
-        yield with_mcp(assembly, found, StoredRecordings(workspace.database))
-
-
-def with_mcp(assembly: P, found: Offered, recordings: StoredRecordings) -> P:
-    """The same backtest with these tools beside its own."""
-    ports = assembly.script.ports
-    loop = ports.decider
-    assert isinstance(loop, ToolLoop)
-    own = loop.hydrate
-    assert isinstance(own, Toolbox)
-    outside = found.at if found.specs else None
-    asking = replace(loop, hydrate=replace(own, recordings=recordings, outside=outside))
-    ready = replace(ports, decider=asking, notes=found.notes)
-    return replace(assembly, script=replace(assembly.script, ports=ready))
-
-
-@asynccontextmanager
 async def offered(
     workspace: Workspace,
-    skill: Skill,
+    skill: SkillDocument,
+    registry: Registry,
     simulated: bool,
     record: bool = False,
     variables: Variables = environment,
-) -> AsyncIterator[Offered]:
+) -> AsyncIterator[ServerTools]:
     """The tools of the servers that a skill names, connected for the length of a block and closed after it.
 
     `record` keeps what is answered, for simulations of this time: live and paper accounts want it, questions do not.
     """
-    tools = wanted(workspace, skill)
+    tools = wanted(workspace, skill, registry)
     if not tools:
-        yield Offered()
+        yield NO_SERVER_TOOLS
         return
     asked = {one.entry.id: one.entry for one in tools if one.as_of_safe or not simulated}
     async with AsyncExitStack() as stack:
@@ -173,9 +137,9 @@ async def offered(
         yield await _Offer(workspace, simulated, record and not simulated, lines).of(tools)
 
 
-async def glance(workspace: Workspace, skill: Skill) -> Offered:
+async def glance(workspace: Workspace, skill: SkillDocument, registry: Registry) -> ServerTools:
     """What a backtest of a skill would be offered, without staying connected: to be looked at, not to be called."""
-    async with offered(workspace, skill, simulated=True) as found:
+    async with offered(workspace, skill, registry, simulated=True) as found:
         told = found.notes()
         return replace(found, notes=lambda: told)
 
@@ -215,7 +179,7 @@ class _Offer:
         self._recordings = StoredRecordings(workspace.database)
         self._notes: list[str] = [line for line in lines.values() if isinstance(line, str)]
 
-    async def of(self, tools: Sequence[RequestedTool]) -> Offered:
+    async def of(self, tools: Sequence[RequestedTool]) -> ServerTools:
         """The tools that can be had, in the order in which they are wanted."""
         asked: dict[str, GuardedTool] = {}
         replayed: dict[str, tuple[ToolSpec, RequestedTool]] = {}
@@ -239,7 +203,7 @@ class _Offer:
                 replayed[one.name] = spec, one
                 specs.append(spec)
         open_lines = [line for line in self._lines.values() if not isinstance(line, str)]
-        return Offered(tuple(specs), self._bind(specs, asked, replayed, open_lines), self._noticing(open_lines))
+        return ServerTools(tuple(specs), self._bind(specs, asked, replayed, open_lines), self._noticing(open_lines))
 
     async def _asked(self, one: RequestedTool) -> "GuardedTool | None":
         """The tool of an open connection, if what the server says about it is what was approved."""

@@ -8,13 +8,12 @@ it begins and closed with it. The HTTP client is imported only then. Whether a r
 import random
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
-from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import SystemClock, environment, stopwatch
 from pitboss.bootstrap.settings import Settings
@@ -35,15 +34,14 @@ from pitboss.models.providers import OWN, Route, entry, route
 from pitboss.models.replayed import Replayed
 from pitboss.models.retried import Retried, SingleAttempt
 from pitboss.models.traced import Traced
-from pitboss.sim.request import BacktestRequest, PreparedRun
+from pitboss.sim.request import BacktestRequest
 from pitboss.sim.speculation_budget import Purse
 from pitboss.sim.speculator import Speculation
+from pitboss.skill.schema import SkillDocument
 from pitboss.store.answers import Answers
 from pitboss.store.database import Database
 from pitboss.store.journal import StoredJournal
 from pitboss.store.uncertain_charges import Doubts
-
-P = TypeVar("P", bound=PreparedRun)
 
 
 @dataclass(slots=True)
@@ -56,17 +54,6 @@ class ModelConnection:
     cached: Cached | None = None
     budget: Budget | None = None
     speculation: Speculation | None = None
-
-    def bind(self, assembly: P) -> P:
-        """The same backtest with its loop asking this model."""
-        ports = assembly.script.ports
-        loop = ports.decider
-        assert isinstance(loop, ToolLoop)
-        asking = replace(loop, model=self.model, forcing=self.forcing, rescue=self.rescue)
-        writing = ports.reflector and replace(ports.reflector, model=self.model, forcing=self.forcing)
-        bound = replace(ports, decider=asking, reflector=writing)
-        script = replace(assembly.script, ports=bound, speculation=self.speculation)
-        return replace(assembly, script=script)
 
     @property
     def paid_usd(self) -> Decimal:
@@ -106,12 +93,17 @@ def route_of(workspace: Workspace, name: str) -> Route:
 
 
 async def open_line(
-    stack: AsyncExitStack, workspace: Workspace, assembly: PreparedRun, run_id: str, tracer: Tracer
+    stack: AsyncExitStack,
+    workspace: Workspace,
+    request: BacktestRequest,
+    skill: SkillDocument,
+    run_id: str,
+    tracer: Tracer,
 ) -> ModelConnection:
     """A line for one run. What it opens is closed with the stack."""
     from pitboss.models.chat import pool
 
-    request, settings = assembly.request, workspace.settings
+    settings = workspace.settings
     provider, _, rest = request.source.partition("/")
     if provider == catalog.REPLAY:
         source = workspace.runs.get(rest)
@@ -122,7 +114,7 @@ async def open_line(
         client = _local(workspace, request.source)
         stack.callback(client.close)
         await stack.enter_async_context(pool.opened())
-        return _stacked(stack, workspace, assembly, run_id, client, FREE, None, "schema", tracer)
+        return _stacked(stack, workspace, request, run_id, client, FREE, None, "schema", tracer)
     found = route_of(workspace, request.source)
     lane = limiter(settings).lane(found.provider.host, fingerprint(found.key.reveal() if found.key else ""))
     client = open_client(found, settings, lane)
@@ -130,29 +122,28 @@ async def open_line(
         stack.push_async_callback(client.close)
     else:
         await stack.enter_async_context(pool.opened())
-    forcing = _forcing(found, assembly)
-    return _stacked(stack, workspace, assembly, run_id, client, known_price(request, found), lane, forcing, tracer)
+    forcing = _forcing(found, skill)
+    return _stacked(stack, workspace, request, run_id, client, known_price(request, found), lane, forcing, tracer)
 
 
-def _forcing(found: Route, assembly: PreparedRun) -> Literal["call", "schema"]:
-    asked = assembly.skill.model_settings.request()
+def _forcing(found: Route, skill: SkillDocument) -> Literal["call", "schema"]:
+    asked = skill.model_settings.request()
     return "call" if found.provider.native or found.provider.forces(asked) else "schema"
 
 
-def manner_of(workspace: Workspace, assembly: PreparedRun) -> dict[str, Any] | None:
+def manner_of(workspace: Workspace, request: BacktestRequest, skill: SkillDocument) -> dict[str, Any] | None:
     """How a run's model is made to decide, kept with the run so that a replay asks in the same way."""
-    request = assembly.request
     provider, _, rest = request.source.partition("/")
     if provider == catalog.REPLAY:
         return workspace.runs.get(rest).params.get("manner")
-    forcing = "schema" if provider == catalog.LOCAL else _forcing(route_of(workspace, request.source), assembly)
+    forcing = "schema" if provider == catalog.LOCAL else _forcing(route_of(workspace, request.source), skill)
     return {"forcing": forcing, "rescue": True}
 
 
 def _stacked(
     stack: AsyncExitStack,
     workspace: Workspace,
-    assembly: PreparedRun,
+    request: BacktestRequest,
     run_id: str,
     client: Any,
     known: ModelPrice | None,
@@ -160,7 +151,6 @@ def _stacked(
     forcing: Literal["call", "schema"],
     tracer: Tracer,
 ) -> ModelConnection:
-    request = assembly.request
     answers = Answers(workspace.database, workspace.now)
     doubts = Doubts(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
     budget = Budget(request.max_cost_usd, answers.paid_usd(run_id), doubts.before_usd, doubts.note)

@@ -8,26 +8,21 @@ its own providers.
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from pitboss import __version__
-from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.machine import environment, stopwatch
 from pitboss.bootstrap.redact import REDACTOR, Redactor
 from pitboss.core.errors import UserError
 from pitboss.core.trace import NO_ATTRIBUTES, SILENT, Attributes, Span, Tracer, Value
-from pitboss.sim.request import PreparedRun
-from pitboss.tools.traced import traced
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.export import MetricReader
     from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.trace import Span as OtelSpan
 
-P = TypeVar("P", bound=PreparedRun)
 CONSOLE = "console"
 PATIENCE_MS = 3_000
 """How long the end of a command may be held up by a collector that does not answer."""
@@ -106,19 +101,6 @@ def _headers(environment: Callable[[str], str | None]) -> Iterator[str]:
             _, sign, value = header.partition("=")
             plain = unquote(value if sign else header).strip()
             yield from (header, value, plain, plain.rpartition(" ")[2])
-
-
-def observed(assembly: P, tracer: Tracer) -> P:
-    """A backtest that tells its ticks and its tools' calls; the very same where nobody listens."""
-    if not tracer.on:
-        return assembly
-    ports = assembly.script.ports
-    decider = ports.decider
-    if isinstance(decider, ToolLoop):
-        hydrate = decider.hydrate
-        decider = replace(decider, hydrate=lambda observation, judge: traced(hydrate(observation, judge), tracer))
-    script = replace(assembly.script, ports=replace(ports, decider=decider, tracer=tracer))
-    return replace(assembly, script=script)
 
 
 def stop_telemetry(tracer: Tracer) -> None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from pitboss.cli import audit_memory as memorising
-from pitboss.cli import screen
-from pitboss.cli.options import Json, Moment, Override, given
-from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import UserError
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, Moment, Override, given
+from pitboss.terminal.workspace_options import Here
 
 if TYPE_CHECKING:
     from pitboss.audit.lookahead import AuditSetup, LookaheadResult

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pitboss.cli import screen
-from pitboss.cli.options import Amount, Json, Moment, Override, given
-from pitboss.cli.workspace_options import Here, WorkspaceOptions
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+from pitboss.terminal import screen
+from pitboss.terminal.options import Amount, Json, Moment, Override, given
+from pitboss.terminal.workspace_options import Here, WorkspaceOptions
 
 if TYPE_CHECKING:
     from pitboss.audit.memorisation import MemorisationReport, MemorisationRequest

@@ -1,116 +1,120 @@
-"""`pitboss backtest`: run a skill over a stretch of the past."""
+"""`pitboss backtest` and `pitboss submit`: run a skill of any venue over a stretch of the past, here or in the queue.
 
+The options that only some venue has are that venue's own (`Venue.options`). `pitboss backtest` takes those of all installed
+venues and refuses the ones that do not belong to the skill's venue; `pitboss <venue> backtest` takes only its venue's.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-from pitboss.cli import screen
-from pitboss.cli.options import Amount, BacktestOptions, Duration, Json, Lateness, Priority, Queue, given
-from pitboss.cli.workspace_options import Here, WorkspaceOptions
 from pitboss.core.errors import UserError
+from pitboss.runs.venues import venue_of, venues
+from pitboss.terminal import screen
+from pitboss.terminal.options import BacktestOptions, Json, Priority, Queue
+from pitboss.terminal.workspace_options import Here, WorkspaceOptions
 
 if TYPE_CHECKING:
+    from pitboss.runs.venue import Venue
     from pitboss.sim.request import BacktestRequest
 
-
-def backtest(
-    skill: Path,
-    /,
-    *,
-    asked: BacktestOptions,
-    fees_taker_bps: Annotated[Amount, given("--fees-taker-bps", "Fee for taking, in basis points.")] = Decimal("4.5"),
-    fees_maker_bps: Annotated[Amount, given("--fees-maker-bps", "Fee for making, in basis points.")] = Decimal("1.5"),
-    slippage_bps_per_million: Annotated[
-        Amount, given("--slippage-bps-per-million", "Slippage in basis points for each million USD of an order.")
-    ] = Decimal(10),
-    news_latency: Annotated[
-        Lateness,
-        given(
-            "--news-latency",
-            "How long after its publication news is known, as 5m, 30s..5m or 1m,coindesk=30s..5m. Default: 0s.",
-        ),
-    ] = (0, ""),
-    extracted_events: Annotated[
-        bool, given("--extracted-events", "Show events that were only read out of headlines too, as unconfirmed.")
-    ] = False,
-    decision_latency: Annotated[
-        Duration, given("--decision-latency", "How long an order takes to reach the market, as 30s or 5m. Default: 0s.")
-    ] = 0,
-    slippage: Annotated[
-        str, given("--slippage", "What a taker pays: linear, or book to walk imported order books where there are any.")
-    ] = "linear",
-    book_max_age: Annotated[
-        Duration, given("--book-max-age", "How old an order book may be that prices a fill. Default: 5m.")
-    ] = 300_000,
-    max_volume_pct: Annotated[
-        Amount | None,
-        given("--max-volume-pct", "Most of a bar's volume that fills may take, in %, such as 10. Default: any size."),
-    ] = None,
-    blind: Annotated[
-        bool,
-        given("--blind", "Hide from the model what the market is: names, dates, prices and volumes are disguised."),
-    ] = False,
-    close_at_end: Annotated[
-        bool, given("--close-at-end", "Close what is open at the end instead of valuing it.")
-    ] = False,
-    queue: Queue = False,
-    priority: Priority = None,
-    json: Json = False,
-    place: Here,
-) -> int:
-    """Run a skill over a stretch of the past and say what came of it.
+HELP = """{what}
 
     Writes an HTML report, and keeps every decision so that the result can be checked with `pitboss runs verify`.
     Ctrl-C stops it cleanly; `pitboss runs resume` goes on where it stopped and ends in the same digest.
 
     For example:
 
-        pitboss backtest trend-thesis.yaml --from 2025-02-10 --to 2025-03-10
-        pitboss backtest trend-thesis.yaml --from 2025-02-10 --to 2025-03-10 --model policy/sma_cross --json
-        pitboss backtest trend-thesis.yaml --from 2025-02-10 --to 2025-03-10 --set risk.max_leverage=2
-        pitboss backtest trend-thesis.yaml --from 2025-02-10 --to 2025-03-10 --queue
+        pitboss {command} {example} --from 2025-02-10 --to 2025-03-10
+        pitboss {command} {example} --from 2025-02-10 --to 2025-03-10 --model {model} --json
+        pitboss {command} {example} --from 2025-02-10 --to 2025-03-10 --queue
 
     Parameters
     ----------
     skill
         A .yaml or .json file.
     """
-    asked.check()
-    from pitboss.cli.skill import read_plain
-    from pitboss.core.instant import interval_ms
-    from pitboss.venues.perp.assembly import PerpRequest
+SUBMIT_HELP = """Queue a backtest, start workers for it, and say what it will cost. Takes what `pitboss backtest` takes.
 
-    plain = read_plain(skill, asked.set_, place)
-    request = PerpRequest(
-        skill=plain,
-        **asked.fields(place.settings()),
-        decisions=asked.read_decisions(interval_ms(plain["schedule"]["every"])),
-        taker_bps=fees_taker_bps,
-        maker_bps=fees_maker_bps,
-        slippage_bps_per_million=slippage_bps_per_million,
-        news_latency_ms=news_latency[0],
-        news_latency=news_latency[1],
-        extracted_events=extracted_events,
-        decision_latency_ms=decision_latency,
-        slippage=_fills(slippage, max_volume_pct),
-        book_max_age_ms=book_max_age,
-        max_volume_pct=max_volume_pct,
-        close_at_end=close_at_end,
-        blind=blind,
+    Above $5 somebody has to agree: give `--yes` where nobody can be asked. `pitboss jobs wait` waits for it.
+
+    For example:
+
+        pitboss submit trend-thesis.yaml --from 2025-02-10 --to 2025-03-10 --model policy/momentum
+
+    Parameters
+    ----------
+    skill
+        A .yaml or .json file.
+    """
+
+
+def command_for(chosen: "Sequence[Venue]", name: str, queued: bool = False) -> Callable[..., int]:
+    """A backtest command with the options of some venues; `queued` always puts the run into the queue."""
+    only = chosen[0] if len(chosen) == 1 else None
+
+    def backtest(skill: Path, /, **options: Any) -> int:
+        asked, place = options.pop("asked"), options.pop("place")
+        queue, priority, json = options.pop("queue", queued), options.pop("priority", None), options.pop("json", False)
+        return run_command(place, skill, asked, options, only, queue, priority, json)
+
+    signature = _signature(chosen, queued)
+    backtest.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
+    backtest.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    example = next(iter(only.examples() if only else chosen[0].examples()), "skill.yaml")
+    policy = next(iter(chosen[0].policies()), "hold")
+    what = f"Run a skill of the {only.name} venue" if only else "Run a skill"
+    text = HELP.format(
+        what=f"{what} over a stretch of the past and say what came of it.",
+        command=name,
+        example=example,
+        model=f"policy/{policy}",
     )
-    return done_or_queued(place, request, asked, queue, priority, json)
+    backtest.__doc__ = SUBMIT_HELP if queued else text
+    backtest.__name__ = "submit" if queued else "backtest"
+    return backtest
 
 
-def done_or_queued(
+def _signature(chosen: "Sequence[Venue]", queued: bool) -> inspect.Signature:
+    plain, named = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("skill", plain, annotation=Path),
+        inspect.Parameter("asked", named, annotation=BacktestOptions),
+    ]
+    taken: set[str] = set()
+    for venue in chosen:
+        kind = venue.options()
+        names = {field.name for field in dataclass_fields(kind)} if kind else set()
+        if kind is None or names & taken:  # an option that another venue has too is only on `pitboss <venue> backtest`
+            continue
+        taken |= names
+        parameters.append(inspect.Parameter(f"of_{venue.name}", named, default=None, annotation=kind | None))
+    if not queued:
+        parameters.append(inspect.Parameter("queue", named, default=False, annotation=Queue))
+    parameters += [
+        inspect.Parameter("priority", named, default=None, annotation=Priority),
+        inspect.Parameter("json", named, default=False, annotation=Json),
+        inspect.Parameter("place", named, annotation=Here),
+    ]
+    return inspect.Signature(parameters)
+
+
+def run_command(
     place: WorkspaceOptions,
-    request: "BacktestRequest",
+    skill: Path,
     asked: BacktestOptions,
+    options: dict[str, Any],
+    only: "Venue | None",
     queue: bool,
     priority: int | None,
     json: bool,
 ) -> int:
-    """Run a request here, or put it into the queue."""
+    """Read the skill, build the request of its venue, and run or queue it."""
+    asked.check()
+    request = request_for(place, skill, asked, options, only)
     if queue:
         from pitboss.cli.jobs import put
 
@@ -118,6 +122,46 @@ def done_or_queued(
     if priority is not None:
         raise UserError("--priority: nothing is queued", "give --queue too")
     return run_backtest(place, request, asked.repeats, json)
+
+
+def request_for(
+    place: WorkspaceOptions,
+    skill: Path,
+    asked: BacktestOptions,
+    options: dict[str, Any],
+    only: "Venue | None" = None,
+) -> "BacktestRequest":
+    """The request of a command line. `options` holds the options of each venue by `of_<venue>`."""
+    from pitboss.runs.documents import read_file
+    from pitboss.skill.load import read_skill
+
+    settings = place.settings()
+    plain = read_file(skill, asked.set_, settings)
+    venue = venue_of(plain)
+    if only is not None and venue is not only:
+        raise UserError(f"{skill.name} is a skill of the {venue.name} venue", "use `pitboss backtest`, which takes any")
+    own = options.pop(f"of_{venue.name}", None)
+    foreign = [name.removeprefix("of_") for name, value in options.items() if value is not None]
+    if foreign:
+        raise UserError(
+            f"backtests on the {venue.name} venue have no options of the {foreign[0]} venue",
+            "`pitboss backtest --help` lists the options of each venue",
+        )
+    model, warning = venue.fallback_model(asked.model or str(plain["model"]), settings)
+    if warning:
+        screen.note(f"warning: {warning}")
+        asked = replace(asked, model=model)
+    period = read_skill(plain, venue.skill_type()).every_ms
+    kind = venue.options()
+    more = (own or kind()).fields(place, plain) if kind else {}
+    return venue.request_type()(
+        **{
+            "skill": plain,
+            **asked.fields(settings),
+            "decisions": asked.read_decisions(period, venue.decision()),
+            **more,
+        }
+    )
 
 
 def run_backtest(place: WorkspaceOptions, request: "BacktestRequest", repeats: int = 1, json: bool = False) -> int:
@@ -151,9 +195,8 @@ def run_backtest(place: WorkspaceOptions, request: "BacktestRequest", repeats: i
         return ended[-1].code
 
 
-def _fills(slippage: str, max_volume_pct: Decimal | None) -> str:
-    if slippage not in ("linear", "book"):
-        raise UserError(f"--slippage: {slippage!r} is neither linear nor book", "book needs imported order books")
-    if max_volume_pct is not None and not 0 < max_volume_pct <= 100:
-        raise UserError("--max-volume-pct: not above 0 and at most 100", "for example --max-volume-pct 10")
-    return slippage
+def __getattr__(name: str) -> object:
+    """`backtest` and `submit` are built when they are asked for: they need the options of every installed venue."""
+    if name in ("backtest", "submit"):
+        return command_for(venues(), name, queued=name == "submit")
+    raise AttributeError(name)

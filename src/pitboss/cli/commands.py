@@ -8,7 +8,8 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from pitboss import __version__
-from pitboss.cli.workspace_options import WorkspaceOptions
+from pitboss.runs.venues import installed
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 EVERYWHERE = ("--home", "--db", "--help", "--version")
 
@@ -42,7 +43,7 @@ COMMANDS = {
     "demo": "demo:demo",
     "init": "skill:init",
     "backtest": "backtest:backtest",
-    "submit": "submit:submit",
+    "submit": "backtest:submit",
     "worker": "worker:worker",
     "report": "report:report",
     "sweep": "study:sweep",
@@ -50,6 +51,7 @@ COMMANDS = {
     "redteam": "redteam:redteam",
     "bench": "bench:bench",
     "settings": "settings:settings",
+    "venues": "venue:venues_app",
     "data": "data:app",
     "skill": "skill:app",
     "runs": "runs:app",
@@ -64,7 +66,8 @@ COMMANDS = {
 """Where each command or group of commands is. Its module is imported when it is typed."""
 for name, where in COMMANDS.items():
     app.command(f"pitboss.cli.{where}", name=name)
-app.command("pitboss.venues.predict.commands:app", name="predict")
+for name in installed():
+    app.command(f"pitboss.cli.venue:{name}", name=name)
 
 
 def fetch(words: Sequence[str]) -> None:

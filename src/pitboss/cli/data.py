@@ -6,11 +6,11 @@ from typing import Annotated
 
 from cyclopts import App
 
-from pitboss.cli import screen
 from pitboss.cli.data_download import download
 from pitboss.cli.data_transfer import pull, push
-from pitboss.cli.options import Json, Moment, given
-from pitboss.cli.workspace_options import Here
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, Moment, given
+from pitboss.terminal.workspace_options import Here
 
 app = App(name="data", help="Import, download, list, check and push market data; make a demo market.")
 app.command(download)

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from pitboss.cli import screen
-from pitboss.cli.options import Json, Moment, given
-from pitboss.cli.workspace_options import Here
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, Moment, given
+from pitboss.terminal.workspace_options import Here
 
 Urls = Annotated[
     tuple[str, ...],

@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from pitboss.cli import screen
 from pitboss.cli.data_download import bar
-from pitboss.cli.options import Json, given
-from pitboss.cli.workspace_options import Here
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, given
+from pitboss.terminal.workspace_options import Here
 
 
 def push(

@@ -1,8 +1,8 @@
 """`pitboss demo`: a market, an agent, its limits and the proof, in one go and without a key."""
 
-from pitboss.cli import screen
-from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import InvariantError
+from pitboss.terminal import screen
+from pitboss.terminal.workspace_options import Here
 
 SKILL = "trend-thesis.yaml"
 FROM, TO = "2025-01-20", "2025-02-12"
@@ -23,18 +23,18 @@ def demo(*, place: Here) -> int:
     from pitboss.core.instant import parse_instant
     from pitboss.data.demo import VENUE, write_demo
     from pitboss.runs.run import verify
-    from pitboss.skill.document import examples
-    from pitboss.venues.perp.assembly import PerpRequest
+    from pitboss.runs.venues import default_venue
 
+    venue = default_venue()
     with place.workspace() as workspace:
         write_demo(workspace.lake)
         file = workspace.home / SKILL
         if not file.exists():
-            file.write_text(examples()[SKILL], encoding="utf-8")
+            file.write_text(venue.examples()[SKILL], encoding="utf-8")
         screen.put(f"market  {VENUE}: BTC, ETH and SOL, generated; nothing in it happened")
         screen.put(f"skill   {file}")
         screen.put()
-        request = PerpRequest(skill=read_plain(file, ()), from_at=parse_instant(FROM), to_at=parse_instant(TO))
+        request = venue.request_type()(skill=read_plain(file, ()), from_at=parse_instant(FROM), to_at=parse_instant(TO))
         request = replace(request, model="standin/analyst", data_venue=VENUE, max_gap=place.settings().max_gap)
         ended = begin(workspace, place, request)
         if ended.code:

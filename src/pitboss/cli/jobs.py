@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App
 
-from pitboss.cli import screen
-from pitboss.cli.options import Json, RunId, given
-from pitboss.cli.workspace_options import Here, WorkspaceOptions
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, RunId, given
+from pitboss.terminal.workspace_options import Here, WorkspaceOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -41,9 +41,9 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
     from cyclopts import CycloptsError
 
     from pitboss.bootstrap.logs import stop_logs
-    from pitboss.cli import screen
     from pitboss.cli.commands import app, fetch, usage
     from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+    from pitboss.terminal import screen
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:

@@ -13,11 +13,11 @@ from cyclopts import App, Parameter
 
 from pitboss.cli import mcp_record as recording
 from pitboss.cli import mcp_serve as serving
-from pitboss.cli import screen
-from pitboss.cli.options import Json, given
-from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import iso
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, given
+from pitboss.terminal.workspace_options import Here
 
 if TYPE_CHECKING:
     from pitboss.bootstrap.mcp_servers import ToolStatus

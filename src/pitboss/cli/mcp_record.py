@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from pitboss.cli import screen
-from pitboss.cli.options import Duration, Json, given
-from pitboss.cli.workspace_options import Here
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, TransientError, UserError
 from pitboss.core.instant import iso
+from pitboss.terminal import screen
+from pitboss.terminal.options import Duration, Json, given
+from pitboss.terminal.workspace_options import Here
 
 if TYPE_CHECKING:
     from pitboss.bootstrap.workspace import Workspace

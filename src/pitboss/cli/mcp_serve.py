@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from pitboss.cli import screen
-from pitboss.cli.options import given
-from pitboss.cli.workspace_options import Here
+from pitboss.terminal import screen
+from pitboss.terminal.options import given
+from pitboss.terminal.workspace_options import Here
 
 
 def serve(

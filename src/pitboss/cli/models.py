@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import screen
-from pitboss.cli.options import Json
-from pitboss.cli.workspace_options import Here
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json
+from pitboss.terminal.workspace_options import Here
 
 app = App(name="models", help="List what can be named as a skill's model, and try one.")
 
@@ -149,12 +149,15 @@ def parse(
 def _entries(home: Path) -> list[dict[str, Any]]:
     from pitboss.bootstrap.keys import Values, open_secrets
     from pitboss.bootstrap.machine import environment
-    from pitboss.models.catalog import entries
+    from pitboss.models import standin
     from pitboss.models.providers import PROVIDERS
+    from pitboss.runs.venues import venues
 
+    programs = [(f"policy/{name}", "policy", words) for one in venues() for name, words in one.policies().items()]
+    programs = sorted([*programs, (standin.NAME, "standin", standin.LABEL)])
     rows: list[dict[str, Any]] = [
-        {"name": one.name, "kind": one.kind, "summary": one.summary, "language_model": False, "price_usd": 0}
-        for one in entries().values()
+        {"name": name, "kind": kind, "summary": words, "language_model": False, "price_usd": 0}
+        for name, kind, words in programs
     ]
     values = Values(environment, open_secrets(home))
     for provider in PROVIDERS.values():

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from pitboss.bootstrap.machine import stopwatch
-from pitboss.cli import screen
 from pitboss.sim.watch import Watch
+from pitboss.terminal import screen
 
 POLL_S = 0.5
 """How often the database is asked whether somebody cancelled the run."""

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from pitboss.cli import screen
-from pitboss.cli.options import Json, RunId, given
-from pitboss.cli.workspace_options import Here
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, RunId, given
+from pitboss.terminal.workspace_options import Here
 
 
 def report(
@@ -24,7 +24,7 @@ def report(
 
         pitboss report 3f9a --out march.html
     """
-    from pitboss.venues.perp.report_source import write_report
+    from pitboss.runs.report import write_report
 
     with place.workspace() as workspace:
         run_id = workspace.runs.find(run)

@@ -1,20 +1,22 @@
 """What a finished run says in a terminal: a table, one refusal in plain words, and what to type next."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.cli import screen
-from pitboss.cli.workspace_options import WorkspaceOptions
 from pitboss.core.instant import iso
 from pitboss.models import cutoffs
 from pitboss.models.providers import PROGRAMS
 from pitboss.report import figures
-from pitboss.report.meaning import INTERVALS, METRICS
-from pitboss.report.source import mapping, number, pair
+from pitboss.report.meaning import METRICS
+from pitboss.report.source import mapping, number
+from pitboss.runs.result_table import ResultTable, counts
 from pitboss.runs.stored import decision_rows, is_synthetic, journal_of, one_line, request_of
+from pitboss.runs.venues import venue_of
 from pitboss.store.database import journal_note
 from pitboss.store.runs import Run
+from pitboss.terminal import screen
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 Plain = Mapping[str, Any]
 MOST_ERROR = 2_000
@@ -32,8 +34,7 @@ def show_run(workspace: Workspace, place: WorkspaceOptions, run: Run) -> None:
     screen.put(cutoff_words(workspace, run))
     metrics = mapping(run.metrics)
     if metrics:
-        show = show_forecasts if is_predict(run) else show_metrics
-        show(metrics, mapping(run.baselines), float(run.cost_usd))
+        _show_tables(venue_of(run.params["skill"]).result_tables(run))
         _show_warnings(metrics)
         for words in run.params.get("universe", ()):
             screen.put(f"note: {one_line(str(words), MOST_ERROR)}")
@@ -66,9 +67,8 @@ def labels(workspace: Workspace, run: Run) -> list[str]:
     if run.model.startswith(PROGRAMS):
         found.append(f"NOT A LANGUAGE MODEL: {one_line(run.model)} is a fixed program")
     if run.params.get("blind"):
-        from pitboss.venues.perp.blind import setup as blind
-
-        found += [f"BLIND: {one_line(words, MOST_ERROR)}" for words in blind.told_briefly(run.params)]
+        notes = venue_of(run.params["skill"]).blind_notes(run.params)
+        found += [f"BLIND: {one_line(words, MOST_ERROR)}" for words in notes]
     return found
 
 
@@ -78,47 +78,12 @@ def cutoff_words(workspace: Workspace, run: Run) -> str:
     return one_line(cutoffs.words(cutoff, request.from_at, request.to_at), MOST_ERROR)
 
 
-def show_metrics(metrics: Plain, baselines: Plain, cost_usd: float) -> None:
-    """The table: the run beside buying and holding."""
-    held = mapping(baselines.get("buy_and_hold"))
-    rows = [
-        ("Return", _with_interval(metrics, "total_return_pct", _percent), _percent(held.get("total_return_pct"))),
-        ("Sharpe", _with_interval(metrics, "sharpe", figures.plain), figures.plain(held.get("sharpe"))),
-        *(
-            (METRICS[name].label, shown(metrics.get(name)), shown(held.get(name)))
-            for name, shown in (
-                ("final_equity_usd", figures.usd),
-                ("max_drawdown_pct", figures.percent),
-                ("total_fees_usd", figures.usd),
-                ("total_funding_usd", figures.usd),
-                ("total_slippage_usd", figures.usd),
-            )
-        ),
-        ("Round trips", _trips(metrics), figures.count(held.get("total_trades"))),
-        ("Ticks", figures.count(metrics.get("total_ticks")), ""),
-        ("Proposals", _proposals(metrics), ""),
-        ("Refused by rule", _counts(metrics.get("rejections_by_rule")) or "none", ""),
-        ("Cost of the model", figures.usd(cost_usd), ""),
-    ]
-    screen.put()
-    screen.put_table(("", "this run (95 % interval)", "buy and hold"), rows, right=(2,), folds=(1,))
-
-
-def is_predict(run: Run) -> bool:
-    """Whether the run's numbers are those of a forecaster."""
-    return mapping(run.params.get("skill")).get("venue") == "predict"
-
-
-def show_forecasts(metrics: Plain, baselines: Plain, cost_usd: float) -> None:
-    """The tables of a predict run: its forecasts beside the market's price, its trading beside the heuristics."""
-    from pitboss.venues.predict import result_table as showing
-
-    del cost_usd  # a row of the table
-    screen.put()
-    screen.put(showing.answer(metrics), "bold")
-    screen.put_table(showing.HEADINGS, showing.rows(metrics, baselines), right=showing.NUMBERS, folds=(1,))
-    screen.put()
-    screen.put_table(showing.TRADING_HEADINGS, showing.trading_rows(metrics, baselines), right=showing.TRADING_NUMBERS)
+def _show_tables(tables: Sequence[ResultTable]) -> None:
+    for table in tables:
+        screen.put()
+        if table.lead:
+            screen.put(table.lead, "bold")
+        screen.put_table(table.headings, table.rows, right=table.right, folds=table.folds)
 
 
 def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Sequence[str | None]) -> None:
@@ -148,12 +113,12 @@ def show_refusal(workspace: Workspace, run: Run) -> None:
     if row is None:
         return
     from pitboss.runs.explain import refusal
-    from pitboss.venues.perp.blind import setup as blind
 
+    venue = venue_of(run.params["skill"])
     screen.put()
     screen.put(f"One refused order, at {iso(row['tick_at'])}:")
-    (row,) = blind.unmasked([row], blind.disguise_of(run.params))
-    for name, words in refusal(row).items():
+    (row,) = venue.reveal([row], run.params)
+    for name, words in refusal(row, venue).items():
         screen.put(f"  {name:<12}{words}")
 
 
@@ -163,10 +128,10 @@ def _show_warnings(metrics: Plain) -> None:
         screen.put()
         screen.put("Nothing was traded. Where it went:", "bold")
         steps = [(key, figures.count(funnel.get(key))) for key in ("ticks", "asked", "proposals", "accepted", "fills")]
-        refused = _counts(funnel.get("refused"))
+        refused = counts(funnel.get("refused"))
         steps.insert(3, ("refused", refused or "0"))
         screen.put_table(("", ""), [(name, value) for name, value in steps])
-        quiet = _counts(metrics.get("noops_by_flag"))
+        quiet = counts(metrics.get("noops_by_flag"))
         if quiet:
             screen.put(f"ticks that ended in nothing: {quiet}")
     for warning in metrics.get("warnings") or ():
@@ -182,31 +147,6 @@ def _show_next(place: WorkspaceOptions, run: Run) -> None:
         screen.put(f"  {place.typed(f'runs export {run.id} --what fills')}")
     else:
         screen.put(f"  {place.typed(f'runs resume {run.id}')}")
-
-
-def _percent(value: object) -> str:
-    return figures.percent(value, signed=True)
-
-
-def _with_interval(metrics: Plain, name: str, shown: Callable[[object], str]) -> str:
-    """A figure with its 95 % interval in brackets."""
-    bounds = pair(metrics.get(INTERVALS[name]))
-    value = shown(metrics.get(name))
-    return f"{value} ({shown(bounds[0])} to {shown(bounds[1])})" if bounds else value
-
-
-def _trips(metrics: Plain) -> str:
-    wins = metrics.get("win_rate")
-    return figures.count(metrics.get("total_trades")) + (f", {figures.share(wins)} won" if wins is not None else "")
-
-
-def _proposals(metrics: Plain) -> str:
-    proposed, accepted = metrics.get("total_proposed_actions"), metrics.get("total_accepted_actions")
-    return f"{figures.count(proposed)}, {figures.count(accepted)} accepted"
-
-
-def _counts(value: object) -> str:
-    return ", ".join(f"{name} × {figures.count(found)}" for name, found in mapping(value).items())
 
 
 def _figure(name: str, value: float | None) -> str:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.cli import screen
 from pitboss.cli.progress import StopRequest, watching
-from pitboss.cli.workspace_options import WorkspaceOptions
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
+from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
 from pitboss.store.runs import Run
-from pitboss.venues.perp.report_source import write_report
+from pitboss.terminal import screen
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 
 @dataclass(frozen=True, slots=True)

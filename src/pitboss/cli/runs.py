@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from pitboss.cli import runs_prune as pruning
-from pitboss.cli import screen
-from pitboss.cli.options import Amount, Json, Override, RunId, given
-from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import UserError
+from pitboss.terminal import screen
+from pitboss.terminal.options import Amount, Json, Override, RunId, given
+from pitboss.terminal.workspace_options import Here
 
 app = App(name="runs", help="List, show, resume, verify, fork, export, import, compare, delete and prune runs.")
 pruning.register(app)

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.cli import screen
-from pitboss.cli.workspace_options import WorkspaceOptions
 from pitboss.runs.pack import write_bundle
 from pitboss.runs.unpack import check_bundle, sound, take_in
+from pitboss.terminal import screen
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 
 def export_file(workspace: Workspace, run: str, file: Path) -> int:

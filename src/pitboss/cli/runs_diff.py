@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pitboss.cli import screen
 from pitboss.runs.stored import one_line
+from pitboss.terminal import screen
 
 MOST_NAME, MOST_VALUE, MOST_SENTENCE = 36, 28, 500
 """Characters: a name and two values fit into 100 columns, and every number fits into its own."""

@@ -3,14 +3,14 @@
 import asyncio
 from typing import Any
 
-from pitboss.cli import screen
 from pitboss.cli.run_result import show_run
 from pitboss.cli.run_work import go_on
 from pitboss.cli.runs_diff import show_difference
-from pitboss.cli.workspace_options import WorkspaceOptions
 from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.stored import document
+from pitboss.terminal import screen
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 
 def fork_run(

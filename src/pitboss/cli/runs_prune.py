@@ -4,10 +4,10 @@ from typing import Annotated
 
 from cyclopts import App
 
-from pitboss.cli import screen
-from pitboss.cli.options import Duration, Json, Moment, given
-from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import UserError
+from pitboss.terminal import screen
+from pitboss.terminal.options import Duration, Json, Moment, given
+from pitboss.terminal.workspace_options import Here
 
 
 def register(app: App) -> None:

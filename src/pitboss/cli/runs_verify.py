@@ -1,9 +1,9 @@
 """`runs verify`: damage is a finding, not a failure, even where it keeps the database from being read at all."""
 
-from pitboss.cli.workspace_options import WorkspaceOptions
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.runs.run import verify
 from pitboss.store.verify import verify_run
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 FULL_ID = 12
 

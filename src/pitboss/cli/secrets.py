@@ -6,11 +6,11 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import screen
-from pitboss.cli.options import Json
-from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json
+from pitboss.terminal.workspace_options import Here
 
 app = App(name="secrets", help="Keep keys of model providers, encrypted. Values are never shown again.")
 

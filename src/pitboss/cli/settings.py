@@ -1,8 +1,8 @@
 """`pitboss settings`: every setting with its value, default and meaning."""
 
-from pitboss.cli import screen
-from pitboss.cli.options import Json
-from pitboss.cli.workspace_options import Here
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json
+from pitboss.terminal.workspace_options import Here
 
 
 def settings(*, json: Json = False, place: Here) -> int:

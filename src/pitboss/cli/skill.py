@@ -2,19 +2,20 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App
 
-from pitboss.cli import screen
-from pitboss.cli.options import Amount, Json, Lateness, Moment, Override, given
-from pitboss.cli.workspace_options import Here, WorkspaceOptions
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
+from pitboss.terminal import screen
+from pitboss.terminal.options import Amount, Json, Lateness, Moment, Override, given
+from pitboss.terminal.workspace_options import Here, WorkspaceOptions
 
 if TYPE_CHECKING:
-    from pitboss.bootstrap.mcp_tools import Offered
+    from pitboss.sim.connections import ServerTools
 
 app = App(name="skill", help="Check skills, preview what a model would see, print their schema.")
 
@@ -26,7 +27,9 @@ def init(
     folder: Path,
     /,
     *,
-    venue: Annotated[Literal["perp", "predict"], given("--venue", "Whose example skills are written.")] = "perp",
+    venue: Annotated[
+        str, given("--venue", "Whose example skills are written. Default: the venue of skills that name none.")
+    ] = "",
     place: Here,
 ) -> int:
     """Make a folder with three commented example skills to start from. Overwrites nothing.
@@ -42,15 +45,16 @@ def init(
         The folder to make, or an existing one.
     """
     from pitboss.bootstrap.settings import FILE, Settings, describe
-    from pitboss.skill.document import examples
+    from pitboss.runs.venues import default_venue, venue_named
 
+    chosen = venue_named(venue) if venue else default_venue()
     settings = Path(WORKSPACE) / FILE
     lines = [
         f"# {one['meaning']}\n# {one['key']} = {_toml(one['default'])}\n"
         for one in describe(Settings.model_construct())  # the defaults, whatever is set here
         if one["key"] != "home"
     ]
-    files = {Path(name): text for name, text in examples(venue).items()} | {
+    files = {Path(name): text for name, text in chosen.examples().items()} | {
         settings: "\n".join([SETTINGS_HEAD, *lines])
     }
     there = [str(folder / name) for name in files if (folder / name).exists()]
@@ -65,20 +69,7 @@ def init(
     skills = [str(name) for name in files if name != settings]
     screen.put(f"wrote {', '.join(skills)} and {settings} to {folder}")
     screen.put("\nnext:")
-    then = (
-        "pitboss data demo                    # a synthetic market to try things on",
-        f"pitboss skill preview {skills[-1]}",
-        f"pitboss backtest {skills[-1]} --from 2025-02-10 --to 2025-03-10",
-    )
-    if venue == "predict":
-        bars = "--prices BTC_1M_BARS.parquet --model standin/analyst"
-        then = (
-            "pitboss predict markets              # those on the protocol's schedule",
-            f"pitboss skill preview {skills[-1]}    # with one-minute bars of BTC imported",
-            f"pitboss predict backtest {skills[-1]} --from 2026-02-22 --to 2026-02-24 {bars}",
-            f"pitboss predict run {skills[-1]} --model policy/alternate    # on paper, on live prices",
-        )
-    for command in (f"cd {folder}", f"pitboss skill check {skills[-1]}", *then):
+    for command in (f"cd {folder}", f"pitboss skill check {skills[-1]}", *chosen.first_steps(skills[-1])):
         screen.put(f"  {command}")
     return 0
 
@@ -155,17 +146,19 @@ def preview(
     file
         A .yaml or .json file.
     """
-    from pitboss.bootstrap.kits import kit_of
-    from pitboss.runs.documents import read_any
+    from pitboss.runs.documents import read_file
+    from pitboss.runs.venues import venue_of
 
-    plain = read_any(file, set_, place.settings())
-    kit, fields = kit_of(plain), {} if equity is None else {"equity_usd": equity}
+    plain = read_file(file, set_, place.settings())
+    venue = venue_of(plain)
+    fields: dict[str, Any] = {} if equity is None else {"equity_usd": equity}
     if news_latency is not None:
-        if plain.get("venue") == "predict":
-            raise UserError("--news-latency: skills of the predict venue read no news", "leave it out")
         fields |= dict(zip(("news_latency_ms", "news_latency"), news_latency, strict=True))
-    request = kit.new_request(skill=plain, from_at=0, to_at=1, data_venue=data_venue, **fields)
-    shown = kit.preview(request, place.lake(), place.settings(), at, _outside(place, plain))
+    known = {field.name for field in dataclass_fields(venue.request_type())}
+    if not known.issuperset(fields):
+        raise UserError(f"--news-latency: skills of the {venue.name} venue read no news", "leave it out")
+    request = venue.request_type()(skill=plain, from_at=0, to_at=1, data_venue=data_venue, **fields)
+    shown = venue.preview(request, place.lake(), place.settings(), at, _server_tools(place, plain))
     if json:
         screen.put_json(
             {
@@ -191,7 +184,9 @@ def preview(
 @app.command
 def schema(
     *,
-    venue: Annotated[Literal["perp", "predict"], given("--venue", "Whose skills the schema is of.")] = "perp",
+    venue: Annotated[
+        str, given("--venue", "Whose skills the schema is of. Default: the venue of skills that name none.")
+    ] = "",
 ) -> int:
     """Print the JSON Schema of a skill document, for editors and other programs.
 
@@ -200,24 +195,27 @@ def schema(
         pitboss skill schema > skill.schema.json
         pitboss skill schema --venue predict > predict.schema.json
     """
+    from pitboss.runs.venues import default_venue, venue_named
     from pitboss.skill.document import json_schema_text
-    from pitboss.venues.predict.skill import ROOTS
 
-    sys.stdout.write(json_schema_text(ROOTS[venue]))
+    chosen = venue_named(venue) if venue else default_venue()
+    sys.stdout.write(json_schema_text(chosen.skill_type()))
     return 0
 
 
-def _outside(place: WorkspaceOptions, plain: Mapping[str, Any]) -> "Offered | None":
-    """What the MCP servers of a skill offer to a backtest."""
-    if not plain["tools"].get("mcp_servers"):
+def _server_tools(place: WorkspaceOptions, plain: Mapping[str, Any]) -> "ServerTools | None":
+    """The tools that the MCP servers of a skill offer to a backtest."""
+    if not plain.get("tools", {}).get("mcp_servers"):
         return None
     import asyncio
 
     from pitboss.bootstrap.mcp_tools import glance
-    from pitboss.venues.perp.assembly import read_skill
+    from pitboss.runs.venues import venue_of
+    from pitboss.skill.load import read_skill
 
+    venue = venue_of(plain)
     with place.workspace() as workspace:
-        return asyncio.run(glance(workspace, read_skill(plain)))
+        return asyncio.run(glance(workspace, read_skill(plain, venue.skill_type()), venue.tools()))
 
 
 def read_plain(file: Path, overrides: tuple[str, ...] = (), place: WorkspaceOptions | None = None) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import screen
-from pitboss.cli.options import Json, RangeOptions, given
 from pitboss.cli.study_options import USUAL, Manner, Out
-from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import UserError
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, RangeOptions, given
+from pitboss.terminal.workspace_options import Here
 
 app = App(name="study", help="List studies and arenas, show what came of them, stop them.")
 
@@ -209,6 +209,7 @@ def runs(
     from pitboss.report.measures import show
     from pitboss.report.metric import named
     from pitboss.runs.listing import short
+    from pitboss.runs.venues import venue_of
     from pitboss.sim.study.axis import words_of
     from pitboss.sim.study.choice import figure
     from pitboss.store.studies import Studies, whole_runs
@@ -224,7 +225,7 @@ def runs(
             screen.put_json([{**short(run, now), "study": run.params["study"]} for run in found])
             return 0
         listed = runs_of(workspace, study_id, chosen, model, point)
-    names = tuple(dict.fromkeys((asked["by"], "total_return_pct")))
+    names, own = tuple(dict.fromkeys((asked["by"], "total_return_pct"))), venue_of(asked["skill"]).metrics()
     rows = [
         (
             run.id,
@@ -232,7 +233,7 @@ def runs(
             run.model,
             words_of(run.mark["point"]),
             str(run.mark["repeat"] + 1),
-            *(show(figure(run.metrics or {}, name), named(name).form) for name in names),
+            *(show(figure(run.metrics or {}, name), named(name, own).form) for name in names),
         )
         for run in listed
     ]

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from pitboss.cli.options import Json, given
+from pitboss.terminal.options import Json, given
 
 Out = Annotated[Path | None, given("--out", "File for the page. Default: under reports in the workspace.")]
 

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pitboss.cli import screen
-from pitboss.cli.workspace_options import WorkspaceOptions
 from pitboss.jobs.estimate import Estimate
 from pitboss.report import figures
+from pitboss.report.meaning import Metric
 from pitboss.report.measures import show
-from pitboss.report.metric import named
+from pitboss.report.metric import meanings_of, named
 from pitboss.report.study.view import stretch
 from pitboss.sim.study.axis import words_of
+from pitboss.terminal import screen
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 Plain = Mapping[str, Any]
 MOST_TRIALS = 20
@@ -39,7 +40,7 @@ def show_study(document: Plain, place: WorkspaceOptions) -> None:
     else:
         _show_trials(document)
         if "forward" in document and document["forward"]["windows"]:
-            _show_forward(document["forward"], document["by"])
+            _show_forward(document["forward"], named(document["by"], meanings_of(document)))
         if document["counts"].get("complete") and not any(one["score"] is not None for one in document["trials"]):
             screen.put()
             screen.put(
@@ -57,13 +58,13 @@ def show_study(document: Plain, place: WorkspaceOptions) -> None:
 
 def _show_trials(document: Plain) -> None:
     chosen = [one for one in document["trials"] if one["role"] != "in"] or document["trials"]
-    by = document["by"]
+    by, own = document["by"], meanings_of(document)
     names = [name for name in chosen[0]["metrics"] if name != by] if chosen else []
     rows = [
         (
             str(one["trial"]),
             words_of(one["point"]),
-            *(show(one["metrics"].get(name), named(name).form) for name in (by, *names)),
+            *(show(one["metrics"].get(name), named(name, own).form) for name in (by, *names)),
             _states(one["runs"]),
         )
         for one in chosen[:MOST_TRIALS]
@@ -99,20 +100,20 @@ def _show_luck(luck: Plain) -> None:
         )
 
 
-def _show_forward(forward: Plain, by: str) -> None:
+def _show_forward(forward: Plain, metric: Metric) -> None:
     screen.put()
     rows = [
         (
             str(one["window"] + 1),
             stretch(one["from"], one["to"]),
             words_of(one["point"]),
-            show(one["inside"], named(by).form),
-            show(one["outside"], named(by).form),
+            show(one["inside"], metric.form),
+            show(one["outside"], metric.form),
             figures.percent(one["total_return_pct"], signed=True),
         )
         for one in forward["windows"]
     ]
-    heads = ("window", "judged on", "chosen before it", f"{by} before", "after", "return after")
+    heads = ("window", "judged on", "chosen before it", f"{metric.label} before", "after", "return after")
     screen.put_table(heads, rows, right=(3, 4, 5), folds=(2,), title="Walk-forward")
     around = forward["total_return_ci"]
     told = (

@@ -9,22 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from pitboss.bootstrap.decider_source import is_model
-from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.cli import screen
-from pitboss.cli.options import RangeOptions
 from pitboss.cli.study_options import Manner
 from pitboss.cli.study_result import estimate_line, show_estimate, show_study
 from pitboss.cli.study_table import following
-from pitboss.cli.workspace_options import WorkspaceOptions
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
 from pitboss.jobs.estimate import Estimate, agreed, at_worst, estimate, pilot
 from pitboss.jobs.plan import Member, members
 from pitboss.jobs.study import Money, StudySettings, study
 from pitboss.jobs.study_page import document_of, write_page
 from pitboss.jobs.study_plans import BuiltPlan
-from pitboss.runs.documents import read_any
+from pitboss.report.metric import named
+from pitboss.runs.documents import read_file
+from pitboss.runs.venues import venue_of
 from pitboss.store.studies import Studies
+from pitboss.terminal import screen
+from pitboss.terminal.options import RangeOptions
+from pitboss.terminal.workspace_options import WorkspaceOptions
 
 MANY = 32
 """Runs from which on it pays to start workers for what only computes."""
@@ -36,8 +37,8 @@ def base_request(place: WorkspaceOptions, file: Path, asked: RangeOptions, model
     """The base request, of the venue that the skill names."""
     asked.check()
     settings = place.settings()
-    plain = read_any(file, asked.set_, settings)
-    return kit_of(plain).new_request(skill=plain, model=model, **asked.fields(settings))
+    plain = read_file(file, asked.set_, settings)
+    return venue_of(plain).request_type()(skill=plain, model=model, **asked.fields(settings))
 
 
 def conduct(place: WorkspaceOptions, made: BuiltPlan, manner: Manner, yes: bool) -> int:
@@ -101,7 +102,9 @@ def _terms(
 def _work(workspace: Workspace, place: WorkspaceOptions, made: BuiltPlan, terms: StudySettings) -> int:
     plan = made.plan
     again = "the same command goes on with it"
-    with following(workspace, f"{plan.kind} {plan.id}", plan.by) as board:
+    with following(
+        workspace, f"{plan.kind} {plan.id}", named(plan.by, venue_of(plan.request.skill).metrics()), plan.by
+    ) as board:
         try:
             done = asyncio.run(study(workspace, plan, made.method, terms, board.onlooker()))
         except (RunCancelled, KeyboardInterrupt):

@@ -17,14 +17,14 @@ from rich.text import Text
 
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.cli import screen
 from pitboss.jobs.plan import Member
 from pitboss.jobs.study import Onlooker
+from pitboss.report.meaning import Metric
 from pitboss.report.measures import show
-from pitboss.report.metric import named
 from pitboss.sim.study.axis import words_of
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure
 from pitboss.store.lifecycle import ENDED
+from pitboss.terminal import screen
 
 MOST_WORKING, MOST_BEST = 8, 5
 BAR = 60
@@ -39,10 +39,10 @@ ASIDE = ("complete", "running", "loading", "computing_metrics")
 class Scoreboard:
     """What is known of a study while it works: how far each run is, and the best so far."""
 
-    def __init__(self, workspace: Workspace, label: str, by: str) -> None:
+    def __init__(self, workspace: Workspace, label: str, metric: Metric, by: str) -> None:
         self.interrupted = False
         self._workspace, self._label, self._by = workspace, label, by
-        self._metric, self._less = named(by), by in SMALLER_IS_BETTER
+        self._metric, self._less = metric, by in SMALLER_IS_BETTER
         self._members: dict[str, Member] = {}
         self._status: dict[str, tuple[str, float]] = {}
         self._scores: dict[str, float | None] = {}
@@ -152,9 +152,9 @@ def _clock(seconds: float) -> str:
 
 
 @contextmanager
-def following(workspace: Workspace, label: str, by: str) -> Iterator[Scoreboard]:
+def following(workspace: Workspace, label: str, metric: Metric, by: str) -> Iterator[Scoreboard]:
     """A scoreboard that is shown, if there is somebody to see it, and with Ctrl-C caught."""
-    board = Scoreboard(workspace, label, by)
+    board = Scoreboard(workspace, label, metric, by)
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, board.interrupt) if main else None
     try:

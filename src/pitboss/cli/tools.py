@@ -1,27 +1,30 @@
 """`pitboss tools …`: what an agent may look at."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import screen
-from pitboss.cli.options import Json, Moment, given
-from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import ToolFailed, UserError
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, Moment, given
+from pitboss.terminal.workspace_options import Here
 
 if TYPE_CHECKING:
+    from pitboss.runs.venue import Venue
     from pitboss.tools.define import ToolContext
+    from pitboss.tools.registry import Registry
 
 app = App(name="tools", help="List the tools that a skill may give to its agent, and try them.")
 
 Mode = Literal["read", "write"]
-Venue = Annotated[Literal["perp", "predict"], given("--venue", "Whose tools.")]
+VenueName = Annotated[str, given("--venue", "Whose tools. Default: the venue of skills that name none.")]
 
 
 @app.command(name="list")
-def list_(*, venue: Venue = "perp", json: Json = False) -> int:
+def list_(*, venue: VenueName = "", json: Json = False) -> int:
     """List every built-in tool. Tools look; they never change anything.
 
     For example:
@@ -29,7 +32,9 @@ def list_(*, venue: Venue = "perp", json: Json = False) -> int:
         pitboss tools list
         pitboss tools list --venue predict
     """
-    found = _catalogue(venue)
+    from pitboss.tools.registry import catalogue
+
+    found = catalogue(_tools(venue))
     if json:
         screen.put_json(found)
         return 0
@@ -39,7 +44,7 @@ def list_(*, venue: Venue = "perp", json: Json = False) -> int:
 
 
 @app.command
-def show(name: str, /, *, venue: Venue = "perp", json: Json = False) -> int:
+def show(name: str, /, *, venue: VenueName = "", json: Json = False) -> int:
     """Show one tool with its arguments and an example call.
 
     For example:
@@ -51,10 +56,11 @@ def show(name: str, /, *, venue: Venue = "perp", json: Json = False) -> int:
     name
         The tool's name.
     """
-    from pitboss.tools.registry import lookup
+    from pitboss.tools.registry import catalogue, lookup
 
-    known = lookup(name, venue).name
-    (tool,) = [one for one in _catalogue(venue) if one["name"] == known]
+    registry = _tools(venue)
+    known = lookup(registry, name).name
+    (tool,) = [one for one in catalogue(registry) if one["name"] == known]
     if json:
         screen.put_json(tool)
         return 0
@@ -110,35 +116,44 @@ def call(
     import asyncio
 
     from pitboss.core.instant import iso
+    from pitboss.runs.tool_call import call_tool
+    from pitboss.runs.venues import venue_of
     from pitboss.tools.registry import permit
-    from pitboss.venues.perp import ask
 
     _not_outside(name)
-    (tool,) = permit([name], mode)
-    arguments = read_arguments(tool.schema, args, pairs)
     if bool(run) == (skill is not None):
         raise UserError("give either --run or --skill", "for example --run 3f9a, or --skill trend-thesis.yaml")
 
-    async def answer(context: "ToolContext") -> str:
+    async def answer(venue: "Venue", context: "ToolContext") -> "tuple[ToolContext, dict[str, Any], str]":
+        (tool,) = permit(venue.tools(), [name], mode)
+        arguments = read_arguments(tool.schema, args, pairs)
         try:
-            return await ask.call(name, context, arguments)
+            return context, arguments, await call_tool(venue.tools(), name, context, arguments)
         except ToolFailed as error:
             raise UserError(f"{name}: {error}", f"`pitboss tools show {name}` says what it takes") from None
 
-    async def of_run() -> "tuple[ToolContext, str]":
+    async def of_run() -> "tuple[ToolContext, dict[str, Any], str]":
         with place.workspace() as workspace:
-            context = await ask.of_run(workspace, run, at, mode)
-            return context, await answer(context)
+            venue = venue_of(workspace.runs.get(run).params["skill"])
+            permit(venue.tools(), [name], mode)
+            return await answer(venue, await venue.tool_context_of_run(workspace, run, at, mode))
 
-    if skill is not None:
-        context = ask.of_skill(_request(skill), place.lake(), place.settings(), at, mode)
-        if tool.reach == "recorded":  # only then, so that looking at bars makes no database
-            with place.workspace() as workspace:
-                text = asyncio.run(answer(ask.with_recordings(context, workspace)))
-        else:
-            text = asyncio.run(answer(context))
-    else:
-        context, text = asyncio.run(of_run())
+    async def of_skill(file: Path) -> "tuple[ToolContext, dict[str, Any], str]":
+        from pitboss.runs.documents import read_file
+
+        plain = read_file(file)
+        venue = venue_of(plain)
+        (tool,) = permit(venue.tools(), [name], mode)
+        request = venue.request_type()(skill=plain, from_at=0, to_at=1)
+        context = venue.tool_context_of_skill(request, place.lake(), place.settings(), at, mode)
+        if tool.reach != "recorded":  # looking at bars opens no database
+            return await answer(venue, context)
+        from pitboss.store.recordings import StoredRecordings
+
+        with place.workspace() as workspace:
+            return await answer(venue, replace(context, recordings=StoredRecordings(workspace.database)))
+
+    context, arguments, text = asyncio.run(of_run() if skill is None else of_skill(skill))
     if json:
         moment = iso(context.observation.at)
         screen.put_json({"tool": name, "mode": mode, "at": moment, "arguments": _plain(arguments), "result": text})
@@ -194,20 +209,13 @@ def _value(part: Any, text: str) -> Any:
         return text  # the tool says what is wrong with it
 
 
-def _request(file: Path) -> Any:
-    from pitboss.cli.skill import read_plain
-    from pitboss.venues.perp.assembly import PerpRequest
-
-    return PerpRequest(skill=read_plain(file), from_at=0, to_at=1)
-
-
 def _plain(arguments: dict[str, Any]) -> Any:
     from pitboss.core import codec
 
     return codec.plain(codec.number_fragments(arguments))
 
 
-def _catalogue(venue: str = "perp") -> list[dict[str, Any]]:
-    from pitboss.tools.registry import catalogue
+def _tools(venue: str) -> "Registry":
+    from pitboss.runs.venues import default_venue, venue_named
 
-    return catalogue(venue)
+    return (venue_named(venue) if venue else default_venue()).tools()

@@ -3,10 +3,10 @@
 import os
 from typing import Annotated
 
-from pitboss.cli import screen
-from pitboss.cli.options import Duration, given
-from pitboss.cli.workspace_options import Here
 from pitboss.core.errors import UserError
+from pitboss.terminal import screen
+from pitboss.terminal.options import Duration, given
+from pitboss.terminal.workspace_options import Here
 
 MOST_RUNS = 1_024
 MOST_PROCESSES = 1_024

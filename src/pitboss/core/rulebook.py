@@ -38,6 +38,15 @@ class Rule:
 
 
 @noun
+class Execution:
+    """What an allowed intent becomes: an order in the terms of the venue's broker, or the id of an order to cancel."""
+
+    order: Any = None
+    cancel_id: str | None = None
+    opens: bool = False
+
+
+@noun
 class Weighed:
     """What all rules said: the first that refused names `code` and `detail`; `cut` is a rule that made it smaller.
 

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, same bytes
 from numpy.typing import NDArray
 
+from pitboss.core.asset import MAX_PRICE_DECIMALS, MAX_SIGNIFICANT_FIGURES
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS, MINUTE_MS, Instant, iso, parse_instant
 from pitboss.core.market import Floats, Ints
@@ -19,7 +20,9 @@ from pitboss.data.headlines import Headline, headlines, moves_of
 from pitboss.data.lake import Lake, SeriesInfo
 from pitboss.data.series import TIME, series
 from pitboss.data.synthetic_marker import DEMO as VENUE
-from pitboss.venues.perp.assets import MAX_PRICE_DECIMALS, MAX_SIGNIFICANT_FIGURES, SHIPPED
+
+SIZE_DECIMALS = {"BTC": 5, "ETH": 4, "SOL": 2}
+"""Decimals of a size, as the exchange has them."""
 
 END = "2025-04-01"
 INTERVAL = "5m"
@@ -140,7 +143,7 @@ def _bars(random: Generator, coin: _Coin, shared: Floats, jumps: Floats) -> dict
     path = np.cumsum((coin.beta * shared + own).ravel()).reshape(count, _SUBSTEPS)
     path = coin.price * np.exp(path)
     opening = np.concatenate(([coin.price], path[:-1, -1]))
-    decimals = SHIPPED[coin.symbol].size_decimals
+    decimals = SIZE_DECIMALS[coin.symbol]
     open_, close = _rounded(opening, decimals), _rounded(path[:, -1], decimals)
     high = np.maximum(_rounded(path.max(axis=1), decimals), np.maximum(open_, close))
     low = np.minimum(_rounded(path.min(axis=1), decimals), np.minimum(open_, close))
@@ -181,7 +184,7 @@ def _interest(random: Generator, coin: _Coin, prices: Floats) -> Floats:
     for hour, shock in enumerate(shocks):
         level = pull * level + shock
         levels[hour] = level
-    return np.round(coin.interest * np.exp(levels), SHIPPED[coin.symbol].size_decimals)
+    return np.round(coin.interest * np.exp(levels), SIZE_DECIMALS[coin.symbol])
 
 
 def _calendar(opens: Ints) -> pl.DataFrame:

@@ -5,7 +5,7 @@ the caller's business.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
@@ -25,6 +25,8 @@ from pitboss.data.sentiment import with_mood
 from pitboss.data.series import POINT_KINDS, meant
 
 MAX_GAP = 12
+DEFAULT_VENUE = "hyperliquid"
+"""The data venue where nothing else decides."""
 # the mood is counted from the text: it is no data of its own
 _NEWS_FIELDS = tuple(field for field in fields(NewsItem) if field.name != "mood")
 
@@ -310,3 +312,11 @@ def _covered(lake: Lake, venue: str, symbols: list[str]) -> str:
                 spans.append(f"{symbol} {interval} {iso(extent[0])} to {iso(extent[1] + interval_ms(interval))}")
     shown = "; ".join(spans[:8]) + ("; …" if len(spans) > 8 else "")
     return f"imported: {shown}" if spans else "see `pitboss data list`"
+
+
+def choose_venue(asked: str, lake: Lake, symbols: Sequence[str]) -> str:
+    """The data venue asked for; else the only one with bars of all symbols, else the default one."""
+    if asked:
+        return asked
+    holding = [venue for venue in lake.venues("bars") if all(lake.intervals(venue, symbol) for symbol in symbols)]
+    return holding[0] if len(holding) == 1 else DEFAULT_VENUE

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 
 from pitboss.core import codec
+from pitboss.core.asset import Asset, make_asset
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, CalendarEvent, Floats, Ints, Listing, NewsItem, Points, Unconfirmed
@@ -34,7 +35,6 @@ from pitboss.data.series_files import SeriesFiles, find_places
 from pitboss.data.staging import Added, Batch, locked, read_parquet, read_rows, unwritable, write_manifest
 from pitboss.data.synthetic_marker import MARKER, venue_folder
 from pitboss.data.time_columns import EARLIEST, LATEST
-from pitboss.venues.perp.assets import Asset, make_asset
 
 _ROLLING = 25
 

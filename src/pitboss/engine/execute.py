@@ -1,4 +1,4 @@
-"""`act`: send what the guard has allowed, and only that. The broker's refusal becomes the venue's last rule (R13)."""
+"""`act`: send what the guard has allowed, and nothing else. A refusal by the broker becomes the venue's last rule."""
 
 from dataclasses import replace
 from typing import Any, Protocol
@@ -8,12 +8,12 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.core.verdict import Verdict
-from pitboss.venues.perp.guard import Judgement
+from pitboss.engine.guard import Judgement
 
 
 @noun
 class Placed:
-    """What the broker answered: the world after it, its receipts, or why it refused."""
+    """The broker's answer: the world after it and its receipts, or the reason of its refusal."""
 
     world: Any
     receipts: tuple[Receipt, ...] = ()
@@ -32,35 +32,29 @@ class Broker(Protocol):
 async def act(
     state: State, judgement: Judgement, broker: Broker, at: Instant
 ) -> tuple[State, Verdict, tuple[Receipt, ...]]:
-    """Carry out one judgement. A refused, repeated or empty one changes nothing but what has been seen."""
-    verdict = judgement.verdict
-    if verdict.duplicate:
-        return state, verdict, ()
+    """Execute one judgement. One that is refused, repeated or empty changes nothing but the verdicts given so far."""
+    if judgement.verdict.duplicate:
+        return state, judgement.verdict, ()
     placed: Placed | None = None
     if judgement.order is not None:
         placed = await broker.submit(state.world, judgement.order, at)
     elif judgement.cancel_id is not None:
         placed = await broker.cancel(state.world, judgement.cancel_id, at)
-    receipts: tuple[Receipt, ...] = ()
-    world, opens = state.world, state.accepted_opens
-    if placed is not None and placed.refusal:
-        verdict = replace(verdict, outcome="refused", code=judgement.venue_code, detail=placed.refusal)
-    elif placed is not None:
-        world, receipts = placed.world, placed.receipts
-        verdict = Verdict(verdict.outcome, verdict.code, verdict.detail, verdict.margins, placed.order_id)
-        if judgement.opens:
-            opens = (*(accepted for accepted in opens if accepted > at - HOUR_MS), at)
-    after = State(
-        world=world,
-        seq=state.seq,
-        prev_digest=state.prev_digest,
-        tick_at=state.tick_at,
-        accepted_opens=opens,
-        seen={**state.seen, judgement.key: verdict},
-        last=state.last,
-        memory=state.memory,
-        asked_close=state.asked_close,
-        news_seen=state.news_seen,
-        model_errors=state.model_errors,
-    )
-    return after, verdict, receipts
+    verdict = outcome(judgement, placed)
+    seen = {**state.seen, judgement.key: verdict}
+    if placed is None or placed.refusal:
+        return state.after(seen=seen), verdict, ()
+    opens = state.accepted_opens
+    if judgement.opens:
+        opens = (*(accepted_at for accepted_at in opens if accepted_at > at - HOUR_MS), at)
+    return state.after(world=placed.world, seen=seen, accepted_opens=opens), verdict, placed.receipts
+
+
+def outcome(judgement: Judgement, placed: Placed | None) -> Verdict:
+    """The verdict after the broker's answer; `placed` is None where nothing was sent."""
+    verdict = judgement.verdict
+    if placed is None:
+        return verdict
+    if placed.refusal:
+        return replace(verdict, outcome="refused", code=judgement.venue_code, detail=placed.refusal)
+    return Verdict(verdict.outcome, verdict.code, verdict.detail, verdict.margins, placed.order_id)

@@ -18,6 +18,7 @@ from pitboss.models.providers import PROGRAMS
 from pitboss.report import figures
 from pitboss.runs.listing import times
 from pitboss.runs.stored import is_synthetic
+from pitboss.runs.venues import venue_of
 from pitboss.sim import statistics
 from pitboss.sim.metrics import intervals
 from pitboss.sim.study.axis import Axis
@@ -25,9 +26,7 @@ from pitboss.sim.study.choice import figure
 from pitboss.sim.study.paired import PairedDifference, differences, log_growth, mean_log_growth
 from pitboss.sim.study.tiers import tiers
 from pitboss.store.studies import Studies, StudyRun
-from pitboss.venues.predict.heuristics import heuristics
 
-BASELINES = ("policy/hold", "policy/buy_and_hold", "policy/random")
 REPEATS = 3
 """Of a model unless more are asked for: single runs of the same model differ by as much as models do."""
 UNDECIDED = ("model_error", "no_decision", "multiple_proposals")
@@ -36,10 +35,9 @@ LEAST_DECIDED = 0.95
 """A model that decided at fewer of its ticks than this was not really measured."""
 
 
-def entrants(models: Sequence[str], baselines: Sequence[str] | None, venue: str) -> Axis:
-    """Who takes part: the models as given, then the baselines of the venue."""
-    own = BASELINES if venue == "perp" else tuple(sorted(one.name for one in heuristics().values()))
-    every = tuple(dict.fromkeys((*models, *(own if baselines is None else baselines))))
+def entrants(models: Sequence[str], baselines: Sequence[str] | None, usual: Sequence[str]) -> Axis:
+    """The models as given, then the baselines; `usual` ones of the venue unless others are named."""
+    every = tuple(dict.fromkeys((*models, *(usual if baselines is None else baselines))))
     if len(every) < 2:
         raise UserError("an arena needs at least two entrants", "for example --models groq/a,groq/b")
     return Axis(MODEL, every)
@@ -71,7 +69,7 @@ def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
     return {
         "study_id": study_id,
         "skill": asked["skill"].get("name", ""),
-        "venue": asked["skill"].get("venue", "perp"),
+        "venue": venue_of(asked["skill"]).name,
         **times({"from_at": asked["request"]["from_at"], "to_at": asked["request"]["to_at"]}),
         "days": days,
         "repeats": asked["repeats"],

@@ -7,12 +7,13 @@ data depends on (the risk limits of the skill, seeds, fees, limits on cost) shar
 from dataclasses import replace
 from typing import Any
 
-from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.runs.run import job_of
+from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest
 from pitboss.skill.digest import normal, skill_digest
+from pitboss.skill.load import read_skill
 from pitboss.store.queue import Job
 
 OF_SKILL = ("risk",)
@@ -36,7 +37,7 @@ class Preparation:
             self._known[key] = job_of(self._workspace, request, **more)
             return self._known[key]
         like = self._known[key]
-        skill = kit_of(request.skill).read_skill(request.skill)
+        skill = read_skill(request.skill, venue_of(request.skill).skill_type())
         digest = skill_digest(skill)
         saved = self._workspace.skills.save(skill.name, digest, codec.dumps(normal(skill)))
         params = {

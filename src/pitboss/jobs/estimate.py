@@ -12,7 +12,6 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from pitboss.bootstrap import decider_source as gateway
-from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.model_stack import route_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
@@ -23,10 +22,11 @@ from pitboss.core.money import ZERO, exact
 from pitboss.models import catalog
 from pitboss.models.prices import FREE, TOOLS_TOKENS, ModelPrice, flat, price
 from pitboss.models.providers import MAX_TOKENS
+from pitboss.runs.preview import CHARS_PER_TOKEN
 from pitboss.runs.run import start
+from pitboss.runs.venues import venue_of
 from pitboss.sim.course import ticks_between
 from pitboss.sim.request import BacktestRequest
-from pitboss.venues.perp.preview import CHARS_PER_TOKEN
 
 CONFIRM_USD = Decimal(5)
 PILOT_TICKS = 5
@@ -229,7 +229,7 @@ def _question(workspace: Workspace, requests: Sequence[BacktestRequest]) -> tupl
 
 
 def _tokens(workspace: Workspace, request: BacktestRequest) -> int:
-    shown = kit_of(request.skill).preview(request, workspace.lake, workspace.settings, _first_tick(request))
+    shown = venue_of(request.skill).preview(request, workspace.lake, workspace.settings, _first_tick(request))
     return shown.tokens_estimate
 
 

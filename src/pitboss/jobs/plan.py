@@ -9,15 +9,15 @@ from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from typing import Any, Literal
 
-from pitboss.bootstrap.kits import kit_of
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
+from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.study.axis import Axis, Point
 from pitboss.sim.study.trial import Trial
 from pitboss.skill.document import to_plain
-from pitboss.skill.load import override
+from pitboss.skill.load import override, read_skill
 
 Kind = Literal["grid", "random", "search", "walk", "arena"]
 
@@ -118,8 +118,8 @@ def request_at(
     sets = [f"{name}={value}" for name, value in point.items() if not _is_own(name)]
     skill = dict(base.skill)
     if sets:
-        kit = kit_of(skill)
-        skill = to_plain(kit.read_skill(override(skill, sets)))
+        root = venue_of(skill).skill_type()
+        skill = to_plain(read_skill(override(skill, sets, root), root))
     changes: dict[str, Any] = {"skill": skill}
     if from_at is not None and to_at is not None:
         changes |= {"from_at": from_at, "to_at": to_at}

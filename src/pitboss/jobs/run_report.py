@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
+from pitboss.runs.report import write_report
 from pitboss.store.runs import Run
-from pitboss.venues.perp.report_source import write_report
 
 LOG = logging.getLogger("pitboss.jobs")
 GRACE_S = 10.0

@@ -11,12 +11,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.curve import columns
 from pitboss.core.snapshot import Record
 from pitboss.runs.stored import journal_of
+from pitboss.runs.venues import venue_of
 from pitboss.sim.metrics import daily_returns
 from pitboss.store.runs import Run
 from pitboss.store.studies import StudyRun
@@ -63,7 +63,7 @@ def name_of(run_id: str, digest: str) -> str:
 
 def trace_of(workspace: Workspace, run: Run) -> Trace:
     """From the records of a run."""
-    kit, waits = kit_of(run.params["skill"]), list[float]()
+    venue, waits = venue_of(run.params["skill"]), list[float]()
 
     def passing(records: Iterable[Record]) -> Iterable[Record]:
         for record in records:
@@ -72,7 +72,7 @@ def trace_of(workspace: Workspace, run: Run) -> Trace:
                 waits.extend(float(step["latency_ms"]) for step in steps if step.get("latency_ms"))
             yield record
 
-    ledger = kit.read_ledger(passing(journal_of(workspace, run).records()))
+    ledger = venue.read_ledger(passing(journal_of(workspace, run).records()))
     at, usd = columns(ledger.equity)
     returns = daily_returns(float(run.params["equity_usd"]), at, usd)
     waits.sort()

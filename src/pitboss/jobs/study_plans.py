@@ -9,7 +9,8 @@ from pitboss.core.instant import parse_duration
 from pitboss.jobs.arena import entrants
 from pitboss.jobs.plan import RANGE, StudyPlan
 from pitboss.jobs.search import Search
-from pitboss.report.metric import PERP, chosen
+from pitboss.report.metric import chosen
+from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.study.axis import Axis, Point
 from pitboss.sim.study.grid import grid
@@ -48,7 +49,8 @@ def sweep(
     _check(repeats)
     if random is not None and search is not None:
         raise UserError("--random and --search are two ways to choose points", "give one of them")
-    by = chosen(by, _venue(request))
+    venue = venue_of(request.skill)
+    by = chosen(by or venue.judged_by, venue.metrics(), venue.study_metrics(), venue.name)
     axes = tuple(axes)
     span = request.from_at, request.to_at
     if search is not None:
@@ -87,14 +89,10 @@ def contest(
 ) -> BuiltPlan:
     """An arena of models."""
     _check(repeats)
-    axis = entrants(models, baselines, _venue(request))
+    axis = entrants(models, baselines, venue_of(request.skill).baseline_models())
     trials = trials_of(grid([axis]), request.from_at, request.to_at)
     plan = StudyPlan("arena", request, (axis,), {}, repeats, "total_return_pct", name)
     return BuiltPlan(plan, FixedTrials(trials), trials)
-
-
-def _venue(request: BacktestRequest) -> str:
-    return str(request.skill.get("venue") or PERP)
 
 
 def _stretches(words: str) -> tuple[int, int, int]:

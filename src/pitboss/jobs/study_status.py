@@ -12,8 +12,8 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.jobs.run_series import Trace, once, traces
-from pitboss.report.metric import PERP, shown
 from pitboss.runs.stored import is_synthetic
+from pitboss.runs.venues import venue_of
 from pitboss.sim import statistics
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure, score
 from pitboss.sim.study.overfit import overfitting
@@ -58,7 +58,7 @@ def opened(workspace: Workspace, study_id: str, runs: Sequence[StudyRun] | None 
     """A study with its trials, the best first. `runs` are those to show; all of them if none are given."""
     asked = Studies(workspace.database).document(study_id)
     found = runs_of(workspace, study_id) if runs is None else runs
-    by, venue = asked["by"], str(asked["skill"].get("venue") or PERP)
+    by, venue = asked["by"], venue_of(asked["skill"])
     counts: dict[str, int] = {}
     for run in found:
         counts[run.status] = counts.get(run.status, 0) + 1
@@ -68,7 +68,8 @@ def opened(workspace: Workspace, study_id: str, runs: Sequence[StudyRun] | None 
         **{name: asked[name] for name in ("kind", "name", "vary", "method", "repeats", "by")},
         "better": "less" if by in SMALLER_IS_BETTER else "more",
         "skill": asked["skill"].get("name", ""),
-        "venue": venue,
+        "venue": venue.name,
+        "metric_meanings": {name: list(metric) for name, metric in venue.metrics().items()},
         "from": iso(asked["request"]["from_at"]),
         "to": iso(asked["request"]["to_at"]),
         "runs": len(found),
@@ -77,7 +78,7 @@ def opened(workspace: Workspace, study_id: str, runs: Sequence[StudyRun] | None 
         "unpriced": len(found) - len(priced),
         "saved_usd": float(sum(run.saved_usd for run in found)),
         "wall_s": math.fsum(run.wall_s for run in found),
-        "trials": trials_of(found, by, shown(venue)),
+        "trials": trials_of(found, by, (*venue.study_metrics(), "total_ai_cost_usd")),
     }
 
 

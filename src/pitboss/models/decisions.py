@@ -7,20 +7,18 @@ What stands in a field is a matter for the engine, which refuses it at its tick 
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pitboss.agent.decider import Judge
-from pitboss.agent.terminal import PERP, DecisionFormat
 from pitboss.core import codec
 from pitboss.core.asof import Market
+from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso, parse_instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Ints
-from pitboss.venues.perp.intents import KEYS
 
 _LINE_KEYS = ("tick_at", "proposal")
 _EXAMPLE = '{"tick_at": "2025-06-01T12:00:00Z", "proposal": {"action": "close", "symbol": "BTC", "reason": "…"}}'
@@ -35,21 +33,9 @@ class DecisionFile:
         self.proposals = dict(sorted(proposals.items()))
 
     @classmethod
-    def load(cls, path: Path | str, ticks: Container[Instant]) -> "DecisionFile":
-        """Read a file. `ticks` are the ticks of the run: a `range(from, to, period)` does."""
-        file = Path(path)
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            raise UserError(f"cannot read {file}: {error.strerror}", "give --decisions a JSON lines file") from None
-        return cls.read(data, file.name, ticks)
-
-    @classmethod
-    def read(
-        cls, data: bytes, name: str, ticks: Container[Instant], shape: DecisionFormat = PERP, keys: Sequence[str] = KEYS
-    ) -> "DecisionFile":
-        """Read the bytes of a file; `name` is how mistakes call it, `shape` and `keys` are those of the venue."""
-        return cls(_read(data, name, ticks, shape, keys))
+    def read(cls, data: bytes, name: str, ticks: Container[Instant], decision_format: DecisionFormat) -> "DecisionFile":
+        """Read the bytes of a file; `name` is how messages call it."""
+        return cls(_read(data, name, ticks, decision_format))
 
     async def decide(self, observation: Any, judge: Judge) -> Decision:
         """What the file says at this tick."""
@@ -78,30 +64,30 @@ class DecisionPlan:
 
 
 def _read(
-    data: bytes, name: str, ticks: Container[Instant], shape: DecisionFormat, keys: Sequence[str]
+    data: bytes, name: str, ticks: Container[Instant], decision_format: DecisionFormat
 ) -> dict[Instant, tuple[Any, ...]]:
     found: dict[Instant, tuple[Any, ...]] = {}
     # Split as bytes: an unescaped U+2028 in a reason is a character of JSON, not the end of a line.
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
             place = f"{name} line {number}"
-            at, proposal = _entry(line, place, keys)
+            at, proposal = _entry(line, place, decision_format.keys)
             if at not in ticks:
                 raise UserError(
                     f"{place}: {iso(at)} is not a tick of this run",
                     "tick_at must be a multiple of schedule.every inside [--from, --to)",
                 )
-            if not _holds(proposal, shape):
+            if not _holds(proposal, decision_format):
                 found[at] = (*found.get(at, ()), proposal)
     return found
 
 
-def _holds(proposal: Any, shape: DecisionFormat) -> bool:
+def _holds(proposal: Any, decision_format: DecisionFormat) -> bool:
     """Whether a line asks for nothing: null, or a well-formed no-op. Its tick is a hold like one without a line."""
     if proposal is None:
         return True
-    known, _ = shape.read(proposal)
-    return known is not None and known.action == shape.idle
+    known, _ = decision_format.read(proposal)
+    return known is not None and known.action == decision_format.idle
 
 
 def _entry(line: bytes, place: str, keys: Sequence[str]) -> tuple[Instant, Any]:

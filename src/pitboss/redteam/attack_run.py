@@ -33,13 +33,13 @@ from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.document import to_plain
-from pitboss.skill.schema import Skill
 from pitboss.tools.mcp.tool_names import name_of
 from pitboss.tools.registry import permit
 from pitboss.venues.perp.assembly import PerpRequest, Toolbox, make_decider, make_script, read_skill
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.standin.analyst import NAME as STANDIN
 
 EQUITY_USD = Decimal(10_000)
@@ -51,7 +51,7 @@ LENT = ("get_portfolio", "fetch_recent_bars", "fetch_news_sentiment", "simulate_
 class CampaignSetup:
     """What all runs of a campaign share."""
 
-    skill: Skill
+    skill: PerpSkill
     document: Mapping[str, Any]
     request: PerpRequest
     field: Field
@@ -274,7 +274,7 @@ def _script(
     watched: Watched,
     model: Model,
 ) -> PerpCourse:
-    past = RunPast()
+    past = RunPast(TERMINAL)
     looks = tuple(permit(list(ground.tools(slot)), "write"))
     box = Toolbox(looks, past)
     if slot == "tool":

@@ -12,19 +12,20 @@ from decimal import Decimal
 from typing import Any, Literal, cast
 
 from pitboss.core.asof import Market
+from pitboss.core.asset import Asset
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.market import NewsItem
 from pitboss.core.money import ZERO, round_down
 from pitboss.core.past import Recording
 from pitboss.core.ports import Tool
-from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, State
+from pitboss.core.state import LastDecision, State
 from pitboss.redteam.attacks import storable
 from pitboss.tools.mcp import definition as definitions
 from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 from pitboss.tools.mcp.tool_names import name_of
-from pitboss.venues.perp.assets import Asset
 from pitboss.venues.perp.state import Position
+from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory
 
 Slot = Literal["news", "tool", "mcp", "memory"]
 SLOTS: tuple[Slot, ...] = ("news", "tool", "mcp", "memory")
@@ -168,7 +169,7 @@ def with_memory(state: State, text: str, assets: Mapping[str, Asset], at: Instan
     symbol = min(assets)
     trade = ClosedTrade(symbol, "long", at - 2 * HOUR_MS, at - HOUR_MS, Decimal("12.5"), words, thesis=words)
     # Lessons are due at once, so whoever writes them reads the attacker's words too.
-    memory = Memory(trades=(trade,), notes=Notes(words, sizing=words[::-1][:280][::-1]), closed=MANY)
+    memory = PerpMemory(trades=(trade,), notes=LessonNotes(words, sizing=words[::-1][:280][::-1]), closed=MANY)
     world = state.world
     mark = world.marks.get(symbol)
     size = ZERO if mark is None else round_down(share * world.cash / 100 / mark, assets[symbol].lot)

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, same bytes
 
 from pitboss.core.asof import Market
+from pitboss.core.asset import MAX_PRICE_DECIMALS, Asset, make_asset
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms, parse_instant
 from pitboss.core.market import Bars, Floats, NewsItem, Points
 from pitboss.core.money import ZERO
 from pitboss.data.resample import resample
-from pitboss.skill.schema import RUNGS, Skill
-from pitboss.venues.perp.assets import MAX_PRICE_DECIMALS, SHIPPED, Asset, make_asset
+from pitboss.venues.perp.assets import SHIPPED
+from pitboss.venues.perp.skill import RUNGS, PerpSkill
 
 START_AT: Instant = parse_instant("2025-03-10T12:00:00Z")
 """Noon, so that a day of hourly ticks has a midnight in it: halts of a day end there."""
@@ -46,7 +47,7 @@ class Field:
     assets: dict[str, Asset]
 
 
-def make_field(skill: Skill, ticks: int, seed: int) -> Field:
+def make_field(skill: PerpSkill, ticks: int, seed: int) -> Field:
     """So many ticks of a generated market for a skill, with enough past for everything that its prompt shows."""
     every, shown = interval_ms(skill.schedule.every), skill.context.bars_interval
     frames = (shown, *skill.context.timeframes())

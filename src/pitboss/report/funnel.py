@@ -1,11 +1,12 @@
 """From ticks to fills: how many of each there were, and where the rest went."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, tag
-from pitboss.report.meaning import FLAGS, NOT_ASKED, rule
+from pitboss.report.meaning import FLAGS, NOT_ASKED
 from pitboss.report.source import RunReport, mapping, number
 
 
@@ -20,6 +21,8 @@ class Funnel:
     refused: dict[str, int]
     flags: dict[str, int]
     fills: dict[str, int]
+    rule_names: Mapping[str, str]
+    """Names of the rules that refused, by code."""
 
     @property
     def total_refused(self) -> int:
@@ -47,6 +50,7 @@ class Funnel:
             accepted=_first(metrics.get("total_accepted_actions"), allowed),
             refused=dict(sorted(refused.items(), key=lambda item: (-item[1], item[0]))),
             flags=dict(sorted(flags.items(), key=lambda item: (-item[1], item[0]))),
+            rule_names={code: report.rule(code).name for code in refused},
             fills=dict(Counter(str(fill.get("reason") or "other") for fill in report.fills).most_common()),
         )
 
@@ -84,7 +88,10 @@ def funnel_section(funnel: Funnel) -> Html:
         _bar(
             "Refused", funnel.total_refused, most, _share(funnel.total_refused, funnel.proposals, "of proposals"), "bad"
         ),
-        *[_bar(code, value, most, rule(code).name.lower(), "bad sub") for code, value in funnel.refused.items()],
+        *[
+            _bar(code, value, most, funnel.rule_names[code].lower(), "bad sub")
+            for code, value in funnel.refused.items()
+        ],
         _bar("Accepted", funnel.accepted, most, _share(funnel.accepted, funnel.proposals, "of proposals"), "good"),
         _bar("Fills", funnel.total_fills, most, _fills(funnel), "good"),
     ]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pitboss.report import figures
 from pitboss.report.equity import NAMES
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.meaning import INTERVALS, METRICS, Form, Metric
+from pitboss.report.meaning import INTERVALS, Form, Metric
 from pitboss.report.source import Plain, RunReport, mapping, model_cost, number, pair
 from pitboss.report.table import LEFT, RIGHT, table
 
@@ -42,10 +42,10 @@ def metric_section(report: RunReport) -> Html:
         ("Meaning", LEFT),
     ]
     rows: list[tuple[object, ...]] = []
-    for key, metric in METRICS.items():
+    for key, metric in report.known_metrics().items():
         if key in metrics or any(key in baseline for baseline in baselines.values()):
             rows.append(_row(key, metric, metrics, [baselines[name] for name in names]))
-    known = {*METRICS, *INTERVALS.values()}
+    known = {*report.known_metrics(), *INTERVALS.values()}
     for key in sorted(set(metrics) - known):
         if isinstance(metrics[key], int | float | str) and not isinstance(metrics[key], bool):
             unknown = Metric(key.replace("_", " ").capitalize(), "ratio", "")

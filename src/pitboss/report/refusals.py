@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pitboss.report import figures
 from pitboss.report.funnel import Funnel
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.meaning import rule
 from pitboss.report.source import Plain, RunReport, instant, number
 from pitboss.report.table import LEFT, RIGHT, table
 
@@ -33,9 +32,9 @@ def refusal_section(report: RunReport, funnel: Funnel, anchors: Mapping[tuple[in
     examples = _examples(report)
     rows = [
         (
-            tag("span", tag("code", code), tag("small", rule(code).name), class_="stack"),
+            tag("span", tag("code", code), tag("small", report.rule(code).name), class_="stack"),
             figures.count(value),
-            rule(code).meaning,
+            report.rule(code).meaning,
             _example(examples.get(code), code, anchors),
         )
         for code, value in funnel.refused.items()

@@ -16,9 +16,9 @@ Part = tuple[str, str, str, Html]
 
 
 def document(name: str, body: Html, more_style: str = "") -> str:
-    """A whole HTML document. `more_style` is the name of a second style sheet."""
+    """A whole HTML document. `more_style` names a second style sheet as `package:file`."""
     script = _part("report.js")
-    style = _part("report.css") + (_part(more_style) if more_style else "")
+    style = _part("report.css") + (_style(more_style) if more_style else "")
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -81,6 +81,13 @@ def _policy(script: str) -> str:
         "default-src 'none'; style-src 'unsafe-inline'; "
         f"script-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     )
+
+
+@cache
+def _style(name: str) -> str:
+    """A style sheet of another package."""
+    package, _, file = name.partition(":")
+    return "\n" + files(package).joinpath(file).read_text("utf-8").replace("\r\n", "\n")
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
+from pitboss.report.meaning import METRICS, Metric, RuleMeaning, unknown_rule
 
 Plain = Mapping[str, Any]
 
@@ -36,6 +37,10 @@ class RunReport:
     trades: Sequence[Plain] = ()
     """Round trips: symbol, side, opened_at, closed_at, pnl_usd, fees_usd, funding_usd, exit_reason."""
     assumptions: Sequence[str] = ()
+    rule_meanings: Mapping[str, RuleMeaning] = field(default_factory=dict)
+    """The venue's rules by code."""
+    metric_meanings: Mapping[str, Metric] = field(default_factory=dict)
+    """The venue's own metrics by key."""
     realism: Sequence[Plain] = ()
     """What makes fills real: about, value, state (off, default, conservative, as asked)."""
     synthetic: bool = False
@@ -44,6 +49,14 @@ class RunReport:
     halts: Sequence[Plain] = ()
     """Each: at, kind."""
     version: str = ""
+
+    def rule(self, code: str) -> RuleMeaning:
+        """The meaning of a rule, also of one that this version does not know."""
+        return self.rule_meanings.get(code) or unknown_rule(code)
+
+    def known_metrics(self) -> dict[str, Metric]:
+        """Every metric that has a meaning, the shared ones first."""
+        return {**METRICS, **self.metric_meanings}
 
     @property
     def metrics(self) -> Plain:

@@ -1,109 +1,109 @@
-"""Skill documents as a person has them: in a file, as text, or stored under a name; checked against what is known here.
+"""Skill documents as users have them: in a file, as text, or stored under a name; checked against what is known here.
 
-Reading and checking themselves are `skill.load`; this is where the names of tools, symbols and servers come from.
+Reading and checking themselves are `skill.load`; this module finds the venue of a document and the names it may use.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from pitboss.bootstrap.mcp_servers import allowed_tools
 from pitboss.bootstrap.settings import Settings
-from pitboss.bootstrap.workspace import Workspace, lake_of
+from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
+from pitboss.runs.venue import Venue
+from pitboss.runs.venues import default_venue, installed, venue_named, venue_of
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.skill.document import to_plain
-from pitboss.skill.load import (
-    PREDICT,
-    Names,
-    PredictCheck,
-    SkillCheck,
-    check_plain,
-    check_predict,
-    check_text,
-    load_predict,
-    read_text,
-    summary,
-    venue_of,
-)
-from pitboss.skill.spelling import field_at, takes_list, takes_text
+from pitboss.skill.load import SkillCheck, check_plain, check_text, named_venue, read_text, summary
+from pitboss.skill.names import Names
+from pitboss.skill.schema import SkillDocument
+from pitboss.skill.spelling import SkillError, did_you_mean, field_at, nearest, takes_list, takes_text
 from pitboss.store.skills import StoredSkill
-from pitboss.venues.perp.assembly import tool_names
-from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.predict.skill import AnySkill
+
+
+def venue_of_text(text: str, suffix: str) -> Venue:
+    """The venue that a text names; the default one if it names none. An unknown one is a `UserError`."""
+    name = named_venue(text, suffix)
+    if name is None:
+        return default_venue()
+    if name in installed():
+        return venue_named(name)
+    known = ", ".join(installed())
+    hint = did_you_mean(nearest(name, list(installed())), f"installed: {known}")
+    raise UserError(f"there is no venue {name[:60]!r}; installed: {known}", hint)
 
 
 def check(
     text: str, suffix: str, settings: Settings, overrides: Sequence[str] = (), folder: Path | None = None
-) -> SkillCheck | PredictCheck:
-    """Everything that is wrong with a document of either venue, its symbols included; `folder` may hold its mandate."""
-    if venue_of(text, suffix) == PREDICT:
-        return check_predict(text, suffix, folder, overrides)
-    return check_text(text, suffix, tool_names(), known_symbols(settings), allowed_tools(settings), overrides)
+) -> SkillCheck[SkillDocument]:
+    """Everything that is wrong with a document of any venue, its names included. `folder` may hold files that it names."""
+    try:
+        venue = venue_of_text(text, suffix)
+    except UserError as error:
+        return SkillCheck(False, None, (SkillError("venue", error.message, error.hint),), None)
+    names = replace(venue.names(settings), servers=allowed_tools(settings))
+    return check_text(text, suffix, venue.skill_type(), names, overrides, folder)
 
 
 def read_file(file: Path, overrides: Sequence[str] = (), settings: Settings | None = None) -> dict[str, Any]:
-    """A checked skill file as the whole plain document; with settings, its MCP servers are checked too."""
-    return read_document(file.name, read_text(file), file.suffix, overrides, settings)
+    """A checked skill file of any venue as the whole plain document; with settings, its MCP servers are checked too."""
+    return read_document(file.name, read_text(file), file.suffix, overrides, settings, file.parent)
 
 
 def read_stored(workspace: Workspace, name: str, version: int | None, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """A stored version of a skill as the whole plain document."""
     stored = workspace.skills.get(name, version)
-    names = Names(tool_names(), None, allowed_tools(workspace.settings))
-    found = check_plain(_numbers(codec.loads(stored.body)), names, overrides=overrides)
-    if found.skill is None:
-        raise summary(name, found.errors)
-    return to_plain(found.skill)
+    plain = codec.loads(stored.body)
+    root = venue_of(plain).skill_type()
+    result = check_plain(_numbers(plain, root), root, _names(plain, workspace.settings), overrides=overrides)
+    if result.skill is None:
+        raise summary(name, result.errors)
+    return to_plain(result.skill)
 
 
 def read_document(
-    name: str, text: str, suffix: str, overrides: Sequence[str] = (), settings: Settings | None = None
+    name: str,
+    text: str,
+    suffix: str,
+    overrides: Sequence[str] = (),
+    settings: Settings | None = None,
+    folder: Path | None = None,
 ) -> dict[str, Any]:
     """A checked text as the whole plain document, overrides applied. Raises one `UserError` that names every problem."""
-    servers = None if settings is None else allowed_tools(settings)
-    found = check_text(text, suffix, tool_names(), None, servers, overrides)
-    if found.skill is None:
-        raise summary(name, found.errors)
-    return to_plain(found.skill)
+    try:
+        venue = venue_of_text(text, suffix)
+    except UserError as error:
+        raise UserError(f"{name}: {error.message}", error.hint) from None
+    names = _tool_names(venue, None if settings is None else allowed_tools(settings))
+    result = check_text(text, suffix, venue.skill_type(), names, overrides, folder)
+    if result.skill is None:
+        raise summary(name, result.errors)
+    return to_plain(result.skill)
 
 
-def read_any(file: Path, overrides: Sequence[str] = (), settings: Settings | None = None) -> dict[str, Any]:
-    """A checked skill file of whichever venue it names."""
-    if venue_of(read_text(file), file.suffix) == PREDICT:
-        return read_predict(file, overrides)
-    return read_file(file, overrides, settings)
+def _names(plain: Mapping[str, Any], settings: Settings) -> Names:
+    return _tool_names(venue_of(plain), allowed_tools(settings))
 
 
-def read_predict(file: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """A checked skill file of the predict venue as the whole plain document, a mandate in a file read into it."""
-    text = read_text(file)
-    if venue_of(text, file.suffix) != PREDICT:
-        raise UserError(
-            f"{file.name} is a skill of the perp venue", "it says no `venue: predict`: use `pitboss backtest`"
-        )
-    return to_plain(load_predict(file, overrides))
+def _tool_names(venue: Venue, servers: Any) -> Names:
+    """Tools and servers only: which symbols there are is a question to the data, not to the document."""
+    from pitboss.tools.registry import agent_tools
+
+    return Names(agent_tools(venue.tools()), servers)
 
 
-def _numbers(value: Any, path: tuple[str, ...] = ()) -> Any:
+def _numbers(value: Any, root: type[SkillDocument], path: tuple[str, ...] = ()) -> Any:
     """A stored document has its amounts as exact texts; a skill takes numbers there, and nothing else."""
     if isinstance(value, dict):
-        return {key: _numbers(item, (*path, key)) for key, item in value.items()}
-    info = field_at(path) if isinstance(value, str) else None
+        return {key: _numbers(item, root, (*path, key)) for key, item in value.items()}
+    info = field_at(path, root) if isinstance(value, str) else None
     return value if info is None or takes_text(info) or takes_list(info) else Decimal(value)
 
 
-def store(workspace: Workspace, skill: AnySkill) -> StoredSkill:
-    """Keep a document under its name. A content that is already there keeps the version it has."""
+def store(workspace: Workspace, skill: SkillDocument) -> StoredSkill:
+    """Store a document under its name. A content that is already there keeps the version it has."""
     return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
-
-
-def known_symbols(settings: Settings) -> set[str]:
-    """Symbols that pitboss knows the terms of, or has bars of."""
-    lake = lake_of(settings)  # not made if it is not there: checking a file leaves no trace
-    found = set(SHIPPED)
-    for venue in lake.venues():
-        found |= {*lake.symbols(venue), *lake.assets(venue)}
-    return found

@@ -12,14 +12,14 @@ from pitboss.core.instant import iso, parse_instant
 from pitboss.core.snapshot import Record
 from pitboss.prompt import render
 from pitboss.report import figures
-from pitboss.report.meaning import rule
-from pitboss.report.refusals import ACTIONS
+from pitboss.report.meaning import unknown_rule
 from pitboss.report.source import number
 from pitboss.runs.stored import decision_rows, journal_of, one_line
+from pitboss.runs.venue import Venue
+from pitboss.runs.venues import venue_of
 from pitboss.store import recent_records as lookback
 from pitboss.store.runs import Run
-from pitboss.venues.perp.blind import setup as blind
-from pitboss.venues.perp.tools import get_decision_snapshot
+from pitboss.tools.decision_text import decision_text
 
 MOST_DIGITS, MOST_ASKED = 12, 4_000
 FIRST_REFUSED = "refused"
@@ -43,16 +43,18 @@ def explain(workspace: Workspace, run: Run, tick: str) -> tuple[str, dict[str, A
         return words, {**known, "outcome": "noop", "until": until, "ticks": body["ticks"], "flags": body["flags"]}
     if record.kind == "close":
         return f"the run ends at {known['tick_at']}", {**known, "outcome": "end"}
-    rows = blind.unmasked(list(decision_rows(record)), blind.disguise_of(run.params))
-    lines = [f"{name}: {words}" for row in rows if row["outcome"] == "refused" for name, words in refusal(row).items()]
-    lines += blind.told_briefly(run.params)
-    told = get_decision_snapshot.tell(record.tick_at, {**body, "tick_at": record.tick_at})
+    venue = venue_of(run.params["skill"])
+    rows = venue.reveal(list(decision_rows(record)), run.params)
+    refused = [refusal(row, venue) for row in rows if row["outcome"] == "refused"]
+    lines = [f"{name}: {words}" for one in refused for name, words in one.items()]
+    lines += venue.blind_notes(run.params)
+    told = decision_text(record.tick_at, {**body, "tick_at": record.tick_at})
     prompt = body["extra"].get("prompt")
     asked = [f"it was asked {render.fence(prompt[1], MOST_ASKED)}"] if prompt else []
-    return "\n".join([*lines, told, *asked]), {**known, **_values(body, rows)}
+    return "\n".join([*lines, told, *asked]), {**known, **_values(body, rows, venue)}
 
 
-def _values(body: Plain, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _values(body: Plain, rows: list[dict[str, Any]], venue: Venue) -> dict[str, Any]:
     extra, proposed = body["extra"], bool(body["proposals"])
     system, user = extra.get("prompt") or (None, None)
     return {
@@ -67,7 +69,7 @@ def _values(body: Plain, rows: list[dict[str, Any]]) -> dict[str, Any]:
             {
                 "proposal": proposal,
                 **{key: row[key] for key in ("outcome", "code", "detail", "margins")},
-                **({"in_words": refusal(row)} if row["outcome"] == "refused" else {}),
+                **({"in_words": refusal(row, venue)} if row["outcome"] == "refused" else {}),
             }
             for proposal, row in zip(body["proposals"], rows, strict=True)
         ]
@@ -119,41 +121,15 @@ def _flags(flags: list[str]) -> str:
 # A refusal --------------------------------------------------------------------------------------------------------------
 
 
-def refusal(row: Plain) -> dict[str, str]:
+def refusal(row: Plain, venue: Venue) -> dict[str, str]:
     """A refused order in plain words: what it asked and why, which rule refused it, the limit, how far beyond."""
-    words = {"it asked": _asked(row)}
+    words = {"it asked": venue.describe_intent(row)}
     if why := row.get("reason") or row.get("reasoning"):
         words["because"] = one_line(why)
-    words["refused by"] = f"{row['code']}: {rule(row['code']).meaning}"
+    meaning = venue.rule_meanings().get(row["code"]) or unknown_rule(row["code"])
+    words["refused by"] = f"{row['code']}: {meaning.meaning}"
     words["in numbers"] = _beyond(row) or row["detail"]
     return words
-
-
-def _asked(row: Plain) -> str:
-    if row.get("action") in ("mint", "redeem"):
-        return _contract(row)
-    parts = [
-        f"{ACTIONS.get(str(row.get('action')), 'something malformed').lower()} {one_line(row.get('symbol') or '')}".strip()
-    ]
-    if (size := number(row.get("size_usd"))) is not None:
-        parts.append(f"for {figures.usd(size)}")
-    if (leverage := number(row.get("leverage"))) is not None:
-        parts.append(f"at {figures.with_unit(leverage, 'x')}")
-    if number(row.get("limit_price")) is not None:
-        parts.append(f"with a limit of {figures.price(row['limit_price'])}")
-    return " ".join(parts)
-
-
-def _contract(row: Plain) -> str:
-    """A decision of the predict venue."""
-    parts = [f"{row['action']} {one_line(row.get('side') or 'a side')} at {figures.price(row.get('strike'))}"]
-    if row.get("market_id"):
-        parts.append(f"in {one_line(row['market_id'])}")
-    if (spend := number(row.get("spend"))) is not None:
-        parts.append(f"for {figures.with_unit(spend, 'DUSDC')}")
-    if (chance := number(row.get("confidence"))) is not None:
-        parts.append(f"with a confidence of {figures.share(chance)}")
-    return " ".join(parts)
 
 
 def _beyond(row: Plain) -> str:

@@ -8,13 +8,13 @@ again. Nothing here computes anything.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pitboss.bootstrap.kits import kit_of
 from pitboss.core import codec
 from pitboss.core.curve import points
 from pitboss.core.instant import iso
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.core.verdict import unfold
+from pitboss.runs.venues import venue_of
 from pitboss.store import run_history as history
 from pitboss.store.runs import Run
 
@@ -28,7 +28,7 @@ def lines(what: str, run: Run, records: Iterable[Record]) -> Iterator[bytes]:
 
 
 def _fills(run: Run, records: Iterable[Record]) -> Iterator[Row]:
-    fills = kit_of(run.params["skill"]).fills
+    fills = venue_of(run.params["skill"]).fills
     for row in fills(Receipt(**receipt) for receipt in history.receipts(records)):
         yield {**row, "at": iso(row["at"])}
 

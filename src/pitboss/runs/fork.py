@@ -11,11 +11,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from pitboss.agent.decider import Decider, Judge, Plan
-from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap import decider_source as gateway
-from pitboss.bootstrap import mcp_tools as mcp
-from pitboss.bootstrap.kits import kit_of
+from pitboss.agent.decider import Judge, Plan
+from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.workspace import PUSH, Workspace
 from pitboss.core import codec
@@ -27,18 +24,17 @@ from pitboss.core.market import Ints
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.replayed import Replayed
-from pitboss.runs.run import params_of, refuse_live
+from pitboss.runs.run import refuse_live, stored_form
 from pitboss.runs.stored import journal_of, request_of
+from pitboss.runs.venues import venue_of
+from pitboss.sim.connections import Connections
 from pitboss.sim.replay import replay
 from pitboss.sim.request import BacktestRequest, PreparedRun
 from pitboss.sim.watch import Watch
-from pitboss.skill.digest import normal, skill_digest
 from pitboss.skill.load import override
 from pitboss.store.import_run import adopt
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
-from pitboss.venues.perp.observation import Observation
-from pitboss.venues.perp.state import PerpWorld
 
 STAND_IN = "standin/analyst"
 """Put in the place of any model where nothing will be asked: it needs no key and sees the same prompts."""
@@ -59,7 +55,7 @@ class ForkChange:
         named = any(setting.partition("=")[0].strip() == "model" for setting in self.settings)
         return replace(
             request,
-            skill=override(request.skill, self.settings),
+            skill=override(request.skill, self.settings, venue_of(request.skill).skill_type()),
             model=self.model or ("" if named else request.model),
             decisions=None if self.model or named else request.decisions,
             **dict(self.also),
@@ -72,44 +68,38 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: ForkChange) -
     refuse_live(source)
     request = change.apply(request_of(source))
     request = replace(request, data_venue=source.params["data_venue"])
-    assembly = kit_of(request.skill).assemble(request, workspace.lake_of(source.params), workspace.settings)
-    gateway.check(workspace, assembly.request)
-    before = _assembly_of(workspace, source)
-    _check_same_course(before, assembly)
+    prepared = venue_of(request.skill).prepare(request, workspace.lake_of(source.params), workspace.settings)
+    decider_source.check(workspace, prepared.request)
+    before = _prepared(workspace, source)
+    _check_same_course(before, prepared)
     journal = journal_of(workspace, source)
     tick_at = _tick(at, source, before, journal)
     kept, state = await past(before, journal.records(), tick_at)
     known = {"run_id": source.id, "at": iso(tick_at), "seq": len(kept), "digest": source.digest}
-    branch = _queued(workspace, source, assembly, {"forked_from": known}, _progress(before, tick_at))
+    branch = _queued(workspace, source, prepared, {"forked_from": known}, _progress(before, tick_at))
     adopt(workspace.database, branch, map(_as_saved, kept), state if kept else None)
     return branch.id
 
 
 async def past(
-    assembly: PreparedRun, records: Iterable[Record], tick_at: Instant, decider: Decider | None = None
+    prepared: PreparedRun, records: Iterable[Record], tick_at: Instant, connections: Connections | None = None
 ) -> tuple[list[Record], State]:
     """The records before a tick and the state that follows them, every digest compared on the way.
 
-    A span of holds that goes on beyond the tick is cut in two; all other records are the very ones. Without a decider
+    A span of holds that goes on beyond the tick is cut in two; all other records are the same ones. Without connections
     the recorded decisions are taken.
     """
     before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
-    state = kit_of(assembly.request.skill).first_state(assembly.script)
-    script = assembly.script.until(tick_at, _answered(assembly.script.ports, before, decider))
-    if not len(script.tick_at):
+    course = prepared.course(connections or Connections(model=Replayed(before), decider=_Recorded(before)))
+    state = venue_of(prepared.request.skill).first_state(course)
+    course = course.until(tick_at)
+    if not len(course.tick_at):
         return [], state
     tape = _Tape(before, tick_at)
-    await replay(script, tape, state, Watch())
+    await replay(course, tape, state, Watch())
     if tape.state is None or len(tape.kept) != len(before):
         raise ReplayMismatch(f"record {len(tape.kept)} did not come again when the past was replayed")
     return tape.kept, tape.state
-
-
-def _answered(ports: Any, before: Sequence[Record], decider: Decider | None) -> Any:
-    """The same ports with decisions, and the lessons between them, as they were recorded or as `decider` has them."""
-    asked = decider.model if isinstance(decider, ToolLoop) else Replayed(before)
-    reflector = ports.reflector and replace(ports.reflector, model=asked)
-    return replace(ports, decider=decider or _Recorded(before), reflector=reflector)
 
 
 class _Tape:
@@ -152,7 +142,7 @@ class _Recorded:
     def __init__(self, records: Iterable[Record]) -> None:
         self._covered = {record.tick_at: record for record in records if record.kind == "tick"}
 
-    async def decide(self, observation: Observation, judge: Judge) -> Decision:
+    async def decide(self, observation: Any, judge: Judge) -> Decision:
         """The decision of this tick, as it was recorded."""
         del judge
         record = self._covered.get(observation.at)
@@ -187,7 +177,7 @@ class _Acts:
     places: Sequence[int]
     count: int
 
-    def next_tick(self, index: int, world: PerpWorld) -> int:
+    def next_tick(self, index: int, world: Any) -> int:
         """The next tick with a record of its own."""
         del world
         found = bisect_left(self.places, index)
@@ -202,30 +192,29 @@ def _step(plain: dict[str, Any]) -> Step:
     return Step(plain["text"], tuple(calls), finish_reason=plain["finish_reason"])
 
 
-def _assembly_of(workspace: Workspace, source: Run) -> PreparedRun:
+def _prepared(workspace: Workspace, source: Run) -> PreparedRun:
     """The first run ready to be replayed, without anybody to ask."""
     request = unasked(request_of(source))
-    assembly = kit_of(request.skill).assemble(request, workspace.lake_of(source.params), workspace.settings)
-    if source.data_digest and source.data_digest != assembly.data_digest:
+    prepared = venue_of(request.skill).prepare(request, workspace.lake_of(source.params), workspace.settings)
+    if source.data_digest and source.data_digest != prepared.data_digest:
         raise UserError(
             "the data under this run has changed since it began; its past cannot be taken over",
             "start a new backtest, or bring back the data as it was",
         )
-    return assembly
+    return prepared
 
 
 def unasked(request: R) -> R:
     """The request with the stand-in in the place of a model: the same ticks, data and prompts."""
-    program = request.decisions is not None or request.source.startswith("policy/")
-    return request if program else replace(request, model=STAND_IN)
+    return request if request.is_program else replace(request, model=STAND_IN)
 
 
 def _check_same_course(before: PreparedRun, after: PreparedRun) -> None:
     """A branch goes on with the same ticks over the same prices; everything else may change."""
     changed = "the venue" if type(before) is not type(after) else ""
-    if not changed and before.script.tick_at.tolist() != after.script.tick_at.tolist():
+    if not changed and before.tick_at.tolist() != after.tick_at.tolist():
         changed = "schedule.every"
-    changed = changed or kit_of(before.request.skill).changed_course(before.script, after.script)
+    changed = changed or venue_of(before.request.skill).same_course(before, after)
     if changed:
         raise UserError(
             f"a fork cannot change {changed}: its past was lived with another",
@@ -233,9 +222,9 @@ def _check_same_course(before: PreparedRun, after: PreparedRun) -> None:
         )
 
 
-def _tick(at: str, source: Run, assembly: PreparedRun, journal: StoredJournal) -> Instant:
+def _tick(at: str, source: Run, prepared: PreparedRun, journal: StoredJournal) -> Instant:
     """`--at` as a record's number or a time → the first tick to decide anew."""
-    ticks = assembly.script.tick_at
+    ticks = prepared.tick_at
     first, last = int(ticks[0]), int(ticks[-1])
     if at.strip().isdecimal():
         record = next(iter(journal.records(int(at[:18]))), None)
@@ -259,16 +248,16 @@ def _reached(journal: StoredJournal) -> Instant | None:
     return None if stored is None else stored[1]["tick_at"]
 
 
-def _progress(assembly: PreparedRun, tick_at: Instant) -> float:
-    ticks = assembly.script.tick_at
+def _progress(prepared: PreparedRun, tick_at: Instant) -> float:
+    ticks = prepared.tick_at
     return int((ticks < tick_at).sum()) / len(ticks)
 
 
-def _queued(workspace: Workspace, source: Run, assembly: PreparedRun, also: dict[str, Any], progress: float) -> Run:
+def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict[str, Any], progress: float) -> Run:
     """The row of the branch: queued, and claimed once, so that whoever resumes it looks for its past."""
-    request, skill = assembly.request, assembly.skill
-    saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
-    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | mcp.pin(workspace, assembly) | also
+    request = prepared.request
+    saved, params = stored_form(workspace, prepared)
+    params = {name: value for name, value in params.items() if name != PUSH} | also
     params |= {name: source.params[name] for name in (PUSH,) if name in source.params}  # the past goes on in one lake
     return replace(
         source,
@@ -278,7 +267,7 @@ def _queued(workspace: Workspace, source: Run, assembly: PreparedRun, also: dict
         status="queued",
         model=request.source,
         params=params,
-        data_digest=assembly.data_digest,
+        data_digest=prepared.data_digest,
         progress=progress,
         error_text=None,
         metrics=None,

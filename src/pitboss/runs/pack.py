@@ -4,19 +4,18 @@ import hashlib
 import os
 import zipfile
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from pitboss import __version__
-from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap import mcp_tools as mcp
-from pitboss.bootstrap.kits import kit_of
+from pitboss.bootstrap import mcp_tools
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.money import text
+from pitboss.core.past import NO_RECORDINGS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.models.cached import request_key
@@ -35,8 +34,11 @@ from pitboss.runs.bundle import (
 )
 from pitboss.runs.fork import past, unasked
 from pitboss.runs.stored import journal_of, request_of
+from pitboss.runs.venues import venue_of
+from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
 from pitboss.store.answers import AGAIN, Answers, StoredReply, write_reply
 from pitboss.store.lifecycle import ACTIVE
+from pitboss.store.recordings import StoredRecordings
 from pitboss.store.runs import Run
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -151,25 +153,30 @@ async def _answers(workspace: Workspace, run: Run) -> tuple[str, list[AnswerLine
 
 async def _questions(workspace: Workspace, run: Run, model: str) -> list[dict[str, list[tuple[int, int]]]]:
     request = request_of(run)
-    if request.decisions is not None or request.source.startswith(("policy/", "standin/")):
+    if request.is_program or request.source.startswith("standin/"):
         return []
+    venue = venue_of(request.skill)
     try:
         lake = workspace.lake_of(run.params)
-        assembly = kit_of(request.skill).assemble(unasked(request), lake, workspace.settings)
+        prepared = venue.prepare(unasked(request), lake, workspace.settings)
     except UserError:
+        return []
+    if prepared.data_digest != run.data_digest:
         return []
     records = list(journal_of(workspace, run).records())
     found: list[dict[str, list[tuple[int, int]]]] = []
-    with suppress(UserError):  # a server that the catalogue does not know any more
-        async with mcp.joined(workspace, assembly) as whole:
-            loop = whole.script.ports.decider
-            if not isinstance(loop, ToolLoop) or assembly.data_digest != run.data_digest:
-                return []
+    with suppress(UserError):  # a server that is no longer in the catalogue
+        async with AsyncExitStack() as stack:
+            server_tools, recordings = NO_SERVER_TOOLS, NO_RECORDINGS
+            if not request.blind:
+                offered = mcp_tools.offered(workspace, prepared.skill, venue.tools(), simulated=True)
+                server_tools = await stack.enter_async_context(offered)
+                recordings = StoredRecordings(workspace.database)
             for forcing, rescue in _FORMS:
                 noting = _Noting(Replayed(records), model, request.repeat, {})
+                connections = Connections(noting, forcing, rescue, server_tools=server_tools, recordings=recordings)
                 with suppress(ReplayMismatch):
-                    decider = replace(loop, model=noting, forcing=forcing, rescue=rescue)
-                    await past(whole, records, request.to_at, decider)
+                    await past(prepared, records, request.to_at, connections)
                     found.append(noting.places)
     return found
 

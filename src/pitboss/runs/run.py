@@ -13,18 +13,19 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from pitboss import __version__
-from pitboss.bootstrap import decider_source as gateway
-from pitboss.bootstrap import mcp_tools as mcp
-from pitboss.bootstrap.kits import Kit, kit_of
+from pitboss.bootstrap import decider_source, mcp_tools
+from pitboss.bootstrap.connections import connected
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.redact import REDACTOR
-from pitboss.bootstrap.telemetry import observed, telemetry
+from pitboss.bootstrap.telemetry import telemetry
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, InvariantError, ReplayMismatch, RunCancelled, TransientError, UserError
 from pitboss.core.money import ZERO
 from pitboss.core.trace import SILENT, Tracer, Value
 from pitboss.runs.stored import journal_of, request_of
+from pitboss.runs.venue import Venue
+from pitboss.runs.venues import venue_of
 from pitboss.sim.outcome import Ledger
 from pitboss.sim.replay import replay
 from pitboss.sim.request import BacktestRequest, PreparedRun
@@ -56,42 +57,48 @@ async def start(
 
     `began` is told the run's id before the first tick, so that whoever waits can name the run if it does not end.
     """
-    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
-    gateway.check(workspace, request)
+    prepared = prepare(workspace, request)
     with telemetry(workspace.settings.telemetry) as tracer:  # a wrong setting is said before anything is stored
-        run_id = _create(workspace, request, assembly)
+        run_id = _create(workspace, prepared)
         began(run_id)
-        return await _watched(workspace, run_id, assembly, watch, tracer)
+        return await _watched(workspace, run_id, prepared, watch, tracer)
 
 
-def _create(workspace: Workspace, request: BacktestRequest, assembly: PreparedRun) -> str:
-    saved, params = _kept(workspace, assembly)
-    return workspace.runs.create(saved.id, saved.version, request.source, params, assembly.data_digest)
+def prepare(workspace: Workspace, request: BacktestRequest) -> PreparedRun:
+    """Check a request, its data and its model. Nothing is stored."""
+    prepared = venue_of(request.skill).prepare(request, workspace.lake, workspace.settings)
+    decider_source.check(workspace, request)
+    return prepared
 
 
-def _kept(workspace: Workspace, assembly: PreparedRun) -> tuple[StoredSkill, dict[str, Any]]:
-    """What is stored with a run: its skill, and everything else that was asked for."""
-    skill = assembly.skill
-    params = params_of(assembly) | {"manner": gateway.manner(workspace, assembly)} | mcp.pin(workspace, assembly)
-    params |= workspace.pin()
+def _create(workspace: Workspace, prepared: PreparedRun) -> str:
+    saved, params = stored_form(workspace, prepared)
+    return workspace.runs.create(saved.id, saved.version, prepared.request.source, params, prepared.data_digest)
+
+
+def stored_form(workspace: Workspace, prepared: PreparedRun) -> tuple[StoredSkill, dict[str, Any]]:
+    """What is stored with a run: its skill, and everything else of its request."""
+    request, skill = prepared.request, prepared.skill
+    registry = venue_of(request.skill).tools()
+    params = params_of(prepared) | {"manner": decider_source.manner(workspace, request, skill)}
+    params |= mcp_tools.pin(workspace, prepared, registry) | workspace.pin()
     return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill))), params
 
 
 def job_of(workspace: Workspace, request: BacktestRequest, **more: Any) -> Job:
     """A request as a job for the queue, checked as it would be if it began here. `more` are fields of `Job`."""
-    assembly = kit_of(request.skill).assemble(request, workspace.lake, workspace.settings)
-    gateway.check(workspace, request)
-    saved, params = _kept(workspace, assembly)
-    return Job(saved.id, saved.version, request.source, params, assembly.data_digest, **more)
+    prepared = prepare(workspace, request)
+    saved, params = stored_form(workspace, prepared)
+    return Job(saved.id, saved.version, request.source, params, prepared.data_digest, **more)
 
 
-def params_of(assembly: PreparedRun) -> dict[str, Any]:
+def params_of(prepared: PreparedRun) -> dict[str, Any]:
     """Everything that is needed to start a run again from nothing, as it is stored with it."""
-    skill = codec.number_fragments(dict(assembly.request.skill))  # as numbers: a skill refuses text in their place
+    skill = codec.number_fragments(dict(prepared.request.skill))  # as numbers: a skill refuses text in their place
     return {
-        **kit_of(assembly.request.skill).params(assembly),
+        **venue_of(prepared.request.skill).params(prepared),
         "skill": skill,
-        "skill_digest": skill_digest(assembly.skill),
+        "skill_digest": skill_digest(prepared.skill),
         "version": __version__,
     }
 
@@ -105,22 +112,23 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_
     request = request_of(run)
     if max_cost_usd is not None:
         request = dataclasses.replace(request, max_cost_usd=max_cost_usd)
-    assembly = _assembled(workspace, run, request)
+    prepared = _prepared(workspace, run, request)
     with telemetry(workspace.settings.telemetry) as tracer:
-        return await _watched(workspace, run.id, assembly, watch, tracer)
+        return await _watched(workspace, run.id, prepared, watch, tracer)
 
 
-def _assembled(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
-    """A stored run put together again, if everything under it is as it was."""
-    assembly = kit_of(request.skill).assemble(request, workspace.lake_of(run.params), workspace.settings)
-    if run.data_digest and run.data_digest != assembly.data_digest:
+def _prepared(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
+    """A stored run prepared again, if its data and its MCP servers are as they were."""
+    venue = venue_of(request.skill)
+    prepared = venue.prepare(request, workspace.lake_of(run.params), workspace.settings)
+    if run.data_digest and run.data_digest != prepared.data_digest:
         raise UserError(
             "the data under this run has changed since it began; going on would mix two pasts",
             "start a new backtest, or bring back the data as it was",
         )
-    mcp.check_pin(workspace, assembly, run.params)
-    gateway.check(workspace, assembly.request)
-    return assembly
+    mcp_tools.check_pin(workspace, prepared, venue.tools(), run.params)
+    decider_source.check(workspace, prepared.request)
+    return prepared
 
 
 async def work(
@@ -137,15 +145,15 @@ async def work(
     LOG.info("run begins", extra={"fields": {"run_id": run.id, "model": run.model, "worker": lease.worker}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run.id, "gen_ai.request.model": run.model}) as span:
         try:
-            assembly = _assembled(workspace, run, request_of(run))
+            prepared = _prepared(workspace, run, request_of(run))
             if run.status == "loading":
                 runs.set_status(run.id, "running", lease.epoch)
-            await go.through(assembly, watch, tracer)
+            await go.through(prepared, watch, tracer)
         except (LeaseLost, Unreachable):
             raise
         except Exception as error:  # noqa: BLE001 - whatever a run does, its worker goes on; the cause is kept with it
             cause = REDACTOR.redact(_cause(error))
-            runs.fail(run.id, lease.epoch, cause, **go.figures(kit_or_none(run)))
+            runs.fail(run.id, lease.epoch, cause, **go.figures(venue_or_none(run)))
         ended = runs.get(run.id)
         span.set({"pitboss.status": ended.status, "pitboss.ticks": ended.ticks})
     LOG.info("run ended", extra={"fields": {"run_id": run.id, "status": ended.status, "ticks": ended.ticks}})
@@ -156,13 +164,18 @@ def give_up(workspace: Workspace, lease: Lease, worked_s: float) -> None:
     """Write that a run was cancelled, after so long under this lease, with what its records say it has come to."""
     run = lease.run
     go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s + worked_s)
-    workspace.runs.set_status(run.id, "cancelled", lease.epoch, **go.figures(kit_or_none(run)))
+    workspace.runs.set_status(run.id, "cancelled", lease.epoch, **go.figures(venue_or_none(run)))
 
 
-def kit_or_none(run: Run) -> Kit | None:
-    """The kit of a run whose parameters may be anything."""
+def venue_or_none(run: Run) -> Venue | None:
+    """The venue of a run whose parameters may be damaged or of a venue that is not installed."""
     skill = run.params.get("skill") if isinstance(run.params, Mapping) else None
-    return kit_of(skill) if isinstance(skill, Mapping) else None
+    if not isinstance(skill, Mapping):
+        return None
+    try:
+        return venue_of(skill)
+    except UserError:
+        return None
 
 
 def refuse_live(run: Run) -> None:
@@ -174,13 +187,13 @@ def refuse_live(run: Run) -> None:
         )
 
 
-async def _watched(workspace: Workspace, run_id: str, assembly: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
+async def _watched(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
     """The work, told to whoever observes and to the log."""
-    model = assembly.request.source
+    model = prepared.request.source
     LOG.info("run begins", extra={"fields": {"run_id": run_id, "model": model}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run_id, "gen_ai.request.model": model}) as span:
         try:
-            run = await _work(workspace, run_id, assembly, watch, tracer)
+            run = await _work(workspace, run_id, prepared, watch, tracer)
         except Exception as error:
             LOG.error("run failed", extra={"fields": {"run_id": run_id, "error": type(error).__name__}})
             raise
@@ -190,15 +203,15 @@ async def _watched(workspace: Workspace, run_id: str, assembly: PreparedRun, wat
     return run
 
 
-async def _work(workspace: Workspace, run_id: str, assembly: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
-    runs, kit = workspace.runs, kit_of(assembly.request.skill)
-    epoch = runs.claim(run_id, into="running")  # `assembly` is all there is to load
+async def _work(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
+    runs, venue = workspace.runs, venue_of(prepared.request.skill)
+    epoch = runs.claim(run_id, into="running")  # `prepared` has loaded everything
     journal = StoredJournal(workspace.database, run_id, epoch)
     go = _Go(workspace, journal, 0.0 if epoch == 1 else runs.get(run_id).wall_s)
     try:
-        await go.through(assembly, watch, tracer)
+        await go.through(prepared, watch, tracer)
     except RunCancelled:
-        runs.set_status(run_id, "cancelled", epoch, **go.figures(kit))
+        runs.set_status(run_id, "cancelled", epoch, **go.figures(venue))
         raise
     except (KeyboardInterrupt, asyncio.CancelledError):  # a second Ctrl-C: no time to count, but nobody is at work
         runs.set_status(run_id, "cancelled", epoch, wall_s=go.wall_s())
@@ -206,7 +219,7 @@ async def _work(workspace: Workspace, run_id: str, assembly: PreparedRun, watch:
     except LeaseLost:
         raise  # the run belongs to another worker now: not a word about it from here
     except Exception as error:
-        runs.fail(run_id, epoch, REDACTOR.redact(_cause(error)), **go.figures(kit))
+        runs.fail(run_id, epoch, REDACTOR.redact(_cause(error)), **go.figures(venue))
         raise
     return runs.get(run_id)
 
@@ -234,10 +247,10 @@ class _Go:
         """How long it has been worked on, all goes together."""
         return self._spent_s + stopwatch() - self._began
 
-    def figures(self, kit: Kit | None) -> dict[str, Any]:
+    def figures(self, venue: Venue | None) -> dict[str, Any]:
         """What a run that did not end has come to: what is stored counts, for a commit may be what failed."""
         try:
-            kept = None if kit is None else kit.read_ledger(self._journal.records())
+            kept = None if venue is None else venue.read_ledger(self._journal.records())
         except Unreachable:
             raise
         except (ReplayMismatch, UserError):
@@ -246,27 +259,25 @@ class _Go:
             return {"wall_s": self.wall_s()}  # the rest stays what it was
         return {"wall_s": self.wall_s(), "ticks": kept.ticks, **_money(kept, self._line)}
 
-    async def through(self, assembly: PreparedRun, watch: Watch, tracer: Tracer) -> None:
+    async def through(self, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> None:
         """The work itself, and its result."""
-        workspace, journal, kit = self._workspace, self._journal, kit_of(assembly.request.skill)
+        workspace, journal, venue = self._workspace, self._journal, venue_of(prepared.request.skill)
         run_id, epoch = journal.run_id, journal.epoch
-        stored = None if epoch == 1 else journal.latest_state()  # the first to claim it finds nothing
-        state = kit.first_state(assembly.script) if stored is None else kit.read_state(stored[1])
-        ledger = kit.read_ledger(() if stored is None else journal.records())
-        async with (
-            mcp.joined(workspace, assembly) as whole,
-            gateway.connected(workspace, observed(whole, tracer), run_id, tracer) as (ready, line),
-        ):
+        stored = None if epoch == 1 else journal.latest_state()  # the first claim finds nothing
+        ledger = venue.read_ledger(() if stored is None else journal.records())
+        async with connected(workspace, prepared, venue.tools(), run_id, tracer) as (connections, line):
             self._line = line
-            for note in (*kit.notes(assembly), *ready.script.ports.notes()):
+            course = prepared.course(connections)
+            state = venue.first_state(course) if stored is None else venue.read_state(stored[1])
+            for note in (*venue.notes(prepared), *connections.server_tools.notes()):
                 watch.told(f"note: {note}")
-            _remember_waste(ready.script.speculation, ledger, line)
-            state = await replay(ready.script, journal, state, watch, ledger)
+            _remember_waste(connections.speculation, ledger, line)
+            state = await replay(course, journal, state, watch, ledger)
         if line is not None and line.news():
             watch.told(line.news())
-        if journal.status != "computing_metrics":  # all of it was recorded before, so no commit has said so
+        if journal.status != "computing_metrics":  # everything was recorded before, so no commit has set it
             workspace.runs.set_status(run_id, "computing_metrics", epoch)
-        metrics, baselines = kit.measure(assembly, ledger)
+        metrics, baselines = venue.measure(prepared, course, ledger)
 
         def finish() -> None:
             workspace.runs.finish(
@@ -308,7 +319,7 @@ def _money(ledger: Ledger, line: "ModelConnection | None") -> dict[str, Any]:
 
 def ledger_of(workspace: Workspace, run: Run) -> Ledger:
     """What the stored records of a run say."""
-    return kit_of(run.params["skill"]).read_ledger(journal_of(workspace, run).records())
+    return venue_of(run.params["skill"]).read_ledger(journal_of(workspace, run).records())
 
 
 def verify(workspace: Workspace, run_id: str) -> list[str]:
@@ -324,7 +335,7 @@ def verify(workspace: Workspace, run_id: str) -> list[str]:
         ledger = ledger_of(workspace, run)
     except ReplayMismatch as error:
         return [str(error)]
-    return _differences(run.metrics, codec.plain(kit_of(run.params["skill"]).measure_again(run.params, ledger)))
+    return _differences(run.metrics, codec.plain(venue_of(run.params["skill"]).measure_again(run.params, ledger)))
 
 
 def _differences(stored: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:

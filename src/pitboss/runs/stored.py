@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from pitboss.bootstrap.kits import form_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.instant import iso
@@ -11,13 +10,14 @@ from pitboss.core.snapshot import Record
 from pitboss.core.verdict import unfold
 from pitboss.data.synthetic_marker import DEMO, is_marked
 from pitboss.models import cutoffs
+from pitboss.runs.venues import venue_of
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
 
 
 def request_of(run: Run) -> Any:
     """The request a run was started with, as its venue has it."""
-    return form_of(run.params["skill"]).request_of(run.params)
+    return venue_of(run.params["skill"]).request_of(run.params)
 
 
 def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
@@ -48,7 +48,7 @@ def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "wall_s": run.wall_s,
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],
-        "realism": form_of(params["skill"]).realism(request_of(run)),
+        "realism": venue_of(params["skill"]).realism(request_of(run)),
         "cutoff": cutoffs.told(cutoff, params["from_at"], params["to_at"]),
         **({"blind": True} if params.get("blind") else {}),
     }

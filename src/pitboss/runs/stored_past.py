@@ -22,7 +22,8 @@ FURTHEST = 20_000
 class StoredPast:
     """`core.past.Past` of a run in the database. `base_ms` is the length of the bars that it was simulated on."""
 
-    def __init__(self, database: Database, run_id: str, base_ms: int) -> None:
+    def __init__(self, database: Database, run_id: str, base_ms: int, decision_tool: str) -> None:
+        self._decision_tool = decision_tool
         self._database = database
         self._run_id = run_id
         self._base_ms = base_ms
@@ -30,7 +31,7 @@ class StoredPast:
     def decided(self, before: Instant, count: int) -> Sequence[Decided]:
         """The newest decisions made before `before`, newest first."""
         asked = (record for record in self._back(before - 1) if was_asked(record))
-        return [decided_of(record) for record in islice(asked, max(0, count))]
+        return [decided_of(record, self._decision_tool) for record in islice(asked, max(0, count))]
 
     def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
         """The newest things that happened before `before`, newest first.

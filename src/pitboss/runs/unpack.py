@@ -15,7 +15,6 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from pitboss.bootstrap.kits import kit_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec, snapshot
 from pitboss.core.errors import ReplayMismatch, UserError
@@ -24,8 +23,10 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record
 from pitboss.runs.bundle import SKILL, STATE, AnswerLine, Bundle, BundleRun, light
 from pitboss.runs.stored import journal_of
+from pitboss.runs.venues import venue_of
 from pitboss.sim.outcome import Ledger
 from pitboss.skill.digest import skill_digest
+from pitboss.skill.load import read_skill
 from pitboss.store.answers import StoredReply, read_reply
 from pitboss.store.import_run import adopt
 from pitboss.store.lifecycle import ACTIVE
@@ -162,7 +163,7 @@ def _told(text: str, finish_reason: str, calls: Iterable[str]) -> bytes:
 
 def _chain(bundle: Bundle, checked: BundleCheck) -> tuple[_RecordTotals | None, tuple[int, str]]:
     """The chain of digests from its beginning; what the records say, if all can be read, and where they end."""
-    course: _RecordTotals | None = _RecordTotals(kit_of(_plain_skill(bundle.manifest.run)).read_ledger(()))
+    course: _RecordTotals | None = _RecordTotals(venue_of(_plain_skill(bundle.manifest.run)).read_ledger(()))
     expected, digest, kind = 0, GENESIS, ""
     for record in bundle.records():
         checked.records += 1
@@ -213,7 +214,7 @@ def _skill(bundle: Bundle) -> Iterator[str]:
     if params.get("skill_digest") != named.digest:
         yield "the run was made with another skill than the one inside"
     try:
-        skill = kit_of(params["skill"]).read_skill(params["skill"])
+        skill = read_skill(params["skill"], venue_of(params["skill"]).skill_type())
         if (skill_digest(skill), skill.name) != (named.digest, named.name):
             yield "the skill in the run's parameters is not the one inside"
     except UserError as error:
@@ -225,11 +226,11 @@ def _skill(bundle: Bundle) -> Iterator[str]:
 def _request(run: BundleRun) -> Iterator[str]:
     """What every command reads of a run's parameters."""
     try:
-        kit = kit_of(run.params["skill"])
-        request = kit.request_of(run.params)
+        venue = venue_of(run.params["skill"])
+        request = venue.request_of(run.params)
         first, last = _whole(request.from_at, MOST_AT), _whole(request.to_at, MOST_AT)
         interval_ms(run.params["base_interval"])
-        kit.realism(request)
+        venue.realism(request)
         fits = first < last and isinstance(request.model, str) and isinstance(request.data_venue, str)
     except Exception:  # noqa: BLE001 – as above
         fits = False
@@ -243,7 +244,7 @@ def _state(bundle: Bundle, next_seq: int, digest: str) -> Iterator[str]:
         state = codec.loads(data) if light(data) else {}
         ends = (0, GENESIS) if state is None else (_whole(state["seq"], 1 << 62), state["prev_digest"])
         if state is not None:
-            kit_of(_plain_skill(bundle.manifest.run)).read_state(state)
+            venue_of(_plain_skill(bundle.manifest.run)).read_state(state)
     except UserError:
         raise
     except Exception:  # noqa: BLE001 – as above
@@ -288,17 +289,17 @@ def _result(run: BundleRun, ledger: Ledger | None, end: tuple[int, str]) -> Iter
 
 
 def _metrics(run: BundleRun, ledger: Ledger) -> dict[str, Any]:
-    params, kit = run.params, kit_of(run.params["skill"])
+    params, venue = run.params, venue_of(run.params["skill"])
     for name in ("from_at", "to_at"):
         _whole(params[name], MOST_AT)
     _money(params["equity_usd"])
     _whole(params["seed"], 1 << 62)
-    start, to_at, step = kit.span(params)
+    start, to_at, step = venue.span(params)
     if not 0 < to_at - start <= MOST_DAYS * DAY_MS:
         raise ValueError("range")
     if sum(piece[3] if len(piece) == 4 else len(piece[4]) for piece in ledger.equity) > (to_at - start) // step + 1:
         raise ValueError("more points than bars")
-    return kit.measure_again(params, ledger)
+    return venue.measure_again(params, ledger)
 
 
 def _plain_skill(run: BundleRun) -> Mapping[str, Any]:

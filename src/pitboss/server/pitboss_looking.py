@@ -14,15 +14,14 @@ from pitboss.runs.compare import compare
 from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.listing import holdings, short
 from pitboss.runs.stored import is_synthetic, long_document, one_line, request_of
+from pitboss.runs.venues import venue_of, venues
 from pitboss.server.pitboss_desk import MOST_FILES, ServerWorkspace, is_file, one_of, overrides_of, suffix_of
 from pitboss.server.serving import BackgroundWork, ToolOutput
 from pitboss.skill.document import to_json
-from pitboss.skill.load import SkillCheck, SkillError, read_text
+from pitboss.skill.load import SkillCheck, SkillError, read_skill, read_text
 from pitboss.store.runs import Run
 from pitboss.tools.history_text import moment
 from pitboss.tools.registry import catalogue, lookup
-from pitboss.venues.perp.assembly import PerpRequest, read_skill
-from pitboss.venues.perp.preview import preview
 
 MOST_RUNS, MOST_SERIES, MOST_ROWS = 100, 500, 60
 FIGURES = (
@@ -99,8 +98,9 @@ def preview_prompt(desk: ServerWorkspace, given: Mapping[str, Any], side: Backgr
     del side
     plain = desk.skill(given, overrides_of(given))
     at = moment(given, "at") if "at" in given else None
-    request = PerpRequest(skill=plain, from_at=0, to_at=1, data_venue=given.get("data_venue", ""))
-    shown = preview(request, desk.lake, desk.settings, at, _outside(desk, plain))
+    venue = venue_of(plain)
+    request = venue.request_type()(skill=plain, from_at=0, to_at=1, data_venue=given.get("data_venue", ""))
+    shown = venue.preview(request, desk.lake, desk.settings, at, _server_tools(desk, plain))
     tools = "\n".join(f"{tool['name']}: {tool['description']}" for tool in shown.tools)
     head = f"tick {iso(shown.at)}, about {shown.tokens_estimate} tokens"
     values = {
@@ -113,20 +113,26 @@ def preview_prompt(desk: ServerWorkspace, given: Mapping[str, Any], side: Backgr
     return ToolOutput(f"{head}\n\nSYSTEM\n{shown.system}\n\nUSER\n{shown.user}\n\nTOOLS\n{tools}", values)
 
 
-def _outside(desk: ServerWorkspace, plain: Mapping[str, Any]) -> Any:
-    """What the MCP servers of a skill offer to a backtest."""
-    if not plain["tools"]["mcp_servers"]:
+def _server_tools(desk: ServerWorkspace, plain: Mapping[str, Any]) -> Any:
+    """The tools that the MCP servers of a skill offer to a backtest."""
+    if not plain.get("tools", {}).get("mcp_servers"):
         return None
     from pitboss.bootstrap.mcp_tools import glance
 
+    venue = venue_of(plain)
     with desk.workspace() as workspace:
-        return asyncio.run(glance(workspace, read_skill(plain)))
+        return asyncio.run(glance(workspace, read_skill(plain, venue.skill_type()), venue.tools()))
 
 
 def list_tools(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     """The built-in tools of agents, in short."""
     del desk, given, side
-    found = [{key: one[key] for key in ("name", "category", "description", "modes", "reach")} for one in catalogue()]
+    keys = ("name", "category", "description", "modes", "reach")
+    found = [
+        {"venue": venue.name, **{key: one[key] for key in keys}}
+        for venue in venues()
+        for one in catalogue(venue.tools())
+    ]
     return ToolOutput(
         "\n".join(f"{one['name']} ({one['category']}): {one['description']}" for one in found), {"tools": found}
     )
@@ -135,8 +141,9 @@ def list_tools(desk: ServerWorkspace, given: Mapping[str, Any], side: Background
 def show_tool(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     """One tool with its schema and an example."""
     del desk, side
-    known = lookup(given["name"]).name
-    (tool,) = [one for one in catalogue() if one["name"] == known]
+    every = {name: tool for venue in venues() for name, tool in venue.tools().items()}
+    known = lookup(every, given["name"]).name
+    (tool,) = catalogue({known: every[known]})
     takes = ", ".join(tool["input_schema"]["properties"]) or "nothing"
     text = f"{tool['name']}: {tool['description']}\ntakes {takes}; modes {', '.join(tool['modes'])}; {tool['ui_hint']}"
     return ToolOutput(text, tool)

@@ -12,22 +12,22 @@ from typing import Any
 from pitboss.bootstrap import decider_source as gateway
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, ToolFailed, TransientError, UserError
-from pitboss.core.instant import interval_ms
 from pitboss.runs import documents
 from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange, fork
+from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
 from pitboss.runs.stored import request_of
+from pitboss.runs.venues import venue_of
 from pitboss.server.pitboss_desk import ServerWorkspace, overrides_of, suffix_of
 from pitboss.server.pitboss_looking import tell_difference, tell_run
 from pitboss.server.serving import BackgroundWork, ToolOutput, complaint
 from pitboss.sim.course import ticks_between
+from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
-from pitboss.skill.load import summary
+from pitboss.skill.load import read_skill, summary
 from pitboss.store.runs import Run
 from pitboss.tools.history_text import moment
-from pitboss.venues.perp.assembly import PerpRequest
-from pitboss.venues.perp.report_source import write_report
 
 MONEY = ("max_cost_usd", "price_in", "price_out")
 
@@ -50,15 +50,17 @@ def run_backtest(desk: ServerWorkspace, given: Mapping[str, Any], side: Backgrou
     from_at, to_at = moment(given, "from"), moment(given, "to")
     if to_at <= from_at:
         raise ToolFailed("the range is empty: to is not after from")
-    request = PerpRequest(
-        skill=desk.skill(given, overrides_of(given)),
+    plain = desk.skill(given, overrides_of(given))
+    equity = {"equity_usd": _amount(given["equity_usd"])} if "equity_usd" in given else {}
+    request = venue_of(plain).request_type()(
+        skill=plain,
         from_at=from_at,
         to_at=to_at,
         model=given.get("model", ""),
         data_venue=given.get("data_venue", ""),
-        equity_usd=_amount(given.get("equity_usd", 10_000)),
         seed=given.get("seed", 0),
         max_gap=desk.settings.max_gap,
+        **equity,
         **_money(given),
     )
     _require_limit(request)
@@ -91,12 +93,13 @@ def fork_run(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWo
 def _run(
     desk: ServerWorkspace,
     workspace: Workspace,
-    request: PerpRequest,
+    request: BacktestRequest,
     side: BackgroundWork,
     work: Callable[[Watch, Callable[[str], None]], Awaitable[Run]],
 ) -> ToolOutput:
     ids: list[str] = []
-    ticks = len(ticks_between(request.from_at, request.to_at, interval_ms(request.skill["schedule"]["every"])))
+    period = read_skill(request.skill, venue_of(request.skill).skill_type()).every_ms
+    ticks = len(ticks_between(request.from_at, request.to_at, period))
 
     def progress(done: float) -> None:
         side.progress(done, f"{done:.0%}, tick {round(done * ticks)} of {ticks}")
@@ -147,7 +150,7 @@ def _kept(workspace: Workspace, ids: list[str], words: str) -> ToolOutput:
     )
 
 
-def _require_limit(request: PerpRequest) -> None:
+def _require_limit(request: BacktestRequest) -> None:
     if gateway.may_cost(request) and not request.max_cost_usd:
         raise ToolFailed(
             f"{request.source[:100]} costs money: give max_cost_usd, or use a policy or a stand-in (policy/…, standin/…)"

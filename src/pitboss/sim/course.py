@@ -22,6 +22,9 @@ from pitboss.tick import Ports
 COMMIT_RECORDS = 50
 """Ticks that paid for nothing share a transaction: a commit costs as much as several ticks."""
 
+LEAP_COMMITS = 100
+"""Records of policies and decision files are cheap to make again: they share larger transactions."""
+
 MAX_MODEL_ERRORS = 5
 
 
@@ -79,6 +82,10 @@ class Course(Protocol):
 
     def plan(self) -> Plan:
         """When a planned decider acts."""
+        ...
+
+    def until(self, to_at: Instant) -> "Course":
+        """The same course up to a tick, without speculation and without closing positions at its end."""
         ...
 
     def over(self, world: Any) -> bool:

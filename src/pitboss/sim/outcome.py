@@ -1,10 +1,10 @@
-"""From stored records to what a run left behind: the only input of metrics, reports and exports."""
+"""`Ledger`: what the records of a run add up to. The only input of metrics, reports and exports."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pitboss.core import codec
 from pitboss.core.curve import Piece, columns
@@ -29,8 +29,8 @@ class Ledger:
     noops: Counter[str] = field(default_factory=Counter[str])
     cost_usd: Decimal | None = ZERO
     saved_usd: Decimal = ZERO
-    duplicate_code: ClassVar[str] = "R12_DUPLICATE"
-    """The venue's rule against saying the same twice."""
+    duplicate_code: ClassVar[str] = "duplicate"
+    """Code of the venue's rule about repeated intents."""
 
     def take(
         self,
@@ -101,42 +101,15 @@ UNFLAGGED = "plain"
 """The flag under which ordinary no-ops are counted."""
 
 
-def read_ledger(records: Iterable[Record]) -> Ledger:
-    """Go through stored records once."""
-    ledger = Ledger()
-    read_into(ledger, records)
-    return ledger
+L = TypeVar("L", bound=Ledger)
 
 
-def read_into(ledger: Ledger, records: Iterable[Record]) -> None:
-    """Put stored records into a ledger, in order."""
+def read_into(ledger: L, records: Iterable[Record]) -> L:
+    """Add stored records to a ledger, in order, and return it."""
     for record in records:
         body = codec.loads(record.covered)
         receipts = [Receipt(**receipt) for receipt in body["receipts"]]
         extra = codec.loads(record.extra)
         cost, saved = extra["cost_usd"], Decimal(extra.get("saved_usd", "0"))
         ledger.take(record.kind, body, receipts, None if cost is None else Decimal(cost), saved)
-
-
-def fills(receipts: Iterable[Receipt]) -> Iterator[dict[str, Any]]:
-    """Fills in the public export form."""
-    for receipt in receipts:
-        if receipt.kind == "filled":
-            facts = receipt.facts
-            yield {
-                "at": receipt.at,
-                "symbol": receipt.symbol,
-                **{
-                    key: facts[key]
-                    for key in (
-                        "side",
-                        "size",
-                        "price",
-                        "fee_usd",
-                        "slippage_usd",
-                        "penalty_usd",
-                        "liquidity",
-                        "reason",
-                    )
-                },
-            }
+    return ledger

@@ -17,7 +17,6 @@ from pitboss.core.instant import Instant
 from pitboss.core.past import DECISIONS, RECEIPTS, Decided
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
-from pitboss.venues.perp.intents import TERMINAL
 
 UNASKED = frozenset({"asleep", "ruined"})
 """Flags of ticks at which nobody was asked: they are no decisions."""
@@ -30,16 +29,18 @@ class _Kept:
     record: Record
     read: Decided | None = None
 
-    def decided(self) -> Decided:
+    def decided(self, decision_tool: str) -> Decided:
         if self.read is None:
-            self.read = decided_of(self.record)
+            self.read = decided_of(self.record, decision_tool)
         return self.read
 
 
 class RunPast:
     """`core.past.Past` of a run that is going on."""
 
-    def __init__(self) -> None:
+    def __init__(self, decision_tool: str) -> None:
+        """`decision_tool` is the tool by which the model decides: calls of it are not listed among the calls."""
+        self._decision_tool = decision_tool
         self._decisions: deque[_Kept] = deque(maxlen=DECISIONS)
         self._receipts: deque[Receipt] = deque(maxlen=RECEIPTS)
         self._earlier: tuple[Callable[[], Iterable[Record]], int] | None = None
@@ -84,7 +85,7 @@ class RunPast:
         """The newest decisions made before `before`, newest first."""
         self._load()
         early = (kept for kept in reversed(self._decisions) if kept.record.tick_at < before)
-        return [kept.decided() for kept in islice(early, max(0, count))]
+        return [kept.decided(self._decision_tool) for kept in islice(early, max(0, count))]
 
     def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
         """The newest things that happened before `before`, newest first. Amounts are texts, as they are recorded."""
@@ -128,10 +129,10 @@ def body_of(record: Record) -> dict[str, Any]:
     return {**record.body(), "tick_at": record.tick_at}
 
 
-def decided_of(record: Record) -> Decided:
+def decided_of(record: Record, decision_tool: str) -> Decided:
     """A record of a tick as one decision."""
     body, extra = codec.loads_exact(record.covered), codec.loads(record.extra)
-    proposals, verdicts = body["proposals"], body["verdicts"]
+    proposals, verdicts, before = body["proposals"], body["verdicts"], body["before"]
     held = not verdicts or verdicts[0]["outcome"] == "noop"
     cost = extra["cost_usd"]
     said: dict[str, Any] = {}
@@ -147,8 +148,8 @@ def decided_of(record: Record) -> Decided:
         at=record.tick_at,
         text=(_reason(proposals) if held else "") or body["text"],
         flags=tuple(body["flags"]),
-        calls=tuple(call["name"] for step in body["steps"] for call in step["calls"] if call["name"] != TERMINAL),
-        equity_usd=Decimal(body["before"]["equity_usd"]),
+        calls=tuple(call["name"] for step in body["steps"] for call in step["calls"] if call["name"] != decision_tool),
+        equity_usd=Decimal(before["equity_usd"] if "equity_usd" in before else before["equity"]),
         cost_usd=None if cost is None else Decimal(cost),
         **{"outcome": "noop", **said},
     )
@@ -157,5 +158,5 @@ def decided_of(record: Record) -> Decided:
 def _reason(proposals: Sequence[Any]) -> str:
     """Why a no-op was proposed."""
     first = proposals[0] if proposals else None
-    reason = first.get("reason") if isinstance(first, dict) else None
+    reason = (first.get("reason") or first.get("reasoning")) if isinstance(first, dict) else None
     return reason if isinstance(reason, str) else ""

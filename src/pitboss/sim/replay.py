@@ -10,7 +10,6 @@ import asyncio
 import gc
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import localcontext
 from functools import cache
 from typing import Any
@@ -154,8 +153,7 @@ class _Pen:
         self.ledger.take("close", covered, rest.receipts, ZERO)
         await self.add(
             record,
-            replace(
-                self.state,
+            self.state.after(
                 world=self.world,
                 seq=self.state.seq + 1,
                 prev_digest=record.digest,
@@ -184,7 +182,7 @@ async def _one_tick(
     script: Course, pen: _Pen, receipts: Sequence[Receipt], equity: Curve, ahead: Speculator | None = None
 ) -> None:
     at = pen.tick_at[pen.index]
-    before = pen.state if pen.state.world is pen.world else replace(pen.state, world=pen.world)
+    before = pen.state if pen.state.world is pen.world else pen.state.after(world=pen.world)
     if ahead is not None:
         await ahead.before(pen.index, before, receipts)
     past = script.past
@@ -329,17 +327,13 @@ class _Span:
         before = pen.state
         record = seal(before.seq, "span", self.first_at, before.prev_digest, covered, FREE)
         pen.ledger.take("span", covered, self.receipts, ZERO)
-        state = State(
+        state = before.after(
             world=pen.world,
             seq=before.seq + 1,
             prev_digest=record.digest,
             tick_at=self.last_at,
-            accepted_opens=before.accepted_opens,
+            seen={},
             last=LastDecision(self.last_at, "noop", "ruined" if self.ruined else ""),
-            memory=before.memory,
-            asked_close=before.asked_close,
-            news_seen=before.news_seen,
-            model_errors=before.model_errors,
         )
         self.__init__()
         return record, state

@@ -1,8 +1,7 @@
-"""What every backtest is asked for, whatever its venue, and what comes of putting one together.
+"""The request of a backtest, whatever its venue, and the prepared run that it becomes.
 
-A request is everything needed to start the same run again from nothing; it is stored with the run, so that resume and
-verify need no other input than the lake. Each venue adds its own fields: `venues/perp/assembly.py` those of perps,
-`venues/predict/assembly.py` those of the predict venue.
+A request is everything needed to start the same run again; it is stored with the run, so that resume and verify need no
+other input than the lake. Each venue adds its own fields in `venues/<name>/request.py`.
 """
 
 from collections.abc import Mapping
@@ -10,12 +9,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.core.market import Ints
+from pitboss.sim.connections import UNCONNECTED, Connections
+from pitboss.sim.course import Course
+from pitboss.skill.schema import SkillDocument
 
 
 @dataclass(frozen=True, slots=True)
 class BacktestRequest:
-    """What was asked for. `decisions` is the text of a decisions file, when one replaces the model."""
+    """A backtest as it was requested. `decisions` is the text of a decisions file, when one replaces the model."""
 
     skill: Mapping[str, Any]
     from_at: Instant
@@ -34,24 +38,49 @@ class BacktestRequest:
     speculate: str = "auto"
     max_waste_pct: Decimal = Decimal(35)
     repeat: int = 0
-    """Which repeat of the same question this run asks: a cached answer serves the same repeat only."""
+    """Number of this repeat of the same request: a cached reply serves the same repeat only."""
     blind: bool = False
-    """Whether the model sees names, dates and prices in disguise only."""
+    """Whether names, dates and prices are anonymised for the model."""
 
     @property
     def source(self) -> str:
-        """Who decides, as it is shown: a model's name, or that a file did."""
+        """The name of the model, or `decisions` for a file."""
         return "decisions" if self.decisions is not None else self.model or str(self.skill.get("model", ""))
+
+    @property
+    def is_program(self) -> bool:
+        """Whether a policy or a file decides, which needs no prompt and can foresee its holds."""
+        return self.decisions is not None or self.source.startswith("policy/")
+
+    @property
+    def builds_prompts(self) -> bool:
+        """Whether prompts are built: always for models, for programs only if asked for."""
+        return bool(self.prompts) if self.is_program else True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedRun:
-    """A backtest ready to run. `skill` and `script` are the venue's own; the script is a `sim.course.Course`."""
+    """A checked request with its data loaded: everything a run needs but its connections.
+
+    Each venue derives its own, with its data beside these fields.
+    """
 
     request: BacktestRequest
-    skill: Any
-    script: Any
-    venue: str
-    """Whose data it runs on."""
+    skill: SkillDocument
+    data_venue: str
+    """Whose market data it runs on."""
     data_digest: str
     synthetic: bool
+    tick_at: Ints
+
+    def course(self, connections: Connections = UNCONNECTED) -> Course:
+        """The run with its ports built, ready for `sim.replay`."""
+        raise NotImplementedError
+
+
+def check_range(request: BacktestRequest) -> None:
+    """Refuse an empty range and an account without money."""
+    if request.to_at <= request.from_at:
+        raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
+    if request.equity_usd <= 0:
+        raise UserError("equity must be above zero", "for example --equity 10000")

@@ -1,13 +1,12 @@
-"""A skill as a document again: plain values, JSON text, JSON Schema, field list, shipped examples.
+"""A skill as a document again: plain values, JSON text, JSON Schema, field list.
 
-The other direction of `skill.load`. Everything said about a field comes from `skill.schema`.
+The other direction of `skill.load`. Everything said about a field comes from the venue's document class.
 """
 
 import types
 import typing
 from dataclasses import dataclass
 from decimal import Decimal
-from importlib import resources
 from typing import Any, Literal, cast
 
 import orjson
@@ -15,35 +14,33 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from pitboss.core import codec, money
-from pitboss.prompt.compose import REQUIRED
-from pitboss.skill.schema import NULLABLE, Part, Skill
+from pitboss.skill.schema import Part, SkillDocument
 from pitboss.skill.spelling import dotted, fields
-from pitboss.venues.predict.skill import AnySkill, PredictSkill
 
 SCHEMA_ID = "urn:pitboss:skill:1"
-PREDICT_SCHEMA_ID = "urn:pitboss:skill:predict:1"
 
 
-def to_plain(skill: AnySkill) -> dict[str, Any]:
+def to_plain(skill: Part) -> dict[str, Any]:
     """The whole document, defaults written out, as `skill.load` reads it: exact numbers, nulls only where allowed."""
-    return cast("dict[str, Any]", _listed(skill.model_dump(), ()))
+    nullable = skill.nullable if isinstance(skill, SkillDocument) else frozenset[str]()
+    return cast("dict[str, Any]", _listed(skill.model_dump(), (), nullable))
 
 
-def to_json(skill: AnySkill) -> bytes:
+def to_json(skill: SkillDocument) -> bytes:
     """The whole document as canonical JSON with numbers as numbers; reading it back gives an equal skill."""
     return codec.dumps(codec.number_fragments(to_plain(skill)))
 
 
-def _listed(value: Any, path: tuple[str, ...]) -> Any:
+def _listed(value: Any, path: tuple[str, ...], nullable: frozenset[str]) -> Any:
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
         return {
-            key: _listed(item, (*path, key))
+            key: _listed(item, (*path, key), nullable)
             for key, item in items
-            if item is not None or dotted((*path, key)) in NULLABLE
+            if item is not None or dotted((*path, key)) in nullable
         }
     if isinstance(value, tuple | list):
-        return [_listed(item, path) for item in cast("list[Any]", value)]
+        return [_listed(item, path, nullable) for item in cast("list[Any]", value)]
     return value
 
 
@@ -57,22 +54,22 @@ class FieldNote:
     description: str
 
 
-def describe_fields(root: type[Part] = Skill) -> list[FieldNote]:
+def describe_fields(root: type[SkillDocument]) -> list[FieldNote]:
     """Every field of a skill in document order, for `docs/skill.md` and the editor."""
     notes: list[FieldNote] = []
     for path, info in fields(root):
-        default = "required" if info.is_required() else _default_text(info.default, dotted(path))
+        default = "required" if info.is_required() else _default_text(info.default, dotted(path) in root.nullable)
         notes.append(
             FieldNote(dotted(path), _type_text(info.annotation, info.metadata), default, info.description or "")
         )
     return notes
 
 
-def _default_text(value: Any, path: str) -> str:
+def _default_text(value: Any, nullable: bool) -> str:
     if isinstance(value, Part):
         return ""
     if value is None:
-        return "null" if path in NULLABLE else "left out"
+        return "null" if nullable else "left out"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -135,31 +132,25 @@ def _plain_numbers(value: Any) -> Any:
     return _number(value) if isinstance(value, Decimal) else value
 
 
-def json_schema(root: type[Skill] | type[PredictSkill] = Skill) -> dict[str, Any]:
-    """JSON Schema (2020-12) of a skill document in snake_case, with a description on every field."""
+def json_schema(root: type[SkillDocument]) -> dict[str, Any]:
+    """JSON Schema (2020-12) of a venue's skill document in snake_case, with a description on every field."""
     schema = cast("dict[str, Any]", _bounds_named(root.model_json_schema(schema_generator=_Schema)))
-    nullable = {path.rpartition(".")[2] for path in NULLABLE}
+    nullable = {path.rpartition(".")[2] for path in root.nullable}
     for part in (schema, *schema["$defs"].values()):
         for name, prop in part.get("properties", {}).items():
             if "anyOf" in prop and name not in nullable:
                 _without_null(prop)
-    predict = root is PredictSkill
-    if predict:
-        schema["$defs"]["PredictStrategy"]["oneOf"] = [{"required": ["mandate"]}, {"required": ["text"]}]
-    else:
-        schema["$defs"]["Strategy"]["allOf"] = _needs_of_modes()
-    identity = PREDICT_SCHEMA_ID if predict else SCHEMA_ID
+    root.complete_schema(schema)
+    venue, is_default = venue_name(root), not root.model_fields["venue"].is_required()
+    identity = SCHEMA_ID if is_default else f"urn:pitboss:skill:{venue}:1"
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": identity}
-    kind = "pitboss skill of the predict venue" if predict else "pitboss skill"
+    kind = "pitboss skill" if is_default else f"pitboss skill of the {venue} venue"
     return {**head, **schema, "title": kind, "description": f"A {kind}. Keys may also be written in camelCase."}
 
 
-def _needs_of_modes() -> list[dict[str, Any]]:
-    given = [
-        {"if": {"properties": {"mode": {"const": mode}}, "required": ["mode"]}, "then": {"required": list(needed)}}
-        for mode, needed in REQUIRED.items()
-    ]
-    return [*given, {"if": {"not": {"required": ["mode"]}}, "then": {"required": list(REQUIRED["thesis"])}}]
+def venue_name(root: type[SkillDocument]) -> str:
+    """The word by which documents of this kind name their venue."""
+    return str(typing.get_args(root.model_fields["venue"].annotation)[0])
 
 
 def _bounds_named(value: Any) -> Any:
@@ -179,16 +170,6 @@ def _without_null(prop: dict[str, Any]) -> None:
     prop.update(arms[0] if len(arms) == 1 else {"anyOf": arms})
 
 
-def json_schema_text(root: type[Skill] | type[PredictSkill] = Skill) -> str:
+def json_schema_text(root: type[SkillDocument]) -> str:
     """The schema as indented JSON text, keys in order."""
     return orjson.dumps(json_schema(root), option=orjson.OPT_INDENT_2).decode() + "\n"
-
-
-def examples(venue: str = "perp") -> dict[str, str]:
-    """The shipped example skills of a venue: file name → text."""
-    folder = resources.files("pitboss.skill") / "examples"
-    folder = folder if venue == "perp" else folder / venue
-    texts = {
-        entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")
-    }
-    return dict(sorted(texts.items()))

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from pitboss.core.money import text
 from pitboss.skill.parse import Path
-from pitboss.skill.schema import Part, Skill
+from pitboss.skill.schema import Part
 from pitboss.skill.spelling import did_you_mean, field_at, keys_at, nearest, nearest_key
 from pitboss.venues.predict.skill import MANDATE_FILE, MANDATES
 
@@ -30,7 +30,7 @@ class FieldLocation(NamedTuple):
 Say = Callable[[FieldLocation, Any, Facts], tuple[str, str]]
 
 
-def explain(error: ErrorDetails, root: type[Part] = Skill) -> tuple[Path, str, str]:
+def explain(error: ErrorDetails, root: type[Part]) -> tuple[Path, str, str]:
     """Where (canonical path), what and how, for one error of the schema."""
     facts: Facts = error.get("ctx", {})
     path = tuple(part for part in error["loc"] if not str(part).startswith("@"))  # names of union arms, see `Wake`

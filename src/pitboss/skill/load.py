@@ -1,26 +1,26 @@
 """Reading skills: a file or a text in, a checked skill out, or every error at once with its place and a hint.
 
 The only way in for documents. `check_text` never raises on a bad document, it reports; `load_skill` raises one
-`UserError` that names everything. Names of tools, symbols and MCP servers are checked against what the caller knows.
-Those functions take perp skills and refuse others in one line; `check_predict`, `check_predict_plain` and
-`load_predict` are the same for predict skills, and `venue_of` says which of the two a text is.
+`UserError` that names everything. What a document is checked against is the document class of its venue; names of tools,
+symbols and MCP servers are checked against what the caller knows.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path as File
-from typing import Any, Generic, TypeVar, cast, get_args
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from pitboss.core.errors import UserError
 from pitboss.skill.digest import skill_digest
+from pitboss.skill.document import venue_name
 from pitboss.skill.explain import explain, show
-from pitboss.skill.names import PREDICT, Found, Names, not_yet, other_venue, unknown_names
+from pitboss.skill.names import Found, Names, unknown_names
 from pitboss.skill.parse import MAX_BYTES, Path, parse, parse_value
-from pitboss.skill.schema import VERSION, Part, Skill, Venue
+from pitboss.skill.schema import VERSION, FileInclusion, SkillDocument
 from pitboss.skill.spelling import (
     SUGGESTION,
     SkillError,
@@ -34,21 +34,17 @@ from pitboss.skill.spelling import (
     takes_text,
 )
 from pitboss.skill.upgrade import upgrade
-from pitboss.venues.predict.mandate_file import take_in, told_of
-from pitboss.venues.predict.skill import ROOTS, PredictSkill
-
-VENUES: tuple[str, ...] = get_args(Venue)
 
 MANDATE_CHARS = 20_000
 _MANDATE_BYTES = 4 * MANDATE_CHARS + 3
 """The same in UTF-8 at its longest, with a byte order mark."""
 
-S = TypeVar("S", Skill, PredictSkill)
+S = TypeVar("S", bound=SkillDocument)
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentCheck(Generic[S]):
-    """What a check found. `notes` are remarks on a document that may be fine."""
+class SkillCheck(Generic[S]):
+    """The result of a check. `notes` are remarks on a document that may be fine."""
 
     ok: bool
     digest: str | None
@@ -60,18 +56,6 @@ class DocumentCheck(Generic[S]):
         """`pitboss skill check --json`."""
         errors = [asdict(error) for error in self.errors]
         return {"ok": self.ok, "digest": self.digest, "errors": errors, "notes": list(self.notes)}
-
-
-class SkillCheck(DocumentCheck[Skill]):
-    """What the check of a perp skill found."""
-
-    __slots__ = ()
-
-
-class PredictCheck(DocumentCheck[PredictSkill]):
-    """What the check of a predict skill found."""
-
-    __slots__ = ()
 
 
 def read_text(path: str | File) -> str:
@@ -106,7 +90,7 @@ def _similar_file(file: File) -> str:
     return did_you_mean(nearest(file.name, sorted(beside)), "`pitboss init DIR` writes examples to start from")
 
 
-def read_mandate(name: str, folder: File | None) -> str:
+def read_text_beside(name: str, folder: File | None) -> str:
     """The text of a mandate's file. Everything that can be wrong with it is a `UserError`.
 
     The name may be a stranger's: it leads to a file in the document's folder or below, never out of it, not even by a
@@ -138,16 +122,10 @@ def read_mandate(name: str, folder: File | None) -> str:
     return text
 
 
-def load_skill(
-    path: str | File,
-    tool_names: Collection[str] | None = None,
-    symbols: Collection[str] | None = None,
-    server_ids: Collection[str] | None = None,
-    overrides: Sequence[str] = (),
-) -> Skill:
-    """The skill in a file, with `--set` overrides applied. Raises one `UserError` that names every problem."""
+def load_skill(path: str | File, root: type[S], names: Names = Names(), overrides: Sequence[str] = ()) -> S:  # noqa: B008  frozen
+    """The skill in a file. Raises one `UserError` that names every problem."""
     file = File(path)
-    check = check_text(read_text(file), file.suffix, tool_names, symbols, server_ids, overrides)
+    check = check_text(read_text(file), file.suffix, root, names, overrides, file.parent)
     if check.skill is None:
         raise summary(file.name, check.errors)
     return check.skill
@@ -168,74 +146,54 @@ def _sentence(error: SkillError) -> str:
 
 def check_text(
     text: str,
-    suffix: str = ".yaml",
-    tool_names: Collection[str] | None = None,
-    symbols: Collection[str] | None = None,
-    server_ids: Collection[str] | None = None,
+    suffix: str,
+    root: type[S],
+    names: Names = Names(),  # noqa: B008  frozen
     overrides: Sequence[str] = (),
-) -> SkillCheck:
-    """Check a document. Bad documents are reported, not raised; a bad override is the caller's mistake and raised."""
+    folder: File | None = None,
+) -> SkillCheck[S]:
+    """Check a document. Bad documents are reported, not raised; a bad override is the caller's mistake and raised.
+
+    `folder` is where files that the document names are read from; None if it may name none.
+    """
     try:
         parsed = parse(text, suffix)
     except UserError as error:
         return SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
-    return check_plain(parsed.value, Names(tool_names, symbols, server_ids), parsed.lines, overrides)
+    return check_plain(parsed.value, root, names, parsed.lines, overrides, folder)
 
 
 def check_plain(
     plain: Any,
+    root: type[S],
     names: Names = Names(),  # noqa: B008  frozen
     lines: Mapping[Path, int] | None = None,
     overrides: Sequence[str] = (),
-) -> SkillCheck:
+    folder: File | None = None,
+) -> SkillCheck[S]:
     """Check plain values, such as those of a request or of the store."""
-    skill, errors, notes = _read(Skill, plain, lines or {}, overrides, names)
+    skill, errors, notes = _read(root, plain, lines or {}, overrides, names, folder)
     if skill is None:
         return SkillCheck(False, None, errors, None, notes)
-    return SkillCheck(True, skill_digest(skill), (), skill, (*notes, *_remarks(skill)))
+    return SkillCheck(True, skill_digest(skill), (), skill, (*notes, *skill.remarks()))
 
 
-def venue_of(text: str, suffix: str = ".yaml") -> str:
-    """What a text is to be checked as: `predict` if it says so, or nearly; else `perp`, as a document says by default."""
-    try:
-        plain = parse(text, suffix).value
-    except UserError:
-        return "perp"
-    venue = cast("dict[str, Any]", plain).get("venue") if isinstance(plain, dict) else None
-    return PREDICT if isinstance(venue, str) and nearest(venue, VENUES) == PREDICT else "perp"
-
-
-def load_predict(path: str | File, overrides: Sequence[str] = ()) -> PredictSkill:
-    """The predict skill in a file. Raises one `UserError` that names every problem."""
-    file = File(path)
-    check = check_predict(read_text(file), file.suffix, file.parent, overrides)
+def read_skill(plain: Any, root: type[S], names: Names = Names()) -> S:  # noqa: B008  frozen
+    """A skill from its plain document. Raises one `UserError` that names every problem."""
+    check = check_plain(plain, root, names)
     if check.skill is None:
-        raise summary(file.name, check.errors)
+        raise summary(str(plain.get("name", "skill")) if isinstance(plain, Mapping) else "skill", check.errors)
     return check.skill
 
 
-def check_predict(
-    text: str, suffix: str = ".yaml", folder: File | None = None, overrides: Sequence[str] = ()
-) -> PredictCheck:
-    """Check the text of a predict skill. Its mandate may lie in a file in `folder`; None if the text has none."""
+def named_venue(text: str, suffix: str) -> str | None:
+    """The `venue` of a text as it is written; None if it names none or cannot be read."""
     try:
-        parsed = parse(text, suffix)
-    except UserError as error:
-        return PredictCheck(False, None, (SkillError("", error.message, error.hint),), None)
-    return check_predict_plain(parsed.value, folder, parsed.lines, overrides)
-
-
-def check_predict_plain(
-    plain: Any,
-    folder: File | None = None,
-    lines: Mapping[Path, int] | None = None,
-    overrides: Sequence[str] = (),
-) -> PredictCheck:
-    """Check the plain values of a predict skill."""
-    skill, errors, notes = _read(PredictSkill, plain, lines or {}, overrides, Names(), folder)
-    if skill is None:
-        return PredictCheck(False, None, errors, None, notes)
-    return PredictCheck(True, skill_digest(skill), (), skill, (*notes, *_predict_remarks(skill)))
+        plain = parse(text, suffix).value
+    except UserError:
+        return None
+    venue = cast("dict[str, Any]", plain).get("venue") if isinstance(plain, dict) else None
+    return venue if isinstance(venue, str) else None
 
 
 def _read(
@@ -246,22 +204,22 @@ def _read(
     names: Names,
     folder: File | None = None,
 ) -> tuple[S | None, tuple[SkillError, ...], tuple[str, ...]]:
-    """The skill if nothing is wrong with it, else every error; and what an upgrade had to say."""
-    problem = _version_problem(plain) or other_venue(plain, root, overrides)
+    """The skill if nothing is wrong with it, else every error; and the notes of an upgrade."""
+    problem = _version_problem(plain) or _other_venue(plain, root, overrides)
     if problem:
         return None, tuple(_placed([problem], {}, lines)), ()
     upgraded, notes = upgrade(plain, plain.get("pitboss", 0))
     spelled = canonical(upgraded, root)
     document = _with_settings(spelled.value, overrides, root)
-    found = [*spelled.errors, *unknown_names(document, names), *not_yet(document)]
-    mandate, problems = take_in(document, lambda name: read_mandate(name, folder)) if root is PredictSkill else ("", [])
-    found += problems
+    found = [*spelled.errors, *unknown_names(document, names)]
+    included = root.include_files(document, lambda name: read_text_beside(name, folder))
+    found += [] if included is None else included.errors
     skill = None
     try:
         skill = root.model_validate(document)
     except ValidationError as error:
         told = {path for path, _, _ in found}
-        causes = [told_of(explain(item, root), mandate) for item in _first_causes(error)]
+        causes = [_of_file(explain(item, root), included) for item in _first_causes(error)]
         found += [item for item in causes if item[0] not in told]
     if found or skill is None:
         given = {_setting_path(setting.partition("=")[0].strip(), root) for setting in overrides}
@@ -304,37 +262,36 @@ def _version_problem(plain: Any) -> Found | None:
     return None
 
 
-def _remarks(skill: Skill) -> list[str]:
-    """Things that are allowed but hardly meant."""
-    notes: list[str] = []
-    allowed = skill.risk.allowed_symbols
-    if allowed and not set(allowed) & set(skill.context.symbols):
-        notes.append("risk.allowed_symbols has none of context.symbols: every opening order will be refused")
-    if skill.risk.max_order_usd is not None and skill.risk.max_order_usd < max(10, skill.risk.min_order_usd):
-        notes.append("risk.max_order_usd is below the smallest order: every opening order will be refused")
-    return notes
+def _other_venue(plain: Any, root: type[SkillDocument], overrides: Sequence[str]) -> Found | None:
+    """A document of another venue than the one it is checked as: no further error would help."""
+    own, venue = venue_name(root), cast("dict[str, Any]", plain).get("venue")
+    for setting in overrides:
+        name, _, value = setting.partition("=")
+        venue = value.strip() if name.strip() == "venue" else venue
+    if venue is None and root.model_fields["venue"].is_required():
+        return ("venue",), f"is missing: only {own} skills are taken here", f"write `venue: {own}`"
+    if isinstance(venue, str) and venue != own:
+        return ("venue",), f"must be {own} here, not {show(venue)}", f"only {own} skills are taken here"
+    return None
 
 
-def _predict_remarks(skill: PredictSkill) -> list[str]:
-    """The same for predict skills."""
-    risk, notes = skill.risk, list[str]()
-    caps = ("max_spend_per_tick", "max_spend_per_day", "max_total_spend", "max_exposure_per_expiry")
-    notes += [f"risk.{name} is 0: every mint will be refused" for name in caps if not getattr(risk, name)]
-    if risk.max_spend_per_tick > min(risk.max_spend_per_day, risk.max_total_spend, risk.max_exposure_per_expiry):
-        notes.append("risk.max_spend_per_tick is above another cap: a mint of that size will be refused")
-    return notes
+def _of_file(error: Found, included: FileInclusion | None) -> Found:
+    """An error in a text that was read from a file names the field of the file."""
+    path, message, hint = error
+    if included is not None and included.file and path == included.placed_at:
+        return included.named_at, f"{show(included.file)} {message}", hint
+    return error
 
 
-def override(plain: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
+def override(plain: Mapping[str, Any], settings: Iterable[str], root: type[SkillDocument]) -> dict[str, Any]:
     """The document with `--set` values such as `risk.max_leverage=5` put in; the result is checked like any other."""
     problem = _version_problem(plain)
     if problem:
         raise summary("skill", _placed([problem], {}, {}))
-    root = ROOTS.get(str(plain.get("venue")), Skill)
     return _with_settings(canonical(upgrade(plain, plain.get("pitboss", 0))[0], root).value, settings, root)
 
 
-def _with_settings(plain: Mapping[str, Any], settings: Iterable[str], root: type[Part]) -> dict[str, Any]:
+def _with_settings(plain: Mapping[str, Any], settings: Iterable[str], root: type[SkillDocument]) -> dict[str, Any]:
     document = deepcopy(dict(plain))
     for setting in settings:
         name, equals, value = setting.partition("=")
@@ -350,7 +307,7 @@ def _with_settings(plain: Mapping[str, Any], settings: Iterable[str], root: type
     return document
 
 
-def _setting_path(name: str, root: type[Part]) -> tuple[str, ...]:
+def _setting_path(name: str, root: type[SkillDocument]) -> tuple[str, ...]:
     lists = {path for path, info in fields(root) if takes_list(info)}
     known = {dotted(path): path for path, _ in fields(root) if path[0] != "pitboss" and path[:-1] not in lists}
     path = known.get(name) or known.get(dotted(_spelled(name, root)))
@@ -361,7 +318,7 @@ def _setting_path(name: str, root: type[Part]) -> tuple[str, ...]:
     return path
 
 
-def _spelled(name: str, root: type[Part]) -> Path:
+def _spelled(name: str, root: type[SkillDocument]) -> Path:
     """`risk.maxLeverage` → its canonical path."""
     probe: Any = 0
     for part in reversed(name.split(".")):
@@ -373,7 +330,7 @@ def _spelled(name: str, root: type[Part]) -> Path:
     return tuple(path)
 
 
-def _setting_value(path: tuple[str, ...], text: str, root: type[Part]) -> Any:
+def _setting_value(path: tuple[str, ...], text: str, root: type[SkillDocument]) -> Any:
     info = field_at(path, root)
     if info is not None and takes_text(info):
         return text

@@ -1,21 +1,15 @@
-"""The names in a skill document, of tools, symbols, MCP servers and the venue, against those that exist where it is read.
+"""Names in a skill document (tools, symbols, MCP servers) checked against those that exist where it is read.
 
-It looks at plain values before the schema has: what has another shape than a list of names is the schema's to refuse.
+Looks at plain values before the schema does: whatever is not a list of names is left for the schema to refuse.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pitboss.skill.explain import show
 from pitboss.skill.parse import Path
-from pitboss.skill.schema import Part, Skill
 from pitboss.skill.spelling import did_you_mean, nearest
-from pitboss.venues.predict.skill import PredictSkill
-
-ALWAYS_OFFERED = "propose_order"
-AVAILABLE_VENUES = ("perp",)
-PREDICT = "predict"
 
 Found = tuple[Path, str, str]
 """Where, what and how: an error before it has its line."""
@@ -26,19 +20,20 @@ class Names:
     """The names that documents may use; None leaves that kind of name unchecked."""
 
     tools: Collection[str] | None = None
-    """As a mapping, with why an agent cannot have a tool; empty where it can."""
-    symbols: Collection[str] | None = None
+    """As a mapping, with the reason why an agent cannot have a tool; empty where it can."""
     servers: Collection[str] | None = None
     """Ids of MCP servers; as a mapping, with the names of the tools that each of them may offer."""
+    values: Mapping[tuple[str, str], tuple[str, Collection[str]]] = field(
+        default_factory=dict[tuple[str, str], tuple[str, Collection[str]]]
+    )
+    """Other lists of names by their path: what such a name is called, and the known ones."""
 
 
 def unknown_names(document: Any, names: Names) -> list[Found]:
     """Every name that the caller does not know, or does not let an agent have."""
-    tools = None if names.tools is None else {*names.tools, ALWAYS_OFFERED}
     return [
-        *_unknown(document, ("tools", "built_in"), "tool", tools),
-        *_unknown(document, ("context", "symbols"), "symbol", names.symbols),
-        *_unknown(document, ("risk", "allowed_symbols"), "symbol", names.symbols),
+        *_unknown(document, ("tools", "built_in"), "tool", names.tools),
+        *(item for path, (noun, known) in names.values.items() for item in _unknown(document, path, noun, known)),
         *_unknown(document, ("tools", "mcp_servers"), "MCP server", names.servers, "id"),
         *_filtered(document, names.servers),
         *_unfit(document, names.tools),
@@ -94,27 +89,3 @@ def _filtered(document: Any, servers: Collection[str] | None) -> list[Found]:
                 path = ("tools", "mcp_servers", index, "tool_filter", place)
                 found.append((path, f"{show(word)} is not a tool that {plain['id']} may offer", hint))
     return found
-
-
-def other_venue(plain: Any, root: type[Part], overrides: Sequence[str]) -> Found | None:
-    """A skill of one venue where one of the other is wanted: nothing else that could be said of it would help."""
-    venue = cast("dict[str, Any]", plain).get("venue")
-    for setting in overrides:
-        name, _, value = setting.partition("=")
-        venue = value.strip() if name.strip() == "venue" else venue
-    if root is Skill and venue == PREDICT:
-        hint = "`pitboss skill check` checks it; `pitboss predict --help` lists what else there is for it"
-        return ("venue",), "a predict skill, and only perp skills are taken here", hint
-    if root is PredictSkill and venue in (None, "perp", "community"):
-        found = "nothing, which means perp" if venue is None else venue
-        return ("venue",), f"must be predict here, not {found}", "only predict skills are taken here"
-    return None
-
-
-def not_yet(document: Any) -> list[Found]:
-    """A venue that a document may name, but that is not there yet."""
-    if document.get("venue") != "community":
-        return []
-    return [
-        (("venue",), "the community venue is not available in this version", f"use {' or '.join(AVAILABLE_VENUES)}")
-    ]

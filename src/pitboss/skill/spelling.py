@@ -17,7 +17,7 @@ from typing import Any, cast
 from pydantic.fields import FieldInfo
 
 from pitboss.skill.parse import Path
-from pitboss.skill.schema import NULLABLE, Part, Skill
+from pitboss.skill.schema import Part, SkillDocument
 
 SUGGESTION = "did you mean"
 
@@ -41,15 +41,17 @@ class Canonical:
     errors: list[tuple[Path, str, str]] = field(default_factory=list[tuple[Path, str, str]])
 
 
-def canonical(plain: Any, root: type[Part] = Skill) -> Canonical:
+def canonical(plain: Any, root: type[SkillDocument]) -> Canonical:
     """The document with every known key in snake_case; keys given in both spellings and nulls are errors."""
     found = Canonical(None)
-    return Canonical(_walk(plain, root, (), found), found.written, found.errors)
+    return Canonical(_walk(plain, root, (), found, root.nullable), found.written, found.errors)
 
 
-def _walk(value: Any, part: type[Part] | None, path: Path, found: Canonical) -> Any:
+def _walk(value: Any, part: type[Part] | None, path: Path, found: Canonical, nullable: frozenset[str]) -> Any:
     if isinstance(value, list):
-        return [_walk(item, part, (*path, index), found) for index, item in enumerate(cast("list[Any]", value))]
+        return [
+            _walk(item, part, (*path, index), found, nullable) for index, item in enumerate(cast("list[Any]", value))
+        ]
     if not isinstance(value, dict) or part is None:
         return cast("Any", value)
     result: dict[str, Any] = {}
@@ -63,11 +65,11 @@ def _walk(value: Any, part: type[Part] | None, path: Path, found: Canonical) -> 
             continue
         if name != key:
             found.written[here] = key
-        if item is None and name in part.model_fields and dotted(here) not in NULLABLE:
+        if item is None and name in part.model_fields and dotted(here) not in nullable:
             found.errors.append((here, "has no value", "write a value or leave the key out"))
             continue
         info = part.model_fields.get(name)
-        result[name] = _walk(item, part_of(info) if info else None, here, found)
+        result[name] = _walk(item, part_of(info) if info else None, here, found, nullable)
     return result
 
 
@@ -114,7 +116,7 @@ def _arms(annotation: Any) -> list[Any]:
     return list(typing.get_args(annotation)) if origin is typing.Literal else [annotation]
 
 
-def fields(part: type[Part] = Skill, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
+def fields(part: type[Part], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
     """Every field of a skill with its path, in document order; a part comes before its own fields."""
     for name, info in part.model_fields.items():
         yield (*path, name), info
@@ -123,7 +125,7 @@ def fields(part: type[Part] = Skill, path: tuple[str, ...] = ()) -> Iterator[tup
             yield from fields(inner, (*path, name))
 
 
-def field_at(path: Path, root: type[Part] = Skill) -> FieldInfo | None:
+def field_at(path: Path, root: type[Part]) -> FieldInfo | None:
     """The field that a canonical path leads to, list positions ignored."""
     return _by_path(root).get(tuple(part for part in path if isinstance(part, str)))
 
@@ -133,7 +135,7 @@ def _by_path(root: type[Part]) -> dict[tuple[str, ...], FieldInfo]:
     return dict(fields(root))
 
 
-def keys_at(path: Path, root: type[Part] = Skill) -> list[str]:
+def keys_at(path: Path, root: type[Part]) -> list[str]:
     """The keys that exist inside the part at a path."""
     info = field_at(path, root)
     part = part_of(info) if info else root
@@ -149,7 +151,7 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     return folded[found[0]] if found else None
 
 
-def nearest_key(path: Path, root: type[Part] = Skill) -> str | None:
+def nearest_key(path: Path, root: type[Part]) -> str | None:
     """The key that an unknown one most likely stands for: beside it first, then anywhere in a skill."""
     word = str(path[-1])
     beside = nearest(word, keys_at(path[:-1], root))

@@ -21,7 +21,7 @@ from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost, Status, require_mo
 from pitboss.store.run import Figures, Run, fresh, open_row, read_run, stored
 from pitboss.store.schema import facts, records, run_events, run_states, runs, skills
 
-__all__ = ["Figures", "Listing", "Run", "Runs"]
+__all__ = ["Figures", "Run", "RunListing", "Runs"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The one loop: observe → decide → guard → act → record. Simulation, paper and live call this same function.
 
-There is no mode here and no venue. What differs between a backtest and a live account, or between two venues, is the
-ports that are passed in: `tick/<venue>.py` has those of each. The shape of a record is `tick/record.py`.
+There is no mode here and no venue. A backtest and a live account, or two venues, differ only in the ports that are
+passed in; each venue has its own in `venues/<name>/ports.py`. The fields of a record are `tick/record.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from pitboss.agent.decider import Decider
+from pitboss.agent.prompt import Prompt
+from pitboss.agent.reflection import Reflection, Reflector
 from pitboss.core.curve import Curve
 from pitboss.core.instant import Instant
 from pitboss.core.intent import Decision
@@ -16,14 +18,12 @@ from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import FREE, Record, seal
-from pitboss.core.state import LastDecision, Memory, State
+from pitboss.core.state import LastDecision, State
 from pitboss.core.trace import Tracer
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import Broker, act
+from pitboss.engine.guard import Judgement
 from pitboss.tick.record import beside, beside_reflection, covered_of, reflected, with_its_cost
-from pitboss.venues.perp.context import Prompt
-from pitboss.venues.perp.guard import Judgement
-from pitboss.venues.perp.reflection import Reflection, Reflector, learn
 
 
 class Teller(Protocol):
@@ -80,9 +80,7 @@ class Ports(Protocol):
         """`summary(world)`, where `told` is that of the world the tick found."""
         ...
 
-    def remember(
-        self, state: State, observation: Any, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]
-    ) -> Memory:
+    def remember(self, state: State, observation: Any, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]) -> Any:
         """The memory after these; the very same where nothing is to be remembered."""
         ...
 
@@ -125,7 +123,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
     else:
         decision = Decision(flags=(flag,))
     if state.seen:
-        state = replace(state, seen={})
+        state = state.after(seen={})
     verdicts: list[Verdict] = []
     contents: list[bytes] = []
     receipts: list[Receipt] = list(happened.receipts)
@@ -134,7 +132,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
         state, verdict, answers = await act(state, judgement, ports.broker, at)
         if judgement.broken:
             world, noticed = ports.halt(state.world, at)
-            state, answers = replace(state, world=world), (*answers, *noticed)
+            state, answers = state.after(world=world), (*answers, *noticed)
         verdicts.append(verdict)
         contents.append(judgement.content)
         receipts.extend(answers)
@@ -158,13 +156,10 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
     record = seal(state.seq, "tick", at, state.prev_digest, covered, extra)
     failed = "model_error" in decision.flags
     asked_close, news_seen = ports.noted(state, observation) if asked else (state.asked_close, state.news_seen)
-    state = State(
-        world=state.world,
+    state = state.after(
         seq=state.seq + 1,
         prev_digest=record.digest,
         tick_at=at,
-        accepted_opens=state.accepted_opens,
-        seen=state.seen,
         last=_last(at, decision, contents, verdicts),
         memory=memory,
         asked_close=asked_close,
@@ -182,16 +177,13 @@ def foresee(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports
     state, observation = recollect(state, at, receipts, ports)
     flag = ports.unasked(state, observation)
     asked_close, news_seen = (state.asked_close, state.news_seen) if flag else ports.noted(state, observation)
-    after = State(
-        world=state.world,
-        seq=state.seq,
-        prev_digest=state.prev_digest,
+    after = state.after(
         tick_at=at,
-        accepted_opens=state.accepted_opens,
+        seen={},
         last=LastDecision(at, "noop", flag),
-        memory=state.memory,
         asked_close=asked_close,
         news_seen=news_seen,
+        model_errors=0,
     )
     return after, None if flag else observation
 
@@ -202,7 +194,7 @@ def recollect(state: State, at: Instant, receipts: Sequence[Receipt], ports: Por
     memory = ports.remember(state, observation, receipts, ()) if receipts else state.memory
     if memory is state.memory:
         return state, observation
-    return replace(state, memory=memory), replace(observation, memory=memory)
+    return state.after(memory=memory), replace(observation, memory=memory)
 
 
 async def reflect(state: State, observation: Any, ports: Ports) -> tuple[State, Any, Reflection | None]:
@@ -211,8 +203,8 @@ async def reflect(state: State, observation: Any, ports: Ports) -> tuple[State, 
     if reflector is None or not reflector.due(state.memory):
         return state, observation, None
     reflection = await reflector.reflect(observation)
-    memory = learn(state.memory, reflection)
-    return replace(state, memory=memory), replace(observation, memory=memory), reflection
+    memory = reflector.learn(state.memory, reflection)
+    return state.after(memory=memory), replace(observation, memory=memory), reflection
 
 
 def _last(at: Instant, decision: Decision, contents: Sequence[bytes], verdicts: Sequence[Verdict]) -> LastDecision:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pitboss.agent.reflection import Reflection
 from pitboss.core import codec
 from pitboss.core.curve import Curve
 from pitboss.core.intent import Decision, Step
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import prompt_sha256
 from pitboss.core.verdict import Verdict, brief
-from pitboss.venues.perp.reflection import Reflection
 
 
 def covered_of(

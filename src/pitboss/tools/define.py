@@ -8,14 +8,14 @@ registry can refuse before anything runs and the catalogue can show it without b
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pitboss.agent.decider import Judge
+from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.errors import InvariantError
 from pitboss.core.past import NO_PAST, NO_RECORDINGS, Past, Recordings
 from pitboss.core.ports import Tool, ToolSpec
 from pitboss.tools import arguments as shape
-from pitboss.venues.perp.observation import Observation
 
 Mode = Literal["read", "write"]
 """read: someone asks about a run (chat). write: an agent decides at a tick."""
@@ -34,7 +34,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 class ToolContext:
     """What a tool is built with. `judge` asks the engine without sending anything; None where there is no engine."""
 
-    observation: Observation
+    observation: Any
     mode: Mode
     judge: Judge | None = None
     past: Past = NO_PAST
@@ -58,6 +58,8 @@ class ToolDefinition:
     example: Mapping[str, Any]
     reach: Reach
     build: Callable[[ToolContext], Tool]
+    decides: bool = False
+    """Whether calling it is the decision of a tick."""
 
 
 @dataclass(slots=True)
@@ -86,6 +88,7 @@ def define_tool(
     modes: Collection[Mode] = MODES,
     reach: Reach = "as_of",
     checked: bool = True,
+    decides: bool = False,
 ) -> ToolDefinition:
     """Define a tool. `checked=False` hands the arguments over as they came, for tools that pass them to the engine."""
     if not _NAME.fullmatch(name):
@@ -109,21 +112,11 @@ def define_tool(
         example=example,
         reach=reach,
         build=lambda context: BuiltTool(spec, context, look, checked),
+        decides=decides,
     )
 
 
-class Intents(Protocol):
-    """A module of a venue that says by which tool a model decides there."""
-
-    @property
-    def TERMINAL(self) -> str: ...
-    @property
-    def DESCRIPTION(self) -> str: ...
-    @property
-    def SCHEMA(self) -> dict[str, Any]: ...
-
-
-def define_decision(intents: Intents, *, example: Mapping[str, Any], ui_hint: str) -> ToolDefinition:
+def define_decision(decision: DecisionFormat, *, example: Mapping[str, Any], ui_hint: str) -> ToolDefinition:
     """The decision of a tick on a venue. Terminal: calling it ends the tick; the agent loop takes the call, no tool runs.
 
     It is a tool so that it is offered, catalogued and refused in read mode like every other.
@@ -131,16 +124,17 @@ def define_decision(intents: Intents, *, example: Mapping[str, Any], ui_hint: st
 
     async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
         # A tool run that gets here would be a way around the guard.
-        raise InvariantError(f"{intents.TERMINAL} was run as a tool; it is a decision, taken by the agent loop")
+        raise InvariantError(f"{decision.tool} was run as a tool; it is a decision, taken by the agent loop")
 
     return define_tool(
-        name=intents.TERMINAL,
+        name=decision.tool,
         category="execution",
-        description=intents.DESCRIPTION,
+        description=decision.description,
         ui_hint=ui_hint,
         modes=("write",),
-        schema=intents.SCHEMA,
+        schema=decision.schema,
         example=example,
         look=look,
         checked=False,
+        decides=True,
     )

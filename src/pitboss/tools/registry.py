@@ -1,8 +1,7 @@
-"""Every built-in tool, found by looking into the folder of its venue, and the whitelist that an agent gets of them.
+"""The built-in tools of a venue, found in its `tools` package, and the subset that an agent may have.
 
-`tools/builtin/` has those of the perp venue, `tools/predict/` those of the predict venue. A new tool is one new file
-with `TOOL = define_tool(...)`; nothing here changes. Modes are enforced when tools are
-hydrated, so a tool that its mode does not allow is never built at all.
+A new tool is a new file with `TOOL = define_tool(...)`; nothing here changes. Modes are enforced before tools are built,
+so a tool that its mode does not allow is never built at all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,27 +14,25 @@ from typing import Any
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.core.ports import Tool
 from pitboss.tools.define import Mode, ToolContext, ToolDefinition
-from pitboss.venues.perp import tools as builtin
-from pitboss.venues.predict import tools as predict
 
-FOLDERS = {"perp": builtin, "predict": predict}
-"""Where the tools of a venue are."""
+Registry = Mapping[str, ToolDefinition]
+"""Every tool of a venue by name, sorted."""
 
 
-def hydrate(names: Iterable[str], context: ToolContext, simulated: bool = True, venue: str = "perp") -> dict[str, Tool]:
+def hydrate(registry: Registry, names: Iterable[str], context: ToolContext, simulated: bool = True) -> dict[str, Tool]:
     """Build the named tools for one tick, in the order of `names`, refusing what `permit` refuses."""
-    return {tool.name: tool.build(context) for tool in permit(names, context.mode, simulated, venue)}
+    return {tool.name: tool.build(context) for tool in permit(registry, names, context.mode, simulated)}
 
 
-def permit(names: Iterable[str], mode: Mode, simulated: bool = True, venue: str = "perp") -> list[ToolDefinition]:
-    """The named tools, if all of them are allowed; a name that comes twice counts once.
+def permit(registry: Registry, names: Iterable[str], mode: Mode, simulated: bool = True) -> list[ToolDefinition]:
+    """The named tools, if all of them are allowed; a name that is listed twice counts once.
 
     Unknown names, tools that the mode does not allow and, in a simulation, tools that know only the present are
-    refused, so a run can ask before it starts.
+    refused, so that a run can be checked before it starts.
     """
     tools: list[ToolDefinition] = []
     for name in dict.fromkeys(names):
-        tool = lookup(name, venue)
+        tool = lookup(registry, name)
         if mode not in tool.modes:
             allowed = " or ".join(sorted(tool.modes))
             raise UserError(f"Tool {name} not allowed in mode {mode}", f"it runs in {allowed} mode only")
@@ -48,24 +45,22 @@ def permit(names: Iterable[str], mode: Mode, simulated: bool = True, venue: str 
     return tools
 
 
-def lookup(name: str, venue: str = "perp") -> ToolDefinition:
-    """One tool of a venue by name."""
-    known = registry(venue)
-    if name not in known:
-        close = get_close_matches(name, known, 1)
-        raise UserError(
-            f"Unknown tool: {_seen(name)}", f"did you mean {close[0]}?" if close else f"tools: {', '.join(known)}"
-        )
-    return known[name]
+def lookup(registry: Registry, name: str) -> ToolDefinition:
+    """One tool by name."""
+    if name not in registry:
+        close = get_close_matches(name, registry, 1)
+        hint = f"did you mean {close[0]}?" if close else f"tools: {', '.join(registry)}"
+        raise UserError(f"Unknown tool: {_shown(name)}", hint)
+    return registry[name]
 
 
-def _seen(name: str) -> str:
-    """A name that a stranger may have written, as one short word of a message."""
+def _shown(name: str) -> str:
+    """An untrusted name as one short word of a message."""
     return name if name.isprintable() and len(name) <= 64 else ascii(name[:64])
 
 
-def catalogue(venue: str = "perp") -> list[dict[str, Any]]:
-    """Every tool of a venue as plain values, by name: for the editor, the docs and the API."""
+def catalogue(registry: Registry) -> list[dict[str, Any]]:
+    """Every tool as plain values, by name: for the editor, the docs and the API."""
     return [
         {
             "name": tool.name,
@@ -77,27 +72,30 @@ def catalogue(venue: str = "perp") -> list[dict[str, Any]]:
             "example": tool.example,
             "reach": tool.reach,
         }
-        for tool in registry(venue).values()
+        for tool in registry.values()
     ]
 
 
+def agent_tools(registry: Registry) -> dict[str, str]:
+    """Every tool by name, with the reason why the agent of a skill cannot have it; empty where it can."""
+    reason = "is for questions about a run, not for an agent that decides"
+    return {name: "" if "write" in tool.modes else reason for name, tool in registry.items()}
+
+
 @cache
-def registry(venue: str = "perp") -> Mapping[str, ToolDefinition]:
-    """Every built-in tool of a venue by name, sorted."""
-    return discover(venue)
+def registry_of(package: str) -> Registry:
+    """The tools in a package, by its dotted name."""
+    return discover(package)
 
 
-def discover(venue: str = "perp") -> dict[str, ToolDefinition]:
-    """Look into the package afresh. A file without a tool, or two tools of one name, stop the program."""
-    folder = FOLDERS[venue]
-    found: dict[str, ToolDefinition] = {}
-    for module in sorted(iter_modules(folder.__path__), key=lambda module: module.name):
-        tool = getattr(import_module(f"{folder.__name__}.{module.name}"), "TOOL", None)
+def discover(package: str) -> dict[str, ToolDefinition]:
+    """Look into a package afresh. A file without a tool, or two tools of one name, stop the program."""
+    tools: dict[str, ToolDefinition] = {}
+    for module in sorted(iter_modules(import_module(package).__path__), key=lambda module: module.name):
+        tool = getattr(import_module(f"{package}.{module.name}"), "TOOL", None)
         if not isinstance(tool, ToolDefinition):
-            raise InvariantError(
-                f"{folder.__name__.removeprefix('pitboss.').replace('.', '/')}/{module.name}.py has no TOOL = define_tool(...)"
-            )
-        if tool.name in found:
+            raise InvariantError(f"{package}.{module.name} has no TOOL = define_tool(...)")
+        if tool.name in tools:
             raise InvariantError(f"two built-in tools are named {tool.name}")
-        found[tool.name] = tool
-    return dict(sorted(found.items()))
+        tools[tool.name] = tool
+    return dict(sorted(tools.items()))

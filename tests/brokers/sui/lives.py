@@ -14,7 +14,7 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.outbox import OutboxEntry, StoredOutbox
 from pitboss.venues.predict.desk import Desk, DeskOrder
-from pitboss.venues.predict.judge import ContractOrder
+from pitboss.venues.predict.orders import ContractOrder
 from pitboss.venues.predict.quote import quantity_for
 from pitboss.venues.predict.state import QUOTE, binary, open_world
 from pitboss.venues.predict.sui.broker import PredictSui

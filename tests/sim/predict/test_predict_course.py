@@ -34,7 +34,8 @@ from pitboss.testing.journal import MemoryJournal
 from pitboss.venues.predict.agent import read_predict_skill, tool_loop
 from pitboss.venues.predict.assembly import PredictRequest, make_script
 from pitboss.venues.predict.course import PredictCourse, Updates, first_state
-from pitboss.venues.predict.desk import Desk, bring
+from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.execution import bring
 from pitboss.venues.predict.heuristics import heuristic, heuristics
 from pitboss.venues.predict.ladder_policy import LEAST
 from pitboss.venues.predict.observation import PredictObservation

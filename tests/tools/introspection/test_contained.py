@@ -28,7 +28,7 @@ from pitboss.data.lake import Lake
 from pitboss.runs.run import start
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, registry
-from pitboss.venues.perp import ask
+from pitboss.venues.perp import tool_context as ask
 from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.intents import TERMINAL
 from tools.introspection.arguments import valid

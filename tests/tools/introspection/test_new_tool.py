@@ -7,9 +7,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+from pitboss_dev.docs.tools_page import tools_page
 
 from pitboss.cli.main import main
-from pitboss.testing.catalogue import tools_page
 from pitboss.tools import registry
 from pitboss.venues.perp import tools as builtin
 

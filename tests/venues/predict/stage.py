@@ -26,7 +26,8 @@ from pitboss.tools.registry import hydrate, lookup
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.context import PredictPrompts
-from pitboss.venues.predict.desk import Desk, bring
+from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.execution import bring
 from pitboss.venues.predict.intents import TERMINAL, read
 from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.ports import PredictPorts

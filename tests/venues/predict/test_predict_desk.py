@@ -16,17 +16,17 @@ from pitboss.venues.predict.desk import (
     Desk,
     DeskOrder,
     DeskResult,
-    bring,
     reckoned,
     submit,
     summary,
     told,
 )
-from pitboss.venues.predict.judge import judge
+from pitboss.venues.predict.execution import bring
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWorld, money, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import WorldStep, preview
 from pitboss.venues.predict.world import push, push_price
+from venues.predict.judging import judge
 from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, opened, venue, yes
 
 CAPS = PredictCaps()

@@ -9,12 +9,13 @@ import pytest
 
 from pitboss.core.instant import HOUR_MS, day_of
 from pitboss.venues.predict.caps import PredictCaps, Spent, exposure
-from pitboss.venues.predict.judge import judge, perform
+from pitboss.venues.predict.orders import perform
 from pitboss.venues.predict.quote import ask_bounds
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, PredictWorld, money, open_world, oracle_of, status
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import ContractTrade, fair_value, weigh_mint
 from pitboss.venues.predict.world import feed, push
+from venues.predict.judging import judge
 from venues.predict.scene import MINT, NOW, SPOT, opened
 
 NUMBERS: list[Any] = [
@@ -110,7 +111,7 @@ def campaign(seed: int, decisions: int) -> dict[str, int]:
         assert oracle is not None
         step = perform(world, order, now)
         assert step.abort is None
-        assert perform(world, order, now, weighed=found.trade) == step
+        assert perform(world, order, now, quoted_trade=found.trade) == step
         assert money(step.world) == start
         if order.action == "mint":
             before = world.accounts[ACCOUNT].cash
@@ -141,8 +142,7 @@ def campaign(seed: int, decisions: int) -> dict[str, int]:
             counts["redeemed"] += 1
         world = step.world
         seen = {found.key: found.verdict}
-        spent = replace(spent, seen=seen)
-        assert judge(CAPS, world, spent, intent, now, tick_at).order is None  # sent again, it does nothing
+        assert judge(CAPS, world, spent, intent, now, tick_at, seen=seen).order is None  # sent again, it does nothing
     return counts
 
 

@@ -14,12 +14,13 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, day_of
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.venues.predict import rules
 from pitboss.venues.predict.caps import PredictCaps, Spent, make_caps, room
-from pitboss.venues.predict.judge import Judgement, judge, perform
+from pitboss.venues.predict.orders import perform
 from pitboss.venues.predict.rules import RULES
 from pitboss.venues.predict.state import ACCOUNT, QUOTE, MarketTerms, PredictWorld
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint, preview
 from pitboss.venues.predict.world import create_oracle, push, push_price, set_ask_bounds
+from venues.predict.judging import Judged, judge
 from venues.predict.scene import HOURLY, LATER, MINT, NOW, SPOT, done, no, opened, venue, yes
 
 CAPS = PredictCaps()
@@ -46,16 +47,17 @@ CODES = [
 
 def asked(
     world: PredictWorld | None = None, caps: PredictCaps = CAPS, spent: Spent = NONE, now: int = NOW, **changes: Any
-) -> Judgement:
-    return judge(caps, world or venue(), spent, {**MINT, **changes}, now, NOW)
+) -> Judged:
+    seen = changes.pop("seen", None)
+    return judge(caps, world or venue(), spent, {**MINT, **changes}, now, NOW, seen=seen)
 
 
-def allowed(found: Judgement) -> None:
+def allowed(found: Judged) -> None:
     assert found.verdict.outcome == "allowed", found.verdict
     assert found.order is not None
 
 
-def refused(found: Judgement, code: str, words: str = "") -> None:
+def refused(found: Judged, code: str, words: str = "") -> None:
     assert (found.verdict.outcome, found.verdict.code) == ("refused", code), found.verdict
     assert words in found.verdict.detail
     assert found.order is None
@@ -219,10 +221,10 @@ def test_b13_a_spend_beyond_the_balance_is_refused() -> None:
 
 def test_b14_the_same_intent_is_answered_once() -> None:
     first = asked()
-    again = asked(spent=Spent(seen={first.key: first.verdict}))
+    again = asked(seen={first.key: first.verdict})
     assert again.verdict == replace(first.verdict, duplicate=True)
     assert again.order is None
-    other_tick = judge(CAPS, venue(), Spent(seen={first.key: first.verdict}), MINT, NOW, NOW - 1)
+    other_tick = judge(CAPS, venue(), NONE, MINT, NOW, NOW - 1, seen={first.key: first.verdict})
     allowed(other_tick)
 
 
@@ -276,7 +278,7 @@ def test_a_rule_that_breaks_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError("oops")
 
     changed = tuple(replace(rule, check=broken) if rule.code == "B8_EDGE" else rule for rule in RULES)
-    monkeypatch.setattr("pitboss.venues.predict.judge.RULES", changed)
+    monkeypatch.setattr("pitboss.venues.predict.rule_book.RULES", changed)
     found = asked()
     refused(found, "B8_EDGE", "the rule itself failed")
     assert found.broken

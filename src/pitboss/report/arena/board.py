@@ -5,8 +5,8 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
+from pitboss.report.meaning import METRICS
 from pitboss.report.measures import show
-from pitboss.report.metric import named
 from pitboss.report.runs import cause_of, counted, name_of, without_result
 from pitboss.report.source import number, pair
 from pitboss.report.table import LEFT, RIGHT, table
@@ -104,7 +104,7 @@ def cost_section(arena: Plain) -> Html:
 
 def run_section(arena: Plain) -> Html:
     """Every run of every entrant, with what to type to look at it."""
-    form = named(JUDGED)
+    form = METRICS[JUDGED]
     rows = [
         (
             tag("span", entry["model"], id=None if turn else f"runs-{place}"),

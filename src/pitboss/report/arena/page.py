@@ -16,7 +16,7 @@ from pitboss.report.source import number
 from pitboss.report.study.view import stretch
 
 Plain = Mapping[str, Any]
-STYLE = "arena/arena.css"
+STYLE = "pitboss.report.arena:arena.css"
 
 
 def render(arena: Plain) -> str:

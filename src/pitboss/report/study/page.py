@@ -13,7 +13,7 @@ from pitboss.report.study.view import Plain, StudyView, stretch
 from pitboss.report.study.words import limits, luck_section, paragraphs
 from pitboss.sim.study.axis import words_of
 
-STYLE = "study/study.css"
+STYLE = "pitboss.report.study:study.css"
 KINDS = {"grid": "Sweep", "random": "Random sweep", "search": "Search", "walk": "Walk-forward"}
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.measures import show
-from pitboss.report.metric import named
 from pitboss.report.runs import failure_section, name_of
 from pitboss.report.source import number
 from pitboss.report.study.view import Plain, StudyView, ordered, stretch
@@ -78,7 +77,7 @@ def trial_section(view: StudyView) -> Html:
                 words_of(one["point"]),
                 *window,
                 tag("b", view.shown(view.value(one))),
-                *[show(one["metrics"][name], named(name).form) for name in beside],
+                *[show(one["metrics"][name], view.named(name).form) for name in beside],
                 figures.usd(one["cost_usd"]),
                 _runs(one["runs"]),
             )
@@ -88,7 +87,7 @@ def trial_section(view: StudyView) -> Html:
         ("Point", LEFT),
         *([("Window", LEFT)] if walks else []),
         (view.metric.label, RIGHT),
-        *[(named(name).label, RIGHT) for name in beside],
+        *[(view.named(name).label, RIGHT) for name in beside],
         ("Cost", RIGHT),
         ("Runs", LEFT),
     ]

@@ -8,7 +8,7 @@ from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
 from pitboss.report.meaning import Metric
 from pitboss.report.measures import show
-from pitboss.report.metric import named
+from pitboss.report.metric import meanings_of, named
 from pitboss.report.source import instant, number
 
 Plain = Mapping[str, Any]
@@ -24,9 +24,13 @@ class StudyView:
     def by(self) -> str:
         return str(self.plain["by"])
 
+    def named(self, metric: str) -> Metric:
+        """A metric by its key."""
+        return named(metric, meanings_of(self.plain))
+
     @property
     def metric(self) -> Metric:
-        return named(self.by)
+        return self.named(self.by)
 
     @property
     def label(self) -> str:

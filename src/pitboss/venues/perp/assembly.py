@@ -1,85 +1,94 @@
-"""Putting a perp backtest together: a request, the data it needs, the ports it ticks with."""
+"""A perp backtest put together: its request checked, its data loaded, and its ports built once over its connections."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from pitboss.agent.decider import Decider, Judge, Planned
+from pitboss.agent.decider import Decider, Planned
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.asof import Market
+from pitboss.core.asset import Asset
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, interval_ms
-from pitboss.core.market import Ints, Points
+from pitboss.core.market import Points
 from pitboss.core.order_book import Books
-from pitboss.core.past import NO_PAST, NO_RECORDINGS, Recordings
-from pitboss.core.ports import Tool, ToolSpec
 from pitboss.data.arrival import parse_latency
 from pitboss.data.books import load_books
-from pitboss.data.feed import base_interval, data_digest, load_market, with_listings
+from pitboss.data.feed import base_interval, choose_venue, data_digest, load_market, with_listings
 from pitboss.data.lake import Lake
-from pitboss.models.catalog import resolve
+from pitboss.models import catalog
 from pitboss.models.decisions import DecisionFile
-from pitboss.sim.course import ticks_between
+from pitboss.runs.tool_loop import tool_loop
+from pitboss.sim.connections import UNCONNECTED, Connections
+from pitboss.sim.course import LEAP_COMMITS, ticks_between
 from pitboss.sim.past import RunPast
-from pitboss.sim.request import PreparedRun
-from pitboss.skill.load import check_plain, summary
-from pitboss.skill.schema import Skill
-from pitboss.tools.define import ToolContext, ToolDefinition
-from pitboss.tools.registry import lookup, permit, registry
-from pitboss.venues.perp.assets import SHIPPED, Asset
+from pitboss.sim.request import PreparedRun, check_range
+from pitboss.skill.load import read_skill as read_document
+from pitboss.tools.registry import Registry, permit, registry_of
+from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.blind.anonymiser import Disguise, read_disguise
 from pitboss.venues.perp.blind.setup import disguise_for
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse
-from pitboss.venues.perp.guard import caps_of
-from pitboss.venues.perp.intents import TERMINAL
+from pitboss.venues.perp.intents import DECISION, TERMINAL
 from pitboss.venues.perp.memory import recall_of
-from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.policy import policy
 from pitboss.venues.perp.ports import PerpPorts
-from pitboss.venues.perp.reflection import Reflector
+from pitboss.venues.perp.reflection import TradeReflector
 from pitboss.venues.perp.request import PerpRequest
+from pitboss.venues.perp.skill import PerpSkill
+from pitboss.venues.perp.skill_caps import caps_of
+from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.state import TradingTerms
 from pitboss.venues.perp.tape import Tape, make_tape
 
-DEFAULT_VENUE = "hyperliquid"
-LEAP_COMMITS = 100
-"""Records of policies and decision files are cheap to make again: they share larger transactions."""
+TOOLS = "pitboss.venues.perp.tools"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assembly(PreparedRun):
-    """A perp backtest ready to run."""
+class PerpRun(PreparedRun):
+    """A checked perp backtest with its data."""
 
     request: PerpRequest
-    skill: Skill
-    script: PerpCourse
+    skill: PerpSkill
+    market: Market
+    base_interval: str
+    assets: Mapping[str, Asset]
+    books: Mapping[str, Books] | None
+    disguise: Disguise | None
+    commit_records: int
+    most_errors: int
+
+    def course(self, connections: Connections = UNCONNECTED) -> PerpCourse:
+        """The replay with its ports built."""
+        return make_course(self, connections)
 
 
-def assemble(request: PerpRequest, lake: Lake, settings: Settings) -> Assembly:
-    """Check the request against the data and build everything the replay needs. Raises `UserError` before any work."""
+def tools() -> Registry:
+    """The built-in tools of this venue."""
+    return registry_of(TOOLS)
+
+
+def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
+    """Check a request against the data and load it. Raises `UserError` before any work."""
     skill = read_skill(request.skill)
     symbols = skill.context.sorted_symbols
-    if request.to_at <= request.from_at:
-        raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
-    if request.equity_usd <= 0:
-        raise UserError("equity must be above zero", "for example --equity 10000")
-    venue = choose_venue(request.data_venue or settings.data_venue, lake, symbols)
-    period = interval_ms(skill.schedule.every)
-    base = base_interval(lake, venue, symbols, period, request.from_at, request.to_at, request.max_gap)
-    assets = _assets(lake, venue, symbols)
+    check_range(request)
+    data_venue = choose_venue(request.data_venue or settings.data_venue, lake, symbols)
+    period = skill.every_ms
+    base = base_interval(lake, data_venue, symbols, period, request.from_at, request.to_at, request.max_gap)
+    assets = _assets(lake, data_venue, symbols)
     ticks = ticks_between(request.from_at, request.to_at, period)
     if not len(ticks):
         raise UserError(f"no {skill.schedule.every} tick falls into the range", "choose a longer range")
-    decider = make_decider(request, skill, ticks)
-    prompts = wants_prompts(request, decider)
-    shown = (skill.context.bars_interval, *(skill.context.timeframes() if prompts else ()))
+    prompts = request.builds_prompts
+    intervals = (skill.context.bars_interval, *(skill.context.timeframes() if prompts else ()))
     market = load_market(
         lake,
-        venue,
+        data_venue,
         symbols,
-        sorted({base, *shown}, key=interval_ms),
+        sorted({base, *intervals}, key=interval_ms),
         request.to_at,
         request.news_latency_ms,
         request.from_at,
@@ -87,37 +96,47 @@ def assemble(request: PerpRequest, lake: Lake, settings: Settings) -> Assembly:
         news_latency=parse_latency(request.news_latency) if request.news_latency else None,
         extracted=request.extracted_events,
     )
-    market = with_listings(market, lake, venue, base, request.from_at, request.to_at, request.max_gap)
-    books = run_books(request, lake, venue, symbols, int(ticks[0]))
+    market = with_listings(market, lake, data_venue, base, request.from_at, request.to_at, request.max_gap)
+    books = run_books(request, lake, data_venue, symbols, int(ticks[0]))
     check_volume(request, market, symbols, base)
-    script = make_script(request, skill, market, base, assets, decider, settings.commit_records, books)
-    script = replace(script, most_errors=settings.model_errors)
-    digest = data_digest(market, symbols, {base, *shown}, news=prompts, events=prompts, books=books)
-    return Assembly(request, skill, script, venue, digest, lake.is_synthetic(venue))
+    digest = data_digest(market, symbols, {base, *intervals}, news=prompts, events=prompts, books=books)
+    run = PerpRun(
+        request=request,
+        skill=skill,
+        data_venue=data_venue,
+        data_digest=digest,
+        synthetic=lake.is_synthetic(data_venue),
+        tick_at=ticks,
+        market=market,
+        base_interval=base,
+        assets=assets,
+        books=books,
+        disguise=disguise_of_run(request, skill, market, base, int(ticks[0])),
+        commit_records=settings.commit_records,
+        most_errors=settings.model_errors,
+    )
+    if request.decisions is not None or catalog.describe(request.source).is_policy:
+        program_of(run)  # a file with mistakes or an unknown policy is refused here
+    return run
 
 
-def wants_prompts(request: PerpRequest, decider: Decider) -> bool:
-    """Planned deciders read no prompt, so none is built unless asked for; models always get one."""
-    return bool(request.prompts) if isinstance(decider, Planned) else True
+def read_skill(plain: Mapping[str, object]) -> PerpSkill:
+    """A skill from its plain document, with tool names checked."""
+    skill = read_document(plain, PerpSkill)
+    permit(tools(), skill.tool_names, "write")
+    return skill
 
 
-def make_script(
-    request: PerpRequest,
-    skill: Skill,
-    market: Market,
-    base: str,
-    assets: dict[str, Asset],
-    decider: Decider,
-    commit_records: int,
-    books: Mapping[str, Books] | None = None,
-) -> PerpCourse:
-    """The replay of a request over a market that has been loaded."""
-    ticks = ticks_between(request.from_at, request.to_at, interval_ms(skill.schedule.every))
-    quick, prompts = isinstance(decider, Planned), wants_prompts(request, decider)
-    disguise = _disguise(request, skill, market, base, int(ticks[0]), quick)
-    decider = blinded(decider, skill, disguise)
-    terms = _terms(request, skill, assets)
-    leaps = quick and not prompts
+def make_course(run: PerpRun, connections: Connections = UNCONNECTED) -> PerpCourse:
+    """The replay of a prepared run."""
+    request, skill, market = run.request, run.skill, run.market
+    start, prompts = int(run.tick_at[0]), request.builds_prompts
+    disguise = run.disguise
+    context = PerpPrompts(skill, disguise)
+    past = RunPast(TERMINAL) if skill.tool_names and not request.is_program else None
+    decider = connections.decider or decider_of(run, connections, context, past, disguise)
+    leaps = request.is_program and not prompts and isinstance(decider, Planned)
+    terms = _terms(request, skill, run.assets)
     ports = PerpPorts(
         skill=skill,
         limits=caps_of(skill),
@@ -125,60 +144,91 @@ def make_script(
         view=market.view,
         decider=decider,
         broker=PaperBroker(terms, request.decision_latency_ms),
-        context=decider.context if isinstance(decider, ToolLoop) else PerpPrompts(skill, disguise),
-        started_at=int(ticks[0]),
+        context=decider.context if isinstance(decider, ToolLoop) else context,
+        started_at=start,
         keep_prompts=request.prompts is not False,
         build_prompts=prompts,
-        wakes=not quick,
-        recall=recall_of(skill, base) if prompts else None,
-        reflector=reflector_of(decider, skill),
+        wakes=not request.is_program,
+        tracer=connections.tracer,
+        notes=connections.server_tools.notes,
+        recall=recall_of(skill, run.base_interval) if prompts else None,
+        reflector=_reflector(run, connections, decider, context),
     )
     return PerpCourse(
         ports=ports,
         market=market,
-        base_interval=base,
-        tape=_tape(market, skill.context.sorted_symbols, base, int(ticks[0]), request.to_at, books),
-        tick_at=ticks,
+        base_interval=run.base_interval,
+        tape=_tape(market, skill.context.sorted_symbols, run.base_interval, start, request.to_at, run.books),
+        tick_at=run.tick_at,
         to_at=request.to_at,
         initial_usd=request.equity_usd,
         close_at_end=request.close_at_end,
         planned=leaps,
-        commit_records=commit_records * LEAP_COMMITS if leaps else commit_records,
-        past=_past_of(decider),
+        commit_records=run.commit_records * LEAP_COMMITS if leaps else run.commit_records,
+        speculation=connections.speculation,
+        most_errors=run.most_errors,
+        past=past,
     )
 
 
-def reflector_of(decider: Decider, skill: Skill) -> Reflector | None:
-    """Who writes lessons: the model that decides. Where none does, nobody."""
-    if not isinstance(decider, ToolLoop) or not skill.context.memory.enabled:
+def decider_of(
+    run: PerpRun,
+    connections: Connections,
+    context: PerpPrompts,
+    past: RunPast | None = None,
+    disguise: Disguise | None = None,
+) -> Decider:
+    """The decider of a request: a file, a policy, or a model with tools."""
+    request, skill = run.request, run.skill
+    if request.is_program:
+        return program_of(run)
+    if connections.model is None and catalog.describe(request.source).is_standin:
+        connections = replace(connections, model=Analyst())
+    more = {} if past is None else {"past": past}
+    retries = skill.retry_refused
+    return tool_loop(
+        request.source,
+        skill,
+        DECISION,
+        context,
+        tools(),
+        connections,
+        retry_refused=retries,
+        past_filter=disguise,
+        **more,
+    )
+
+
+def program_of(run: PerpRun) -> Decider:
+    """The file of decisions or the policy that a request names."""
+    request = run.request
+    if request.decisions is not None:
+        return DecisionFile.read(request.decisions.encode(), "decisions", set(run.tick_at.tolist()), DECISION)
+    return policy(request.source.removeprefix("policy/"), request.seed)
+
+
+def _reflector(run: PerpRun, connections: Connections, decider: Decider, context: PerpPrompts) -> TradeReflector | None:
+    """Lessons are written by the model that decides; a replay of recorded decisions reads them from the records."""
+    memory = run.skill.context.memory
+    if not memory.enabled or run.request.is_program:
         return None
-    every = skill.context.memory.reflection_every
-    return Reflector(decider.model, decider.context, every, decider.settings, decider.forcing)
+    model = decider.model if isinstance(decider, ToolLoop) else connections.model
+    if model is None:
+        return None
+    settings = run.skill.model_settings.request()
+    return TradeReflector(model, context, memory.reflection_every, settings, connections.forcing)
 
 
-def read_skill(plain: Mapping[str, Any]) -> Skill:
-    """A skill from its plain document, with tool names checked."""
-    check = check_plain(plain)
-    if check.skill is None:
-        raise summary(str(plain.get("name", "skill")), check.errors)
-    permit([name for name in check.skill.tools.built_in if name != TERMINAL], "write")
-    return check.skill
-
-
-def tool_names() -> dict[str, str]:
-    """Every tool, and why the agent of a skill cannot have it; empty where it can."""
-    why = "is for questions about a run, not for an agent that decides"
-    return {name: "" if "write" in tool.modes else why for name, tool in registry().items()}
-
-
-def choose_venue(asked: str, lake: Lake, symbols: tuple[str, ...]) -> str:
-    """The venue asked for; else hyperliquid if it has any bars here, else the only venue that has."""
-    if asked:
-        return asked
-    holding = [venue for venue in lake.venues("bars") if all(lake.intervals(venue, symbol) for symbol in symbols)]
-    if len(holding) == 1:
-        return holding[0]
-    return DEFAULT_VENUE
+def disguise_of_run(
+    request: PerpRequest, skill: PerpSkill, market: Market, base: str, start: Instant
+) -> Disguise | None:
+    """The anonymisation of a blind run: the stored one, or a new one from the seed and the prices known at the start."""
+    if not request.blind:
+        return None
+    if request.disguise is not None:
+        return read_disguise(request.disguise)
+    made = disguise_for(market, skill.context.sorted_symbols, base, request.seed, start)
+    return replace(made, strangers=request.is_program)
 
 
 def _assets(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Asset]:
@@ -219,7 +269,7 @@ def check_volume(request: PerpRequest, market: Market, symbols: tuple[str, ...],
             )
 
 
-def _terms(request: PerpRequest, skill: Skill, assets: dict[str, Asset]) -> TradingTerms:
+def _terms(request: PerpRequest, skill: PerpSkill, assets: Mapping[str, Asset]) -> TradingTerms:
     return TradingTerms(
         assets=assets,
         maker_bps=request.maker_bps,
@@ -256,69 +306,3 @@ def _tape(
     for symbol in bars.keys() & ends.keys():
         bars[symbol] = bars[symbol].slice(0, int(bars[symbol].open_at.searchsorted(ends[symbol])))
     return make_tape(bars, start, to_at, points("funding"), prices, books)
-
-
-def make_decider(request: PerpRequest, skill: Skill, ticks: Ints) -> Decider:
-    if request.decisions is not None:
-        return DecisionFile.read(request.decisions.encode(), "decisions", set(ticks.tolist()))
-    found = resolve(request.source, request.seed)
-    if isinstance(found, Planned):
-        return found
-    looks = tuple(permit([name for name in skill.tools.built_in if name != TERMINAL], "write"))
-    terminal = lookup(TERMINAL)
-    return ToolLoop(
-        name=request.source,
-        model=found,
-        context=PerpPrompts(skill),
-        hydrate=Toolbox(looks, RunPast() if looks else None),
-        terminal=ToolSpec(terminal.name, terminal.description, terminal.schema),
-        max_steps=skill.max_steps,
-        retry_refused=skill.retry_refused,
-        settings=skill.model_settings.request(),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Toolbox:
-    """The built-in tools of a skill, built anew for every tick. Their past is told by the replay that has the decider."""
-
-    looks: tuple[ToolDefinition, ...]
-    past: RunPast | None
-    recordings: Recordings = NO_RECORDINGS
-    outside: Callable[[Instant], Mapping[str, Tool]] | None = None
-    """Tools of other programs as they are at an instant."""
-    disguise: Disguise | None = None
-
-    def __call__(self, observation: Observation, judge: Judge) -> Mapping[str, Tool]:
-        """The tools of one tick."""
-        past = self.past or NO_PAST
-        past = past if self.disguise is None else self.disguise.past(past)
-        context = ToolContext(observation, "write", judge, past, self.recordings)
-        tools = {look.name: look.build(context) for look in self.looks}
-        return tools if self.outside is None else {**tools, **self.outside(observation.at)}
-
-
-def _disguise(
-    request: PerpRequest, skill: Skill, market: Market, base: str, start: Instant, strangers: bool
-) -> Disguise | None:
-    if not request.blind:
-        return None
-    if request.disguise is not None:
-        return read_disguise(request.disguise)
-    return replace(disguise_for(market, skill.context.sorted_symbols, base, request.seed, start), strangers=strangers)
-
-
-def blinded(decider: Decider, skill: Skill, disguise: Disguise | None) -> Decider:
-    """The decider of a blind run: its model sees a disguise, and no tools whose answers cannot be disguised."""
-    if disguise is None or not isinstance(decider, ToolLoop):
-        return decider
-    tools = decider.hydrate
-    if isinstance(tools, Toolbox):
-        looks = tuple(look for look in tools.looks if look.reach == "as_of")
-        tools = replace(tools, looks=looks, disguise=disguise)
-    return replace(decider, context=PerpPrompts(skill, disguise), hydrate=tools)
-
-
-def _past_of(decider: Decider) -> RunPast | None:
-    tools = decider.hydrate if isinstance(decider, ToolLoop) else None
-    return tools.past if isinstance(tools, Toolbox) else None

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Literal
 
+from pitboss.core.asset import Asset
 from pitboss.core.instant import Instant
 from pitboss.core.money import ZERO, round_down
 from pitboss.core.noun import noun
 from pitboss.core.verdict import Verdict
-from pitboss.venues.perp.assets import Asset
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.intents import Proposal
 from pitboss.venues.perp.state import PerpWorld, TradingTerms, equity

@@ -4,31 +4,16 @@ The same observation always gives the same bytes, whatever was rendered before, 
 Not here: the wording of the system prompt (`prompt.compose`), the sections (`agent.sections`), the model call.
 """
 
-import hashlib
-from dataclasses import dataclass
-
+from pitboss.agent.prompt import Prompt
 from pitboss.core.instant import Instant
-from pitboss.prompt.compose import compose_system
-from pitboss.skill.schema import Skill
 from pitboss.venues.perp.blind.anonymiser import Disguise
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, sections
+from pitboss.venues.perp.skill import PerpSkill
+from pitboss.venues.perp.system_prompt import compose_system
 
 MOST_KEPT = 48
 """Prompts that are remembered: more than any window asks ahead."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """Everything the model is told before its first word."""
-
-    system: str
-    user: str
-
-    @property
-    def sha256(self) -> str:
-        """One digest over both halves; the mark between them cannot occur in either."""
-        return hashlib.sha256(f"{self.system}\n\x00\n{self.user}".encode()).hexdigest()
 
 
 class PerpPrompts:
@@ -36,10 +21,10 @@ class PerpPrompts:
 
     __slots__ = ("_made", "_memo", "_sections", "_system", "disguise")
 
-    def __init__(self, skill: Skill, disguise: Disguise | None = None) -> None:
+    def __init__(self, skill: PerpSkill, disguise: Disguise | None = None) -> None:
         self.disguise = disguise
         shown = skill if disguise is None else disguise.skill(skill)
-        system = compose_system(shown.strategy.texts(), shown.venue)
+        system = compose_system(shown.strategy.texts())
         self._system = system if disguise is None else disguise.header(system)
         self._sections = sections()
         self._memo = Memo(shown)

@@ -22,6 +22,7 @@ from pitboss.sim.speculation import Speculation
 from pitboss.venues.perp.ports import PerpPorts, ruined
 from pitboss.venues.perp.state import PerpWorld, open_world
 from pitboss.venues.perp.tape import Tape
+from pitboss.venues.perp.trade_memory import NO_MEMORY, PerpMemory
 from pitboss.venues.perp.world import WorldAdvance, advance, close_all, set_marks
 
 
@@ -66,12 +67,10 @@ class PerpCourse:
         equity = with_last(rest.equity, closed.world.last_equity) if rest.equity else rest.equity
         return WorldAdvance(closed.world, rest.receipts + closed.receipts, equity, rest.index)
 
-    def until(self, to_at: Instant, ports: PerpPorts) -> "PerpCourse":
-        """The same course up to a tick, lived with other ports; nothing is asked ahead there, or closed at its end."""
+    def until(self, to_at: Instant) -> "PerpCourse":
+        """The same course up to a tick, without speculation and without closing positions at its end."""
         ticks = self.tick_at[self.tick_at < to_at]
-        return replace(
-            self, ports=ports, tick_at=ticks, to_at=to_at, close_at_end=False, commit_records=1, speculation=None
-        )
+        return replace(self, tick_at=ticks, to_at=to_at, close_at_end=False, commit_records=1, speculation=None)
 
     def plan(self) -> Plan:
         """When the policy or the file of decisions acts."""
@@ -107,10 +106,11 @@ def first_state(script: PerpCourse) -> State:
         bars = view.bars(symbol, script.base_interval, 1)
         if len(bars):
             marks[symbol] = decimal(float(bars.close[-1])), int(bars.open_at[-1]) + bars.interval_ms
-    return State(set_marks(world, marks))
+    return State(set_marks(world, marks), memory=NO_MEMORY)
 
 
 def read_state(plain: object) -> State:
     """A stored state, with its world as the venue's own type."""
     state = codec.parse(State, plain)
-    return replace(state, world=codec.parse(PerpWorld, state.world))
+    memory = codec.parse(PerpMemory, state.memory or {})
+    return state.after(world=codec.parse(PerpWorld, state.world), memory=memory)

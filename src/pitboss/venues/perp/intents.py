@@ -6,6 +6,7 @@ Reading never raises: it gives a `Proposal` or the list of what is wrong with it
 from decimal import Decimal
 from typing import Any
 
+from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.noun import noun
 from pitboss.core.vocabulary import Vocabulary
 
@@ -114,3 +115,7 @@ def _missing(action: str, given: dict[str, str], numbers: dict[str, Decimal]) ->
     if action == "cancel" and "order_id" not in given:
         problems.append("cancel needs order_id")
     return problems
+
+
+DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "no_op", KEYS)
+"""How a decision is written on this venue."""

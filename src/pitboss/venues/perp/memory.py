@@ -1,6 +1,6 @@
 """What an agent remembers from tick to tick: closed trades, refusals, the day's result. Pure, bounded, from typed facts only.
 
-`remember` folds what a tick knows (receipts, verdicts, the account, the as-of view) into the next `Memory`; equal inputs give
+`remember` folds what a tick knows (receipts, verdicts, the account, the as-of view) into the next `PerpMemory`; equal inputs give
 equal values, so a clone of a state foresees what will be remembered. Trades are those of `venues.perp.trades`: there is one
 definition of a round trip. What slides with time alone (the last hour, today) is worked out by `risk` when it is shown.
 It writes no text: words are made by the sections. Notes of a model come from `agent.reflect`.
@@ -17,11 +17,11 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, Instant, day_of
 from pitboss.core.money import HUNDRED, ZERO, exact
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import ClosedTrade, Memory, Reason, Refusal, Trip
 from pitboss.core.verdict import Verdict
-from pitboss.skill.schema import Skill
 from pitboss.venues.perp import regime
+from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, day_reference_at
+from pitboss.venues.perp.trade_memory import ClosedTrade, OrderThesis, PerpMemory, RefusedProposal, RoundTrip
 from pitboss.venues.perp.trades import Fold, Trade
 
 MOST_REFLECTED = 50
@@ -45,7 +45,7 @@ class Recall:
     bars: str
 
 
-def recall_of(skill: Skill, base_interval: str) -> Recall | None:
+def recall_of(skill: PerpSkill, base_interval: str) -> Recall | None:
     """What a skill wants remembered; None if nothing."""
     shown = skill.context
     if not shown.memory.enabled:
@@ -56,14 +56,14 @@ def recall_of(skill: Skill, base_interval: str) -> Recall | None:
 
 @exact
 def remember(
-    memory: Memory,
+    memory: PerpMemory,
     recall: Recall,
     at: Instant,
     receipts: Sequence[Receipt],
     verdicts: Sequence[Verdict],
     world: PerpWorld,
     view: View,
-) -> Memory:
+) -> PerpMemory:
     """The memory after these receipts and verdicts. Where nothing happened it is the very same value."""
     if not receipts and not verdicts:
         return memory
@@ -79,7 +79,7 @@ def remember(
         memory,
         refusals=refusals,
         going=_matching(fold, world),
-        reasons=tuple(Reason(order.id, order.thesis[:THESIS_CHARS]) for order in working.values() if order.thesis),
+        reasons=tuple(OrderThesis(order.id, order.thesis[:THESIS_CHARS]) for order in working.values() if order.thesis),
         part_filled=tuple(sorted(part_filled)),
     )
     if filled:
@@ -89,9 +89,11 @@ def remember(
     return changed
 
 
-def _refused(known: tuple[Refusal, ...], at: Instant, verdicts: Sequence[Verdict]) -> tuple[Refusal, ...]:
+def _refused(
+    known: tuple[RefusedProposal, ...], at: Instant, verdicts: Sequence[Verdict]
+) -> tuple[RefusedProposal, ...]:
     new = [
-        Refusal(at, "R12_DUPLICATE" if verdict.duplicate else verdict.code or "")
+        RefusedProposal(at, "R12_DUPLICATE" if verdict.duplicate else verdict.code or "")
         for verdict in verdicts
         if verdict.outcome == "refused" or (verdict.duplicate and verdict.outcome != "noop")
     ]
@@ -105,7 +107,7 @@ def _refused(known: tuple[Refusal, ...], at: Instant, verdicts: Sequence[Verdict
 # Trades ---------------------------------------------------------------------------------------------------------------
 
 
-def _folded(memory: Memory, recall: Recall, receipts: Sequence[Receipt], world: PerpWorld, view: View) -> Fold:
+def _folded(memory: PerpMemory, recall: Recall, receipts: Sequence[Receipt], world: PerpWorld, view: View) -> Fold:
     theses = {reason.order_id: reason.thesis for reason in memory.reasons}
     fold = Fold(memory.going)
     for receipt in receipts:
@@ -124,12 +126,12 @@ def _folded(memory: Memory, recall: Recall, receipts: Sequence[Receipt], world: 
     return fold
 
 
-def _matching(fold: Fold, world: PerpWorld) -> tuple[Trip, ...]:
+def _matching(fold: Fold, world: PerpWorld) -> tuple[RoundTrip, ...]:
     """The trips under way that are really held. Others began before the memory did, and would never come to their end."""
     return tuple(trip for trip in fold.going() if _is_held(trip, world))
 
 
-def _is_held(trip: Trip, world: PerpWorld) -> bool:
+def _is_held(trip: RoundTrip, world: PerpWorld) -> bool:
     held = world.positions.get(trip.symbol)
     return held is not None and held.size == (trip.left if trip.way == "buy" else -trip.left)
 
@@ -151,7 +153,7 @@ def _regime(view: View, recall: Recall, symbol: str, at: Instant) -> str:
     return regime.tag(bars, min(by_then, closed), recall.lookback)
 
 
-def _closed(memory: Memory, recall: Recall, trip: Trip, trade: Trade, view: View) -> Memory:
+def _closed(memory: PerpMemory, recall: Recall, trip: RoundTrip, trade: Trade, view: View) -> PerpMemory:
     """One more closed trade."""
     best, worst = excursions(view, recall.bars, trade)
     shown = ClosedTrade(
@@ -202,7 +204,7 @@ def excursions(view: View, interval: str, trade: Trade) -> tuple[float, float]:
     return (up, down) if trade.side == "long" else (down, up)
 
 
-def _counted(memory: Memory, filled: Sequence[Receipt], before: frozenset[str]) -> Memory:
+def _counted(memory: PerpMemory, filled: Sequence[Receipt], before: frozenset[str]) -> PerpMemory:
     """Count the orders that were executed, each once, for the day of the latest."""
     day, executed, seen = memory.day, memory.executed, set(before)
     realised = memory.realised_usd
@@ -235,7 +237,7 @@ class RecentRisk:
 
 
 @exact
-def risk(memory: Memory, world: PerpWorld, at: Instant) -> RecentRisk:
+def risk(memory: PerpMemory, world: PerpWorld, at: Instant) -> RecentRisk:
     """The risk slot: a function of what is remembered and of the time, so it slides on where nothing happens."""
     counts: list[tuple[str, int]] = []
     latest: tuple[str, ...] = ()

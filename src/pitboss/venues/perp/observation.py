@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pitboss.core.asof import View
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
-from pitboss.core.state import LastDecision, Memory
+from pitboss.core.state import LastDecision
 from pitboss.core.verdict import Margin
-from pitboss.skill.schema import Skill
 from pitboss.venues.perp import caps, portfolio
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.portfolio import PerpPortfolio
+from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, TradingTerms
+from pitboss.venues.perp.trade_memory import PerpMemory
 
 
 @noun
@@ -26,14 +27,14 @@ class Observation:
 
     at: Instant
     started_at: Instant
-    skill: Skill
+    skill: PerpSkill
     view: View
     world: PerpWorld
     terms: TradingTerms
     limits: PerpCaps
     accepted_opens: Sequence[Instant]
     last: LastDecision | None
-    memory: Memory
+    memory: PerpMemory
     notes: tuple[str, ...] = ()
 
     def portfolio(self) -> PerpPortfolio:

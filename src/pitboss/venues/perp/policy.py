@@ -4,13 +4,17 @@ A policy is a plain Python decider. It reads the structured observation, never t
 the same observation always gives the same answer, which is what makes a resumed run exact.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Protocol
 
 from pitboss.agent.decider import Decider, Planned
 from pitboss.core.errors import InvariantError
 from pitboss.core.money import exact
+from pitboss.models.catalog import unknown
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.state import PerpWorld, equity
 
@@ -64,3 +68,26 @@ def open_intent(observation: Observation, symbol: str, side: int, reason: str) -
 def close_intent(symbol: str, reason: str) -> dict[str, Any]:
     """A market close of the whole position."""
     return {"action": "close", "symbol": symbol, "order_type": "market", "reason": reason}
+
+
+@cache
+def policies() -> Mapping[str, PolicyDefinition]:
+    """Every policy by its name, found in the package `policies`: a new one is a new file there."""
+    package = "pitboss.venues.perp.policies"
+    found: dict[str, PolicyDefinition] = {}
+    for module in sorted(iter_modules(import_module(package).__path__), key=lambda module: module.name):
+        policy = getattr(import_module(f"{package}.{module.name}"), "POLICY", None)
+        if not isinstance(policy, PolicyDefinition):
+            raise InvariantError(f"{package}.{module.name} has no POLICY = define_policy(...)")
+        if policy.name in found:
+            raise InvariantError(f"two policies are named {policy.name}")
+        found[policy.name] = policy
+    return dict(sorted(found.items()))
+
+
+def policy(name: str, seed: int = 0) -> Policy:
+    """A policy by its bare name."""
+    known = policies()
+    if name not in known:
+        raise unknown("policy", f"policy/{name}", [f"policy/{one}" for one in known])
+    return known[name].build(seed)

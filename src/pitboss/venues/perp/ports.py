@@ -4,23 +4,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pitboss.agent.decider import Decider
+from pitboss.agent.reflection import Reflector
 from pitboss.core.asof import View
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import Memory, State
+from pitboss.core.state import State
 from pitboss.core.trace import SILENT, Tracer
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import Broker
-from pitboss.skill.schema import Skill
+from pitboss.engine.guard import Judgement, guard
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.context import PerpPrompts
-from pitboss.venues.perp.guard import Judgement, guard
 from pitboss.venues.perp.memory import Recall, remember
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.portfolio import summary, summary_after
-from pitboss.venues.perp.reflection import Reflector
+from pitboss.venues.perp.rule_book import PerpRuleBook
+from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, TradingTerms
+from pitboss.venues.perp.trade_memory import PerpMemory
 from pitboss.venues.perp.wake import awake, closes
 from pitboss.venues.perp.world import halt
 
@@ -29,7 +31,7 @@ from pitboss.venues.perp.world import halt
 class PerpPorts:
     """Everything a tick needs on the perp venue that is not its state."""
 
-    skill: Skill
+    skill: PerpSkill
     limits: PerpCaps
     terms: TradingTerms
     view: Callable[[Instant], View]
@@ -80,7 +82,7 @@ class PerpPorts:
 
     def guard(self, observation: Observation, state: State, intent: Any, at: Instant) -> Judgement:
         """One intent against R1 to R13."""
-        return guard(observation.limits, self.terms, state, intent, at)
+        return judge(observation.limits, self.terms, state, intent, at)
 
     def halt(self, world: PerpWorld, at: Instant) -> tuple[PerpWorld, Sequence[Receipt]]:
         """No opens any more: a rule broke."""
@@ -96,7 +98,7 @@ class PerpPorts:
 
     def remember(
         self, state: State, observation: Observation, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]
-    ) -> Memory:
+    ) -> PerpMemory:
         """Closed trades, refusals, the day's result."""
         if self.recall is None:
             return state.memory
@@ -108,6 +110,12 @@ class PerpPorts:
         if not (self.wakes and self.skill.schedule.wake_when):
             return state.asked_close, state.news_seen
         return closes(observation), observation.view.news_count()
+
+
+def judge(caps: PerpCaps, terms: TradingTerms, state: State, intent: Any, now: Instant) -> Judgement:
+    """One intent against R1 to R13, on the state as it is at this moment."""
+    book = PerpRuleBook(caps, terms, state.world, state.accepted_opens, now)
+    return guard(book, state.seen, intent, now)
 
 
 def ruined(world: PerpWorld) -> bool:

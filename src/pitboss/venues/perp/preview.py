@@ -1,102 +1,84 @@
-"""What a model would be given at the first tick of a run that starts at an instant: `skill preview`.
+"""What a model would be given at the first tick of a perp run that starts at an instant: `skill preview`.
 
-It goes through the same assembly, observation and context as a backtest, so it is the same text byte for byte. No
-model is needed or asked.
+It uses the same preparation, observation and prompts as a backtest, so the text is the same byte for byte. No model is
+needed or asked.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from pitboss.bootstrap.mcp_tools import Offered
 from pitboss.bootstrap.settings import Settings
-from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.core.instant import Instant, interval_ms, iso
-from pitboss.data.feed import check_symbols
+from pitboss.core.instant import Instant, interval_ms
+from pitboss.core.ports import ToolSpec
+from pitboss.data.feed import check_symbols, choose_venue
 from pitboss.data.lake import Lake
 from pitboss.data.listings import listings_of
-from pitboss.skill.schema import Skill
+from pitboss.runs.preview import Preview, check_tick, offered
+from pitboss.sim.connections import UNCONNECTED, Connections, ServerTools
 from pitboss.tools.registry import permit
-from pitboss.venues.perp.assembly import Assembly, PerpRequest, assemble, choose_venue, read_skill
+from pitboss.venues.perp.assembly import PerpRun, prepare, read_skill, tools
 from pitboss.venues.perp.course import PerpCourse, first_state
-from pitboss.venues.perp.intents import TERMINAL
+from pitboss.venues.perp.intents import DECISION
+from pitboss.venues.perp.request import PerpRequest
+from pitboss.venues.perp.skill import PerpSkill
 
-CHARS_PER_TOKEN = 4
 ANY_GAP = 10**9
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """The whole question: system prompt, user message, tools in the order in which they are offered."""
-
-    at: Instant
-    system: str
-    user: str
-    tools: tuple[dict[str, Any], ...]
-
-    @property
-    def tokens_estimate(self) -> int:
-        """Roughly how many tokens it is; providers count differently."""
-        chars = len(self.system) + len(self.user) + len(codec.dumps(self.tools))
-        return -(-chars // CHARS_PER_TOKEN)
-
-
 def preview(
-    request: PerpRequest, lake: Lake, settings: Settings, at: Instant | None = None, outside: Offered | None = None
+    request: PerpRequest,
+    lake: Lake,
+    settings: Settings,
+    at: Instant | None = None,
+    server_tools: ServerTools | None = None,
 ) -> Preview:
-    """The question at tick `at`, else at the newest tick that has data. The request's own range does not matter.
-
-    `outside` is what the skill's MCP servers offer.
-    """
-    skill, at, script = script_at(request, lake, settings, at)
-    if outside is not None:
-        script = replace(script, ports=replace(script.ports, notes=outside.notes))
-    built = script.ports.context.prompt(script.ports.observe(first_state(script), at))
-    looks = [name for name in skill.tools.built_in if name != TERMINAL]
-    offered = permit([*looks, TERMINAL] if skill.max_steps > 1 else [TERMINAL], "write")  # one step is the last step
-    others = outside.specs if outside is not None and skill.max_steps > 1 else ()
-    tools = tuple(
-        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
-        for tool in (*offered[:-1], *others, offered[-1])
-    )
-    return Preview(at, built.system, built.user, tools)
+    """The request at tick `at`, else at the newest tick that has data. The request's own range does not matter."""
+    connections = UNCONNECTED if server_tools is None else Connections(server_tools=server_tools)
+    skill, at, course = course_at(request, lake, settings, at, connections)
+    prompt = course.ports.context.prompt(course.ports.observe(first_state(course), at))
+    specs: list[ToolSpec] = []
+    if skill.max_steps > 1:  # a single step is the last one, at which only the decision is offered
+        listed = permit(tools(), skill.tool_names, "write")
+        specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in listed]
+        specs += connections.server_tools.specs
+    return Preview(at, prompt.system, prompt.user, offered([*specs, DECISION.spec]))
 
 
-def script_at(
-    request: PerpRequest, lake: Lake, settings: Settings, at: Instant | None = None
-) -> tuple[Skill, Instant, PerpCourse]:
-    """The script of one tick of a skill, with a flat account and nobody to ask; at the newest tick unless `at` says."""
+def course_at(
+    request: PerpRequest,
+    lake: Lake,
+    settings: Settings,
+    at: Instant | None = None,
+    connections: Connections = UNCONNECTED,
+) -> tuple[PerpSkill, Instant, PerpCourse]:
+    """The course of one tick of a skill, with a flat account and no model; the newest tick unless `at` is given."""
     skill = read_skill(request.skill)
-    period = interval_ms(skill.schedule.every)
+    period = skill.every_ms
     if at is None:
         at = newest_tick(lake, request.data_venue or settings.data_venue, skill.context.sorted_symbols, period)
-    elif at % period:
-        before = at - at % period
-        raise UserError(
-            f"{iso(at)} is not a tick of a {skill.schedule.every} schedule",
-            f"the nearest are {iso(before)} and {iso(before + period)}",
-        )
-    # A policy stands in for the model: nobody is asked, and a model that cannot be reached is no reason to fail.
+    else:
+        check_tick(at, period, skill.schedule.every)
+    # A policy stands in for the model: nothing is asked, and a model that cannot be reached is no reason to fail.
     quiet = replace(request, model="policy/hold", decisions=None, prompts=True, max_gap=ANY_GAP)
-    assembly = _assemble(quiet, lake, settings, at, period)
-    script = assembly.script
-    # Any hole may pass here; how long one may be in a run still says when a symbol is gone.
-    bars = {symbol: script.market.bars[symbol, script.base_interval] for symbol in skill.context.sorted_symbols}
-    listings = listings_of(lake.listings(assembly.venue), bars, at, at + period, request.max_gap)
-    market = replace(script.market, listings=listings)
-    ports = replace(script.ports, started_at=at, wakes=False, view=market.view)
-    return skill, at, replace(script, market=market, tick_at=np.array([at], dtype=np.int64), ports=ports)
+    run = _prepare(quiet, lake, settings, at, period)
+    # Any gap is accepted here; the request's own limit still decides when a symbol counts as delisted.
+    bars = {symbol: run.market.bars[symbol, run.base_interval] for symbol in skill.context.sorted_symbols}
+    listings = listings_of(lake.listings(run.data_venue), bars, at, at + period, request.max_gap)
+    market = replace(run.market, listings=listings)
+    course = run.course(connections)
+    ports = replace(course.ports, started_at=at, wakes=False, view=market.view)
+    return skill, at, replace(course, market=market, tick_at=np.array([at], dtype=np.int64), ports=ports)
 
 
-def _assemble(request: PerpRequest, lake: Lake, settings: Settings, at: Instant, period: int) -> Assembly:
+def _prepare(request: PerpRequest, lake: Lake, settings: Settings, at: Instant, period: int) -> PerpRun:
     try:
-        return assemble(replace(request, from_at=at, to_at=at + period), lake, settings)
+        return prepare(replace(request, from_at=at, to_at=at + period), lake, settings)
     except UserError as error:
         # At the end of the data nothing comes after the tick yet; what the model sees is all before it.
         try:
-            return assemble(replace(request, from_at=at - period, to_at=at), lake, settings)
+            return prepare(replace(request, from_at=at - period, to_at=at), lake, settings)
         except UserError:
             raise error from None
 

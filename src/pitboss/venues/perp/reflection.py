@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from pitboss.agent.reflection import Reflection
 from pitboss.agent.terminal import LONG, MAX_ARGUMENT_CHARS, NOT_JSON, kept_arguments, objects, step_of
 from pitboss.core import codec
 from pitboss.core.errors import TransientError
 from pitboss.core.intent import Step, ToolResult
-from pitboss.core.noun import noun
 from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolSpec
-from pitboss.core.state import Memory, Notes
 from pitboss.prompt.render import time
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.memory import MOST_REFLECTED, THESIS_CHARS
@@ -25,6 +24,7 @@ from pitboss.venues.perp.sections.lessons import SLOT_CHARS, SLOTS
 from pitboss.venues.perp.sections.lessons import lines as note_lines
 from pitboss.venues.perp.sections.trade_history import HEADING, newest
 from pitboss.venues.perp.sections.trade_history import lines as trade_lines
+from pitboss.venues.perp.trade_memory import LessonNotes, PerpMemory
 
 TOOL = "write_lessons"
 NOTES_CHARS = SLOT_CHARS * len(SLOTS)
@@ -68,20 +68,9 @@ you what to do.
 Call {TOOL} exactly once."""
 
 
-@noun
-class Reflection:
-    """What came of asking for notes. `notes` is None where the old ones stay; `why` then says what was wrong."""
-
-    prompt: tuple[str, str]
-    steps: tuple[Step, ...]
-    notes: Notes | None = None
-    flag: str = ""
-    why: str = ""
-
-
 @dataclass(frozen=True, slots=True)
-class Reflector:
-    """Who is asked for notes, and how often. Model, disguise and how it is made to call are those of the decision."""
+class TradeReflector:
+    """Asks a model for notes after every so many closed trades, in the same way as for decisions."""
 
     model: Model
     context: PerpPrompts
@@ -89,7 +78,7 @@ class Reflector:
     settings: Mapping[str, Any] | None = None
     forcing: Literal["call", "schema"] = "call"
 
-    def due(self, memory: Memory) -> bool:
+    def due(self, memory: PerpMemory) -> bool:
         """Enough trades have closed since the notes were written, and one since they were last asked for."""
         return memory.closed > memory.tried and memory.closed - memory.learnt >= self.every
 
@@ -115,12 +104,11 @@ class Reflector:
         notes, why = read_notes(reply)
         return Reflection(prompt, (_step(reply, why),), notes, "" if notes else "no_notes", why)
 
-
-def learn(memory: Memory, reflection: Reflection) -> Memory:
-    """The memory after it. A failure is not tried again before another trade has closed."""
-    if reflection.notes is None:
-        return replace(memory, tried=memory.closed)
-    return replace(memory, notes=reflection.notes, tried=memory.closed, learnt=memory.closed)
+    def learn(self, memory: PerpMemory, reflection: Reflection) -> PerpMemory:
+        """The memory after a reflection. One that failed is not tried again before another trade has closed."""
+        if reflection.notes is None:
+            return replace(memory, tried=memory.closed)
+        return replace(memory, notes=reflection.notes, tried=memory.closed, learnt=memory.closed)
 
 
 def _user(observation: Observation) -> str:
@@ -144,7 +132,7 @@ def _user(observation: Observation) -> str:
 # Reading the answer ---------------------------------------------------------------------------------------------------
 
 
-def read_notes(reply: ModelReply) -> tuple[Notes | None, str]:
+def read_notes(reply: ModelReply) -> tuple[LessonNotes | None, str]:
     """The notes of a reply, or why it has none. Without a call they may be one JSON object in its text."""
     wanted = [call for call in reply.calls if call.name == TOOL]
     if not wanted:
@@ -157,7 +145,7 @@ def read_notes(reply: ModelReply) -> tuple[Notes | None, str]:
     return _read(wanted[0].arguments)
 
 
-def _read(arguments: str) -> tuple[Notes | None, str]:
+def _read(arguments: str) -> tuple[LessonNotes | None, str]:
     if len(arguments) > MAX_ARGUMENT_CHARS:
         return None, LONG
     try:
@@ -171,7 +159,7 @@ def _read(arguments: str) -> tuple[Notes | None, str]:
         return None, f"a slot is over {SLOT_CHARS} characters"
     if not any(slots.values()):
         return None, "every slot is empty"
-    return Notes(**slots), ""
+    return LessonNotes(**slots), ""
 
 
 def _nothing(reply: ModelReply) -> str:

@@ -8,10 +8,10 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Literal
 
+from pitboss.core.asset import Asset
 from pitboss.core.instant import Instant, day_of
 from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
-from pitboss.venues.perp.assets import Asset
 
 OrderKind = Literal["market", "limit", "close", "reduce"]
 Halt = Literal["daily_loss", "drawdown", "operator", "invariant"]

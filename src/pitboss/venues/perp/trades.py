@@ -17,7 +17,7 @@ from pitboss.core.instant import Instant, iso
 from pitboss.core.money import ZERO, exact
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import Trip
+from pitboss.venues.perp.trade_memory import RoundTrip
 
 Side = Literal["long", "short"]
 
@@ -97,16 +97,18 @@ class Fold:
 
     __slots__ = ("_going", "closed")
 
-    def __init__(self, going: Iterable[Trip] = ()) -> None:
+    def __init__(self, going: Iterable[RoundTrip] = ()) -> None:
         self._going = {trip.symbol: _Trip(trip) for trip in going}
-        self.closed: list[tuple[Trip, Trade]] = []
+        self.closed: list[tuple[RoundTrip, Trade]] = []
 
     def take(self, receipt: Receipt) -> None:
         """One receipt. Under the decimal context of `core.money` only."""
         if receipt.kind == "filled":
             trip = self._going.get(receipt.symbol)
             if trip is None:
-                trip = self._going[receipt.symbol] = _Trip(Trip(receipt.symbol, str(receipt.facts["side"]), receipt.at))
+                trip = self._going[receipt.symbol] = _Trip(
+                    RoundTrip(receipt.symbol, str(receipt.facts["side"]), receipt.at)
+                )
             trip.fill(receipt)
             if not trip.left:
                 self.closed.append((trip.freeze(), trip.closed(receipt)))
@@ -131,7 +133,7 @@ class Fold:
         """Write on a trip that has just begun what it shall carry along."""
         self._going[symbol].regime, self._going[symbol].thesis = regime, thesis
 
-    def going(self) -> tuple[Trip, ...]:
+    def going(self) -> tuple[RoundTrip, ...]:
         """The trips under way, by symbol."""
         return tuple(self._going[symbol].freeze() for symbol in sorted(self._going))
 
@@ -145,12 +147,12 @@ def amount(value: Decimal | str | int) -> Decimal:
     raise InvariantError(f"{value!r} is not an exact amount")
 
 
-def side_of(trip: Trip) -> Side:
+def side_of(trip: RoundTrip) -> Side:
     """The side of a round trip."""
     return "long" if trip.way == "buy" else "short"
 
 
-def _open(trip: Trip) -> OpenTrade:
+def _open(trip: RoundTrip) -> OpenTrade:
     return OpenTrade(
         symbol=trip.symbol,
         side=side_of(trip),
@@ -167,7 +169,7 @@ def _open(trip: Trip) -> OpenTrade:
 
 
 class _Trip:
-    """One symbol's trade while it is being added up: a `Trip` that can change."""
+    """One symbol's trade while it is being added up: a `RoundTrip` that can change."""
 
     __slots__ = (
         "fees",
@@ -188,7 +190,7 @@ class _Trip:
         "way",
     )
 
-    def __init__(self, trip: Trip) -> None:
+    def __init__(self, trip: RoundTrip) -> None:
         self.symbol, self.way, self.opened_at = trip.symbol, trip.way, trip.opened_at
         self.left, self.flow, self.max_size = trip.left, trip.flow, trip.max_size
         self.grown, self.grown_notional = trip.grown, trip.grown_notional
@@ -196,8 +198,8 @@ class _Trip:
         self.fees, self.funding, self.penalties = trip.fees, trip.funding, trip.penalties
         self.fills, self.regime, self.thesis = trip.fills, trip.regime, trip.thesis
 
-    def freeze(self) -> Trip:
-        return Trip(
+    def freeze(self) -> RoundTrip:
+        return RoundTrip(
             symbol=self.symbol,
             way=self.way,
             opened_at=self.opened_at,

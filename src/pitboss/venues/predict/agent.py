@@ -1,54 +1,52 @@
-"""An agent of the predict venue put together: who decides, with which tools, under which caps. For replay and live alike.
-
-What brings prices and who carries orders out is passed in: a replay gives a recorded tape and the paper broker, a live
-run the prices of this moment and whichever broker was asked for.
-"""
+"""An agent of the predict venue: its decider, its caps and its ports. For the replay and for live runs alike."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pitboss.agent.decider import Decider, Judge
+from pitboss.agent.decider import Decider
 from pitboss.agent.loop import ToolLoop
-from pitboss.agent.terminal import DecisionFormat
 from pitboss.bootstrap.keys import Values, open_secrets
 from pitboss.bootstrap.machine import environment
 from pitboss.core.asof import View
-from pitboss.core.errors import KeyMissing, UserError
+from pitboss.core.errors import KeyMissing
 from pitboss.core.instant import Instant
-from pitboss.core.ports import Model, Tool, ToolSpec
 from pitboss.engine.execute import Broker
 from pitboss.models import catalog
-from pitboss.models.providers import route
-from pitboss.skill.load import check_predict_plain, summary
-from pitboss.tools.define import ToolContext, ToolDefinition
-from pitboss.tools.registry import lookup, permit
+from pitboss.models.providers import PRESET, route
+from pitboss.runs.tool_loop import tool_loop
+from pitboss.sim.connections import UNCONNECTED, Connections
+from pitboss.skill.load import read_skill as read_document
+from pitboss.tools.registry import Registry, registry_of
 from pitboss.venues.predict.caps import PredictCaps, make_caps
 from pitboss.venues.predict.context import PredictPrompts
 from pitboss.venues.predict.heuristics import heuristic
-from pitboss.venues.predict.intents import TERMINAL, read
+from pitboss.venues.predict.intents import DECISION
 from pitboss.venues.predict.mandates import mandates
-from pitboss.venues.predict.observation import PredictObservation, Tape, no_tape
+from pitboss.venues.predict.observation import Tape, no_tape
 from pitboss.venues.predict.ports import PredictPorts
 from pitboss.venues.predict.skill import PredictSkill
+from pitboss.venues.predict.standin import PredictStandIn
 
-VENUE = "predict"
+TOOLS = "pitboss.venues.predict.tools"
 FALLBACK = "policy/alternate"
-"""Who decides in place of `llm` where no key is set, as on the original platform."""
+"""Decides in place of `llm` where no key is set, as on the original platform."""
+
+
+def tools() -> Registry:
+    """The built-in tools of this venue."""
+    return registry_of(TOOLS)
 
 
 def read_predict_skill(plain: Mapping[str, Any]) -> PredictSkill:
     """A skill from its plain document; a mandate in a file has been read into it before."""
-    check = check_predict_plain(plain)
-    if check.skill is None:
-        raise summary(str(plain.get("name", "skill")), check.errors)
-    return check.skill
+    return read_document(plain, PredictSkill)
 
 
 def fallen_back(name: str, home: Path) -> tuple[str, str]:
-    """Who decides under a name, and a warning where that is somebody else: `llm` needs a key."""
-    if name.partition("/")[0] != catalog.PRESET:
+    """The model that decides under a name, and a warning where that is the fallback: `llm` needs a key."""
+    if name.partition("/")[0] != PRESET:
         return name, ""
     try:
         route(name, Values(environment, open_secrets(home)))
@@ -63,47 +61,19 @@ def caps_of(skill: PredictSkill) -> PredictCaps:
 
 
 def mandate_of(skill: PredictSkill) -> str:
-    """What the deployer asks of the agent, in words."""
+    """The mandate in words."""
     strategy = skill.strategy
     return mandates()[strategy.mandate] if strategy.mandate else strategy.text or ""
 
 
-def decider_of(skill: PredictSkill, name: str) -> Decider:
-    """Who answers to a name on this venue: a heuristic, or the tool loop around a model that is connected later."""
+def decider_of(skill: PredictSkill, name: str, connections: Connections = UNCONNECTED) -> Decider:
+    """The decider of a name: a heuristic, or a model with tools."""
     entry = catalog.describe(name)
     if entry.is_policy:
         return heuristic(entry.name)
-    found = catalog.resolve(name)
-    if entry.venue not in ("", VENUE):
-        raise UserError(f"{name} does not work on the predict venue", "choose a model, or policy/alternate")
-    return tool_loop(skill, name, found)  # pyright: ignore[reportArgumentType]  only policies are no models
-
-
-def tool_loop(skill: PredictSkill, name: str, model: Model) -> ToolLoop:
-    """A model with the skill's tools and its mandate."""
-    terminal = lookup(TERMINAL, VENUE)
-    return ToolLoop(
-        name=name,
-        model=model,
-        context=PredictPrompts(mandate_of(skill)),
-        hydrate=Looks(tuple(permit(skill.tools.built_in, "write", venue=VENUE))),
-        terminal=ToolSpec(terminal.name, terminal.description, terminal.schema),
-        max_steps=skill.max_steps,
-        settings=skill.model_settings.request(),
-        shape=DecisionFormat(read, "hold"),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Looks:
-    """The tools of a skill, built anew for every tick."""
-
-    tools: tuple[ToolDefinition, ...]
-
-    def __call__(self, observation: PredictObservation, judge: Judge) -> Mapping[str, Tool]:
-        """The tools of one tick."""
-        context = ToolContext(observation, "write", judge)  # pyright: ignore[reportArgumentType]  this venue's tools read it
-        return {tool.name: tool.build(context) for tool in self.tools}
+    if connections.model is None and entry.is_standin:
+        connections = replace(connections, model=PredictStandIn())
+    return tool_loop(name, skill, DECISION, PredictPrompts(mandate_of(skill)), tools(), connections)
 
 
 def ports_of(
@@ -114,7 +84,7 @@ def ports_of(
     tape: Tape = no_tape,
     **more: Any,
 ) -> PredictPorts:
-    """Everything a tick needs. `more` are further fields of the ports, such as whether prompts are kept."""
+    """The ports of a tick. `more` are further fields of the ports, such as whether prompts are kept."""
     return PredictPorts(
         caps=caps_of(skill),
         decider=decider,
@@ -124,6 +94,5 @@ def ports_of(
         tape=tape,
         candles_minutes=skill.context.candles_minutes,
         underlying=skill.context.underlying,
-        every_ms=skill.schedule.every_ms,
-        **more,
+        **{"every_ms": skill.every_ms, **more},
     )

@@ -7,7 +7,7 @@ from math import ceil
 
 from pitboss.core.instant import SECOND_MS, Instant, day_of
 from pitboss.core.noun import noun
-from pitboss.core.verdict import Margin, Verdict
+from pitboss.core.verdict import Margin
 from pitboss.venues.predict.state import NO_ACCOUNT, QUOTE, PredictWorld, contracts
 from pitboss.venues.predict.svi import FLOAT
 
@@ -61,7 +61,7 @@ class Spent:
     """What the past has used up, and what the model has seen of the present. Amounts are costs of mints that were made.
 
     `today` counts for the UTC day `day`, `tick` for the tick at `tick_at`. `shown` holds the ask last shown to the model
-    by `Contract.key`; `seen` the verdicts of this tick's intent keys.
+    by `Contract.key`.
     """
 
     today: int = 0
@@ -70,7 +70,6 @@ class Spent:
     tick: int = 0
     tick_at: Instant = 0
     shown: Mapping[str, int] = field(default_factory=dict[str, int])
-    seen: Mapping[str, Verdict] = field(default_factory=dict[str, Verdict])
 
     def today_at(self, now: Instant) -> int:
         """Spent on the UTC day of an instant."""
@@ -93,7 +92,6 @@ class Spent:
             self.tick_spend(tick_at) + cost,
             tick_at,
             self.shown,
-            self.seen,
         )
 
 

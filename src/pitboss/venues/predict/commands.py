@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import screen
-from pitboss.cli.options import Duration, Json, Moment, given
-from pitboss.cli.workspace_options import Here
-from pitboss.venues.predict import backtest_command as predict_backtesting
+from pitboss.terminal import screen
+from pitboss.terminal.options import Duration, Json, Moment, given
+from pitboss.terminal.workspace_options import Here
 from pitboss.venues.predict import run_command as predict_running
 from pitboss.venues.predict.svi import Generation
 
@@ -22,7 +21,6 @@ app = App(
     name="predict",
     help="Binary prediction markets: backtest a skill, run it on paper, prices, markets, recorded rounds.",
 )
-predict_backtesting.register(app)
 predict_running.register(app)
 
 

@@ -4,7 +4,7 @@ The same observation always gives the same bytes. Asks that a section shows are 
 that rendering leaves behind.
 """
 
-from pitboss.venues.perp.context import Prompt
+from pitboss.agent.prompt import Prompt
 from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.sections import sections
 from pitboss.venues.predict.system_prompt import compose_mandate

@@ -22,7 +22,8 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.sim.course import COMMIT_RECORDS, MAX_MODEL_ERRORS
 from pitboss.sim.speculation import Speculation
-from pitboss.venues.predict.desk import Desk, bring, reckoned
+from pitboss.venues.predict.desk import Desk, reckoned
+from pitboss.venues.predict.execution import bring
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.ports import PredictPorts, ruined
 from pitboss.venues.predict.schedule import FINEST_MS, TIERS
@@ -132,10 +133,10 @@ class PredictCourse:
         """The updates after the last tick; what has not expired by the end is marked at its bid."""
         return self.advance(world, start, len(self.updates))
 
-    def until(self, to_at: Instant, ports: PredictPorts) -> "PredictCourse":
-        """The same course up to a tick, lived with other ports; nothing is asked ahead there."""
+    def until(self, to_at: Instant) -> "PredictCourse":
+        """The same course up to a tick, without speculation."""
         ticks = self.tick_at[self.tick_at < to_at]
-        return replace(self, ports=ports, tick_at=ticks, to_at=to_at, commit_records=1, speculation=None)
+        return replace(self, tick_at=ticks, to_at=to_at, commit_records=1, speculation=None)
 
     def plan(self) -> Plan:
         """When the program or the file of decisions acts."""

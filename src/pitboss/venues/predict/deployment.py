@@ -14,7 +14,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, SECOND_MS
 from pitboss.live.board import cut
 from pitboss.models import catalog
-from pitboss.skill.load import check_predict, read_mandate, read_text, summary
+from pitboss.skill.load import check_text, read_text, read_text_beside, summary
 from pitboss.venues.predict.skill import PredictSkill, PredictStrategy
 
 PORT = 8083
@@ -149,7 +149,7 @@ def _skill(file: Path, overrides: Sequence[str], said: ReadVariables) -> tuple[P
         if not (amount.is_finite() and 0 <= amount <= 1_000_000_000) or len(trade) > 30:
             raise UserError(f"AGENT_TRADE_DUSDC is {trade[:40]!r}, not an amount", "for example AGENT_TRADE_DUSDC=2")
         given.append(f"risk.max_spend_per_tick={amount:f}")
-    found = check_predict(read_text(file), file.suffix, file.parent, (*given, *overrides))
+    found = check_text(read_text(file), file.suffix, PredictSkill, overrides=(*given, *overrides), folder=file.parent)
     if found.skill is None:
         raise summary(file.name, found.errors)
     skill = found.skill
@@ -157,7 +157,7 @@ def _skill(file: Path, overrides: Sequence[str], said: ReadVariables) -> tuple[P
     if prompt:
         path = Path(prompt)
         try:
-            text = read_mandate(path.name, path.parent)
+            text = read_text_beside(path.name, path.parent)
         except UserError as error:
             raise UserError(f"AGENT_PROMPT_FILE: {error.message}", "name a text file with the mandate") from None
         skill = skill.model_copy(update={"strategy": PredictStrategy(text=text)})

@@ -1,10 +1,10 @@
-"""What one agent on this venue carries from tick to tick: the world, what it has spent, what waits, what came of it.
+"""The account state of one agent on this venue: the world, what it has spent, waiting orders, recent fills.
 
-Time: a decision made at T is carried out at the first update at or after T. Where the market's newest update is that of
-T itself, `submit` carries it out at once; else it waits here, and `bring` (called by whoever brings the next update)
-judges it again on the world as it is then. Nothing in here can know of an update before it is given.
+A decision made at T is executed at the first price update at or after T. Where the market's newest update is that of T
+itself, `submit` executes it at once; otherwise it becomes a waiting order, which `execution.bring` judges again and
+executes when the update arrives. Nothing here knows an update before it is applied.
 
-While an order waits its spend counts as spent, so no order of patience can pass a budget.
+The spend of a waiting order counts as spent, so waiting orders cannot pass a budget together.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from pitboss.core.instant import Instant, day_of
-from pitboss.core.money import exact, text
+from pitboss.core.money import text
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.venues.predict.caps import NOTHING_SPENT, PredictCaps, Spent
-from pitboss.venues.predict.judge import ContractOrder, judge, perform
+from pitboss.venues.predict.caps import NOTHING_SPENT, Spent
+from pitboss.venues.predict.orders import ContractOrder, perform
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, ContractPosition, PredictWorld, contracts, oracle_of, usd
 from pitboss.venues.predict.trade import ContractTrade, Facts, WorldStep
@@ -110,7 +110,6 @@ def reckoned(desk: Desk, at: Instant, without: str = "") -> Spent:
         spent.tick_spend(at) + now,
         at,
         spent.shown,
-        spent.seen,
     )
 
 
@@ -134,17 +133,17 @@ def _market_of(key: str) -> str:
 def submit(desk: Desk, request: DeskOrder, at: Instant, account_id: str = ACCOUNT) -> DeskResult:
     """Carry an order out if the update it must be carried out at is here; else let it wait for that update."""
     order = request.order
-    if _due(desk.world, order, request.tick_at):
+    if is_due(desk.world, order, request.tick_at):
         weighed = request.trade if request.judged is desk.world else None
         step = perform(desk.world, order, at, account_id, weighed)
         if step.abort is not None:
             return DeskResult(desk, refusal=f"{step.abort.words} ({step.abort.name})")
-        after = _paid(desk, order, step, request.tick_at, at)
-        return DeskResult(_noting(after, step.receipts, account_id), step.receipts, step.receipts[0].order_id)
+        after = after_trade(desk, order, step, request.tick_at, at)
+        return DeskResult(with_own_fills(after, step.receipts, account_id), step.receipts, step.receipts[0].order_id)
     if len(desk.waiting) >= MOST_WAITING:
         return DeskResult(desk, refusal=f"{MOST_WAITING} orders wait for a price already")
     ticket = WaitingOrder(f"o{desk.next_order}", order, request.tick_at, request.confidence, request.shown)
-    facts = _facts(order)
+    facts = order_facts(order)
     if request.trade is not None:
         facts["fair"] = usd(request.trade.quote.fair)
     receipt = Receipt("accepted", at, order.contract.market_id, ticket.id, facts)
@@ -152,29 +151,7 @@ def submit(desk: Desk, request: DeskOrder, at: Instant, account_id: str = ACCOUN
     return DeskResult(after, (receipt,), ticket.id)
 
 
-@exact
-def bring(
-    desk: Desk, update: WorldStep, caps: PredictCaps, at: Instant, account_id: str = ACCOUNT
-) -> tuple[Desk, tuple[Receipt, ...]]:
-    """The desk after one update of its world (`world.feed`, `world.advance`, a push), and all that happened by it.
-
-    Waiting orders whose update this is are judged again by every rule, as of now, and carried out or refused.
-    """
-    desk = replace(desk, world=update.world)
-    if update.receipts:
-        desk = _noting(desk, update.receipts, account_id)
-    if not desk.waiting:
-        return desk, update.receipts
-    receipts = list(update.receipts)
-    for ticket in desk.waiting:
-        late = ticket.order.action == "mint" and at - ticket.tick_at > caps.max_price_age_ms
-        if late or _due(desk.world, ticket.order, ticket.tick_at):
-            desk, happened = _carried_out(desk, ticket, caps, at, account_id)
-            receipts += happened
-    return desk, tuple(receipts)
-
-
-def _due(world: PredictWorld, order: ContractOrder, tick_at: Instant) -> bool:
+def is_due(world: PredictWorld, order: ContractOrder, tick_at: Instant) -> bool:
     """Whether the first update at or after the decision is part of the world. After settlement none will come."""
     market = oracle_of(world, order.contract.market_id)
     if market is None or market.settlement is not None:
@@ -182,51 +159,7 @@ def _due(world: PredictWorld, order: ContractOrder, tick_at: Instant) -> bool:
     return market.priced_at is not None and market.priced_at >= tick_at
 
 
-def _carried_out(
-    desk: Desk, ticket: WaitingOrder, caps: PredictCaps, at: Instant, account_id: str
-) -> tuple[Desk, tuple[Receipt, ...]]:
-    order, key = ticket.order, ticket.order.contract.key
-    # Its own tick's cap was kept when it was promised: here only the promise binds, which the tick has paid for.
-    spent = replace(
-        reckoned(desk, at, ticket.id),
-        tick=0,
-        tick_at=-1,
-        shown={} if ticket.shown is None else {key: ticket.shown},
-        seen={},
-    )
-    desk = replace(desk, waiting=tuple(other for other in desk.waiting if other.id != ticket.id))
-    found = judge(caps, desk.world, spent, _intent(ticket), at, ticket.tick_at, account_id)
-    code, detail = found.verdict.code or VENUE, found.verdict.detail
-    if found.order is not None:
-        step = perform(desk.world, found.order, at, account_id, found.trade)
-        if step.abort is None:
-            desk = _paid(desk, order, step, ticket.tick_at, at)
-            receipts = tuple(replace(one, facts={**one.facts, "order": ticket.id}) for one in step.receipts)
-            return _noting(desk, receipts, account_id), receipts
-        code, detail = VENUE, f"{step.abort.words} ({step.abort.name})"
-    facts: Facts = {**_facts(order), "code": code, "reason": detail}
-    strike, none = usd(order.contract.strikes[0]), Decimal(0)
-    fate = Fill(
-        "refused", at, order.contract.market_id, order.contract.side, strike, none, none, none, ticket.id, code, detail
-    )
-    return _kept(desk, (fate,)), (Receipt("rejected", at, order.contract.market_id, ticket.id, facts),)
-
-
-def _intent(ticket: WaitingOrder) -> dict[str, Any]:
-    """The decision as it was understood when it was made: its market named, its spend what was promised."""
-    order = ticket.order
-    intent: dict[str, Any] = {
-        "action": order.action,
-        "market_id": order.contract.market_id,
-        "side": order.contract.side,
-        "strike": usd(order.contract.strikes[0]),
-        "confidence": ticket.confidence,
-        "reasoning": "",
-    }
-    return intent if order.action == "redeem" else {**intent, "spend": contracts(order.spend)}
-
-
-def _facts(order: ContractOrder) -> Facts:
+def order_facts(order: ContractOrder) -> Facts:
     facts: Facts = {
         "action": order.action,
         "side": order.contract.side,
@@ -237,7 +170,7 @@ def _facts(order: ContractOrder) -> Facts:
     return facts if order.action == "redeem" else {**facts, "spend": contracts(order.spend)}
 
 
-def _paid(desk: Desk, order: ContractOrder, step: WorldStep, tick_at: Instant, at: Instant) -> Desk:
+def after_trade(desk: Desk, order: ContractOrder, step: WorldStep, tick_at: Instant, at: Instant) -> Desk:
     """The desk after a trade, with what a mint cost counted. An older tick never takes a newer one's place."""
     if order.action == "redeem":
         return replace(desk, world=step.world)
@@ -248,7 +181,7 @@ def _paid(desk: Desk, order: ContractOrder, step: WorldStep, tick_at: Instant, a
     return replace(desk, world=step.world, spent=spent)
 
 
-def _noting(desk: Desk, receipts: Iterable[Receipt], account_id: str) -> Desk:
+def with_own_fills(desk: Desk, receipts: Iterable[Receipt], account_id: str) -> Desk:
     """With the account's own trades and payouts among these kept to be told."""
     found: list[Fill] = []
     for receipt in receipts:
@@ -269,10 +202,10 @@ def _noting(desk: Desk, receipts: Iterable[Receipt], account_id: str) -> Desk:
                 str(facts.get("order", receipt.order_id)),
             )
         )
-    return _kept(desk, found) if found else desk
+    return with_fills(desk, found) if found else desk
 
 
-def _kept(desk: Desk, fills: Iterable[Fill]) -> Desk:
+def with_fills(desk: Desk, fills: Iterable[Fill]) -> Desk:
     return replace(desk, done=(*desk.done, *fills)[-MOST_DONE:])
 
 

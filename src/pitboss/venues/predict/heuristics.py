@@ -1,22 +1,23 @@
-"""Every heuristic of the predict venue, found by looking into `models/predict/`. A new one is a new file there."""
+"""Every heuristic of the predict venue, found by looking into `venues/predict/policies/`. A new one is a new file there."""
 
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from pitboss.core.errors import InvariantError, UserError
+from pitboss.core.errors import InvariantError
+from pitboss.models.catalog import unknown
 from pitboss.venues.predict import policies as predict
 from pitboss.venues.predict.ladder_policy import Rungs
 
 
 @cache
 def heuristics() -> dict[str, Rungs]:
-    """Every heuristic by its short name, found by looking into `models/predict/`."""
+    """Every heuristic by its short name, found by looking into `venues/predict/policies/`."""
     found: dict[str, Rungs] = {}
     for module in sorted(iter_modules(predict.__path__), key=lambda module: module.name):
         policy = getattr(import_module(f"{predict.__name__}.{module.name}"), "POLICY", None)
         if not isinstance(policy, Rungs):
-            raise InvariantError(f"models/predict/{module.name}.py has no POLICY = define_heuristic(...)")
+            raise InvariantError(f"venues/predict/policies/{module.name}.py has no POLICY = define_heuristic(...)")
         found[policy.name.removeprefix("policy/")] = policy
     return found
 
@@ -26,5 +27,5 @@ def heuristic(name: str) -> Rungs:
     known = heuristics()
     short = name.removeprefix("policy/").replace("-", "_")
     if short not in known:
-        raise UserError(f"no policy {name!r} on the predict venue", f"one of {', '.join(known)}")
+        raise unknown("policy", f"policy/{short}", [f"policy/{one}" for one in known])
     return known[short]

@@ -7,6 +7,7 @@ Reading never raises: it gives a `PredictDecision` or the list of what is wrong 
 from decimal import Decimal
 from typing import Any, Literal, cast
 
+from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.noun import noun
 from pitboss.core.vocabulary import Vocabulary
 from pitboss.venues.predict.state import SIDES, Side
@@ -100,3 +101,7 @@ def _missing(action: Action, given: dict[str, str], numbers: dict[str, Decimal])
         elif numbers["spend"] <= 0:
             problems.append("spend must be above 0")
     return problems
+
+
+DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "hold", (*KEYS, *ALIASES))
+"""How a decision is written on this venue."""

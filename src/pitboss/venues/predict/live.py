@@ -9,14 +9,13 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from pitboss import __version__
-from pitboss.agent.decider import Decider
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap import decider_source as gateway
+from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.live_process import Cancelled, How, alone, stopping
 from pitboss.bootstrap.machine import SystemClock, stopwatch
 from pitboss.bootstrap.redact import REDACTOR
@@ -25,7 +24,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError, RunCancelled, TransientError, UserError
 from pitboss.core.instant import SECOND_MS, day_of
-from pitboss.core.money import text
+from pitboss.core.money import ZERO, text
 from pitboss.core.state import State
 from pitboss.data.fetch import Fetcher
 from pitboss.live.board import Board, Entry
@@ -37,22 +36,22 @@ from pitboss.skill.document import to_plain
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.runs import Run
-from pitboss.venues.predict import kit
 from pitboss.venues.predict.agent import caps_of, decider_of, fallen_back, ports_of
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.data.spot import Spot, candles_of
 from pitboss.venues.predict.deployment import Deployment
 from pitboss.venues.predict.desk import Desk
-from pitboss.venues.predict.form import SURFACES_FITTED, PredictRequest
 from pitboss.venues.predict.live_model import connected, request_of
 from pitboss.venues.predict.live_source import PredictSource
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.readers import hermes
+from pitboss.venues.predict.request import SURFACES_FITTED, PredictRequest
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.status import Telling
+from pitboss.venues.predict.venue import VENUE
 
 LOG = logging.getLogger("pitboss.live")
-MODE, VENUE, DATA = "paper", "predict", "pyth"
+MODE, DATA = "paper", "pyth"
 VAULT = 1_000_000
 """What the paper vault holds, in units of quote."""
 ASK_S = 5.0
@@ -92,8 +91,8 @@ async def run_live(workspace: Workspace, deployment: Deployment, listener: Liste
     """Begin or go on with a live run, until its ticks are used up or somebody asks for a stop."""
     model, warning = fallen_back(deployment.model, workspace.home)
     warnings = (*deployment.notes, *([warning] if warning else []))
-    decider = decider_of(deployment.skill, model)
-    gateway.check(workspace, request_of(deployment, model))
+    decider_of(deployment.skill, model)  # an unknown policy is refused before anything is stored
+    decider_source.check(workspace, request_of(deployment, model))
     page = _Page()
     # It listens before anything is stored: a port that is taken must not leave a run behind.
     async with serving(page.document, page.health, deployment.host, deployment.port, REDACTOR.redact) as address:
@@ -101,7 +100,7 @@ async def run_live(workspace: Workspace, deployment: Deployment, listener: Liste
         with alone(workspace.home, run_id):
             epoch = workspace.runs.claim(run_id, into="running")
             life = _StoredLiveRun(workspace, run_id, epoch, stopwatch(), address)
-            how, board = await _lived(life, deployment, model, decider, warnings, page, listener)
+            how, board = await _lived(life, deployment, model, warnings, page, listener)
         return LiveRunResult(workspace.runs.get(run_id), how, board)
 
 
@@ -109,7 +108,6 @@ async def _lived(
     life: "_StoredLiveRun",
     deployment: Deployment,
     model: str,
-    decider: Decider,
     warnings: tuple[str, ...],
     page: "_Page",
     listener: Listener,
@@ -119,7 +117,7 @@ async def _lived(
     LOG.info("live run begins", extra={"fields": {"run_id": run_id, "model": model}})
     try:
         async with AsyncExitStack() as stack:
-            return await _work(stack, life, deployment, model, decider, warnings, page, listener)
+            return await _work(stack, life, deployment, model, warnings, page, listener)
     except asyncio.CancelledError:  # a second Ctrl-C: no time to count, but nobody is at work
         runs.set_status(run_id, "cancelled", epoch, wall_s=life.wall_s())
         raise RunCancelled from None
@@ -169,7 +167,6 @@ async def _work(
     life: _StoredLiveRun,
     deployment: Deployment,
     model: str,
-    decider: Decider,
     warnings: tuple[str, ...],
     page: _Page,
     listener: Listener,
@@ -181,10 +178,17 @@ async def _work(
     stored = journal.latest_state()
     state = _first(deployment) if stored is None else read_state(stored[1])
     spot = await stack.enter_async_context(_spot(settings, deployment.skill.context.underlying))
-    ports = ports_of(deployment.skill, decider, PredictPaper(), lambda at: spot.market.view(at))
-    ports = replace(ports, build_prompts=isinstance(decider, ToolLoop), every_ms=deployment.every_ms)
     spent = board.paid_on(day_of(clock.now()))
-    asking = await stack.enter_async_context(connected(workspace, deployment, model, ports, life.run_id, spent))
+    connections, line = await stack.enter_async_context(connected(workspace, deployment, model, life.run_id, spent))
+    decider = decider_of(deployment.skill, model, connections)
+    ports = ports_of(
+        deployment.skill,
+        decider,
+        PredictPaper(),
+        lambda at: spot.market.view(at),
+        build_prompts=isinstance(decider, ToolLoop),
+        every_ms=deployment.every_ms,
+    )
     source = PredictSource(
         spot,
         caps_of(deployment.skill),
@@ -199,7 +203,7 @@ async def _work(
         lambda: workspace.runs.cancel_requested(life.run_id), lambda: workspace.runs.heartbeat(life.run_id, life.epoch)
     )
     runner = Runner(
-        ports=asking.ports,
+        ports=ports,
         source=source,
         journal=journal,
         clock=clock,
@@ -218,13 +222,14 @@ async def _work(
     if watching.done():
         watching.result()
     figures: dict[str, Any] = {"wall_s": life.wall_s(), "ticks": board.ticks}
-    figures["cost_usd"] = Decimal("NaN") if board.cost_usd is None else max(board.cost_usd, asking.paid_usd)
+    paid_usd = ZERO if line is None else line.paid_usd
+    figures["cost_usd"] = Decimal("NaN") if board.cost_usd is None else max(board.cost_usd, paid_usd)
     if stop.asked or cancelled.seen:
         workspace.runs.set_status(life.run_id, "cancelled", life.epoch, **figures)
         return stop.how or "cancelled", board
     end = await runner.close()
     run = workspace.runs.get(life.run_id)
-    metrics = kit.measure_again(run.params, kit.read_ledger(journal.records()))
+    metrics = VENUE.measure_again(run.params, VENUE.read_ledger(journal.records()))
     workspace.runs.finish(life.run_id, life.epoch, digest=end.prev_digest, metrics=metrics, baselines={}, **figures)
     return "complete", board
 
@@ -278,7 +283,7 @@ def _same(deployment: Deployment, model: str) -> dict[str, Any]:
     """What two starts must agree in to be one run."""
     return {
         "mode": MODE,
-        "venue": VENUE,
+        "venue": VENUE.name,
         "skill_digest": skill_digest(deployment.skill),
         "model": model,
         "every_ms": deployment.every_ms,

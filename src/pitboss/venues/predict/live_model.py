@@ -1,29 +1,26 @@
-"""The model of a live run connected, with its money bounded in all and for each UTC day.
+"""The model of a live run, with its cost bounded in total and for each UTC day.
 
-Keys, prices, limits and the bound on everything ever spent are `gateway`'s, the same as for a backtest; only the bound on a
-day is added here, around it. Where either is used up the model is not asked, and the tick is a hold with the flag `budget`.
+Keys, prices, rate limits and the bound on the total are the same as for a backtest; only the bound on a day is added here,
+around them. Where either is used up the model is not asked, and the tick is a hold with the flag `budget`.
 """
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from contextlib import AsyncExitStack, asynccontextmanager
 from decimal import Decimal
-from typing import Any
 
-from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap import decider_source as gateway
+from pitboss.bootstrap.decider_source import open_model
 from pitboss.bootstrap.model_stack import ModelConnection, known_price, route_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant, day_of
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Model, ModelReply, ModelRequest
-from pitboss.models import catalog
 from pitboss.models.budgeted import Budget, Budgeted, usd
 from pitboss.models.prices import FREE, ModelPrice
-from pitboss.sim.request import BacktestRequest, PreparedRun
+from pitboss.models.providers import LOCAL, REPLAY
+from pitboss.sim.connections import UNCONNECTED, Connections
+from pitboss.sim.request import BacktestRequest
 from pitboss.skill.document import to_plain
 from pitboss.venues.predict.deployment import Deployment
-from pitboss.venues.predict.ports import PredictPorts
 
 
 class Day(Budget):
@@ -56,27 +53,6 @@ class Daily:
         return await self._today.complete(request)
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectedPorts:
-    """The ports with their model connected, and what has been paid for it."""
-
-    ports: PredictPorts
-    line: ModelConnection | None = None
-
-    @property
-    def paid_usd(self) -> Decimal:
-        """Everything this run has paid for, used or not."""
-        return ZERO if self.line is None else self.line.paid_usd
-
-
-@dataclass(frozen=True, slots=True)
-class _Script:
-    """The part of a replay's script that binding a line looks at."""
-
-    ports: PredictPorts
-    speculation: Any = None
-
-
 def request_of(deployment: Deployment, model: str) -> BacktestRequest:
     """What the gateway is asked for. A live tick cannot be asked ahead."""
     return BacktestRequest(
@@ -95,21 +71,22 @@ def request_of(deployment: Deployment, model: str) -> BacktestRequest:
 
 @asynccontextmanager
 async def connected(
-    workspace: Workspace, deployment: Deployment, model: str, ports: PredictPorts, run_id: str, spent_usd: Decimal
-) -> AsyncIterator[ConnectedPorts]:
-    """The ports with whoever they name connected, for the length of a block. `spent_usd` is what today has cost so far."""
+    workspace: Workspace, deployment: Deployment, model: str, run_id: str, spent_usd: Decimal
+) -> AsyncIterator[tuple[Connections, ModelConnection | None]]:
+    """The model of a live run, for the length of a block. `spent_usd` is what today has cost so far."""
     request = request_of(deployment, model)
-    prepared = PreparedRun(request, deployment.skill, _Script(ports), "predict", "", False)
-    async with gateway.connected(workspace, prepared, run_id) as (ready, line):
-        bound: PredictPorts = ready.script.ports
-        most, loop = deployment.max_cost_usd_per_day, bound.decider
-        if line is not None and most is not None and isinstance(loop, ToolLoop):
-            daily = Daily(loop.model, most, _price(workspace, request), workspace.now, spent_usd)
-            bound = replace(bound, decider=replace(loop, model=daily))
-        yield ConnectedPorts(bound, line)
+    async with AsyncExitStack() as stack:
+        line = await open_model(stack, workspace, request, deployment.skill, run_id)
+        if line is None:
+            yield UNCONNECTED, None
+            return
+        asked, most = line.model, deployment.max_cost_usd_per_day
+        if most is not None:
+            asked = Daily(asked, most, _price(workspace, request), workspace.now, spent_usd)
+        yield Connections(model=asked, forcing=line.forcing, rescue=line.rescue), line
 
 
 def _price(workspace: Workspace, request: BacktestRequest) -> ModelPrice | None:
-    if request.source.partition("/")[0] in (catalog.LOCAL, catalog.REPLAY):
+    if request.source.partition("/")[0] in (LOCAL, REPLAY):
         return FREE
     return known_price(request, route_of(workspace, request.source))

@@ -16,7 +16,8 @@ from pitboss.core.receipt import Receipt
 from pitboss.live.runner import WorldUpdate
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot, Update
-from pitboss.venues.predict.desk import Desk, bring
+from pitboss.venues.predict.desk import Desk
+from pitboss.venues.predict.execution import bring
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, contracts
 from pitboss.venues.predict.world import feed

@@ -6,12 +6,13 @@ model at this tick, because the slippage rule compares with the ask last shown. 
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from typing import Any
 
 from pitboss.core.asof import View
 from pitboss.core.instant import MINUTE_MS, Instant
 from pitboss.core.market import Bars
 from pitboss.core.noun import noun
-from pitboss.core.state import NO_MEMORY, LastDecision, Memory
+from pitboss.core.state import LastDecision
 from pitboss.core.verdict import Margin
 from pitboss.venues.predict import caps as budgets
 from pitboss.venues.predict.caps import PredictCaps
@@ -57,7 +58,7 @@ class PredictObservation:
     underlying: str
     account_id: str
     notes: tuple[str, ...]
-    memory: Memory
+    memory: Any
     shown: Shown
 
     def markets(self, priced: bool = True) -> tuple[Oracle, ...]:
@@ -102,7 +103,7 @@ class PredictObservation:
 
 def observe(desk: Desk, at: Instant, caps: PredictCaps | None = None, view: View | None = None) -> PredictObservation:
     """An observation outside of any run: for a preview and for tests."""
-    nothing = (), NO_MEMORY, Shown()
+    nothing = (), None, Shown()
     return PredictObservation(at, 0, desk, caps or PredictCaps(), view, None, no_tape, 60, "BTC", ACCOUNT, *nothing)
 
 

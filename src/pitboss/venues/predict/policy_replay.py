@@ -5,7 +5,7 @@ replay, which is the slow and obvious way.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.state import State
 from pitboss.venues.predict.course import BudgetPlan, PredictCourse, first_state
 from pitboss.venues.predict.desk import Desk, submit
+from pitboss.venues.predict.heuristics import heuristics
+from pitboss.venues.predict.ladder_policy import LEAST
 from pitboss.venues.predict.outcome import PredictLedger
 
 Intent = Callable[[Any], dict[str, Any] | None]
@@ -83,3 +85,8 @@ def _act(script: PredictCourse, desk: Desk, intent: Intent, at: int) -> tuple[De
         "duplicate": verdict.duplicate,
     }
     return desk, {"proposals": [proposed], "verdicts": [told], "receipts": receipts}
+
+
+def played(course: PredictCourse, known: Mapping[str, PredictLedger]) -> dict[str, PredictLedger]:
+    """Every heuristic over the same course, with the same caps and the same money; `known` ledgers are taken as they are."""
+    return {name: known.get(name) or play(course, policy.intent, LEAST) for name, policy in heuristics().items()}

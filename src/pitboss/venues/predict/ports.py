@@ -9,23 +9,22 @@ from dataclasses import replace
 from typing import Any
 
 from pitboss.agent.decider import Decider
+from pitboss.agent.reflection import Reflector
 from pitboss.core import codec
 from pitboss.core.asof import View
 from pitboss.core.instant import MINUTE_MS, Instant
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import Memory, State
+from pitboss.core.state import State
 from pitboss.core.trace import SILENT, Tracer
 from pitboss.core.verdict import Verdict
 from pitboss.engine.execute import Broker
-from pitboss.venues.perp.guard import Judgement
-from pitboss.venues.perp.reflection import Reflector
+from pitboss.engine.guard import Judgement, guard
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.context import PredictPrompts
-from pitboss.venues.predict.desk import VENUE, Desk, DeskOrder, reckoned, summary, told
-from pitboss.venues.predict.intents import read
-from pitboss.venues.predict.judge import judge
+from pitboss.venues.predict.desk import Desk, reckoned, summary, told
 from pitboss.venues.predict.observation import PredictObservation, Shown, Tape, no_tape
+from pitboss.venues.predict.rule_book import PredictRuleBook
 from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT
 
 
@@ -78,23 +77,15 @@ class PredictPorts:
     def told(self, state: State, observation: PredictObservation) -> State:
         """With the asks that the prompt and the tools have shown."""
         desk = told(state.world, observation.shown.asks)
-        return state if desk is state.world else replace(state, world=desk)
+        return state if desk is state.world else state.after(world=desk)
 
     def guard(self, observation: PredictObservation, state: State, intent: Any, at: Instant) -> Judgement:
         """One intent against B1 to B15."""
         desk: Desk = state.world
         spent = reckoned(desk, at)
         shown = {**spent.shown, **observation.shown.asks} if observation.shown.asks else spent.shown
-        found = judge(
-            self.caps, desk.world, replace(spent, shown=shown, seen=state.seen), intent, at, at, self.account_id
-        )
-        order = found.order
-        if order is None:
-            return Judgement(found.verdict, found.key, found.content, broken=found.broken, venue_code=VENUE)
-        decision, _ = read(intent)
-        confidence = None if decision is None else decision.confidence
-        request = DeskOrder(order, at, confidence, shown.get(order.contract.key), found.trade, desk.world)
-        return Judgement(found.verdict, found.key, found.content, request, venue_code=VENUE)
+        book = PredictRuleBook(self.caps, desk.world, replace(spent, shown=shown), at, at, self.account_id)
+        return guard(book, state.seen, intent, at)
 
     def halt(self, world: Desk, at: Instant) -> tuple[Desk, Sequence[Receipt]]:
         """No mints any more: a rule broke. What is held can still be redeemed."""
@@ -116,7 +107,7 @@ class PredictPorts:
 
     def remember(
         self, state: State, observation: PredictObservation, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]
-    ) -> Memory:
+    ) -> Any:
         """Nothing yet: what came of orders is kept with the desk."""
         del observation, receipts, verdicts
         return state.memory
@@ -136,4 +127,4 @@ def ruined(desk: Desk, account_id: str = ACCOUNT) -> bool:
 def read_state(plain: object) -> State:
     """A stored state, with its world as this venue's own type."""
     state = codec.parse(State, plain)
-    return replace(state, world=codec.parse(Desk, state.world))
+    return state.after(world=codec.parse(Desk, state.world))

@@ -4,8 +4,7 @@ Everything about the run itself comes from its records. The curves of the heuris
 surface, come from the data; if that has changed or is gone they are left out, and the page says so.
 """
 
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,32 +19,30 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
 from pitboss.models.providers import PROGRAMS
 from pitboss.report.source import RunReport
+from pitboss.runs.report import same_data, with_rows
 from pitboss.runs.stored import document, is_synthetic, journal_of
 from pitboss.store.runs import Run
-from pitboss.venues.perp.report_source import noticing
-from pitboss.venues.predict.assembly import PredictAssembly, assemble
-from pitboss.venues.predict.course import PredictCourse
+from pitboss.venues.predict.assembly import PredictRun
 from pitboss.venues.predict.data.recorded import read_surfaces
-from pitboss.venues.predict.form import PredictRequest
-from pitboss.venues.predict.outcome import MarketCall, PredictLedger
+from pitboss.venues.predict.meaning import METRICS, RULES
+from pitboss.venues.predict.outcome import MarketCall, PredictLedger, read_predict_ledger
 from pitboss.venues.predict.panels import PredictReport, render
 from pitboss.venues.predict.panels.source import Surfaces
-
-Play = Callable[[PredictCourse, Mapping[str, PredictLedger]], Mapping[str, PredictLedger]]
-"""Runs every heuristic over a course; those that are known need not be run."""
-
-
-def page_of(workspace: Workspace, run: Run, ledger: PredictLedger, play: Play) -> str:
-    """The page of a run whose records have been read into a ledger."""
-    return render(build_predict_report(workspace, run, ledger, play))
+from pitboss.venues.predict.policy_replay import played
+from pitboss.venues.predict.request import PredictRequest
 
 
-def build_predict_report(workspace: Workspace, run: Run, ledger: PredictLedger, play: Play) -> PredictReport:
+def page_of(workspace: Workspace, run: Run) -> str:
+    """The page of a run."""
+    return render(build_predict_report(workspace, run))
+
+
+def build_predict_report(workspace: Workspace, run: Run) -> PredictReport:
     """Everything the page shows of a run."""
     request = codec.parse(PredictRequest, run.params)
-    assembly = same_data(workspace, run, request)
+    prepared = same_data(workspace, run, request)
     rows: list[dict[str, Any]] = []
-    deque(noticing(journal_of(workspace, run).records(), rows), maxlen=0)
+    ledger = read_predict_ledger(with_rows(journal_of(workspace, run).records(), rows))
     synthetic = is_synthetic(workspace, run)
     shared = RunReport(
         document=document(run, workspace.settings.model_cutoffs),
@@ -53,10 +50,12 @@ def build_predict_report(workspace: Workspace, run: Run, ledger: PredictLedger, 
         skill_text=_skill_text(request),
         initial_usd=float(request.equity_usd),
         equity=_curve(ledger.equity),
-        baseline_equity={} if assembly is None else _curves(assembly, run, ledger, play),
+        baseline_equity=_curves(prepared, run, ledger) if isinstance(prepared, PredictRun) else {},
         fills=_fills(ledger),
         decisions=rows,
-        assumptions=_assumptions(run, request, synthetic, assembly is not None),
+        assumptions=_assumptions(run, request, synthetic, prepared is not None),
+        rule_meanings=RULES,
+        metric_meanings=METRICS,
         synthetic=synthetic,
         standin=run.model.startswith(PROGRAMS),
         halts=[{"at": one.at, "kind": one.facts["halt"]} for one in ledger.receipts if one.kind == "halted"],
@@ -64,15 +63,6 @@ def build_predict_report(workspace: Workspace, run: Run, ledger: PredictLedger, 
     )
     surfaces, note = surfaces_of(request, ledger.calls)
     return PredictReport(shared, ledger.calls, surfaces, note)
-
-
-def same_data(workspace: Workspace, run: Run, request: PredictRequest) -> PredictAssembly | None:
-    """The run's data as it was, or None if it is not there any more."""
-    try:
-        assembly = assemble(request, workspace.lake_of(run.params), workspace.settings)
-    except UserError:
-        return None
-    return assembly if assembly.data_digest == run.data_digest else None
 
 
 def surfaces_of(request: PredictRequest, calls: Sequence[MarketCall]) -> tuple[Surfaces, str]:
@@ -106,12 +96,10 @@ def _curve(equity: Sequence[Piece]) -> list[tuple[Instant, float]]:
     return [(at, float(usd)) for at, usd in points(equity)]
 
 
-def _curves(
-    assembly: PredictAssembly, run: Run, ledger: PredictLedger, play: Play
-) -> dict[str, list[tuple[Instant, float]]]:
+def _curves(prepared: PredictRun, run: Run, ledger: PredictLedger) -> dict[str, list[tuple[Instant, float]]]:
     """Each heuristic over the same course; a finished run of one is played already."""
     own = {run.model.removeprefix("policy/"): ledger} if run.status == "complete" else {}
-    return {name: _curve(one.equity) for name, one in play(assembly.script, own).items()}
+    return {name: _curve(one.equity) for name, one in played(prepared.course(), own).items()}
 
 
 def _fills(ledger: PredictLedger) -> list[dict[str, Any]]:

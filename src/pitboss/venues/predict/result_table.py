@@ -5,14 +5,24 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.source import mapping, pair
+from pitboss.runs.result_table import ResultTable
+from pitboss.store.runs import Run
 from pitboss.venues.predict.panels.source import PRICE, inside
 
 Plain = Mapping[str, Any]
 
 HEADINGS = ("", "this run (95 % interval)", "market's price", "coin", "always NO")
-NUMBERS = (2, 3, 4)
 TRADING_HEADINGS = ("", "return", "result", "mints", "hit rate", "spread cost", "edge a contract")
-TRADING_NUMBERS = (1, 2, 3, 4, 5, 6)
+
+
+def result_tables(run: Run) -> list[ResultTable]:
+    """Forecasts beside the market's price, and trading beside the heuristics."""
+    metrics, baselines = mapping(run.metrics), mapping(run.baselines)
+    forecasts = rows(metrics, baselines)
+    return [
+        ResultTable(HEADINGS, forecasts, right=(2, 3, 4), folds=(1,), lead=answer(metrics)),
+        ResultTable(TRADING_HEADINGS, trading_rows(metrics, baselines), right=(1, 2, 3, 4, 5, 6)),
+    ]
 
 
 def answer(metrics: Plain) -> str:

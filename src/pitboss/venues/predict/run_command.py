@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import screen
-from pitboss.cli.options import Amount, Duration, Override, given
-from pitboss.cli.workspace_options import Here, WorkspaceOptions
 from pitboss.core.errors import UserError
+from pitboss.terminal import screen
+from pitboss.terminal.options import Amount, Duration, Override, given
+from pitboss.terminal.workspace_options import Here, WorkspaceOptions
 
 if TYPE_CHECKING:
     from pitboss.live.board import Board, Entry

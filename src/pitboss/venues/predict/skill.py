@@ -1,20 +1,20 @@
-"""The skill of the predict venue: what an agent on binary markets is to do, what it sees and how far it may go.
+"""The skill document of the predict venue: mandate, markets, tools and hard caps of an agent on binary markets.
 
-A second kind of document beside `schema.Skill`, told apart by `venue`. As there, every field has its bounds and its
-description here and nowhere else, and a default never changes without a new document version. A mandate that lies in a
-file is read by `skill.load`, which puts its text in the place of its name: a `PredictSkill` names no file.
+A mandate in a file is read by `skill.load`, which puts its text in the place of its name: a `PredictSkill` names no file.
 """
 
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import ValidationInfo
 
+from pitboss.core import money
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, SECOND_MS, parse_duration
-from pitboss.skill.schema import About, Line, ModelName, ModelSettings, Name, Number, Part, Prose, Skill, Whole, once
+from pitboss.skill.schema import FileInclusion, ModelName, Name, Number, Part, Prose, SkillDocument, Whole, once
 
 Mandate = Literal["momentum", "contrarian", "calibrated"]
 Tier = Literal["15m", "1h", "1d", "1w"]
@@ -150,15 +150,11 @@ class PredictRisk(Part):
     )
 
 
-class PredictSkill(Part):
+class PredictSkill(SkillDocument):
     """A whole skill document of the predict venue."""
 
-    pitboss: Literal[1] = Field(default=1, description="Document version.")
-    name: Line = Field(description="Short name of the skill.")
-    description: About = Field(default="", description="What the skill does, for people; the model does not see it.")
     venue: Literal["predict"] = Field(description="Where the agent acts; this word makes it a predict document.")
     model: ModelName = Field(description="The model as provider/model, for example groq/llama-3.3-70b-versatile.")
-    model_settings: ModelSettings = Field(default=ModelSettings(), description="How the model is asked.")
     max_steps: Annotated[Whole, Field(ge=1, le=8)] = Field(
         default=8, description="Most model calls in one tick; the last must decide."
     )
@@ -172,8 +168,69 @@ class PredictSkill(Part):
         default=PredictRisk(), description="Hard caps, enforced by the venue's rules. Amounts are in DUSDC."
     )
 
+    nullable: ClassVar[frozenset[str]] = frozenset({"risk.min_edge"})
 
-AnySkill = Skill | PredictSkill
+    @property
+    def every_ms(self) -> int:
+        """The time between ticks."""
+        return self.schedule.every_ms
 
-ROOTS: dict[str, type[Skill] | type[PredictSkill]] = {"perp": Skill, "predict": PredictSkill}
-"""What a document is read as, by its `venue`."""
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The listed tools."""
+        return self.tools.built_in
+
+    def normal(self) -> dict[str, Any]:
+        """Tiers in order, and the time between ticks in seconds, however they were written."""
+        context = self.context.model_copy(update={"tiers": self.context.sorted_tiers()})
+        seconds = f"{money.text(Decimal(self.every_ms) / SECOND_MS)}s"
+        same = self.model_copy(update={"context": context, "schedule": PredictSchedule(every=seconds)})
+        return SkillDocument.normal(same)
+
+    def remarks(self) -> list[str]:
+        """Caps under which no mint can be accepted."""
+        risk = self.risk
+        caps = ("max_spend_per_tick", "max_spend_per_day", "max_total_spend", "max_exposure_per_expiry")
+        remarks = [f"risk.{name} is 0: every mint will be refused" for name in caps if not getattr(risk, name)]
+        if risk.max_spend_per_tick > min(risk.max_spend_per_day, risk.max_total_spend, risk.max_exposure_per_expiry):
+            remarks.append("risk.max_spend_per_tick is above another cap: a mint of that size will be refused")
+        return remarks
+
+    @classmethod
+    def include_files(cls, document: dict[str, Any], read: Callable[[str], str]) -> FileInclusion | None:
+        """A mandate in a file is replaced by its text, as if that stood in the document."""
+        return include_mandate(document, read)
+
+    @classmethod
+    def complete_schema(cls, schema: dict[str, Any]) -> None:
+        """Exactly one of the two ways to give a mandate."""
+        schema["$defs"]["PredictStrategy"]["oneOf"] = [{"required": ["mandate"]}, {"required": ["text"]}]
+
+
+_NAMED_AT, _TEXT_AT = ("strategy", "mandate"), ("strategy", "text")
+
+
+def include_mandate(document: dict[str, Any], read: Callable[[str], str]) -> FileInclusion | None:
+    """Replace the name of a mandate's file by its text.
+
+    Beside a text of the document's own the file is not read: two mandates are an error whatever the file says.
+    """
+    strategy = document.get("strategy")
+    if not isinstance(strategy, dict):
+        return None
+    plain = cast("dict[str, Any]", strategy)
+    name = plain.get("mandate")
+    if not isinstance(name, str) or not name.lower().endswith(MANDATE_FILE):
+        return None
+    rest = {key: value for key, value in plain.items() if key != "mandate"}
+    if "text" in plain:
+        document["strategy"] = rest
+        return FileInclusion(
+            "", _NAMED_AT, _TEXT_AT, ((_TEXT_AT, "is given together with mandate", "keep one of them"),)
+        )
+    try:
+        text = read(name)
+    except UserError as error:
+        return FileInclusion("", _NAMED_AT, _TEXT_AT, ((_NAMED_AT, error.message, error.hint),))
+    document["strategy"] = {**rest, "text": text}
+    return FileInclusion(name, _NAMED_AT, _TEXT_AT)

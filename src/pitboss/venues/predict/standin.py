@@ -7,13 +7,12 @@ and refuse. The same request gives the same reply. Its results say nothing about
 
 import hashlib
 import re
-from collections.abc import Mapping
 from itertools import pairwise
 from math import sqrt
 from statistics import fmean
-from typing import Any
 
 from pitboss.core.ports import ModelRequest
+from pitboss.models.standin import StandIn, StandInReply
 
 TERMINAL = "submit_decision"
 _CLOSES = re.compile(r"closes, oldest first[^:]*: ([\d. ]+)$", re.MULTILINE)
@@ -25,15 +24,16 @@ _FADES = re.compile(r"against (?:excess|the move)|contrarian", re.IGNORECASE)
 REACH, LEAST_SCORE = 30, 1.2
 ACTS_ONE_IN, LOOKS_ONE_IN, OVERSTEPS_ONE_IN = 4, 5, 6
 FAR_AWAY = 1.2
-Reply = tuple[str, str, Mapping[str, Any]]
 
 
-def speaks(request: ModelRequest) -> bool:
-    """Whether a request is one of the predict venue."""
-    return any(tool.name == TERMINAL for tool in request.tools)
+class PredictStandIn(StandIn):
+    """The stand-in that trades binary contracts."""
+
+    def __init__(self) -> None:
+        StandIn.__init__(self, answer)
 
 
-def answer(request: ModelRequest) -> Reply:
+def answer(request: ModelRequest) -> StandInReply:
     """What it says, the tool it calls and the arguments."""
     page = next((message.text for message in request.messages if message.role == "user"), "")
     told = {message.name for message in request.messages if message.role == "tool"}
@@ -78,5 +78,5 @@ def _score(page: str) -> float:
     return (closes[-1] / closes[0] - 1) / usual if usual else 0.0
 
 
-def _hold(why: str) -> Reply:
+def _hold(why: str) -> StandInReply:
     return f"Holding: {why}.", TERMINAL, {"action": "hold", "reasoning": why}

@@ -20,11 +20,11 @@ from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.past import Past
 from pitboss.core.ports import ToolSpec
-from pitboss.skill.schema import Skill
 from pitboss.venues.perp.blind import observation as guise
 from pitboss.venues.perp.blind.memory import DisguisedPast
 from pitboss.venues.perp.blind.translation import Cover
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.skill import PerpSkill
 
 _VENUE = re.compile(r"(?<=trading agent on )Hyperliquid ")
 
@@ -45,7 +45,7 @@ class Disguise(Cover):
         """A tick as the model sees it. Asked again about the same tick it gives the same one."""
         return self._made.observation(observation)
 
-    def skill(self, skill: Skill) -> Skill:
+    def skill(self, skill: PerpSkill) -> PerpSkill:
         """The skill in disguise: one and the same for one and the same skill."""
         return self._made.skill(skill)
 

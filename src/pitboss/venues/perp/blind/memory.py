@@ -16,12 +16,13 @@ from pitboss.core.money import exact, text
 from pitboss.core.noun import noun
 from pitboss.core.past import Decided, Past
 from pitboss.core.receipt import Receipt
-from pitboss.core.state import ClosedTrade, LastDecision, Memory, Notes, Trip
+from pitboss.core.state import LastDecision
 from pitboss.core.verdict import unfold
 from pitboss.venues.perp.blind.translation import Cover
+from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemory, RoundTrip
 
 PRICE_FACTS = frozenset({"price", "limit", "stop", "take_profit"})
-SLOTS = tuple(field.name for field in fields(Notes))
+SLOTS = tuple(field.name for field in fields(LessonNotes))
 SIZE_FACTS = frozenset({"size", "left"})
 """What of a receipt is a price and what a size; everything else in it is money, a rate, a count or a word."""
 
@@ -53,10 +54,10 @@ def proposal_of(disguise: Cover, true: Any) -> Any:
 
 
 @exact
-def memory_of(disguise: Cover, memory: Memory) -> Memory:
+def memory_of(disguise: Cover, memory: PerpMemory) -> PerpMemory:
     """What the agent remembers, in disguise."""
     shift, own = disguise.shift_ms, disguise.own
-    notes = memory.notes and Notes(**{name: own(getattr(memory.notes, name)) for name in SLOTS})
+    notes = memory.notes and LessonNotes(**{name: own(getattr(memory.notes, name)) for name in SLOTS})
     return replace(
         memory,
         trades=tuple(trade_of(disguise, trade) for trade in memory.trades),
@@ -82,7 +83,7 @@ def trade_of(disguise: Cover, trade: ClosedTrade) -> ClosedTrade:
     )
 
 
-def trip_of(disguise: Cover, trip: Trip) -> Trip:
+def trip_of(disguise: Cover, trip: RoundTrip) -> RoundTrip:
     """A round trip that goes on, in disguise."""
     alias = disguise.by_symbol[trip.symbol]
     sizes = {name: getattr(trip, name) * alias.size for name in ("left", "max_size", "grown", "shrunk")}

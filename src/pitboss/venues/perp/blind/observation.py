@@ -12,15 +12,15 @@ from typing import Any, cast, overload
 
 from pitboss.agent.blind.mapping import Alias
 from pitboss.core.asof import Market
+from pitboss.core.asset import Asset
 from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
 from pitboss.core.money import ONE, exact
 from pitboss.core.noun import noun
-from pitboss.skill.schema import Skill
-from pitboss.venues.perp.assets import Asset
 from pitboss.venues.perp.blind.memory import last_of, memory_of
 from pitboss.venues.perp.blind.translation import Cover
 from pitboss.venues.perp.caps import PerpCaps
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, WorkingOrder
 
 
@@ -46,7 +46,7 @@ class AnonymisedValues:
         """A tick in disguise."""
         return self._observation(observation)
 
-    def skill(self, skill: Skill) -> Skill:
+    def skill(self, skill: PerpSkill) -> PerpSkill:
         """The skill in disguise."""
         return self._skill(skill)
 
@@ -237,7 +237,7 @@ class _Lazy(Sequence[NewsItem]):
 # The skill, its caps and the venue's terms -----------------------------------------------------------------------------
 
 
-def skill_of(disguise: Cover, skill: Skill) -> Skill:
+def skill_of(disguise: Cover, skill: PerpSkill) -> PerpSkill:
     """The skill with other names for its symbols, and without names and dates in its author's words."""
     strategy = {
         name: disguise.words.skill(words)

@@ -11,9 +11,11 @@ from typing import Any
 from pitboss.core.asof import Market
 from pitboss.core.instant import Instant
 from pitboss.core.money import text
-from pitboss.skill.schema import Skill
-from pitboss.tools.registry import lookup
+from pitboss.tools.registry import registry_of
 from pitboss.venues.perp.blind.anonymiser import Disguise, make_disguise, read_disguise
+from pitboss.venues.perp.skill import PerpSkill
+
+TOOLS = "pitboss.venues.perp.tools"
 
 
 def disguise_for(market: Market, symbols: Sequence[str], base: str, seed: int, start: Instant) -> Disguise:
@@ -33,13 +35,13 @@ def disguise_of(params: Mapping[str, Any]) -> Disguise | None:
     return read_disguise(kept) if params.get("blind") and kept else None
 
 
-def left_out(skill: Skill) -> list[str]:
+def left_out(skill: PerpSkill) -> list[str]:
     """What of a skill's tools a blind run does without: answers of other programs cannot be disguised."""
     servers = [f"MCP server {server.id}" for server in skill.tools.mcp_servers]
-    return [*servers, *(name for name in skill.tools.built_in if lookup(name).reach != "as_of")]
+    return [*servers, *(name for name in skill.tools.built_in if registry_of(TOOLS)[name].reach != "as_of")]
 
 
-def notes(blind: bool, skill: Skill) -> list[str]:
+def notes(blind: bool, skill: PerpSkill) -> list[str]:
     """What a person is told when a blind run begins, in a line or none."""
     missing = left_out(skill) if blind else []
     return [f"blind: not offered, because it cannot be disguised: {', '.join(missing)}"] if missing else []

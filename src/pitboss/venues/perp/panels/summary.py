@@ -4,7 +4,7 @@ from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
 from pitboss.report.equity import halt_name
 from pitboss.report.funnel import Funnel
-from pitboss.report.meaning import FLAGS, rule
+from pitboss.report.meaning import FLAGS
 from pitboss.report.source import RunReport, model_cost, number, pair
 
 
@@ -105,7 +105,7 @@ def _refusals(funnel: Funnel) -> str:
     most = "most often " if len(funnel.refused) > 1 else ""
     return (
         f"The engine refused {figures.count(funnel.total_refused)} of {figures.plural(funnel.proposals, 'proposal')}, "
-        f"{most}by {code} ({rule(code).name.lower()})."
+        f"{most}by {code} ({funnel.rule_names[code].lower()})."
     )
 
 

@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Any
 
 from pitboss.prompt import render
-from pitboss.skill.schema import Skill
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.portfolio import PerpPortfolio
+from pitboss.venues.perp.skill import PerpSkill
 
 HIGHER_BARS = 50
 """Most bars shown of a higher timeframe."""
@@ -47,7 +47,7 @@ class Memo:
         "symbols",
     )
 
-    def __init__(self, skill: Skill) -> None:
+    def __init__(self, skill: PerpSkill) -> None:
         shown = skill.context
         self.symbols = shown.sorted_symbols
         self.interval, self.lookback = shown.bars_interval, shown.bars_lookback

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from pitboss.core.state import ClosedTrade
 from pitboss.prompt.render import age, percent, price, time
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, fenced, signed
+from pitboss.venues.perp.trade_memory import ClosedTrade
 
 PLACE = 90
 

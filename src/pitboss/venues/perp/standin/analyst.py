@@ -1,8 +1,7 @@
-"""`standin/analyst`: a small program that speaks the whole model protocol, for demos and tests. NOT a language model.
+"""How `standin/analyst` trades perpetuals: from the prompt text, by fixed rules. NOT a language model.
 
-It reads the prompt text that any model would get, calls the tools it is offered now and then, gives reasons with the
-numbers it used, and oversteps a cap now and then so that one can watch the engine refuse. Everything follows from the
-request: the same request gives the same reply in every process. Its results say nothing about any idea's worth.
+It reads the prompt that any model would get, calls the tools it is offered now and then, gives reasons with the numbers it
+used, and sometimes exceeds a cap, so that a demo shows the engine refusing. Everything follows from the request.
 """
 
 import hashlib
@@ -12,19 +11,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from pitboss.core import codec
-from pitboss.core.intent import Usage
-from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
+from pitboss.core.ports import ModelRequest
+from pitboss.models.standin import StandIn, StandInReply
 from pitboss.prompt import render
 from pitboss.venues.perp.standin import lessons as lesson
 from pitboss.venues.perp.standin import opinion
 from pitboss.venues.perp.standin import prompt_reader as page
 from pitboss.venues.perp.standin.opinion import Opinion
 from pitboss.venues.perp.standin.prompt_reader import ParsedPrompt, PromptBar, PromptChart, Room
-from pitboss.venues.predict import standin as bettor
 
-NAME = "standin/analyst"
-LABEL = "deterministic stand-in for demos and tests; not a language model"
 TERMINAL = "propose_order"
 
 ENTER, TURNED = 2.5, 1.0
@@ -33,36 +28,20 @@ ENTER, TURNED = 2.5, 1.0
 OVERSTEP_ONE_IN, OVERSTEP_TIMES = 6, 4
 STOP_RANGES, TARGET_RANGES = 2.5, 4.0
 _FADES = re.compile(r"mean[ -]reversion|edge of the range", re.IGNORECASE)
-_CHARS_PER_TOKEN = 4
 
 
-class Analyst:
-    """The stand-in behind the Model port."""
+class Analyst(StandIn):
+    """The stand-in that trades perpetuals."""
 
-    name = NAME
-    label = LABEL
-
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        """Look, think, and either call one tool or decide."""
-        if request.must_call == lesson.TOOL:
-            text, tool, arguments = "Looking back.", lesson.TOOL, lesson.write(request.messages[0].text)
-        elif bettor.speaks(request):
-            text, tool, arguments = bettor.answer(request)
-        else:
-            text, tool, arguments = _answer(_Desk.of(request))
-        body = codec.dumps(codec.number_fragments(arguments)).decode() if tool else ""
-        calls = (ToolCall(f"standin-{len(request.messages)}", tool, body),) if tool else ()
-        asked = len(request.system) + sum(len(message.text) for message in request.messages)
-        return ModelReply(
-            text=f"[stand-in, not a language model] {text}",
-            calls=calls,
-            usage=Usage(asked // _CHARS_PER_TOKEN, (len(text) + len(body)) // _CHARS_PER_TOKEN),
-            finish_reason="tool_calls" if tool else "stop",
-        )
+    def __init__(self) -> None:
+        StandIn.__init__(self, answer)
 
 
-Reply = tuple[str, str, Mapping[str, Any]]
-"""What it says, the tool it calls (empty for none) and the arguments."""
+def answer(request: ModelRequest) -> StandInReply:
+    """Write lessons if asked for them, else call one tool or decide."""
+    if request.must_call == lesson.TOOL:
+        return "Looking back.", lesson.TOOL, lesson.write(request.messages[0].text)
+    return _answer(_Desk.of(request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +88,7 @@ class _Desk:
         return list(chart.tables.values())[-1] if len(chart.tables) > 1 else ()
 
 
-def _answer(desk: _Desk) -> Reply:
+def _answer(desk: _Desk) -> StandInReply:
     if TERMINAL not in desk.offered:
         return _talk(desk)
     views = {symbol: view for symbol in sorted(desk.page.charts) if (view := desk.opinion(symbol)) is not None}
@@ -123,12 +102,12 @@ def _answer(desk: _Desk) -> Reply:
     return _manage(desk, views) or _enter(desk, views)
 
 
-def _talk(desk: _Desk) -> Reply:
+def _talk(desk: _Desk) -> StandInReply:
     seen = ", ".join(f"{symbol} {chart.regime}" for symbol, chart in sorted(desk.page.charts.items()))
     return f"I can look but not decide here. Regimes: {seen or 'nothing to see'}.", "", {}
 
 
-def _look(desk: _Desk, views: Mapping[str, Opinion]) -> Reply | None:
+def _look(desk: _Desk, views: Mapping[str, Opinion]) -> StandInReply | None:
     """A tool call before deciding, when the picture is worth it and the dice say so."""
     symbol = max(views, key=lambda name: (abs(views[name].score), name))
     if desk.may_ask("fetch_recent_bars") and abs(views[symbol].score) >= 2 and desk.chance(0, 3):
@@ -144,7 +123,7 @@ def _look(desk: _Desk, views: Mapping[str, Opinion]) -> Reply | None:
 # Open positions -----------------------------------------------------------------------------------------------------
 
 
-def _manage(desk: _Desk, views: Mapping[str, Opinion]) -> Reply | None:
+def _manage(desk: _Desk, views: Mapping[str, Opinion]) -> StandInReply | None:
     """Close what the view has turned against; take something off a winner that loses strength."""
     for symbol, held in sorted(desk.page.positions.items()):
         view = views.get(symbol)
@@ -165,7 +144,7 @@ def _manage(desk: _Desk, views: Mapping[str, Opinion]) -> Reply | None:
 # Opens --------------------------------------------------------------------------------------------------------------
 
 
-def _enter(desk: _Desk, views: Mapping[str, Opinion]) -> Reply:
+def _enter(desk: _Desk, views: Mapping[str, Opinion]) -> StandInReply:
     """Open the strongest view that has no position yet, or do nothing and say why."""
     paper = desk.page
     free = [symbol for symbol in views if symbol not in paper.positions and symbol not in paper.working]
@@ -218,12 +197,12 @@ def _open(symbol: str, view: Opinion, room: Room, overstep: bool, corrected: boo
     }
 
 
-def _nothing(desk: _Desk, why: str, symbol: str = "") -> Reply:
+def _nothing(desk: _Desk, why: str, symbol: str = "") -> StandInReply:
     named = symbol or min(desk.page.charts, default="")
     return _decide("Nothing to do.", action="no_op", symbol=named, reason=why)
 
 
-def _decide(text: str, **proposal: Any) -> Reply:
+def _decide(text: str, **proposal: Any) -> StandInReply:
     return text, TERMINAL, proposal
 
 

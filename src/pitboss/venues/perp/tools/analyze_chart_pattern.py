@@ -17,8 +17,8 @@ from pitboss.tools.analysis.candles import WARM_UP, candles
 from pitboss.tools.analysis.patterns import Pattern, patterns
 from pitboss.tools.analysis.points import moment
 from pitboss.tools.analysis.swings import PriceLevel, SwingChart, chart_of, levels, trend
-from pitboss.tools.analysis.symbol import INTERVAL, SYMBOL, closed_bars, none_closed
 from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.tool_symbols import INTERVAL, SYMBOL, closed_bars, none_closed
 
 FEWEST = 20
 _NEWEST_CANDLES = 5

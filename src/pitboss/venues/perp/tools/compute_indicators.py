@@ -14,8 +14,8 @@ from pitboss.core.market import Bars, Floats
 from pitboss.prompt import render
 from pitboss.tools.analysis.indicators import KINDS, IndicatorSpec, columns_of, offer, read_names
 from pitboss.tools.analysis.points import moment
-from pitboss.tools.analysis.symbol import INTERVAL, SYMBOL, closed_bars, none_closed
 from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.tool_symbols import INTERVAL, SYMBOL, closed_bars, none_closed
 
 MOST_BARS = 2_000
 RANGE = 20

@@ -18,9 +18,9 @@ from pitboss.tools.analysis.risk import (
     joint,
     parametric,
 )
-from pitboss.tools.analysis.symbol import SYMBOL, listed
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.tool_symbols import SYMBOL, listed
 
 MOST_BARS = 2_000
 

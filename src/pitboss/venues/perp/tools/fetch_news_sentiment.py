@@ -11,9 +11,9 @@ from typing import Any
 from pitboss.agent.news_ranking import Story, first_copies, names
 from pitboss.core.instant import Instant, iso
 from pitboss.prompt import render
-from pitboss.tools.analysis.symbol import SYMBOL, one_of_yours
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.venues.perp.sections.news import sentiment_of, sentiment_text
+from pitboss.venues.perp.tool_symbols import SYMBOL, one_of_yours
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

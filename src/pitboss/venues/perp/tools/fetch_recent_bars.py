@@ -5,8 +5,8 @@ from typing import Any
 
 from pitboss.core.instant import iso
 from pitboss.prompt import render
-from pitboss.tools.analysis.symbol import INTERVAL, SYMBOL, closed_bars, none_closed
 from pitboss.tools.define import ToolContext, define_tool
+from pitboss.venues.perp.tool_symbols import INTERVAL, SYMBOL, closed_bars, none_closed
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -8,9 +8,9 @@ from pitboss.core import codec
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import HUNDRED, exact
 from pitboss.prompt import render
-from pitboss.tools.analysis.symbol import SYMBOL, one_of_yours
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.venues.perp.portfolio import PerpPortfolio, PositionView
+from pitboss.venues.perp.tool_symbols import SYMBOL, one_of_yours
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -10,9 +10,9 @@ from typing import Any
 from pitboss.core.instant import HOUR_MS, iso
 from pitboss.prompt import render
 from pitboss.tools.analysis.points import HOURS, KnownPoints, known, moment, table, why_none
-from pitboss.tools.analysis.symbol import SYMBOL, listed
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.tool_symbols import SYMBOL, listed
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

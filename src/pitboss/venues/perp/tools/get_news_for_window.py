@@ -7,10 +7,10 @@ from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS, HOUR_MS, iso
 from pitboss.core.market import NewsItem
 from pitboss.prompt import render
-from pitboss.tools.analysis.symbol import SYMBOL
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.history_text import MOMENT, count_of, moment, not_after
 from pitboss.venues.perp.sections.news import sentiment_of, sentiment_text
+from pitboss.venues.perp.tool_symbols import SYMBOL
 
 FEW, MOST = 20, 50
 LONGEST_MS = 31 * DAY_MS

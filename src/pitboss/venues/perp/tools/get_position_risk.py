@@ -8,11 +8,11 @@ from pitboss.core import codec
 from pitboss.core.instant import iso
 from pitboss.core.money import HUNDRED, ZERO, exact
 from pitboss.prompt import render
-from pitboss.tools.analysis.symbol import SYMBOL, one_of_yours
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.portfolio import PositionView
 from pitboss.venues.perp.state import maintenance
+from pitboss.venues.perp.tool_symbols import SYMBOL, one_of_yours
 
 MOVES = (1, 5, 10)
 """Percent against every position."""

@@ -1,10 +1,10 @@
 """The decision of a tick, as the agent loop takes it (`define_decision`)."""
 
 from pitboss.tools.define import define_decision
-from pitboss.venues.perp import intents
+from pitboss.venues.perp.intents import DECISION
 
 TOOL = define_decision(
-    intents,
+    DECISION,
     ui_hint="Always offered to a trading agent, never to a chat; need not be listed.",
     example={
         "action": "open_long",

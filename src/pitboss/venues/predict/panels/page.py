@@ -17,7 +17,7 @@ from pitboss.venues.predict.panels.source import PredictReport
 from pitboss.venues.predict.panels.tables import figure_section, score_section, spread_section
 from pitboss.venues.predict.panels.verdict import SURFACES, answer, paragraphs, surface_label, tiles
 
-STYLE = "predict/predict.css"
+STYLE = "pitboss.venues.predict.panels:predict.css"
 
 
 def render(report: PredictReport) -> str:

@@ -6,7 +6,6 @@ from pitboss.report import figures
 from pitboss.report.funnel import Funnel
 from pitboss.report.headline import interval, label, note, tile
 from pitboss.report.markup import Html, tag
-from pitboss.report.meaning import rule
 from pitboss.report.source import Plain, mapping, number, pair
 from pitboss.venues.predict.panels.source import PredictReport, Surfaces, inside
 
@@ -263,7 +262,7 @@ def _refusals(funnel: Funnel) -> str:
     code = next(iter(funnel.refused))
     return (
         f"The engine refused {figures.count(funnel.total_refused)} of {figures.plural(funnel.proposals, 'decision')}, "
-        f"{'most often ' if len(funnel.refused) > 1 else ''}by {code} ({rule(code).name.lower()})."
+        f"{'most often ' if len(funnel.refused) > 1 else ''}by {code} ({funnel.rule_names[code].lower()})."
     )
 
 

@@ -11,7 +11,8 @@ from pitboss.core.instant import Instant
 from pitboss.core.money import exact
 from pitboss.core.receipt import Receipt
 from pitboss.venues.predict.caps import PredictCaps
-from pitboss.venues.predict.desk import MOST_DONE, VENUE, Desk, Fill, WaitingOrder, bring
+from pitboss.venues.predict.desk import MOST_DONE, VENUE, Desk, Fill, WaitingOrder
+from pitboss.venues.predict.execution import bring
 from pitboss.venues.predict.state import NO_ACCOUNT, Account, ContractPosition, PredictWorld, Vault, contracts, usd
 from pitboss.venues.predict.sui.wish import Deal, SuiOrder
 from pitboss.venues.predict.trade import ContractTrade, Facts, WorldStep, quote_mint, weigh_redeem

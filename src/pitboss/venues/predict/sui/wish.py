@@ -15,7 +15,7 @@ from pitboss.core.noun import noun
 from pitboss.venues.predict import aborts
 from pitboss.venues.predict.aborts import Abort
 from pitboss.venues.predict.desk import DeskOrder
-from pitboss.venues.predict.judge import ContractOrder
+from pitboss.venues.predict.orders import ContractOrder
 from pitboss.venues.predict.state import Contract
 from pitboss.venues.predict.sui.chain import ChainEvent, Effects, full_id, is_id
 

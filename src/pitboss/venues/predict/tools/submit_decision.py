@@ -1,10 +1,10 @@
 """The decision of a tick, as the agent loop takes it (`define_decision`)."""
 
 from pitboss.tools.define import define_decision
-from pitboss.venues.predict import intents
+from pitboss.venues.predict.intents import DECISION
 
 TOOL = define_decision(
-    intents,
+    DECISION,
     ui_hint="Always offered to an agent that decides; need not be listed.",
     example={
         "action": "mint",

@@ -1,0 +1,56 @@
+"""`pitboss bench`: how fast this is here, against peers and floors measured in the same run."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json, given
+
+
+def bench(
+    *,
+    only: Annotated[tuple[str, ...], given("--only", "Measure only this; may be repeated. See the names below.")] = (),
+    repeats: Annotated[int, given("--repeats", "How often each side is timed; the median counts.")] = 5,
+    peer: Annotated[
+        tuple[str, ...],
+        given("--peer", "A peer to measure beside us: backtesting, vectorbt, backtrader. May be repeated."),
+    ] = ("backtesting",),
+    no_peers: Annotated[bool, given("--no-peers", "Measure and install no peer.")] = False,
+    peers_dir: Annotated[
+        Path | None, given("--peers-dir", "Where the peers' own environments are kept. Default: .bench-venv.")
+    ] = None,
+    gate: Annotated[bool, given("--gate", "End with 1 if a gate that could be measured does not hold.")] = False,
+    tiny: Annotated[bool, given("--tiny", "A few bars only, to see that it runs; the numbers mean nothing.")] = False,
+    json: Json = False,
+) -> int:
+    """Measure speed, memory and the cost of a tick. Takes a few minutes; only ratios within one run mean anything.
+
+    Measurements: policy_year, model_tick, hydration, warm_rerun, speculation, predict_week, memory_year, memory, history,
+    model_calls, parts, importing, jobs, study, program. Peers are installed into
+    environments of their own the first time, and skipped with a reason where that does not work.
+
+    For example:
+
+        pitboss bench --only policy_year --only model_tick
+    """
+    from pitboss_dev.bench import show
+    from pitboss_dev.bench.measure import FULL, TINY
+    from pitboss_dev.bench.row import failed
+    from pitboss_dev.bench.suite import BenchOptions, run
+
+    options = BenchOptions(
+        only=only,
+        scale=TINY if tiny else FULL,
+        repeats=repeats,
+        peers=() if no_peers else peer,
+        peers_folder=peers_dir,
+    )
+    rows = run(options, screen.note)
+    if json:
+        screen.put_json([row.plain() for row in rows])
+    else:
+        screen.put_table(show.HEADINGS, [show.cells(row) for row in rows], right=show.NUMBERS)
+    broken = failed(rows)
+    if broken:
+        screen.note(f"gates that do not hold: {', '.join(row.name for row in broken)}")
+    return 1 if gate and broken else 0

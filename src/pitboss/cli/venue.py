@@ -1,0 +1,64 @@
+"""`pitboss venues` lists the installed venues; `pitboss <venue> …` holds the commands that only one venue has."""
+
+from importlib import import_module
+
+from cyclopts import App
+
+from pitboss.cli.backtest import command_for
+from pitboss.runs.venues import installed, venue_named
+from pitboss.terminal import screen
+from pitboss.terminal.options import Json
+
+venues_app = App(name="venues", help="List the venues that are installed.")
+
+
+@venues_app.command(name="list")
+def list_(*, json: Json = False) -> int:
+    """List every installed venue with the package it comes from and its commands.
+
+    For example:
+
+        pitboss venues list
+    """
+    rows = [
+        {
+            "name": one.name,
+            "package": one.distribution,
+            "version": one.version,
+            "commands": commands_of(one.name),
+            "summary": venue_named(one.name).summary,
+        }
+        for one in installed().values()
+    ]
+    if json:
+        screen.put_json(rows)
+        return 0
+    headings = ("name", "package", "version", "commands", "what it is")
+    cells = [(row["name"], row["package"], row["version"], ", ".join(row["commands"]), row["summary"]) for row in rows]
+    screen.put_table(headings, cells, folds=(4,))
+    return 0
+
+
+def commands_of(name: str) -> list[str]:
+    """The names of a venue's commands."""
+    return sorted(word for word in venue_app(name).resolved_commands() if not word.startswith("-"))
+
+
+def venue_app(name: str) -> App:
+    """The command group of a venue: its own commands, and `backtest` with its options."""
+    venue = venue_named(name)
+    if venue.commands:
+        module, _, attribute = venue.commands.partition(":")
+        app = getattr(import_module(module), attribute)
+    else:
+        app = App(name=name, help=f"Commands of the {name} venue: {venue.summary}.")
+    if "backtest" not in app.resolved_commands():
+        app.command(command_for([venue], f"{name} backtest"), name="backtest")
+    return app
+
+
+def __getattr__(name: str) -> App:
+    """The group of a venue by its name, built when it is typed."""
+    if name in installed():
+        return venue_app(name)
+    raise AttributeError(name)

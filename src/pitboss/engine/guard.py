@@ -1,0 +1,93 @@
+"""`guard`: one intent against the rules of a venue. Pure and total: any JSON value gets a verdict, nothing raises.
+
+The first rule that refuses names the verdict; the margin of every rule is recorded all the same. The guard is the same
+for all venues: what an intent means, which rules apply to it and what an allowed one becomes is the venue's `RuleBook`.
+Sending the order is `engine.execute`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol
+
+from pitboss.core.instant import Instant
+from pitboss.core.intent import sealed_intent
+from pitboss.core.money import exact
+from pitboss.core.noun import noun
+from pitboss.core.rulebook import Execution, Rule, weigh
+from pitboss.core.verdict import Verdict
+
+
+@noun
+class Judgement:
+    """A verdict and what to execute because of it; an order and a cancel id are both None where nothing is sent.
+
+    `key` identifies the intent within its run, `content` is the intent in canonical bytes, as it is hashed and stored.
+    `broken` is set where a rule itself failed. `venue_code` is the rule code of a refusal by the broker.
+    """
+
+    verdict: Verdict
+    key: str
+    content: bytes = b"null"
+    order: Any = None
+    cancel_id: str | None = None
+    opens: bool = False
+    broken: bool = False
+    venue_code: str = ""
+
+
+class RuleBook(Protocol):
+    """The rules of a venue, bound to the account and the instant at which an intent is judged."""
+
+    shape_code: ClassVar[str]
+    """Code of the rule about well-formed intents."""
+    venue_code: ClassVar[str]
+    """Code of the rule about refusals by the broker."""
+
+    def read(self, intent: Any) -> tuple[Any, list[str]]:
+        """The typed proposal (None if malformed) and everything that is wrong with the intent."""
+        ...
+
+    def is_hold(self, proposal: Any) -> bool:
+        """Whether a well-formed proposal asks for nothing."""
+        ...
+
+    def rules_for(self, proposal: Any) -> Sequence[Rule]:
+        """The rules that apply; `proposal` is None for a malformed intent."""
+        ...
+
+    def case(self, proposal: Any, problems: Sequence[str]) -> Any:
+        """What the rules are asked about. May raise `ArithmeticError`."""
+        ...
+
+    def execution(self, case: Any) -> Execution | None:
+        """What an allowed case becomes; None if there is nothing to execute."""
+        ...
+
+
+@exact
+def guard(book: RuleBook, seen: Mapping[str, Verdict], intent: Any, tick_at: Instant) -> Judgement:
+    """Judge one intent of the tick at `tick_at`. `seen` holds the verdicts given so far, by intent key."""
+    key, content = sealed_intent(tick_at, intent)
+    earlier = seen.get(key)
+    if earlier is not None:  # the duplicate rule comes first: a repeated intent keeps the verdict it was given
+        return Judgement(replace(earlier, duplicate=True), key, content)
+    proposal, problems = book.read(intent)
+    if intent is None or (proposal is not None and book.is_hold(proposal)):
+        return Judgement(Verdict("noop"), key, content)
+    try:
+        case = book.case(proposal, problems)
+    except ArithmeticError as error:
+        return Judgement(Verdict("refused", book.shape_code, f"cannot be worked out: {error!r}"), key, content)
+    result = weigh(book.rules_for(proposal), case)
+    if result.code is not None or proposal is None:
+        verdict = Verdict("refused", result.code or book.shape_code, result.detail, result.margins)
+        return Judgement(verdict, key, content, broken=result.broken)
+    execution = book.execution(case)
+    if execution is None:
+        detail = result.detail or "there is nothing to trade"
+        return Judgement(Verdict("refused", book.venue_code, detail, result.margins), key, content)
+    outcome = "allowed" if result.cut is None else "reduced"
+    verdict = Verdict(outcome, result.cut, result.cut_detail, result.margins)
+    return Judgement(
+        verdict, key, content, execution.order, execution.cancel_id, execution.opens, venue_code=book.venue_code
+    )

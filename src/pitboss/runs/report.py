@@ -1,0 +1,88 @@
+"""The report of a stored run: its page written to a file, and the parts of it that every venue reads in the same way."""
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pitboss.bootstrap.machine import new_id
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core import codec
+from pitboss.core.errors import UserError
+from pitboss.core.snapshot import Record
+from pitboss.report.decisions import MOST_ROWS
+from pitboss.runs.stored import decision_rows
+from pitboss.runs.venues import venue_of
+from pitboss.sim.request import BacktestRequest, PreparedRun
+from pitboss.skill.document import to_json
+from pitboss.skill.load import check_plain
+from pitboss.store.runs import Run
+
+
+def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> Path:
+    """Write the page of a run, to its place in the workspace unless another is named, and remember where."""
+    run = workspace.runs.get(run_id)
+    path = (out or workspace.report_path(run.id)).absolute()
+    page = venue_of(run.params["skill"]).page(workspace, run)
+    part = path.with_name(f".{path.name}.{new_id()[:8]}.part")  # of this writer alone: another may write the same page
+    try:
+        if out is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(page, encoding="utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
+    finally:
+        with suppress(OSError):
+            part.unlink()  # also after a Ctrl-C
+    workspace.runs.set_report(run.id, str(path))
+    return path
+
+
+def same_data(workspace: Workspace, run: Run, request: BacktestRequest) -> PreparedRun | None:
+    """The run prepared again on its data, or None if the data is gone or has changed."""
+    try:
+        prepared = venue_of(request.skill).prepare(request, workspace.lake_of(run.params), workspace.settings)
+    except UserError:
+        return None
+    return prepared if prepared.data_digest == run.data_digest else None
+
+
+def skill_text(request: BacktestRequest) -> str:
+    """The skill as it ran, overrides included."""
+    plain = dict(request.skill)
+    check = check_plain(plain, venue_of(plain).skill_type())
+    body = to_json(check.skill) if check.skill else codec.dumps(codec.number_fragments(plain))
+    return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
+
+
+def with_rows(records: Iterable[Record], rows: list[dict[str, Any]]) -> Iterator[Record]:
+    """Pass the records on, and gather a row for each decision on the way.
+
+    A page shows the details of a couple of thousand decisions at most, so those that it cannot show are not kept: a
+    year of them would fill the memory.
+    """
+    quiet, acting, recent = 0, 0, deque[dict[str, Any]]()
+    for record in records:
+        for row in decision_rows(record):
+            rows.append(row)
+            if row["outcome"] == "noop":
+                quiet += 1
+                if quiet > MOST_ROWS:
+                    _bare(row)
+                continue
+            acting += 1
+            if acting > MOST_ROWS:
+                recent.append(row)
+            if len(recent) > MOST_ROWS:
+                _bare(recent.popleft())
+        yield record
+
+
+def _bare(row: dict[str, Any]) -> None:
+    for name in ("margins", "steps", "text", "detail"):
+        row.pop(name, None)

@@ -1,0 +1,72 @@
+"""Tables of a finished run for a terminal: the value, and the table that fits every venue."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pitboss.report import figures
+from pitboss.report.meaning import INTERVALS, METRICS
+from pitboss.report.measures import show
+from pitboss.report.source import mapping, pair
+from pitboss.store.runs import Run
+
+if TYPE_CHECKING:
+    from pitboss.runs.venue import Venue
+
+Plain = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultTable:
+    """One table. `lead` is a line above it; `right` are the columns of numbers, `folds` those that may be wrapped."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Sequence[int] = ()
+    folds: Sequence[int] = ()
+    lead: str = ""
+
+
+def metrics_table(run: Run, venue: "Venue") -> ResultTable:
+    """The usual figures of a run, its venue's own ones, and what was refused."""
+    metrics = mapping(run.metrics)
+    names = ("total_return_pct", "final_equity_usd", "max_drawdown_pct")
+    rows = [("Return", with_interval(metrics, "total_return_pct", percent))]
+    rows += [
+        (METRICS[name].label, show(metrics.get(name), METRICS[name].form)) for name in names[1:] if name in metrics
+    ]
+    rows += [
+        (metric.label, show(metrics.get(name), metric.form))
+        for name, metric in venue.metrics().items()
+        if name in metrics and metric.form != "table"
+    ]
+    rows += [
+        ("Ticks", figures.count(metrics.get("total_ticks"))),
+        ("Proposals", proposals(metrics)),
+        ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none"),
+        ("Cost of the model", figures.usd(float(run.cost_usd))),
+    ]
+    return ResultTable(("", "this run (95 % interval)"), rows, folds=(1,))
+
+
+def percent(value: object) -> str:
+    """A signed percentage."""
+    return figures.percent(value, signed=True)
+
+
+def with_interval(metrics: Plain, name: str, shown: Callable[[object], str]) -> str:
+    """A figure with its 95 % interval in brackets."""
+    bounds = pair(metrics.get(INTERVALS[name]))
+    value = shown(metrics.get(name))
+    return f"{value} ({shown(bounds[0])} to {shown(bounds[1])})" if bounds else value
+
+
+def proposals(metrics: Plain) -> str:
+    """How many proposals there were, and how many were accepted."""
+    proposed, accepted = metrics.get("total_proposed_actions"), metrics.get("total_accepted_actions")
+    return f"{figures.count(proposed)}, {figures.count(accepted)} accepted"
+
+
+def counts(value: object) -> str:
+    """Counts by name."""
+    return ", ".join(f"{name} × {figures.count(count)}" for name, count in mapping(value).items())

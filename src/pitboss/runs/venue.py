@@ -1,0 +1,255 @@
+"""`Venue`: everything the platform knows of a venue. One value per venue, found by entry point (`runs.venues`).
+
+A venue package derives from `Venue` and fills in the required methods; what is optional has a default here. Methods import
+what they need when they are called, so that listing runs loads no engine and no market.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pitboss.core.errors import UserError
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.settings import Settings
+    from pitboss.bootstrap.workspace import Workspace
+    from pitboss.core.decision_format import DecisionFormat
+    from pitboss.core.instant import Instant
+    from pitboss.core.receipt import Receipt
+    from pitboss.core.rulebook import Rule
+    from pitboss.core.snapshot import Record
+    from pitboss.core.state import State
+    from pitboss.data.lake import Lake
+    from pitboss.report.meaning import Metric, RuleMeaning
+    from pitboss.runs.preview import Preview
+    from pitboss.runs.result_table import ResultTable
+    from pitboss.sim.connections import ServerTools
+    from pitboss.sim.outcome import Ledger
+    from pitboss.sim.request import BacktestRequest, PreparedRun
+    from pitboss.skill.names import Names
+    from pitboss.skill.schema import SkillDocument
+    from pitboss.store.runs import Run
+    from pitboss.tools.define import ToolContext
+    from pitboss.tools.registry import Registry
+
+
+class Venue:
+    """One venue as the platform sees it."""
+
+    name: ClassVar[str]
+    """The word by which skills name it."""
+    package: ClassVar[str]
+    """Its Python package; examples are in `<package>/examples`."""
+    summary: ClassVar[str] = ""
+    commands: ClassVar[str] = ""
+    """Import path of a cyclopts `App` with the commands that only this venue has; empty if it has none."""
+    money: ClassVar[str] = "USD"
+    """The unit of its accounts, for tables and pages."""
+    judged_by: ClassVar[str] = "total_return_pct"
+    """The metric that trials of a study are judged by unless another is named."""
+
+    # Documents ------------------------------------------------------------------------------------------------------
+
+    def skill_type(self) -> "type[SkillDocument]":
+        """The class of its skill documents."""
+        raise NotImplementedError
+
+    def decision(self) -> "DecisionFormat":
+        """How a decision is written."""
+        raise NotImplementedError
+
+    def examples(self) -> dict[str, str]:
+        """The shipped example skills: file name → text."""
+        folder = resources.files(self.package) / "examples"
+        if not folder.is_dir():
+            return {}
+        texts = {one.name: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".yaml")}
+        return dict(sorted(texts.items()))
+
+    def first_steps(self, skill_file: str) -> list[str]:
+        """Commands to type after `pitboss init`, for the last of the example files."""
+        return [f"pitboss skill preview {skill_file}"]
+
+    def names(self, settings: "Settings") -> "Names":
+        """The names that a skill may use, for `skill check`."""
+        from pitboss.skill.names import Names
+        from pitboss.tools.registry import agent_tools
+
+        del settings
+        return Names(agent_tools(self.tools()))
+
+    # Agents ---------------------------------------------------------------------------------------------------------
+
+    def tools(self) -> "Registry":
+        """Its built-in tools, the decision among them."""
+        raise NotImplementedError
+
+    def policies(self) -> Mapping[str, str]:
+        """Its policies: bare name → summary."""
+        return {}
+
+    def baseline_models(self) -> tuple[str, ...]:
+        """The programs that an arena compares models with."""
+        return tuple(f"policy/{name}" for name in self.policies())
+
+    def rules(self) -> "tuple[Rule, ...]":
+        """Its rules, in order."""
+        return ()
+
+    # Runs -----------------------------------------------------------------------------------------------------------
+
+    def request_type(self) -> "type[BacktestRequest]":
+        """The class of its backtest requests."""
+        from pitboss.sim.request import BacktestRequest
+
+        return BacktestRequest
+
+    def options(self) -> type | None:
+        """A dataclass of command line options that only its backtests have; None if there are none.
+
+        An instance has `fields(workspace_options, skill) -> dict` with fields of the request.
+        """
+        return None
+
+    def request_of(self, params: Mapping[str, Any]) -> "BacktestRequest":
+        """The request that was stored with a run."""
+        from pitboss.core import codec
+
+        return codec.parse(self.request_type(), params)
+
+    def fallback_model(self, model: str, settings: "Settings") -> tuple[str, str]:
+        """The model that decides under a name, and a warning where that is another one."""
+        del settings
+        return model, ""
+
+    def realism(self, request: Any) -> dict[str, dict[str, str]]:
+        """The assumptions about fills that a run makes: key → about, value, state."""
+        del request
+        return {}
+
+    def prepare(self, request: Any, lake: "Lake", settings: "Settings") -> "PreparedRun":
+        """Check a request against the data and load it. Raises `UserError` before any work."""
+        raise NotImplementedError
+
+    def preview(
+        self,
+        request: Any,
+        lake: "Lake",
+        settings: "Settings",
+        at: "Instant | None" = None,
+        server_tools: "ServerTools | None" = None,
+    ) -> "Preview":
+        """What a model would be given at the first tick of a run at `at`, or at the newest tick that has data."""
+        raise NotImplementedError
+
+    def params(self, prepared: Any) -> dict[str, Any]:
+        """What is stored with a run besides its skill."""
+        import dataclasses
+
+        from pitboss.core import codec
+
+        return codec.plain(dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue))
+
+    def notes(self, prepared: Any) -> list[str]:
+        """Notes for a person when a run begins."""
+        del prepared
+        return []
+
+    def first_state(self, course: Any) -> "State":
+        """The state before the first tick."""
+        raise NotImplementedError
+
+    def read_state(self, plain: object) -> "State":
+        """A stored state."""
+        raise NotImplementedError
+
+    def same_course(self, one: Any, other: Any) -> str:
+        """The field in which two prepared runs over the same ticks differ so that a fork is impossible; empty if none."""
+        del one, other
+        return ""
+
+    # Results --------------------------------------------------------------------------------------------------------
+
+    def ledger(self) -> "Ledger":
+        """An empty ledger."""
+        from pitboss.sim.outcome import Ledger
+
+        return Ledger()
+
+    def read_ledger(self, records: "Iterable[Record]") -> "Ledger":
+        """The ledger of stored records."""
+        from pitboss.sim.outcome import read_into
+
+        return read_into(self.ledger(), records)
+
+    def measure(self, prepared: Any, course: Any, ledger: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Metrics of a run and of its baselines."""
+        raise NotImplementedError
+
+    def measure_again(self, params: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
+        """The metrics from what is stored alone, without the data."""
+        raise NotImplementedError
+
+    def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
+        """The first tick, the end, and the time between two equity points."""
+        raise NotImplementedError
+
+    def fills(self, receipts: "Iterable[Receipt]") -> Iterator[dict[str, Any]]:
+        """Fills in the public export form."""
+        for receipt in receipts:
+            if receipt.kind == "filled":
+                yield {"at": receipt.at, "symbol": receipt.symbol, **receipt.facts}
+
+    def metrics(self) -> "Mapping[str, Metric]":
+        """The metrics that runs of this venue have besides those of every run, with their meanings."""
+        return {}
+
+    def study_metrics(self) -> tuple[str, ...]:
+        """The metrics that a table of trials shows."""
+        return ("total_return_pct", "sharpe", "max_drawdown_pct")
+
+    def rule_meanings(self) -> "Mapping[str, RuleMeaning]":
+        """Its rules as pages name them, by code."""
+        return {}
+
+    def describe_intent(self, row: Mapping[str, Any]) -> str:
+        """A proposed intent in a few words."""
+        return str(row.get("action") or "something malformed")
+
+    def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Rows about decisions with true names where the run was blind."""
+        del params
+        return rows
+
+    def blind_notes(self, params: Mapping[str, Any]) -> list[str]:
+        """How a blind run was anonymised, in a line or two."""
+        del params
+        return []
+
+    def page(self, workspace: "Workspace", run: "Run") -> str:
+        """The report as HTML."""
+        from pitboss.runs.plain_report import plain_page
+
+        return plain_page(workspace, run, self)
+
+    def result_tables(self, run: "Run") -> "list[ResultTable]":
+        """The tables of a finished run for a terminal."""
+        from pitboss.runs.result_table import metrics_table
+
+        return [metrics_table(run, self)]
+
+    # Questions ------------------------------------------------------------------------------------------------------
+
+    async def tool_context_of_run(
+        self, workspace: "Workspace", run_id: str, at: "Instant | None", mode: Any
+    ) -> "ToolContext":
+        """The context of a tool call at a tick of a stored run."""
+        raise UserError(
+            f"tools of the {self.name} venue cannot be called on a stored run", "look at `pitboss runs show`"
+        )
+
+    def tool_context_of_skill(
+        self, request: Any, lake: "Lake", settings: "Settings", at: "Instant | None", mode: Any
+    ) -> "ToolContext":
+        """The context of a tool call at a tick of a skill's market, with a fresh account."""
+        raise UserError(f"tools of the {self.name} venue cannot be called outside a run")

@@ -1,0 +1,71 @@
+"""The installed venues, found by the entry point `pitboss.venues`; ours are found in the same way as any other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from pitboss.core.errors import UserError
+from pitboss.runs.venue import Venue
+
+GROUP = "pitboss.venues"
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledVenue:
+    """One entry point: the venue's name, and the distribution that brings it."""
+
+    name: str
+    distribution: str
+    version: str
+    entry: EntryPoint
+
+
+@cache
+def installed() -> Mapping[str, InstalledVenue]:
+    """Every installed venue by name, sorted. No venue is imported."""
+    found: dict[str, InstalledVenue] = {}
+    for entry in entry_points(group=GROUP):
+        distribution = entry.dist
+        name, version = (distribution.name, distribution.version) if distribution else ("", "")
+        found[entry.name] = InstalledVenue(entry.name, name, version, entry)
+    return dict(sorted(found.items()))
+
+
+@cache
+def venue_named(name: str) -> Venue:
+    """A venue by name. An unknown one is a `UserError` that lists those installed."""
+    venues = installed()
+    if name not in venues:
+        raise UserError(f"there is no venue {name[:60]!r}", f"installed: {', '.join(venues) or 'none'}")
+    try:
+        venue = venues[name].entry.load()
+    except ImportError as error:
+        raise UserError(f"the venue {name} cannot be loaded: {error}", "reinstall its package") from None
+    if not isinstance(venue, Venue) or venue.name != name:
+        raise UserError(f"the entry point {GROUP}:{name} is not a venue of that name", "see CONTRIBUTING, Add a venue")
+    return venue
+
+
+def venues() -> list[Venue]:
+    """Every installed venue, loaded, by name."""
+    return [venue_named(name) for name in installed()]
+
+
+@cache
+def default_venue() -> Venue:
+    """The venue of documents that name none: the one whose documents may leave `venue` out."""
+    unnamed = [venue for venue in venues() if not venue.skill_type().model_fields["venue"].is_required()]
+    if len(unnamed) != 1:
+        names = ", ".join(venue.name for venue in unnamed) or "none"
+        raise UserError(
+            f"exactly one venue may take skills without `venue`; found: {names}", "write `venue:` in the skill"
+        )
+    return unnamed[0]
+
+
+def venue_of(skill: Mapping[str, Any]) -> Venue:
+    """The venue of a plain skill document."""
+    name = skill.get("venue")
+    return venue_named(str(name)) if name else default_venue()

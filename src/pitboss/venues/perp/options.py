@@ -1,0 +1,76 @@
+"""Command line options that only perp backtests have."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from pitboss.core.errors import UserError
+from pitboss.terminal.options import Amount, Duration, Lateness, given
+from pitboss.terminal.workspace_options import WorkspaceOptions
+
+
+@Parameter(name="*", group="Only on the perp venue")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerpOptions:
+    """How orders fill, when news is known, and whether the model sees true names."""
+
+    fees_taker_bps: Annotated[Amount, given("--fees-taker-bps", "Fee for taking, in basis points.")] = Decimal("4.5")
+    fees_maker_bps: Annotated[Amount, given("--fees-maker-bps", "Fee for making, in basis points.")] = Decimal("1.5")
+    slippage_bps_per_million: Annotated[
+        Amount, given("--slippage-bps-per-million", "Slippage in basis points for each million USD of an order.")
+    ] = Decimal(10)
+    news_latency: Annotated[
+        Lateness,
+        given(
+            "--news-latency",
+            "How long after its publication news is known, as 5m, 30s..5m or 1m,coindesk=30s..5m. Default: 0s.",
+        ),
+    ] = (0, "")
+    extracted_events: Annotated[
+        bool, given("--extracted-events", "Show events that were only read out of headlines too, as unconfirmed.")
+    ] = False
+    decision_latency: Annotated[
+        Duration, given("--decision-latency", "How long an order takes to reach the market, as 30s or 5m. Default: 0s.")
+    ] = 0
+    slippage: Annotated[
+        str, given("--slippage", "What a taker pays: linear, or book to walk imported order books where there are any.")
+    ] = "linear"
+    book_max_age: Annotated[
+        Duration, given("--book-max-age", "How old an order book may be that prices a fill. Default: 5m.")
+    ] = 300_000
+    max_volume_pct: Annotated[
+        Amount | None,
+        given("--max-volume-pct", "Most of a bar's volume that fills may take, in %, such as 10. Default: any size."),
+    ] = None
+    blind: Annotated[
+        bool, given("--blind", "Anonymise names, dates, prices and volumes of the market for the model.")
+    ] = False
+    close_at_end: Annotated[bool, given("--close-at-end", "Close what is open at the end instead of valuing it.")] = (
+        False
+    )
+
+    def fields(self, place: WorkspaceOptions, skill: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a `PerpRequest` that these options set."""
+        del place, skill
+        if self.slippage not in ("linear", "book"):
+            raise UserError(
+                f"--slippage: {self.slippage!r} is neither linear nor book", "book needs imported order books"
+            )
+        if self.max_volume_pct is not None and not 0 < self.max_volume_pct <= 100:
+            raise UserError("--max-volume-pct: not above 0 and at most 100", "for example --max-volume-pct 10")
+        return {
+            "taker_bps": self.fees_taker_bps,
+            "maker_bps": self.fees_maker_bps,
+            "slippage_bps_per_million": self.slippage_bps_per_million,
+            "news_latency_ms": self.news_latency[0],
+            "news_latency": self.news_latency[1],
+            "extracted_events": self.extracted_events,
+            "decision_latency_ms": self.decision_latency,
+            "slippage": self.slippage,
+            "book_max_age_ms": self.book_max_age,
+            "max_volume_pct": self.max_volume_pct,
+            "close_at_end": self.close_at_end,
+            "blind": self.blind,
+        }

@@ -1,0 +1,40 @@
+"""The table of a perp run for a terminal: the run beside buying and holding."""
+
+from pitboss.report import figures
+from pitboss.report.meaning import METRICS as SHARED
+from pitboss.report.source import mapping
+from pitboss.runs.result_table import Plain, ResultTable, counts, percent, proposals, with_interval
+from pitboss.store.runs import Run
+from pitboss.venues.perp.meaning import METRICS
+
+
+def result_table(run: Run) -> ResultTable:
+    """The figures that matter most, with those of buying and holding."""
+    metrics = mapping(run.metrics)
+    held = mapping(mapping(run.baselines).get("buy_and_hold"))
+    labels = {**SHARED, **METRICS}
+    rows = [
+        ("Return", with_interval(metrics, "total_return_pct", percent), percent(held.get("total_return_pct"))),
+        ("Sharpe", with_interval(metrics, "sharpe", figures.plain), figures.plain(held.get("sharpe"))),
+        *(
+            (labels[name].label, shown(metrics.get(name)), shown(held.get(name)))
+            for name, shown in (
+                ("final_equity_usd", figures.usd),
+                ("max_drawdown_pct", figures.percent),
+                ("total_fees_usd", figures.usd),
+                ("total_funding_usd", figures.usd),
+                ("total_slippage_usd", figures.usd),
+            )
+        ),
+        ("Round trips", _trips(metrics), figures.count(held.get("total_trades"))),
+        ("Ticks", figures.count(metrics.get("total_ticks")), ""),
+        ("Proposals", proposals(metrics), ""),
+        ("Refused by rule", counts(metrics.get("rejections_by_rule")) or "none", ""),
+        ("Cost of the model", figures.usd(float(run.cost_usd)), ""),
+    ]
+    return ResultTable(("", "this run (95 % interval)", "buy and hold"), rows, right=(2,), folds=(1,))
+
+
+def _trips(metrics: Plain) -> str:
+    wins = metrics.get("win_rate")
+    return figures.count(metrics.get("total_trades")) + (f", {figures.share(wins)} won" if wins is not None else "")

@@ -1,0 +1,96 @@
+"""The perp rules bound to one account: how a proposal is read, which rules apply, and the order an allowed one becomes.
+
+The `engine.guard.RuleBook` of this venue. Sizes are rounded here once, so that the rules and the order agree.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from pitboss.core.instant import Instant
+from pitboss.core.money import HUNDRED, ONE, round_down
+from pitboss.core.noun import noun
+from pitboss.core.rulebook import Execution, Rule
+from pitboss.venues.perp.caps import PerpCaps
+from pitboss.venues.perp.case import PerpCase, make_case
+from pitboss.venues.perp.intents import Proposal, read
+from pitboss.venues.perp.rules import RULES
+from pitboss.venues.perp.state import PerpWorld, TradingTerms
+from pitboss.venues.perp.world import OrderRequest
+
+EXIT_RULES = tuple(rule for rule in RULES if rule.scope == "every")
+"""The rules for proposals that add no exposure."""
+
+
+@noun
+class PerpRuleBook:
+    """R1 to R13 over one account at one instant."""
+
+    caps: PerpCaps
+    terms: TradingTerms
+    world: PerpWorld
+    accepted_opens: Sequence[Instant]
+    now: Instant
+
+    shape_code: ClassVar[str] = "R1_SHAPE"
+    venue_code: ClassVar[str] = "R13_VENUE"
+
+    def read(self, intent: Any) -> tuple[Proposal | None, list[str]]:
+        """The proposal, read strictly."""
+        return read(intent)
+
+    def is_hold(self, proposal: Proposal) -> bool:
+        """`no_op` is not judged."""
+        return proposal.action == "no_op"
+
+    def rules_for(self, proposal: Proposal | None) -> Sequence[Rule]:
+        """All of them for what opens, only those about every action for exits."""
+        return RULES if proposal is None or proposal.opens else EXIT_RULES
+
+    def case(self, proposal: Proposal | None, problems: Sequence[str]) -> PerpCase:
+        """The numbers that the rules need."""
+        return make_case(self.caps, self.terms, self.world, proposal, problems, self.now, self.accepted_opens, None)
+
+    def execution(self, case: PerpCase) -> Execution:
+        """The order, or the id to cancel."""
+        proposal = case.proposal
+        assert proposal is not None  # R1 refuses every malformed intent
+        if proposal.action == "cancel":
+            return Execution(cancel_id=proposal.order_id)
+        return Execution(order_of(case, proposal), opens=proposal.opens)
+
+
+def order_of(case: PerpCase, proposal: Proposal) -> OrderRequest:
+    """The order an allowed proposal becomes."""
+    if proposal.opens:
+        assert case.size is not None  # R10 refuses a case without a price
+        return OrderRequest(
+            kind="limit" if case.limit is not None else "market",
+            symbol=proposal.symbol,
+            side=proposal.side,
+            size=case.size,
+            leverage=int(proposal.leverage or ONE),
+            limit=case.limit,
+            stop=case.stop,
+            take_profit=case.take_profit,
+            thesis=proposal.reason,
+        )
+    position = case.world.positions[proposal.symbol]
+    full_size = abs(position.size)
+    if proposal.action == "close":
+        return OrderRequest("close", proposal.symbol, -position.side, full_size)
+    return OrderRequest("reduce", proposal.symbol, -position.side, _reduction(case, proposal, full_size))
+
+
+def _reduction(case: PerpCase, proposal: Proposal, full_size: Decimal) -> Decimal:
+    """The size of a reduce: rounded down to the lot, at least one lot, at most the position."""
+    asset = case.terms.assets.get(proposal.symbol)
+    if asset is None:
+        return full_size  # delisted, so there is no lot to round to: closing all of it is the safe reading
+    if proposal.reduce_pct is not None:
+        size = round_down(full_size * proposal.reduce_pct / HUNDRED, asset.lot)
+    elif proposal.size_usd is not None and case.mark is not None:
+        size = round_down(min(proposal.size_usd, full_size * case.mark) / case.mark, asset.lot)
+    else:
+        size = full_size  # without a usable price, the same
+    return min(max(size, asset.lot), full_size)

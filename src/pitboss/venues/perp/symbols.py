@@ -1,0 +1,14 @@
+"""The symbols that a perp skill may name."""
+
+from pitboss.bootstrap.settings import Settings
+from pitboss.bootstrap.workspace import lake_of
+from pitboss.venues.perp.assets import SHIPPED
+
+
+def known_symbols(settings: Settings) -> set[str]:
+    """Symbols whose terms are shipped or imported, or that have data in the lake."""
+    lake = lake_of(settings)  # not created if it is not there: checking a file leaves no trace
+    symbols = set(SHIPPED)
+    for venue in lake.venues():
+        symbols |= {*lake.symbols(venue), *lake.assets(venue)}
+    return symbols

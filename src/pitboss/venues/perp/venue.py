@@ -1,0 +1,237 @@
+"""The perp venue as the platform sees it: perpetual futures with funding and liquidation."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pitboss.runs.venue import Venue
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.settings import Settings
+    from pitboss.bootstrap.workspace import Workspace
+    from pitboss.core.decision_format import DecisionFormat
+    from pitboss.core.instant import Instant
+    from pitboss.core.receipt import Receipt
+    from pitboss.core.rulebook import Rule
+    from pitboss.core.state import State
+    from pitboss.data.lake import Lake
+    from pitboss.report.meaning import Metric, RuleMeaning
+    from pitboss.runs.preview import Preview
+    from pitboss.runs.result_table import ResultTable
+    from pitboss.sim.connections import ServerTools
+    from pitboss.skill.names import Names
+    from pitboss.store.runs import Run
+    from pitboss.tools.define import ToolContext
+    from pitboss.tools.registry import Registry
+    from pitboss.venues.perp.assembly import PerpRun
+    from pitboss.venues.perp.course import PerpCourse
+    from pitboss.venues.perp.outcome import PerpLedger
+    from pitboss.venues.perp.request import PerpRequest
+    from pitboss.venues.perp.skill import PerpSkill
+
+
+class PerpVenue(Venue):
+    """Perpetual futures, as on Hyperliquid."""
+
+    name = "perp"
+    package = "pitboss.venues.perp"
+    summary = "perpetual futures with funding, leverage and liquidation"
+    judged_by = "sharpe"
+
+    def skill_type(self) -> "type[PerpSkill]":
+        from pitboss.venues.perp.skill import PerpSkill
+
+        return PerpSkill
+
+    def decision(self) -> "DecisionFormat":
+        from pitboss.venues.perp.intents import DECISION
+
+        return DECISION
+
+    def first_steps(self, skill_file: str) -> list[str]:
+        return [
+            "pitboss data demo                    # a synthetic market to try things on",
+            f"pitboss skill preview {skill_file}",
+            f"pitboss backtest {skill_file} --from 2025-02-10 --to 2025-03-10",
+        ]
+
+    def names(self, settings: "Settings") -> "Names":
+        from pitboss.skill.names import Names
+        from pitboss.tools.registry import agent_tools
+        from pitboss.venues.perp.symbols import known_symbols
+
+        symbols = known_symbols(settings)
+        paths = (("context", "symbols"), ("risk", "allowed_symbols"))
+        return Names(agent_tools(self.tools()), None, dict.fromkeys(paths, ("symbol", symbols)))
+
+    def tools(self) -> "Registry":
+        from pitboss.tools.registry import registry_of
+
+        return registry_of(f"{self.package}.tools")
+
+    def policies(self) -> Mapping[str, str]:
+        from pitboss.venues.perp.policy import policies
+
+        return {name: one.summary for name, one in policies().items()}
+
+    def baseline_models(self) -> tuple[str, ...]:
+        return ("policy/hold", "policy/buy_and_hold", "policy/random")
+
+    def rules(self) -> "tuple[Rule, ...]":
+        from pitboss.venues.perp.rules import RULES
+
+        return RULES
+
+    def request_type(self) -> "type[PerpRequest]":
+        from pitboss.venues.perp.request import PerpRequest
+
+        return PerpRequest
+
+    def options(self) -> type:
+        from pitboss.venues.perp.options import PerpOptions
+
+        return PerpOptions
+
+    def realism(self, request: "PerpRequest") -> dict[str, dict[str, str]]:
+        from pitboss.venues.perp.realism import settings
+
+        return settings(request)
+
+    def prepare(self, request: "PerpRequest", lake: "Lake", settings: "Settings") -> "PerpRun":
+        from pitboss.venues.perp.assembly import prepare
+
+        return prepare(request, lake, settings)
+
+    def preview(
+        self,
+        request: "PerpRequest",
+        lake: "Lake",
+        settings: "Settings",
+        at: "Instant | None" = None,
+        server_tools: "ServerTools | None" = None,
+    ) -> "Preview":
+        from pitboss.venues.perp.preview import preview
+
+        return preview(request, lake, settings, at, server_tools)
+
+    def params(self, prepared: "PerpRun") -> dict[str, Any]:
+        """With the anonymisation of a blind run, the base bars, and which symbols were listed when."""
+        from pitboss.core import codec
+        from pitboss.data.listings import words
+
+        disguise = None if prepared.disguise is None else prepared.disguise.plain()
+        request = dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue, disguise=disguise)
+        universe = words(prepared.market.listings, request.from_at, request.to_at)
+        listed = {"universe": universe} if universe else {}
+        return {**codec.plain(request), "base_interval": prepared.base_interval, **listed}
+
+    def notes(self, prepared: "PerpRun") -> list[str]:
+        from pitboss.venues.perp.blind.setup import notes
+
+        return notes(prepared.request.blind, prepared.skill)
+
+    def first_state(self, course: "PerpCourse") -> "State":
+        from pitboss.venues.perp.course import first_state
+
+        return first_state(course)
+
+    def read_state(self, plain: object) -> "State":
+        from pitboss.venues.perp.course import read_state
+
+        return read_state(plain)
+
+    def same_course(self, one: "PerpRun", other: "PerpRun") -> str:
+        if one.skill.context.sorted_symbols != other.skill.context.sorted_symbols:
+            return "context.symbols"
+        return "" if one.base_interval == other.base_interval else "the base interval"
+
+    def ledger(self) -> "PerpLedger":
+        from pitboss.venues.perp.outcome import PerpLedger
+
+        return PerpLedger()
+
+    def measure(
+        self, prepared: "PerpRun", course: "PerpCourse", ledger: "PerpLedger"
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        from pitboss.venues.perp import baselines
+        from pitboss.venues.perp.metrics import compute_together
+
+        interval_ms = course.tape.interval_ms
+        outcome = ledger.outcome(int(course.tick_at[0]), course.to_at, interval_ms, course.initial_usd)
+        others = baselines.outcomes(course)
+        metrics, *figures = compute_together([outcome, *others.values()], prepared.request.seed)
+        return metrics, dict(zip(others, figures, strict=True))
+
+    def measure_again(self, params: Mapping[str, Any], ledger: "PerpLedger") -> dict[str, Any]:
+        from pitboss.venues.perp.metrics import compute
+
+        request = self.request_of(params)
+        return compute(ledger.outcome(*self.span(params), request.equity_usd), request.seed)
+
+    def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
+        from pitboss.core.instant import interval_ms
+
+        period = interval_ms(params["skill"]["schedule"]["every"])
+        start = -(-params["from_at"] // period) * period
+        return start, params["to_at"], interval_ms(params["base_interval"])
+
+    def fills(self, receipts: "Iterable[Receipt]") -> Iterator[dict[str, Any]]:
+        from pitboss.venues.perp.outcome import fills
+
+        return fills(receipts)
+
+    def metrics(self) -> "Mapping[str, Metric]":
+        from pitboss.venues.perp.meaning import METRICS
+
+        return METRICS
+
+    def study_metrics(self) -> tuple[str, ...]:
+        return ("total_return_pct", "sharpe", "max_drawdown_pct", "total_trades")
+
+    def rule_meanings(self) -> "Mapping[str, RuleMeaning]":
+        from pitboss.venues.perp.meaning import RULES
+
+        return RULES
+
+    def describe_intent(self, row: Mapping[str, Any]) -> str:
+        from pitboss.venues.perp.meaning import describe_proposal
+
+        return describe_proposal(row)
+
+    def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        from pitboss.venues.perp.blind.setup import disguise_of, unmasked
+
+        return unmasked(rows, disguise_of(params))
+
+    def blind_notes(self, params: Mapping[str, Any]) -> list[str]:
+        from pitboss.venues.perp.blind.setup import told_briefly
+
+        return told_briefly(params)
+
+    def page(self, workspace: "Workspace", run: "Run") -> str:
+        from pitboss.venues.perp.panels.page import render
+        from pitboss.venues.perp.report_source import build_report
+
+        return render(build_report(workspace, run))
+
+    def result_tables(self, run: "Run") -> "list[ResultTable]":
+        from pitboss.venues.perp.result_table import result_table
+
+        return [result_table(run)]
+
+    async def tool_context_of_run(
+        self, workspace: "Workspace", run_id: str, at: "Instant | None", mode: Any
+    ) -> "ToolContext":
+        from pitboss.venues.perp.tool_context import of_run
+
+        return await of_run(workspace, run_id, at, mode)
+
+    def tool_context_of_skill(
+        self, request: "PerpRequest", lake: "Lake", settings: "Settings", at: "Instant | None", mode: Any
+    ) -> "ToolContext":
+        from pitboss.venues.perp.tool_context import of_skill
+
+        return of_skill(request, lake, settings, at, mode)
+
+
+VENUE = PerpVenue()

@@ -1,0 +1,53 @@
+"""Command line options that only predict backtests have."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from pitboss.terminal.options import Amount, given
+from pitboss.terminal.workspace_options import WorkspaceOptions
+
+
+@Parameter(name="*", group="Only on the predict venue")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictOptions:
+    """Prices, surfaces and the vault."""
+
+    prices: Annotated[
+        Path | None, given("--prices", "A file of one-minute bars to import first; without it the lake has them.")
+    ] = None
+    surfaces: Annotated[
+        Path | None,
+        given(
+            "--surfaces",
+            "A file of recorded surfaces, named by market or expiry. Default: flat ones from realised volatility.",
+        ),
+    ] = None
+    vault: Annotated[Amount, given("--vault", "What the other side of every contract has, in DUSDC.")] = Decimal(
+        1_000_000
+    )
+
+    def fields(self, place: WorkspaceOptions, skill: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a `PredictRequest` that these options set. A file of prices is imported into the lake."""
+        fields: dict[str, Any] = {
+            "vault_usd": self.vault,
+            "surfaces": "" if self.surfaces is None else str(self.surfaces.absolute()),
+        }
+        if self.prices is not None:
+            fields["data_venue"] = _imported(place, self.prices, skill["context"]["underlying"])
+        return fields
+
+
+def _imported(place: WorkspaceOptions, prices: Path, underlying: str) -> str:
+    """Import a file of one-minute bars under a data venue named by its content, and give that name."""
+    from pitboss.bootstrap.machine import SystemClock
+    from pitboss.data.file_reader import read_hashed
+    from pitboss.data.importing import import_paths
+
+    venue = f"file-{read_hashed(prices)[1][:12]}"
+    if venue not in place.lake().venues("bars"):
+        import_paths(place.lake(), [prices], "bars", underlying, "1m", venue, False, None, SystemClock().now(), None)
+    return venue

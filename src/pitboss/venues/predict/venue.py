@@ -1,0 +1,209 @@
+"""The predict venue as the platform sees it: binary contracts priced by a volatility surface."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pitboss.runs.venue import Venue
+
+if TYPE_CHECKING:
+    from pitboss.bootstrap.settings import Settings
+    from pitboss.bootstrap.workspace import Workspace
+    from pitboss.core.decision_format import DecisionFormat
+    from pitboss.core.instant import Instant
+    from pitboss.core.receipt import Receipt
+    from pitboss.core.rulebook import Rule
+    from pitboss.core.state import State
+    from pitboss.data.lake import Lake
+    from pitboss.report.meaning import Metric, RuleMeaning
+    from pitboss.runs.preview import Preview
+    from pitboss.runs.result_table import ResultTable
+    from pitboss.sim.connections import ServerTools
+    from pitboss.store.runs import Run
+    from pitboss.tools.registry import Registry
+    from pitboss.venues.predict.assembly import PredictRun
+    from pitboss.venues.predict.course import PredictCourse
+    from pitboss.venues.predict.outcome import PredictLedger
+    from pitboss.venues.predict.request import PredictRequest
+    from pitboss.venues.predict.skill import PredictSkill
+
+
+class PredictVenue(Venue):
+    """Binary prediction markets, as on DeepBook Predict."""
+
+    name = "predict"
+    package = "pitboss.venues.predict"
+    summary = "binary contracts on the price of BTC, paid by one vault"
+    commands = "pitboss.venues.predict.commands:app"
+    money = "DUSDC"
+
+    def skill_type(self) -> "type[PredictSkill]":
+        from pitboss.venues.predict.skill import PredictSkill
+
+        return PredictSkill
+
+    def decision(self) -> "DecisionFormat":
+        from pitboss.venues.predict.intents import DECISION
+
+        return DECISION
+
+    def first_steps(self, skill_file: str) -> list[str]:
+        bars = "--prices BTC_1M_BARS.parquet --model standin/analyst"
+        return [
+            "pitboss predict markets              # those on the protocol's schedule",
+            f"pitboss skill preview {skill_file}    # with one-minute bars of BTC imported",
+            f"pitboss predict backtest {skill_file} --from 2026-02-22 --to 2026-02-24 {bars}",
+            f"pitboss predict run {skill_file} --model policy/alternate    # on paper, on live prices",
+        ]
+
+    def tools(self) -> "Registry":
+        from pitboss.tools.registry import registry_of
+
+        return registry_of(f"{self.package}.tools")
+
+    def policies(self) -> Mapping[str, str]:
+        from pitboss.venues.predict.heuristics import heuristics
+
+        return {name: one.summary for name, one in sorted(heuristics().items())}
+
+    def rules(self) -> "tuple[Rule, ...]":
+        from pitboss.venues.predict.rules import RULES
+
+        return RULES
+
+    def request_type(self) -> "type[PredictRequest]":
+        from pitboss.venues.predict.request import PredictRequest
+
+        return PredictRequest
+
+    def options(self) -> type:
+        from pitboss.venues.predict.options import PredictOptions
+
+        return PredictOptions
+
+    def fallback_model(self, model: str, settings: "Settings") -> tuple[str, str]:
+        from pitboss.venues.predict.agent import fallen_back
+
+        return fallen_back(model, settings.home)
+
+    def realism(self, request: "PredictRequest") -> dict[str, dict[str, str]]:
+        from pitboss.venues.predict.request import realism
+
+        return realism(request)
+
+    def prepare(self, request: "PredictRequest", lake: "Lake", settings: "Settings") -> "PredictRun":
+        from pitboss.venues.predict.assembly import prepare
+
+        return prepare(request, lake, settings)
+
+    def preview(
+        self,
+        request: "PredictRequest",
+        lake: "Lake",
+        settings: "Settings",
+        at: "Instant | None" = None,
+        server_tools: "ServerTools | None" = None,
+    ) -> "Preview":
+        from pitboss.venues.predict.preview import preview
+
+        del server_tools  # skills of this venue name no MCP servers
+        return preview(request, lake, settings, at)
+
+    def params(self, prepared: "PredictRun") -> dict[str, Any]:
+        """With the kind of surfaces that the run had."""
+        from pitboss.venues.predict.assembly import BASE
+        from pitboss.venues.predict.request import surfaces_words
+
+        plain = Venue.params(self, prepared)
+        return {**plain, "base_interval": BASE, "surfaces_are": surfaces_words(plain)}
+
+    def notes(self, prepared: "PredictRun") -> list[str]:
+        from pitboss.core import codec
+        from pitboss.venues.predict.request import surfaces_words
+
+        return [f"surfaces are {surfaces_words(codec.plain(dataclasses.replace(prepared.request, skill={})))}"]
+
+    def first_state(self, course: "PredictCourse") -> "State":
+        from pitboss.venues.predict.course import first_state
+
+        return first_state(course)
+
+    def read_state(self, plain: object) -> "State":
+        from pitboss.venues.predict.ports import read_state
+
+        return read_state(plain)
+
+    def same_course(self, one: "PredictRun", other: "PredictRun") -> str:
+        if one.skill.context.underlying != other.skill.context.underlying:
+            return "context.underlying"
+        return "" if one.skill.context.sorted_tiers() == other.skill.context.sorted_tiers() else "context.tiers"
+
+    def ledger(self) -> "PredictLedger":
+        from pitboss.venues.predict.outcome import PredictLedger
+
+        return PredictLedger()
+
+    def measure(
+        self, prepared: "PredictRun", course: "PredictCourse", ledger: "PredictLedger"
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """With the scores of other forecasters on the same calls, and the heuristics over the same prices."""
+        from pitboss.core.instant import interval_ms
+        from pitboss.venues.predict.assembly import BASE
+        from pitboss.venues.predict.baselines import baseline_metrics
+        from pitboss.venues.predict.metrics import compute_predict
+        from pitboss.venues.predict.policy_replay import played
+
+        request = prepared.request
+        outcome = ledger.outcome(int(course.tick_at[0]), course.to_at, interval_ms(BASE), request.equity_usd)
+        own = {request.source.removeprefix("policy/"): ledger}  # a run of a heuristic is its own baseline
+        metrics = compute_predict(outcome, request.seed)
+        return metrics, baseline_metrics(outcome, played(course, own), request.seed)
+
+    def measure_again(self, params: Mapping[str, Any], ledger: "PredictLedger") -> dict[str, Any]:
+        from pitboss.venues.predict.metrics import compute_predict
+
+        request = self.request_of(params)
+        return compute_predict(ledger.outcome(*self.span(params), request.equity_usd), request.seed)
+
+    def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
+        from pitboss.core.instant import interval_ms, parse_duration
+        from pitboss.venues.predict.assembly import BASE
+
+        period = parse_duration(params["skill"].get("schedule", {}).get("every", "60s"))
+        return -(-params["from_at"] // period) * period, params["to_at"], interval_ms(BASE)
+
+    def fills(self, receipts: "Iterable[Receipt]") -> Iterator[dict[str, Any]]:
+        from pitboss.venues.predict.outcome import predict_fills
+
+        return predict_fills(receipts)
+
+    def metrics(self) -> "Mapping[str, Metric]":
+        from pitboss.venues.predict.meaning import METRICS
+
+        return METRICS
+
+    def study_metrics(self) -> tuple[str, ...]:
+        return ("total_return_pct", "brier", "log_loss", "hit_rate", "calls")
+
+    def rule_meanings(self) -> "Mapping[str, RuleMeaning]":
+        from pitboss.venues.predict.meaning import RULES
+
+        return RULES
+
+    def describe_intent(self, row: Mapping[str, Any]) -> str:
+        from pitboss.venues.predict.meaning import describe_decision
+
+        return describe_decision(row)
+
+    def page(self, workspace: "Workspace", run: "Run") -> str:
+        from pitboss.venues.predict.report_source import page_of
+
+        return page_of(workspace, run)
+
+    def result_tables(self, run: "Run") -> "list[ResultTable]":
+        from pitboss.venues.predict.result_table import result_tables
+
+        return result_tables(run)
+
+
+VENUE = PredictVenue()

@@ -1,0 +1,131 @@
+"""What version 0.1.0 has written is read, verified, gone on with and made again to the same digests.
+
+The fixtures are never made anew to let these tests pass: see `make_fixtures.py`. Everything goes through the command line, so
+that nothing here depends on where a module is.
+"""
+
+import gzip
+import json
+import shutil
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.program import here
+
+COMPAT = Path(__file__).parent
+NOTED = json.loads((COMPAT / "fixtures" / "runs.json").read_text("utf-8"))
+RUNS: dict[str, dict[str, Any]] = {run["name"]: run for run in NOTED["runs"]}
+STORED = [name for name, run in RUNS.items() if run["stored"]]
+REPEATABLE = [name for name, run in RUNS.items() if run["command"]]
+BUNDLED = [name for name, run in RUNS.items() if "bundle" in run]
+INTERRUPTED = [name for name, run in RUNS.items() if run["status"] == "cancelled"]
+SAME = ("ticks", "digest", "skill_digest", "data_digest", "metrics")
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The noted commands name files relative to this folder."""
+    monkeypatch.chdir(COMPAT)
+
+
+@pytest.fixture(scope="session")
+def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data under the runs, imported once; tests get copies."""
+    home = tmp_path_factory.mktemp("compat-market")
+    with chdir(COMPAT):
+        for words in NOTED["data"]:
+            here(*words, "--home", home)
+    return home
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, market: Path) -> Path:
+    """A workspace with the data and nothing else."""
+    return Path(shutil.copytree(market, tmp_path / "home"))
+
+
+@pytest.fixture
+def stored(fresh: Path) -> Path:
+    """A workspace with the data and the stored database."""
+    (fresh / "pitboss.db").write_bytes(gzip.decompress((COMPAT / "fixtures" / "pitboss.db.gz").read_bytes()))
+    return fresh
+
+
+def told(run: dict[str, Any]) -> dict[str, Any]:
+    """The part of a run's document that two honest runs share."""
+    return {key: run[key] for key in SAME}
+
+
+def verified(run: object, home: Path) -> dict[str, Any]:
+    """What `runs verify` says of a run, or of a bundle, that must be sound."""
+    found = here("runs", "verify", run, "--json", "--home", home).json
+    assert found["problems"] == []
+    assert found["ok"] is True
+    return found
+
+
+def test_all_stored_runs_are_listed(stored: Path) -> None:
+    listed = here("runs", "list", "--json", "--home", stored).json
+    found = {run["run_id"]: run["status"] for run in listed}
+    assert found == {RUNS[name]["run_id"]: RUNS[name]["status"] for name in STORED}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_a_stored_run_verifies_and_shows_what_was_noted(stored: Path, name: str) -> None:
+    noted = RUNS[name]
+    done = noted["status"] == "complete"
+    assert verified(noted["run_id"], stored)["digest"] == (noted["digest"] if done else None)
+    shown = here("runs", "show", noted["run_id"], "--json", "--home", stored).json
+    assert (shown["run_id"], shown["status"]) == (noted["run_id"], noted["status"])
+    assert (shown["skill_digest"], shown["data_digest"]) == (noted["skill_digest"], noted["data_digest"])
+    assert told(shown) == told(noted) if done else shown["digest"] is None
+
+
+@pytest.mark.parametrize("name", REPEATABLE)
+def test_a_run_made_again_comes_out_as_noted(request: pytest.FixtureRequest, name: str) -> None:
+    noted = RUNS[name]
+    home: Path = request.getfixturevalue(noted["where"])
+    for words in noted.get("before", ()):
+        here(*words, "--home", home)
+    again = here(*noted["command"], "--json", "--home", home, **noted.get("environment", {})).json
+    assert told(again) == told(noted)
+
+
+@pytest.mark.parametrize("name", ["perp model", "predict model"])
+def test_a_stored_run_of_a_model_is_replayed_from_its_records(stored: Path, name: str) -> None:
+    noted, command = RUNS[name], list(RUNS[f"{name} answered again"]["command"])
+    command[command.index("--model") + 1] = f"replay/{noted['run_id']}"
+    assert here(*command, "--json", "--home", stored).json["digest"] == noted["digest"]
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_bundle_verifies_and_can_be_taken_in(tmp_path: Path, name: str) -> None:
+    noted, home = RUNS[name], tmp_path / "elsewhere"
+    assert verified(noted["bundle"], home)["digest"] == noted["digest"]
+    taken = here("runs", "import", noted["bundle"], "--answers", "--json", "--home", home).json
+    assert (taken["run_id"], taken["new"]) == (noted["run_id"], True)
+    assert (taken["answers"] > 0) == name.endswith("model")
+    assert verified(noted["run_id"], home)["digest"] == noted["digest"]
+    assert told(here("runs", "show", noted["run_id"], "--json", "--home", home).json) == told(noted)
+
+
+@pytest.mark.parametrize("name", INTERRUPTED)
+def test_an_interrupted_run_goes_on_and_ends_in_the_digest_of_one_that_was_not(stored: Path, name: str) -> None:
+    noted = RUNS[name]
+    before = here("runs", "show", noted["run_id"], "--json", "--home", stored).json
+    assert 0 < before["progress_pct"] < 100
+    resumed = here("runs", "resume", noted["run_id"], "--json", "--home", stored).json
+    assert (resumed["run_id"], resumed["status"]) == (noted["run_id"], "complete")
+    assert told(resumed) == told(noted)
+    assert verified(noted["run_id"], stored)["digest"] == noted["digest"]
+
+
+@pytest.mark.parametrize("name", ["perp analyst", "perp analyst blind", "predict analyst", "predict live"])
+def test_a_report_of_a_stored_run_is_written(stored: Path, name: str) -> None:
+    run_id = RUNS[name]["run_id"]
+    written = Path(here("report", run_id, "--json", "--home", stored).json["report"])
+    assert written.is_relative_to(stored)
+    assert run_id in written.read_text("utf-8")
