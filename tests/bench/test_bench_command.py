@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+
 from pitboss_dev.bench.command import bench
 from pitboss_dev.bench.row import BenchRow, RatioGate, skipped
 from pitboss_dev.bench.suite import BenchOptions

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pitboss_dev.bench.market import BARS_A_DAY, START_AT, STEP_MS, SYMBOLS, VENUE, MarketShape, walk, write_market
 
 from pitboss.data.lake import Lake
+from pitboss_dev.bench.market import BARS_A_DAY, START_AT, STEP_MS, SYMBOLS, VENUE, MarketShape, walk, write_market
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)

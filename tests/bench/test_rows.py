@@ -1,6 +1,7 @@
 """Rows and gates: what is printed, and when a gate holds."""
 
 import pytest
+
 from pitboss_dev.bench import show
 from pitboss_dev.bench.row import LIMIT, BenchRow, RatioGate, failed, skipped
 

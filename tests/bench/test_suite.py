@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+
+from pitboss.core.errors import UserError
+from pitboss.core.ports import ModelRequest
 from pitboss_dev.bench.market import MarketShape, walk
 from pitboss_dev.bench.measure import TINY, Bench, Measure
 from pitboss_dev.bench.measures import policy_year
@@ -15,9 +18,6 @@ from pitboss_dev.bench.peers.process import Peer, PeerFailed, save_bars
 from pitboss_dev.bench.row import BenchRow
 from pitboss_dev.bench.suite import BenchOptions, found, run
 from pitboss_dev.bench.trial import trader
-
-from pitboss.core.errors import UserError
-from pitboss.core.ports import ModelRequest
 
 KEYS = {"name", "value", "unit", "reference", "reference_value", "ratio", "gate", "note"}
 QUICK = ("policy_year", "model_tick", "memory_year", "hydration", "history", "parts", "importing")

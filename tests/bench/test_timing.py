@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pitboss_dev.bench.timing import each_call, interleave, per_call, percentile, seconds
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from pitboss.venues.predict.kit import page, played, read_ledger
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -17,7 +18,6 @@ from pitboss.data.importing import import_paths
 from pitboss.runs.run import journal_of, start, verify
 from pitboss.store.runs import Run
 from pitboss.venues.predict.assembly import PredictRequest
-from pitboss.venues.predict.kit import page, played, read_ledger
 from pitboss.venues.predict.outcome import MarketCall
 from pitboss.venues.predict.report_source import build_predict_report, surfaces_of
 

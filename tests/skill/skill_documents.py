@@ -1,9 +1,16 @@
 """Skill documents that the tests start from."""
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
-TOOLS = ("fetch_recent_bars", "get_portfolio", "simulate_action")
+from pitboss.skill import load
+from pitboss.skill.load import SkillCheck
+from pitboss.skill.names import Names
+from pitboss.venues.perp.skill import PerpSkill
+
+TOOLS = ("fetch_recent_bars", "get_portfolio", "propose_order", "simulate_action")
 SYMBOLS = ("BTC", "ETH", "SOL", "DOGE")
 
 _SMALLEST: dict[str, Any] = {
@@ -16,27 +23,41 @@ _SMALLEST: dict[str, Any] = {
 }
 
 
-_SMALLEST_PREDICT: dict[str, Any] = {
-    "pitboss": 1,
-    "name": "test",
-    "venue": "predict",
-    "model": "a/b",
-    "strategy": {"mandate": "momentum"},
-}
+def names(
+    tools: Collection[str] | None = TOOLS,
+    symbols: Collection[str] = SYMBOLS,
+    servers: Collection[str] | None = None,
+) -> Names:
+    """The names that a document of the perp venue may use."""
+    paths = (("context", "symbols"), ("risk", "allowed_symbols"))
+    return Names(tools, servers, dict.fromkeys(paths, ("symbol", symbols)))
+
+
+def check_text(
+    text: str, suffix: str = ".yaml", known: Names = Names(), overrides: Sequence[str] = ()  # noqa: B008  frozen
+) -> SkillCheck[PerpSkill]:
+    """Check a text as a skill of the perp venue."""
+    return load.check_text(text, suffix, PerpSkill, known, overrides)
+
+
+def check_plain(plain: Any, known: Names = Names(), overrides: Sequence[str] = ()) -> SkillCheck[PerpSkill]:  # noqa: B008  frozen
+    """Check plain values as a skill of the perp venue."""
+    return load.check_plain(plain, PerpSkill, known, overrides=overrides)
+
+
+def load_skill(path: str | Path, overrides: Sequence[str] = ()) -> PerpSkill:
+    """The perp skill in a file."""
+    return load.load_skill(path, PerpSkill, overrides=overrides)
+
+
+def override(plain: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
+    """The document of a perp skill with settings put in."""
+    return load.override(plain, settings, PerpSkill)
 
 
 def document(**changes: Any) -> dict[str, Any]:
     """A small valid document; a change is named by its path with `__` for the dots, None takes the key away."""
-    return _changed(_SMALLEST, changes)
-
-
-def predict_document(**changes: Any) -> dict[str, Any]:
-    """The same for the predict venue."""
-    return _changed(_SMALLEST_PREDICT, changes)
-
-
-def _changed(smallest: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    plain = deepcopy(smallest)
+    plain = deepcopy(_SMALLEST)
     for path, value in changes.items():
         *parts, last = path.split("__")
         place = plain

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
-from skill_documents import document
+from skill_documents import check_plain, check_text, document
 
 from pitboss.skill.digest import normal, skill_digest
-from pitboss.skill.document import examples, to_json, to_plain
-from pitboss.skill.load import check_plain, check_text
+from pitboss.skill.document import to_json, to_plain
+from pitboss.venues.perp.venue import VENUE
 
 
 def digest(plain: Any) -> str:
@@ -221,7 +221,7 @@ def test_the_digests_of_documents_that_are_in_use_never_move():
         "range-rules.yaml": "f16c5fd6c9abd06e28e58181d2fd0e671356f3b544a7483bcc9cf122d1f6094e",
         "trend-thesis.yaml": "91a61aa18279b315016420cebea211ed3dd1ef1b0836537784a7daab70174962",
     }
-    assert {name: check_text(text).digest for name, text in examples().items()} == stored
+    assert {name: check_text(text).digest for name, text in VENUE.examples().items()} == stored
     assert digest(FULL) == "0e5a4d464e47115fd97421152f5399145bb56a7c76f88496738f1a181e9ba168"
     every = "".join(digest(changed(path, value)) for path, value in OTHER.items())
     assert sha256(every.encode()).hexdigest() == "3ee6b75ac8a789b692a70b75d474f698d7b7d8215ffb287426bb452637d1def5"

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from skill_documents import SYMBOLS, TOOLS, document
+from skill_documents import check_plain, check_text, document, load_skill, names
 
 from pitboss.core.errors import UserError
-from pitboss.skill.load import Names, SkillCheck, check_plain, check_text, load_skill, read_text
+from pitboss.skill.load import SkillCheck, read_text
+from pitboss.venues.perp.skill import PerpSkill
 
 
-def check(**changes: Any) -> SkillCheck:
-    return check_text(json.dumps(document(**changes)), ".json", TOOLS, SYMBOLS, ["hyperliquid-info-mcp"])
+def check(**changes: Any) -> SkillCheck[PerpSkill]:
+    return check_text(json.dumps(document(**changes)), ".json", names(servers=["hyperliquid-info-mcp"]))
 
 
 def test_a_valid_document_gives_a_skill_and_a_digest():
@@ -46,9 +47,9 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"strategy__style": "mean-reversion"}, "strategy.style", "must be one of momentum", "did you mean mean_reversion?"),
     ({"schedule__every": "2h"}, "schedule.every", "must be one of 5m, 15m, 1h, 4h, 1d, not '2h'", "did you mean"),
     ({"schedule__every": "fortnight"}, "schedule.every", "must be one of 5m", "for example 5m"),
-    ({"venue": "perps"}, "venue", "must be one of perp, predict, community", "did you mean perp?"),
-    ({"venue": "predict"}, "venue", "a predict skill, and only perp skills are taken here", "`pitboss skill check` checks it"),
-    ({"venue": "community"}, "venue", "the community venue is not available in this version", "use perp"),
+    ({"venue": "perps"}, "venue", "must be perp here, not 'perps'", "only perp skills are taken here"),
+    ({"venue": "predict"}, "venue", "must be perp here, not 'predict'", "only perp skills are taken here"),
+    ({"venue": "community"}, "venue", "must be perp here, not 'community'", "only perp skills are taken here"),
     # names
     ({"tools__built_in": ["get_portfolio", "fetch_bars"]}, "tools.built_in[1]", "unknown tool 'fetch_bars'", "did you mean fetch_recent_bars?"),
     ({"context__symbols": ["BTC", "DOGGE"]}, "context.symbols[1]", "unknown symbol 'DOGGE'", "did you mean DOGE?"),
@@ -149,9 +150,7 @@ def test_all_errors_are_reported_in_the_order_of_the_document_with_their_lines()
     found = check_text(
         "pitboss: 1\nname: x\nmodel: nope\nmaxSteps: 99\nschedule:\n  every: 3h\nstrategy:\n  mode: hybrid\n  thesis: t\n"
         "context:\n  symbols: [BTX]\n  bars_lokback: 1\n",
-        ".yaml",
-        TOOLS,
-        SYMBOLS,
+        known=names(),
     )
     assert [(error.line, error.path) for error in found.errors] == [
         (3, "model"),
@@ -207,7 +206,7 @@ def test_listing_propose_order_is_fine():
 def test_names_are_not_checked_when_none_are_given():
     plain = document(tools__built_in=["whatever"], context__symbols=["QQQ"])
     assert check_plain(plain).ok
-    assert not check_plain(plain, Names(tools=[], symbols=["QQQ"])).ok
+    assert not check_plain(plain, names(tools=[], symbols=["QQQ"])).ok
 
 
 @pytest.mark.parametrize(
@@ -253,7 +252,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(PIECES, VALUES, max_size=5) | VALUES)
 def test_any_plain_value_is_checked_without_an_exception(plain: Any):
-    found = check_plain(plain, Names(TOOLS, SYMBOLS, []))
+    found = check_plain(plain, names(servers=[]))
     assert found.ok == (found.skill is not None) == (not found.errors)
 
 

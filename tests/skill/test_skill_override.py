@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from skill_documents import document
+from skill_documents import check_plain, document, load_skill, override
 
 from pitboss.core.errors import UserError
 from pitboss.skill.document import to_plain
-from pitboss.skill.load import check_plain, load_skill, override
 from pitboss.venues.perp.skill import PerpSkill
 
 

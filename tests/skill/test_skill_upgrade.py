@@ -4,9 +4,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from skill_documents import document
+from skill_documents import check_plain, document
 
-from pitboss.skill.load import check_plain
 from pitboss.skill.schema import VERSION
 from pitboss.skill.upgrade import STEPS, upgrade
 

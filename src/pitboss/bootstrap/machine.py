@@ -1,9 +1,10 @@
 """The machine's clock and source of new ids, behind the ports everything else uses."""
 
 import os
+import random
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pitboss.core.instant import Instant
 
@@ -19,6 +20,11 @@ class SystemClock:
 def new_id() -> str:
     """A fresh id: twelve characters, easy to type the start of."""
     return secrets.token_hex(6)
+
+
+def unit_random() -> Callable[[], float]:
+    """Random numbers from 0 to 1 that no seed determines, for the jitter of retries."""
+    return random.SystemRandom().random
 
 
 def stopwatch() -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +50,6 @@ COMMANDS = {
     "sweep": "study:sweep",
     "arena": "study:arena",
     "redteam": "redteam:redteam",
-    "bench": "bench:bench",
     "settings": "settings:settings",
     "venues": "venue:venues_app",
     "data": "data:app",
@@ -66,6 +66,10 @@ COMMANDS = {
 """Where each command or group of commands is. Its module is imported when it is typed."""
 for name, where in COMMANDS.items():
     app.command(f"pitboss.cli.{where}", name=name)
+for entry in entry_points(group="pitboss.commands"):
+    app.command(entry.value, name=entry.name)
+if "bench" not in app:
+    app.command("pitboss.cli.bench_missing:bench", name="bench")
 for name in installed():
     app.command(f"pitboss.cli.venue:{name}", name=name)
 

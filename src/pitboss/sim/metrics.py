@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -130,3 +131,75 @@ def intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
 
 def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EquityCourse:
+    """The equity of a run: its checked columns and their daily returns."""
+
+    initial: float
+    at: Ints
+    equity: Floats
+    returns: list[float]
+
+    @property
+    def final(self) -> float:
+        """The last point, or the initial equity if there is none."""
+        return float(self.equity[-1]) if len(self.equity) else self.initial
+
+
+def equity_course(outcome: Outcome) -> EquityCourse:
+    """The equity of a run, checked."""
+    if outcome.initial_usd <= 0:
+        raise InvariantError(f"a run cannot start with {outcome.initial_usd} USD")
+    initial = float(outcome.initial_usd)
+    at, equity = columns(outcome.equity_at, outcome.equity_usd)
+    return EquityCourse(initial, at, equity, daily_returns(initial, at, equity))
+
+
+def equity_figures(outcome: Outcome, course: EquityCourse, around: Intervals) -> dict[str, Any]:
+    """The figures of the equity that every venue reports. `around` are the intervals of `intervals`."""
+    depth, duration_ms = drawdown(outcome.from_at, course.initial, course.at, course.equity)
+    return_ci, sharpe_ci = around
+    return {
+        "total_return_pct": finite((course.final - course.initial) / course.initial * 100),
+        "total_return_ci": return_ci,
+        "final_equity_usd": course.final,
+        "max_drawdown_pct": depth * 100,
+        "max_drawdown_duration_days": duration_ms / DAY_MS,
+        "cagr": growth_rate(course.initial, course.final, outcome.to_at - outcome.from_at),
+        "sharpe": statistics.sharpe(course.returns),
+        "sortino": statistics.sortino(course.returns),
+        "sharpe_ci": sharpe_ci,
+        "probabilistic_sharpe": statistics.probabilistic_sharpe(course.returns),
+    }
+
+
+def count_figures(outcome: Outcome, fills: int) -> dict[str, Any]:
+    """Cost and counts of the decisions of a run, from ticks to fills."""
+    cost, asked = outcome.ai_cost_usd, outcome.decisions_asked
+    refused = dict(sorted(outcome.rejections_by_rule.items()))
+    return {
+        "total_ai_cost_usd": None if cost is None else float(cost),
+        "cost_per_decision_usd": None if cost is None or not asked else float(cost / asked),
+        "total_ticks": outcome.ticks,
+        "total_proposed_actions": outcome.proposed,
+        "total_accepted_actions": outcome.accepted,
+        "rejections_by_rule": refused,
+        "noops_by_flag": dict(sorted(outcome.noops_by_flag.items())),
+        "funnel": {
+            "ticks": outcome.ticks,
+            "asked": asked,
+            "proposals": outcome.proposed,
+            "refused": refused,
+            "accepted": outcome.accepted,
+            "fills": fills,
+        },
+    }
+
+
+def shared_metrics(outcome: Outcome, fills: int, seed: int = 0) -> dict[str, Any]:
+    """Everything that all venues report, for a venue that adds little of its own."""
+    course = equity_course(outcome)
+    figures = equity_figures(outcome, course, intervals([course.returns], seed)[0])
+    return {**figures, **count_figures(outcome, fills), "warnings": []}

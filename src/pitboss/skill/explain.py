@@ -15,7 +15,6 @@ from pitboss.core.money import text
 from pitboss.skill.parse import Path
 from pitboss.skill.schema import Part
 from pitboss.skill.spelling import did_you_mean, field_at, keys_at, nearest, nearest_key
-from pitboss.venues.predict.skill import MANDATE_FILE, MANDATES
 
 Facts = dict[str, Any]
 
@@ -37,7 +36,9 @@ def explain(error: ErrorDetails, root: type[Part]) -> tuple[Path, str, str]:
     if "index" in facts:
         path = (*path, facts["index"])
     say = _SENTENCES.get(error["type"])
-    message, hint = say(FieldLocation(path, root), error["input"], facts) if say else (error["msg"], "")
+    message, hint = (
+        say(FieldLocation(path, root), error["input"], facts) if say else (error["msg"], str(facts.get("hint", "")))
+    )
     return path, message, hint
 
 
@@ -117,12 +118,6 @@ def _duration(_where: FieldLocation, value: Any, _facts: Facts) -> tuple[str, st
     return f"must be a length of time, not {show(value)}", f"write {show(value) if bare else 60}s"
 
 
-def _mandate(_where: FieldLocation, value: Any, _facts: Facts) -> tuple[str, str]:
-    found = nearest(value, MANDATES) if isinstance(value, str) else None
-    message = f"must be {', '.join(MANDATES)} or the path of a {MANDATE_FILE} file, not {show(value)}"
-    return message, did_you_mean(found, "a mandate in your own words goes into text")
-
-
 def _bound(words: str, key: str) -> Say:
     def say(where: FieldLocation, value: Any, facts: Facts) -> tuple[str, str]:
         limit = facts[key]
@@ -164,7 +159,6 @@ _SENTENCES: dict[str, Say] = {
     "model_type": _part,
     "duration_type": _duration,
     "duration_range": _said("must be from 10s to 1h, not {value}"),
-    "mandate_name": _mandate,
     "no_mandate": _said("is missing, and there is no mandate either", "write mandate: momentum, or a text"),
     "two_mandates": _said("is given together with mandate", "keep one of them"),
     "wake_type": _said(

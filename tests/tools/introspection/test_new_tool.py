@@ -7,11 +7,11 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-from pitboss_dev.docs.tools_page import tools_page
 
 from pitboss.cli.main import main
 from pitboss.tools import registry
 from pitboss.venues.perp import tools as builtin
+from pitboss_dev.docs.tools_page import tools_page
 
 FILE = '''
 """Says pong."""

@@ -6,25 +6,23 @@ numbers, ratios are floats, and what is undefined is None, never NaN or infinity
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pitboss.core.errors import InvariantError
-from pitboss.core.instant import DAY_MS, Instant
-from pitboss.core.market import Floats, Ints
+from pitboss.core.instant import Instant
+from pitboss.core.market import Ints
 from pitboss.core.money import ZERO, exact
 from pitboss.core.receipt import Receipt
 from pitboss.sim import statistics
 from pitboss.sim.metrics import (
+    EquityCourse,
     Intervals,
     Outcome,
-    columns,
-    daily_returns,
-    drawdown,
+    count_figures,
+    equity_course,
+    equity_figures,
     finite,
-    growth_rate,
     intervals,
 )
 from pitboss.venues.perp.trades import Trade, TradeBook, amount, book
@@ -39,7 +37,7 @@ def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = No
     surrounds. `seed` is that of the bootstrap. `trials`: annualised Sharpes of every run of the study this run belongs
     to; only then is there a `deflated_sharpe`.
     """
-    course = _course(outcome)
+    course = equity_course(outcome)
     metrics = _figures(outcome, course, intervals([course.returns], seed)[0])
     if trials is not None:
         metrics["deflated_sharpe"] = statistics.deflated_sharpe(course.returns, trials)
@@ -49,45 +47,17 @@ def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = No
 @exact
 def compute_together(outcomes: Sequence[Outcome], seed: int = 0) -> list[dict[str, Any]]:
     """`compute` of each, cheaper: a run and its baselines last the same days and share what the bootstrap draws."""
-    courses = [_course(outcome) for outcome in outcomes]
+    courses = [equity_course(outcome) for outcome in outcomes]
     around = intervals([course.returns for course in courses], seed)
     return list(map(_figures, outcomes, courses, around))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _EquityCourse:
-    """How a run went: its checked equity columns and their daily returns."""
-
-    initial: float
-    at: Ints
-    equity: Floats
-    returns: list[float]
-
-
-def _course(outcome: Outcome) -> _EquityCourse:
-    if outcome.initial_usd <= 0:
-        raise InvariantError(f"a run cannot start with {outcome.initial_usd} USD")
-    initial = float(outcome.initial_usd)
-    at, equity = columns(outcome.equity_at, outcome.equity_usd)
-    return _EquityCourse(initial, at, equity, daily_returns(initial, at, equity))
-
-
-def _figures(outcome: Outcome, course: _EquityCourse, around: Intervals) -> dict[str, Any]:
-    initial, at, equity, returns = course.initial, course.at, course.equity, course.returns
-    final = float(equity[-1]) if len(equity) else initial
-    depth, duration_ms = drawdown(outcome.from_at, initial, at, equity)
+def _figures(outcome: Outcome, course: EquityCourse, around: Intervals) -> dict[str, Any]:
     trades = book(outcome.receipts)
-    exposed = _exposed(trades, at) if outcome.exposed_bars is None else outcome.exposed_bars
+    exposed = _exposed(trades, course.at) if outcome.exposed_bars is None else outcome.exposed_bars
     sums = _Sums(outcome.receipts)
-    cost, asked = outcome.ai_cost_usd, outcome.decisions_asked
-    return_ci, sharpe_ci = around
     return {
-        "total_return_pct": finite((final - initial) / initial * 100),
-        "cagr": growth_rate(initial, final, outcome.to_at - outcome.from_at),
-        "sharpe": statistics.sharpe(returns),
-        "sortino": statistics.sortino(returns),
-        "max_drawdown_pct": depth * 100,
-        "max_drawdown_duration_days": duration_ms / DAY_MS,
+        **equity_figures(outcome, course, around),
         **_trade_figures(trades.closed),
         "total_fees_usd": float(sums.fees),
         "total_funding_usd": float(sums.funding),
@@ -95,28 +65,10 @@ def _figures(outcome: Outcome, course: _EquityCourse, around: Intervals) -> dict
         "total_penalties_usd": float(sums.penalties),
         "liquidations": sums.liquidations,
         "deficit_usd": float(sums.deficit),
-        "total_ai_cost_usd": None if cost is None else float(cost),
-        "cost_per_decision_usd": None if cost is None or not asked else float(cost / asked),
-        "total_ticks": outcome.ticks,
-        "total_proposed_actions": outcome.proposed,
-        "total_accepted_actions": outcome.accepted,
-        "rejections_by_rule": _sorted(outcome.rejections_by_rule),
-        "noops_by_flag": _sorted(outcome.noops_by_flag),
-        "exposure_time_pct": exposed / len(equity) * 100 if len(equity) else None,
+        "exposure_time_pct": exposed / len(course.equity) * 100 if len(course.equity) else None,
         "turnover": float(sums.notional / outcome.initial_usd),
-        "total_return_ci": return_ci,
-        "sharpe_ci": sharpe_ci,
-        "probabilistic_sharpe": statistics.probabilistic_sharpe(returns),
-        "final_equity_usd": final,
-        "funnel": {
-            "ticks": outcome.ticks,
-            "asked": asked,
-            "proposals": outcome.proposed,
-            "refused": _sorted(outcome.rejections_by_rule),
-            "accepted": outcome.accepted,
-            "fills": sums.fills,
-        },
-        "warnings": _warnings(outcome, trades, sums, len(returns)),
+        **count_figures(outcome, sums.fills),
+        "warnings": _warnings(outcome, trades, sums, len(course.returns)),
     }
 
 
@@ -227,7 +179,3 @@ def _by(counts: Mapping[str, int]) -> str:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
-    return {name: counts[name] for name in sorted(counts)}

@@ -6,7 +6,6 @@ time: a lock that the system releases with the process says which, and the lease
 
 import asyncio
 import logging
-import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pitboss import __version__
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.live_process import Cancelled, How, alone, stopping
-from pitboss.bootstrap.machine import SystemClock, stopwatch
+from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
@@ -311,9 +310,7 @@ def _unfinished(workspace: Workspace, deployment: Deployment, model: str) -> Run
 @asynccontextmanager
 async def _spot(settings: Settings, symbol: str) -> AsyncIterator[Spot]:
     clock = SystemClock()
-    fetcher = Fetcher(
-        now=clock.now, elapsed=stopwatch, random=random.SystemRandom().random, timeout_s=ASK_S, attempts=1
-    )
+    fetcher = Fetcher(now=clock.now, elapsed=stopwatch, random=unit_random(), timeout_s=ASK_S, attempts=1)
     try:
         yield Spot(symbol, hermes(settings, fetcher), await candles_of(symbol, settings.pyth_url, fetcher), clock.now)
     finally:

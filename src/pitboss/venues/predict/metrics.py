@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from pitboss.core.errors import InvariantError
-from pitboss.core.instant import DAY_MS
 from pitboss.core.money import ZERO, exact
 from pitboss.core.receipt import Receipt
 from pitboss.sim import statistics
-from pitboss.sim.metrics import columns, daily_returns, drawdown, growth_rate, intervals
+from pitboss.sim.metrics import columns, count_figures, daily_returns, equity_course, equity_figures, intervals
 from pitboss.venues.predict import calibration
 from pitboss.venues.predict import forecast_scores as scores
 from pitboss.venues.predict.outcome import MarketCall, PredictOutcome
@@ -39,27 +37,9 @@ def compute_predict(outcome: PredictOutcome, seed: int = 0) -> dict[str, Any]:
 
 def money_figures(outcome: PredictOutcome, seed: int) -> dict[str, Any]:
     """How the equity went."""
-    if outcome.initial_usd <= 0:
-        raise InvariantError(f"a run cannot start with {outcome.initial_usd}")
-    initial = float(outcome.initial_usd)
-    at, equity = columns(outcome.equity_at, outcome.equity_usd)
-    final = float(equity[-1]) if len(equity) else initial
-    returns = daily_returns(initial, at, equity)
-    depth, duration_ms = drawdown(outcome.from_at, initial, at, equity)
-    (return_ci, sharpe_ci), *_ = intervals([returns], seed)
-    return {
-        "total_return_pct": _finite((final - initial) / initial * 100),
-        "total_return_ci": return_ci,
-        "final_equity_usd": final,
-        "pnl_usd": final - initial,
-        "max_drawdown_pct": depth * 100,
-        "max_drawdown_duration_days": duration_ms / DAY_MS,
-        "cagr": growth_rate(initial, final, outcome.to_at - outcome.from_at),
-        "sharpe": statistics.sharpe(returns),
-        "sortino": statistics.sortino(returns),
-        "sharpe_ci": sharpe_ci,
-        "probabilistic_sharpe": statistics.probabilistic_sharpe(returns),
-    }
+    course = equity_course(outcome)
+    figures = equity_figures(outcome, course, intervals([course.returns], seed)[0])
+    return {**figures, "pnl_usd": course.final - course.initial}
 
 
 def forecasts(calls: Sequence[MarketCall]) -> list[MarketCall]:
@@ -236,30 +216,11 @@ def spread_cost(receipt: Receipt) -> Decimal | None:
 
 
 def _counts(outcome: PredictOutcome) -> dict[str, Any]:
-    cost, asked = outcome.ai_cost_usd, outcome.decisions_asked
     late = Counter(call.code for call in outcome.calls if call.late)
-    refused = dict(sorted(outcome.rejections_by_rule.items()))
     fills = sum(
         1 for one in outcome.receipts if one.kind == "filled" and one.facts.get("account") == outcome.account_id
     )
-    return {
-        "total_ticks": outcome.ticks,
-        "total_proposed_actions": outcome.proposed,
-        "total_accepted_actions": outcome.accepted,
-        "rejections_by_rule": refused,
-        "late_rejections_by_rule": dict(sorted(late.items())),
-        "noops_by_flag": dict(sorted(outcome.noops_by_flag.items())),
-        "total_ai_cost_usd": None if cost is None else float(cost),
-        "cost_per_decision_usd": None if cost is None or not asked else float(cost / asked),
-        "funnel": {
-            "ticks": outcome.ticks,
-            "asked": asked,
-            "proposals": outcome.proposed,
-            "refused": refused,
-            "accepted": outcome.accepted,
-            "fills": fills,
-        },
-    }
+    return {**count_figures(outcome, fills), "late_rejections_by_rule": dict(sorted(late.items()))}
 
 
 def _warnings(outcome: PredictOutcome) -> list[str]:

@@ -1,10 +1,9 @@
 """The predict protocol's readers put together: the machine's clock, chance and pauses, addresses and ids of the settings."""
 
-import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from pitboss.bootstrap.machine import SystemClock, stopwatch
+from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.data.fetch import Fetcher
@@ -23,7 +22,7 @@ async def open_fetcher() -> AsyncIterator[Fetcher]:
     fetcher = Fetcher(
         now=SystemClock().now,
         elapsed=stopwatch,
-        random=random.SystemRandom().random,
+        random=unit_random(),
         timeout_s=TIMEOUT_S,
         attempts=ATTEMPTS,
     )

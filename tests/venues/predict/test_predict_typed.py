@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from pitboss.cli.main import main
-from pitboss.skill.document import examples, json_schema_text
+from pitboss.skill.document import json_schema_text
+from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.predict.skill import PredictSkill
+from pitboss.venues.predict.venue import VENUE
 
 
 def pitboss(*words: object) -> tuple[int, str, str]:
@@ -22,7 +24,7 @@ def pitboss(*words: object) -> tuple[int, str, str]:
 @pytest.fixture
 def brain(tmp_path: Path) -> Path:
     file = tmp_path / "btc-brain.yaml"
-    file.write_text(examples("predict")[file.name])
+    file.write_text(VENUE.examples()[file.name])
     return file
 
 
@@ -68,7 +70,7 @@ def test_a_command_for_perp_skills_refuses_a_predict_skill_in_one_line(
 
 def test_the_schema_of_either_venue_is_printed():
     assert pitboss("skill", "schema", "--venue", "predict") == (0, json_schema_text(PredictSkill), "")
-    assert pitboss("skill", "schema") == (0, json_schema_text(), "")
+    assert pitboss("skill", "schema") == (0, json_schema_text(PerpSkill), "")
 
 
 def test_init_writes_the_skill_of_the_venue_that_is_asked_for(tmp_path: Path):

@@ -8,25 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from skill_documents import document, predict_document
+from predict_documents import check_plain, check_text, document
 
 from pitboss.core.errors import UserError
 from pitboss.skill.digest import normal, skill_digest
-from pitboss.skill.document import describe_fields, examples, json_schema, json_schema_text, to_json, to_plain
-from pitboss.skill.load import (
-    PredictCheck,
-    check_plain,
-    check_predict,
-    check_predict_plain,
-    check_text,
-    override,
-    venue_of,
-)
+from pitboss.skill.document import describe_fields, json_schema, json_schema_text, to_json, to_plain
+from pitboss.skill import load
+from pitboss.skill.load import SkillCheck
 from pitboss.skill.spelling import dotted, fields
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.predict.caps import PredictCaps, make_caps
 from pitboss.venues.predict.schedule import TIERS as VENUE_TIERS
-from pitboss.venues.predict.skill import MANDATES, ROOTS, TIERS, TOOLS, PredictSkill
+from pitboss.venues.predict.skill import MANDATES, TIERS, TOOLS, PredictSkill
 
 SPECIFIED = """
 pitboss: 1
@@ -53,8 +46,8 @@ SMALL = (
 )
 
 
-def check(**changes: Any) -> PredictCheck:
-    return check_predict(json.dumps(predict_document(**changes)), ".json")
+def check(**changes: Any) -> SkillCheck[PredictSkill]:
+    return check_text(json.dumps(document(**changes)), ".json")
 
 
 def skill(**changes: Any) -> PredictSkill:
@@ -64,7 +57,7 @@ def skill(**changes: Any) -> PredictSkill:
 
 
 def digest(plain: dict[str, Any]) -> str:
-    found = check_predict_plain(plain)
+    found = check_plain(plain)
     assert found.skill is not None, found.errors
     assert found.digest == skill_digest(found.skill)
     return found.digest
@@ -74,7 +67,7 @@ def digest(plain: dict[str, Any]) -> str:
 
 
 def test_the_documented_skill_is_valid_and_says_nothing_but_defaults():
-    found, small = check_predict(SPECIFIED), check_predict(SMALL)
+    found, small = check_text(SPECIFIED), check_text(SMALL)
     assert found.errors == small.errors == ()
     assert found.notes == ()
     assert found.skill == small.skill
@@ -184,7 +177,7 @@ def test_a_mistake_is_named_by_path_reason_and_hint(changes: dict[str, Any], pat
 
 def test_all_errors_are_reported_in_the_order_of_the_document_with_their_lines():
     text = "pitboss: 1\nname: x\nvenue: predict\nmodel: nope\nschedule: {every: 2s}\nstrategy:\n  mandat: momentum\nrisk:\n  minEdge: 7\n"
-    found = check_predict(text)
+    found = check_text(text)
     assert [(error.line, error.path) for error in found.errors] == [
         (4, "model"),
         (5, "schedule.every"),
@@ -196,8 +189,8 @@ def test_all_errors_are_reported_in_the_order_of_the_document_with_their_lines()
 
 def test_null_is_a_value_for_the_edge_alone():
     assert skill().risk.min_edge is None
-    assert check_predict_plain({**predict_document(), "risk": {"min_edge": None}}).ok
-    (error,) = check_predict_plain({**predict_document(), "risk": {"max_total_spend": None}}).errors
+    assert check_plain({**document(), "risk": {"min_edge": None}}).ok
+    (error,) = check_plain({**document(), "risk": {"max_total_spend": None}}).errors
     assert (error.path, error.message) == ("risk.max_total_spend", "has no value")
 
 
@@ -215,9 +208,9 @@ def test_a_skill_that_can_hardly_mint_is_allowed_but_remarked_on(risk: dict[str,
 
 
 def test_a_document_without_its_version_is_upgraded_and_means_the_same():
-    plain = {key: value for key, value in predict_document(schedule="30s").items() if key != "pitboss"}
-    found = check_predict_plain(plain)
-    assert found.digest == digest(predict_document(schedule__every="30s"))
+    plain = {key: value for key, value in document(schedule="30s").items() if key != "pitboss"}
+    found = check_plain(plain)
+    assert found.digest == digest(document(schedule__every="30s"))
     assert "add `pitboss: 1`" in found.notes[0]
 
 
@@ -231,7 +224,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(PIECES, VALUES, max_size=5) | VALUES)
 def test_any_plain_value_is_checked_without_an_exception(plain: Any):
-    found = check_predict_plain(plain)
+    found = check_plain(plain)
     assert found.ok == (found.skill is not None) == (not found.errors)
 
 
@@ -239,10 +232,10 @@ def test_any_plain_value_is_checked_without_an_exception(plain: Any):
 
 
 def test_what_reads_perp_skills_refuses_a_predict_skill_with_one_error_and_its_line():
-    (error,) = check_text(SPECIFIED).errors
+    (error,) = load.check_text(SPECIFIED, ".yaml", PerpSkill).errors
     assert (error.path, error.line) == ("venue", 4)
     assert error.message == "a predict skill, and only perp skills are taken here"
-    (error,) = check_plain(document(), overrides=["venue=predict"]).errors
+    (error,) = load.check_plain(PERP, PerpSkill, overrides=["venue=predict"]).errors
     assert error.path == "venue"
 
 
@@ -264,9 +257,9 @@ def test_the_venue_of_a_text_is_what_it_says_or_nearly_says(text: str, venue: st
 
 
 def test_the_kinds_of_document_know_different_keys():
-    assert {"perp": PerpSkill, "predict": PredictSkill} == ROOTS
+    assert {venue.name: venue.skill_type() for venue in venues()} == {"perp": PerpSkill, "predict": PredictSkill}
     assert "risk.max_leverage" not in {dotted(path) for path, _ in fields(PredictSkill)}
-    assert "risk.min_edge" not in {dotted(path) for path, _ in fields()}
+    assert "risk.min_edge" not in {dotted(path) for path, _ in fields(PerpSkill)}
 
 
 # Digest ---------------------------------------------------------------------------------------------------------------
@@ -284,50 +277,50 @@ OTHER: dict[str, Any] = {
     "context__underlying": "ETH",
     "context__tiers": ["1h"],
     "context__candles_minutes": 61,
-    **{f"risk__{name}": 1 for name in PredictSkill.model_validate(predict_document()).risk.model_dump()},
+    **{f"risk__{name}": 1 for name in PredictSkill.model_validate(document()).risk.model_dump()},
 }
 
 
 def changed(path: str) -> dict[str, Any]:
     more = {"strategy__mandate": None} if path == "strategy__text" else {}
-    return predict_document(**{path: OTHER[path], **more})
+    return document(**{path: OTHER[path], **more})
 
 
 def test_changing_any_field_changes_the_digest():
-    digests = {digest(changed(path)) for path in OTHER} | {digest(predict_document())}
+    digests = {digest(changed(path)) for path in OTHER} | {digest(document())}
     assert len(digests) == len(OTHER) + 1
     assert {path.partition("__")[0] for path in OTHER} == set(PredictSkill.model_fields) - {"pitboss", "venue"}
 
 
 def test_ways_of_writing_the_same_thing_share_a_digest():
-    small = digest(predict_document())
-    assert digest(predict_document(schedule__every="1m")) == small
-    assert digest(predict_document(context__tiers=["1w", "1d", "15m", "1h"])) == small
+    small = digest(document())
+    assert digest(document(schedule__every="1m")) == small
+    assert digest(document(context__tiers=["1w", "1d", "15m", "1h"])) == small
     assert digest(to_plain(skill())) == small
-    assert digest(predict_document(schedule__every="120s")) == digest(predict_document(schedule__every="2m")) != small
-    assert digest(predict_document(context__tiers=["1d", "1h"])) == digest(
-        predict_document(context__tiers=["1h", "1d"])
+    assert digest(document(schedule__every="120s")) == digest(document(schedule__every="2m")) != small
+    assert digest(document(context__tiers=["1d", "1h"])) == digest(
+        document(context__tiers=["1h", "1d"])
     )
-    assert digest({**predict_document(), "risk": {"maxTotalSpend": 7.0}}) == digest(
-        predict_document(risk={"max_total_spend": 7})
+    assert digest({**document(), "risk": {"maxTotalSpend": 7.0}}) == digest(
+        document(risk={"max_total_spend": 7})
     )
 
 
 @pytest.mark.parametrize("path", OTHER)
 def test_a_skill_reads_back_equal_from_its_json_and_from_its_normal_form(path: str):
-    made = check_predict_plain(changed(path)).skill
+    made = check_plain(changed(path)).skill
     assert made is not None
-    assert check_predict(to_json(made).decode(), ".json").skill == made
-    assert check_predict_plain(normal(made)).digest == skill_digest(made)
+    assert check_text(to_json(made).decode(), ".json").skill == made
+    assert check_plain(normal(made)).digest == skill_digest(made)
 
 
 def test_the_digest_of_a_document_never_moves():
     """Stored runs name skills by digest: if this fails, the format changed and needs a new document version."""
     made = skill()
-    assert normal(made) == predict_document()
+    assert normal(made) == document()
     assert skill_digest(made) == "287f88dde64f3dc93728746a906563801b647aa915c9da95d1a6c479cd0f0d24"
     assert (
-        check_predict(examples("predict")["btc-brain.yaml"]).digest
+        check_text(VENUE.examples()["btc-brain.yaml"]).digest
         == "3162a5a0c6bb29ce9814aad4f35aac41f68333f56b8fa76da2b7a92d7398a912"
     )
 
@@ -352,8 +345,8 @@ def test_a_skill_is_frozen_and_can_be_hashed():
 )
 def test_a_setting_is_typed_like_the_field_it_names(setting: str, path: str, value: Any):
     for found in (
-        check_predict_plain(predict_document(), overrides=[setting]),
-        check_predict_plain(override(predict_document(), [setting])),
+        check_plain(document(), overrides=[setting]),
+        check_plain(load.override(document(), [setting], PredictSkill)),
     ):
         part: Any = found.skill
         for name in path.split("."):
@@ -363,7 +356,7 @@ def test_a_setting_is_typed_like_the_field_it_names(setting: str, path: str, val
 
 def test_a_setting_of_the_other_venue_is_no_such_field():
     with pytest.raises(UserError, match=r"--set risk\.max_leverage: no such field"):
-        check_predict_plain(predict_document(), overrides=["risk.max_leverage=5"])
+        check_plain(document(), overrides=["risk.max_leverage=5"])
 
 
 # Schema, fields, example ----------------------------------------------------------------------------------------------
@@ -373,27 +366,27 @@ VALIDATOR = Draft202012Validator(json_schema(PredictSkill))
 
 def test_the_schema_is_one_of_its_own_and_takes_what_the_loader_takes():
     schema = json_schema(PredictSkill)
-    assert schema["$id"] != json_schema()["$id"]
+    assert schema["$id"] != json_schema(PerpSkill)["$id"]
     assert json.loads(json_schema_text(PredictSkill)) == schema
-    assert set(schema["required"]) == set(predict_document()) - {"pitboss"}
+    assert set(schema["required"]) == set(document()) - {"pitboss"}
     for plain in (
-        predict_document(),
-        predict_document(strategy={"mandate": "notes/mine.md"}),
-        predict_document(strategy={"text": "words"}),
-        {**predict_document(), "risk": {"min_edge": None}},
+        document(),
+        document(strategy={"mandate": "notes/mine.md"}),
+        document(strategy={"text": "words"}),
+        {**document(), "risk": {"min_edge": None}},
         json.loads(to_json(skill())),
     ):
         assert list(VALIDATOR.iter_errors(plain)) == []
     for bad in (
-        document(),
-        predict_document(strategy={}),
-        predict_document(strategy={"mandate": "momentum", "text": "x"}),
-        predict_document(strategy={"mandate": "mood"}),
-        predict_document(max_steps=9),
-        predict_document(schedule__every="soon"),
-        predict_document(risk={"max_total_spend": -1}),
-        {**predict_document(), "risk": {"max_total_spend": None}},
-        predict_document(zzz=1),
+        PERP,
+        document(strategy={}),
+        document(strategy={"mandate": "momentum", "text": "x"}),
+        document(strategy={"mandate": "mood"}),
+        document(max_steps=9),
+        document(schedule__every="soon"),
+        document(risk={"max_total_spend": -1}),
+        {**document(), "risk": {"max_total_spend": None}},
+        document(zzz=1),
     ):
         assert list(VALIDATOR.iter_errors(bad)), bad
 
@@ -408,12 +401,12 @@ def test_the_field_list_has_every_field_once_with_type_default_and_meaning():
 
 
 def test_the_shipped_example_is_the_documented_skill_and_explains_itself():
-    ((name, text),) = examples("predict").items()
-    found, specified = check_predict(text), check_predict(SPECIFIED)
+    ((name, text),) = VENUE.examples().items()
+    found, specified = check_text(text), check_text(SPECIFIED)
     assert (found.errors, found.notes) == ((), ())
     assert found.skill is not None
     assert specified.skill is not None
     assert f"{found.skill.name}.yaml" == name
     assert found.skill.model_copy(update={"description": ""}) == specified.skill
     assert text.count("#") >= 8
-    assert name not in examples(), "`pitboss init` writes perp skills unless told otherwise"
+    assert name not in PERP_VENUE.examples(), "`pitboss init` writes perp skills unless told otherwise"

@@ -1,0 +1,1 @@
+"""A toy venue: bets on whether the next bar closes above its open."""

@@ -1,0 +1,1 @@
+"""The tools of the coin venue, one file each."""

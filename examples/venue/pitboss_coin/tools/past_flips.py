@@ -1,0 +1,28 @@
+"""Past flips, newest first."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pitboss.tools.define import ToolContext, define_tool
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["count"],
+    "properties": {"count": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many flips."}},
+}
+
+
+async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
+    """The newest flips."""
+    return context.observation.flips(arguments["count"])
+
+
+TOOL = define_tool(
+    name="past_flips",
+    category="market_data",
+    description="List past flips, newest first.",
+    schema=SCHEMA,
+    example={"count": 20},
+    look=look,
+)

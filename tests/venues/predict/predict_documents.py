@@ -1,0 +1,50 @@
+"""Skill documents of the predict venue that the tests start from."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from pitboss.skill import load
+from pitboss.skill.load import SkillCheck
+from pitboss.venues.predict.skill import PredictSkill
+
+_SMALLEST: dict[str, Any] = {
+    "pitboss": 1,
+    "name": "test",
+    "venue": "predict",
+    "model": "a/b",
+    "strategy": {"mandate": "momentum"},
+}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A small valid document; a change is named by its path with `__` for the dots, None takes the key away."""
+    plain = deepcopy(_SMALLEST)
+    for path, value in changes.items():
+        *parts, last = path.split("__")
+        place = plain
+        for part in parts:
+            place = place.setdefault(part, {})
+        if value is None:
+            place.pop(last, None)
+        else:
+            place[last] = value
+    return plain
+
+
+def check_text(
+    text: str, suffix: str = ".yaml", folder: Path | None = None, overrides: Sequence[str] = ()
+) -> SkillCheck[PredictSkill]:
+    """Check a text as a skill of the predict venue; a mandate may be in a file in `folder`."""
+    return load.check_text(text, suffix, PredictSkill, overrides=overrides, folder=folder)
+
+
+def check_plain(plain: Any, folder: Path | None = None, overrides: Sequence[str] = ()) -> SkillCheck[PredictSkill]:
+    """Check plain values as a skill of the predict venue."""
+    return load.check_plain(plain, PredictSkill, overrides=overrides, folder=folder)
+
+
+def load_skill(path: str | Path, overrides: Sequence[str] = ()) -> PredictSkill:
+    """The predict skill in a file."""
+    return load.load_skill(path, PredictSkill, overrides=overrides)
