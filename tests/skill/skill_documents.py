@@ -34,7 +34,10 @@ def names(
 
 
 def check_text(
-    text: str, suffix: str = ".yaml", known: Names = Names(), overrides: Sequence[str] = ()  # noqa: B008  frozen
+    text: str,
+    suffix: str = ".yaml",
+    known: Names = Names(),
+    overrides: Sequence[str] = (),  # noqa: B008  frozen
 ) -> SkillCheck[PerpSkill]:
     """Check a text as a skill of the perp venue."""
     return load.check_text(text, suffix, PerpSkill, known, overrides)

@@ -1,5 +1,5 @@
-"""Measuring ourselves: `pitboss bench`. Above everything it measures, below the command line.
+"""The benchmark suite behind `pitboss bench`.
 
-Absolute times say little on a shared machine, so what counts is a ratio to a peer or a floor measured in the same run.
-Nothing here is used by a backtest, and no timing here decides whether the tests pass.
+Absolute times mean little on a shared machine, so every figure that is judged is a ratio to a peer or to a floor measured
+in the same run. No backtest uses anything here, and no timing here decides whether the tests pass.
 """

@@ -1,4 +1,4 @@
-"""`pitboss bench`: how fast this is here, against peers and floors measured in the same run."""
+"""`pitboss bench`: speed and memory on this machine, compared with peers and floors measured in the same run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,13 +13,13 @@ def bench(
     repeats: Annotated[int, given("--repeats", "How often each side is timed; the median counts.")] = 5,
     peer: Annotated[
         tuple[str, ...],
-        given("--peer", "A peer to measure beside us: backtesting, vectorbt, backtrader. May be repeated."),
+        given("--peer", "A peer to measure in the same run: backtesting, vectorbt, backtrader. May be repeated."),
     ] = ("backtesting",),
     no_peers: Annotated[bool, given("--no-peers", "Measure and install no peer.")] = False,
     peers_dir: Annotated[
         Path | None, given("--peers-dir", "Where the peers' own environments are kept. Default: .bench-venv.")
     ] = None,
-    gate: Annotated[bool, given("--gate", "End with 1 if a gate that could be measured does not hold.")] = False,
+    gate: Annotated[bool, given("--gate", "Exit with 1 if a gate that could be measured does not hold.")] = False,
     tiny: Annotated[bool, given("--tiny", "A few bars only, to see that it runs; the numbers mean nothing.")] = False,
     json: Json = False,
 ) -> int:
@@ -33,7 +33,7 @@ def bench(
 
         pitboss bench --only policy_year --only model_tick
     """
-    from pitboss_dev.bench import show
+    from pitboss_dev.bench import row_table
     from pitboss_dev.bench.measure import FULL, TINY
     from pitboss_dev.bench.row import failed
     from pitboss_dev.bench.suite import BenchOptions, run
@@ -49,8 +49,14 @@ def bench(
     if json:
         screen.put_json([row.plain() for row in rows])
     else:
-        screen.put_table(show.HEADINGS, [show.cells(row) for row in rows], right=show.NUMBERS)
-    broken = failed(rows)
-    if broken:
-        screen.note(f"gates that do not hold: {', '.join(row.name for row in broken)}")
-    return 1 if gate and broken else 0
+        screen.put_table(row_table.HEADINGS, [row_table.cells(row) for row in rows], right=row_table.NUMBERS)
+    failures = failed(rows)
+    if failures:
+        screen.note(f"gates that do not hold: {', '.join(row.name for row in failures)}")
+    return 1 if gate and failures else 0
+
+
+if __name__ == "__main__":
+    from cyclopts import run
+
+    raise SystemExit(run(bench))

@@ -1,6 +1,6 @@
-"""Markets to measure on: seeded random walks, written as a venue of their own and marked as generated.
+"""Generated markets for the benchmarks: seeded random walks, stored as a venue of their own and marked as synthetic.
 
-Not the demo market: that one is made to be looked at, this one to have the same amount of work in every part of it.
+Unlike the demo market, which is made for readable reports, every part of these has the same amount of work.
 """
 
 import math
@@ -11,7 +11,7 @@ import polars as pl
 from numpy.random import PCG64, Generator
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS, Instant, parse_instant
-from pitboss.core.market import Bars, Floats
+from pitboss.core.market import Bars, Floats, Ints
 from pitboss.data.lake import Lake
 from pitboss.data.series import TIME
 
@@ -30,7 +30,7 @@ PRICES = {
     "HYPE": 30.0,
     "XRP": 0.6,
 }
-"""Eight of the shipped symbols with a price to start from."""
+"""Eight of the shipped symbols with their first price."""
 
 SYMBOLS = tuple(PRICES)
 _VOLATILITY = 0.0012
@@ -39,10 +39,10 @@ _SUBSTEPS = 4
 
 @dataclass(frozen=True, slots=True)
 class MarketShape:
-    """Which market: the same shape gives the same bytes.
+    """The parameters of a market: the same shape gives the same bytes.
 
-    `period` repeats the first so many days again and again, price level included, so that a month and a year of it
-    have the same events in them and differ in their length only.
+    `period` repeats the first `period` days, price level included, so that a month and a year differ in length only and
+    have the same events.
     """
 
     days: int
@@ -53,15 +53,10 @@ class MarketShape:
 
     @property
     def name(self) -> str:
-        """A name for a folder."""
-        words = [
-            str(self.days),
-            *self.symbols,
-            "funding" if self.funding else "",
-            str(self.period or ""),
-            str(self.seed),
-        ]
-        return "-".join(word for word in words if word)
+        """The name of its folder."""
+        funding, period = "funding" if self.funding else "", str(self.period or "")
+        parts = [str(self.days), *self.symbols, funding, period, str(self.seed)]
+        return "-".join(part for part in parts if part)
 
     @property
     def end_at(self) -> Instant:
@@ -70,28 +65,28 @@ class MarketShape:
 
 
 def write_market(lake: Lake, shape: MarketShape) -> None:
-    """Put a generated market into a lake."""
+    """Write a generated market into a lake."""
     lake.mark_synthetic(
         VENUE, f"SYNTHETIC: random walks of `pitboss bench` ({shape}). No price in this venue is real.\n"
     )
     for number, symbol in enumerate(shape.symbols):
-        bars = walk(symbol, shape, number)
-        lake.put("bars", VENUE, symbol, INTERVAL, frame(bars), replace=True)
+        bars = random_walk(symbol, shape, number)
+        lake.put("bars", VENUE, symbol, INTERVAL, bars_frame(bars), replace=True)
         if shape.funding:
             hours = bars.open_at[:: HOUR_MS // STEP_MS]
             rates = np.round(1.25e-5 + 1e-5 * _random(shape, number + 100).standard_normal(len(hours)), 8)
             lake.put("funding", VENUE, symbol, None, pl.DataFrame({"at": _times(hours), "value": rates}), replace=True)
 
 
-def walk(symbol: str, shape: MarketShape, number: int = 0) -> Bars:
-    """One symbol's bars."""
+def random_walk(symbol: str, shape: MarketShape, number: int = 0) -> Bars:
+    """The bars of one symbol."""
     count = (shape.period or shape.days) * BARS_A_DAY
     steps = _random(shape, number).standard_normal((count, _SUBSTEPS)) * (_VOLATILITY / math.sqrt(_SUBSTEPS))
     if shape.period:
-        steps -= steps.mean()  # ends where it began, so that the next round goes on without a jump
+        steps -= steps.mean()  # the last price is the first, so that the next repetition starts without a jump
     path: Floats = PRICES[symbol] * np.exp(np.cumsum(steps.ravel()).reshape(count, _SUBSTEPS))
-    rounds = -(-shape.days * BARS_A_DAY // count)
-    path = np.tile(path, (rounds, 1))[: shape.days * BARS_A_DAY]
+    repetitions = -(-shape.days * BARS_A_DAY // count)
+    path = np.tile(path, (repetitions, 1))[: shape.days * BARS_A_DAY]
     opening: Floats = np.concatenate(([PRICES[symbol]], path[:-1, -1]))
     places = max(0, 4 - math.floor(math.log10(PRICES[symbol])))
     opens, closes = np.round(opening, places), np.round(path[:, -1], places)
@@ -104,8 +99,8 @@ def walk(symbol: str, shape: MarketShape, number: int = 0) -> Bars:
     return Bars(symbol, INTERVAL, STEP_MS, open_at, opens, highs, lows, closes, volumes)
 
 
-def frame(bars: Bars) -> pl.DataFrame:
-    """Bars as the lake stores them."""
+def bars_frame(bars: Bars) -> pl.DataFrame:
+    """Bars in the columns of the lake."""
     columns: dict[str, Floats] = {name: getattr(bars, name) for name in ("open", "high", "low", "close", "volume")}
     return pl.DataFrame({"open_at": _times(bars.open_at), **columns})
 
@@ -114,5 +109,5 @@ def _random(shape: MarketShape, stream: int) -> Generator:
     return Generator(PCG64([shape.seed, stream]))
 
 
-def _times(at: "np.typing.NDArray[np.int64]") -> pl.Series:
+def _times(at: Ints) -> pl.Series:
     return pl.Series(at).cast(pl.Datetime("ms")).dt.replace_time_zone("UTC").cast(TIME)

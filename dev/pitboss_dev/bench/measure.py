@@ -1,16 +1,16 @@
-"""What a measurement is, and what it is given."""
+"""A measurement of the suite, and what it is run with."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pitboss_dev.bench.backtests import BenchFolder
 from pitboss_dev.bench.row import BenchRow
-from pitboss_dev.bench.trial import Grounds
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much work a measurement does. The defaults are what the gates are about; tests use less."""
+    """How much work a measurement does. The gates are for the defaults; tests use less."""
 
     year_days: int = 365
     month_days: int = 30
@@ -28,21 +28,21 @@ TINY = Scale(year_days=4, month_days=4, model_ticks=30, memory_symbols=2, memory
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Grounds to work on, how much to do, and who else is measured."""
+    """What a measurement is run with: a folder to work in, how much to do, which peers to measure."""
 
-    grounds: Grounds
+    folder: BenchFolder
     scale: Scale
     repeats: int
     peers: tuple[str, ...]
     peers_folder: Path
-    say: Callable[[str], None]
+    progress: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One measurement: a name to ask for it, what it measures, and the function that gives its rows."""
+    """One measurement: its name for `--only`, a summary, the function that returns its rows. Lower `order` runs first."""
 
     name: str
     summary: str
     run: Callable[[Bench], Iterable[BenchRow]]
-    place: int = 50
+    order: int = 50

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pitboss.core.errors import UserError
-from pitboss.runs.venues import venue_of, venues
+from pitboss.runs.venues import period_ms, venue_of, venues
 from pitboss.terminal import screen
 from pitboss.terminal.options import BacktestOptions, Json, Priority, Queue
 from pitboss.terminal.workspace_options import Here, WorkspaceOptions
@@ -133,7 +133,6 @@ def request_for(
 ) -> "BacktestRequest":
     """The request of a command line. `options` holds the options of each venue by `of_<venue>`."""
     from pitboss.runs.documents import read_file
-    from pitboss.skill.load import read_skill
 
     settings = place.settings()
     plain = read_file(skill, asked.set_, settings)
@@ -151,14 +150,13 @@ def request_for(
     if warning:
         screen.note(f"warning: {warning}")
         asked = replace(asked, model=model)
-    period = read_skill(plain, venue.skill_type()).every_ms
     kind = venue.options()
     more = (own or kind()).fields(place, plain) if kind else {}
     return venue.request_type()(
         **{
             "skill": plain,
             **asked.fields(settings),
-            "decisions": asked.read_decisions(period, venue.decision()),
+            "decisions": asked.read_decisions(period_ms(plain), venue.decision()),
             **more,
         }
     )

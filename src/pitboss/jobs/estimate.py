@@ -24,7 +24,7 @@ from pitboss.models.prices import FREE, TOOLS_TOKENS, ModelPrice, flat, price
 from pitboss.models.providers import MAX_TOKENS
 from pitboss.runs.preview import CHARS_PER_TOKEN
 from pitboss.runs.run import start
-from pitboss.runs.venues import venue_of
+from pitboss.runs.venues import period_ms, venue_of
 from pitboss.sim.course import ticks_between
 from pitboss.sim.request import BacktestRequest
 
@@ -137,7 +137,7 @@ async def pilot(workspace: Workspace, requests: Sequence[BacktestRequest]) -> di
     found: dict[str, Decimal] = {}
     for group in _groups(workspace, [request for request in requests if gateway.may_cost(request)]):
         request = group.requests[0]
-        period = parse_duration(str(request.skill["schedule"]["every"]))
+        period = period_ms(request.skill)
         start_at = -(-request.from_at // period) * period
         short = replace(request, to_at=min(request.to_at, start_at + PILOT_TICKS * period), speculate="0")
         run = await start(workspace, short)
@@ -234,12 +234,12 @@ def _tokens(workspace: Workspace, request: BacktestRequest) -> int:
 
 
 def _first_tick(request: BacktestRequest) -> int:
-    period = parse_duration(str(request.skill["schedule"]["every"]))
+    period = period_ms(request.skill)
     return -(-request.from_at // period) * period
 
 
 def _ticks(request: BacktestRequest) -> int:
-    return len(ticks_between(request.from_at, request.to_at, parse_duration(str(request.skill["schedule"]["every"]))))
+    return len(ticks_between(request.from_at, request.to_at, period_ms(request.skill)))
 
 
 def _steps(requests: Sequence[BacktestRequest]) -> Three:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.runs.venue import Venue
+from pitboss.skill.load import read_skill
 
 GROUP = "pitboss.venues"
 
@@ -69,3 +70,8 @@ def venue_of(skill: Mapping[str, Any]) -> Venue:
     """The venue of a plain skill document."""
     name = skill.get("venue")
     return venue_named(str(name)) if name else default_venue()
+
+
+def period_ms(skill: Mapping[str, Any]) -> int:
+    """The time between ticks of a plain skill document."""
+    return read_skill(skill, venue_of(skill).skill_type()).every_ms

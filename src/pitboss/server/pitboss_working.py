@@ -18,7 +18,7 @@ from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
 from pitboss.runs.stored import request_of
-from pitboss.runs.venues import venue_of
+from pitboss.runs.venues import period_ms, venue_of
 from pitboss.server.pitboss_desk import ServerWorkspace, overrides_of, suffix_of
 from pitboss.server.pitboss_looking import tell_difference, tell_run
 from pitboss.server.serving import BackgroundWork, ToolOutput, complaint
@@ -98,7 +98,7 @@ def _run(
     work: Callable[[Watch, Callable[[str], None]], Awaitable[Run]],
 ) -> ToolOutput:
     ids: list[str] = []
-    period = read_skill(request.skill, venue_of(request.skill).skill_type()).every_ms
+    period = period_ms(request.skill)
     ticks = len(ticks_between(request.from_at, request.to_at, period))
 
     def progress(done: float) -> None:

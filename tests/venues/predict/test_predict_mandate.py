@@ -5,11 +5,11 @@ import os
 from pathlib import Path
 
 import pytest
-from predict_documents import check_plain, check_text, document, load_skill
 
 from pitboss.core.errors import UserError
 from pitboss.skill.document import to_plain
 from pitboss.skill.load import MANDATE_CHARS
+from venues.predict.predict_documents import check_plain, check_text, document, load_skill
 
 
 def write(folder: Path, mandate: str) -> Path:

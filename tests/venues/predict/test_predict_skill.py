@@ -8,18 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from predict_documents import check_plain, check_text, document
 
 from pitboss.core.errors import UserError
+from pitboss.runs.venues import venues
+from pitboss.skill import load
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.skill.document import describe_fields, json_schema, json_schema_text, to_json, to_plain
-from pitboss.skill import load
 from pitboss.skill.load import SkillCheck
 from pitboss.skill.spelling import dotted, fields
 from pitboss.venues.perp.skill import PerpSkill
+from pitboss.venues.perp.venue import VENUE as PERP_VENUE
 from pitboss.venues.predict.caps import PredictCaps, make_caps
 from pitboss.venues.predict.schedule import TIERS as VENUE_TIERS
 from pitboss.venues.predict.skill import MANDATES, TIERS, TOOLS, PredictSkill
+from pitboss.venues.predict.venue import VENUE
+from venues.predict.predict_documents import check_plain, check_text, document
 
 SPECIFIED = """
 pitboss: 1
@@ -44,6 +47,16 @@ risk:
 SMALL = (
     "name: btc-brain\npitboss: 1\nvenue: predict\nmodel: groq/llama-3.3-70b-versatile\nstrategy: {mandate: momentum}\n"
 )
+
+PERP: dict[str, Any] = {
+    "pitboss": 1,
+    "name": "test",
+    "model": "standin/analyst",
+    "schedule": {"every": "15m"},
+    "strategy": {"mode": "thesis", "leash": "balanced", "thesis": "Trends persist.", "avoid": "Chop."},
+    "context": {"symbols": ["BTC"], "bars_interval": "15m"},
+}
+"""A valid skill of the other venue."""
 
 
 def check(**changes: Any) -> SkillCheck[PredictSkill]:
@@ -157,9 +170,9 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"risk__min_edge": 2}, "risk.min_edge", "must be at most 1, not 2", "confidence less ask"),
     ({"risk__maxSpendPerTick": "2"}, "risk.maxSpendPerTick", "must be a number, not '2'", "write 2 without quotes"),
     ({"risk": [1]}, "risk", "must be a map of keys, not a list", "keys here: max_spend_per_tick"),
-    ({"venue": "predct"}, "venue", "must be one of predict, not 'predct'", "did you mean predict?"),
-    ({"venue": "perp"}, "venue", "must be predict here, not perp", "only predict skills"),
-    ({"venue": None}, "venue", "must be predict here, not nothing, which means perp", "only predict skills"),
+    ({"venue": "predct"}, "venue", "must be predict here, not 'predct'", "only predict skills are taken here"),
+    ({"venue": "perp"}, "venue", "must be predict here, not 'perp'", "only predict skills are taken here"),
+    ({"venue": None}, "venue", "is missing: only predict skills are taken here", "write `venue: predict`"),
     ({"pitboss": 2}, "pitboss", "made for a newer pitboss", "upgrade"),
 ]  # fmt: skip
 
@@ -234,26 +247,9 @@ def test_any_plain_value_is_checked_without_an_exception(plain: Any):
 def test_what_reads_perp_skills_refuses_a_predict_skill_with_one_error_and_its_line():
     (error,) = load.check_text(SPECIFIED, ".yaml", PerpSkill).errors
     assert (error.path, error.line) == ("venue", 4)
-    assert error.message == "a predict skill, and only perp skills are taken here"
+    assert error.message == "must be perp here, not 'predict'"
     (error,) = load.check_plain(PERP, PerpSkill, overrides=["venue=predict"]).errors
     assert error.path == "venue"
-
-
-@pytest.mark.parametrize(
-    ("text", "venue"),
-    [
-        (SPECIFIED, "predict"),
-        ("venue: predct\n", "predict"),
-        ("venue: perp\n", "perp"),
-        ("name: x\n", "perp"),
-        ("venue: [predict]\n", "perp"),
-        ("- a\n", "perp"),
-        ("a: [\n", "perp"),
-        ("", "perp"),
-    ],
-)
-def test_the_venue_of_a_text_is_what_it_says_or_nearly_says(text: str, venue: str):
-    assert venue_of(text) == venue
 
 
 def test_the_kinds_of_document_know_different_keys():
@@ -298,12 +294,8 @@ def test_ways_of_writing_the_same_thing_share_a_digest():
     assert digest(document(context__tiers=["1w", "1d", "15m", "1h"])) == small
     assert digest(to_plain(skill())) == small
     assert digest(document(schedule__every="120s")) == digest(document(schedule__every="2m")) != small
-    assert digest(document(context__tiers=["1d", "1h"])) == digest(
-        document(context__tiers=["1h", "1d"])
-    )
-    assert digest({**document(), "risk": {"maxTotalSpend": 7.0}}) == digest(
-        document(risk={"max_total_spend": 7})
-    )
+    assert digest(document(context__tiers=["1d", "1h"])) == digest(document(context__tiers=["1h", "1d"]))
+    assert digest({**document(), "risk": {"maxTotalSpend": 7.0}}) == digest(document(risk={"max_total_spend": 7}))
 
 
 @pytest.mark.parametrize("path", OTHER)

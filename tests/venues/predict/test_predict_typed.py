@@ -51,7 +51,6 @@ def test_a_mandate_is_read_beside_the_file_that_is_checked(brain: Path):
 @pytest.mark.parametrize(
     "words",
     [
-        ("backtest", "FILE", "--from", "2025-02-10", "--to", "2025-02-11"),
         ("audit", "lookahead", "FILE", "--from", "2025-02-10", "--to", "2025-02-11"),
         ("redteam", "FILE"),
     ],
@@ -63,9 +62,17 @@ def test_a_command_for_perp_skills_refuses_a_predict_skill_in_one_line(
     code, out, err = pitboss(*(brain if word == "FILE" else word for word in words), "--home", tmp_path / "home")
     assert (code, out) == (2, "")
     first, hint = err.splitlines()
-    assert first.endswith("venue: a predict skill, and only perp skills are taken here")
-    assert "pitboss skill check" in hint
-    assert "pitboss predict --help" in hint
+    assert first.endswith("venue: must be perp here, not 'predict'")
+    assert "only perp skills are taken here" in hint
+
+
+def test_the_backtest_of_another_venue_refuses_a_predict_skill_in_one_line(brain: Path, tmp_path: Path):
+    span = ("--from", "2025-02-10", "--to", "2025-02-11")
+    code, out, err = pitboss("perp", "backtest", brain, *span, "--home", tmp_path / "home")
+    assert (code, out) == (2, "")
+    first, hint = err.splitlines()
+    assert first.endswith("btc-brain.yaml is a skill of the predict venue")
+    assert "`pitboss backtest`, which takes any" in hint
 
 
 def test_the_schema_of_either_venue_is_printed():

@@ -1,4 +1,4 @@
-"""Rows as cells of a table for people. The numbers themselves are in the rows."""
+"""Rows as cells of a table for a terminal."""
 
 from pitboss_dev.bench.row import BenchRow
 
@@ -22,16 +22,16 @@ def cells(row: BenchRow) -> tuple[str, ...]:
 
 
 def number(value: float | None) -> str:
-    """Three significant figures, or whole with separators from a thousand on."""
+    """Three significant figures; from a thousand on a whole number with separators."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def gate(row: BenchRow) -> str:
-    """What must hold, and whether it does."""
+    """The gate of a row, and whether it holds."""
     if row.gate is None:
         return ""
-    wanted = f"{'≥' if row.gate.sense == 'at least' else '≤'} {row.gate.limit:g}×"
-    word = {True: "holds", False: "FAILS", None: "not measured"}[row.holds]
-    return f"{wanted} {word}"
+    condition = f"{'≥' if row.gate.sense == 'at least' else '≤'} {row.gate.limit:g}×"
+    result = {True: "holds", False: "FAILS", None: "not measured"}[row.holds]
+    return f"{condition} {result}"

@@ -1,7 +1,8 @@
-"""One process of a sweep to be timed: `python -m pitboss_dev.bench.sweeper HOME KIND RUNS DAYS`. Says when it is ready, and done.
+"""One process of a timed sweep: `python -m pitboss_dev.bench.sweep_process HOME KIND RUNS DAYS`.
 
-`workers` takes runs from the queue as any worker does. `bare` does as many of the same backtests one after the other, with
-records in a database of its own, and knows nothing of queues or of the other process.
+It prints `ready`, waits for a line on standard input, does the work and prints `done`. `workers` takes runs from the queue
+as any worker does. `bare` does the same backtests one after the other with a database of its own, without a queue and
+independent of other processes.
 """
 
 import asyncio
@@ -14,12 +15,12 @@ from pitboss.bootstrap.workspace import open_workspace
 from pitboss.jobs.worker import Worker
 from pitboss.jobs.worker_settings import open_queue, terms_of, worker_name
 from pitboss.runs.run import start
+from pitboss_dev.bench.backtests import policy_request
 from pitboss_dev.bench.market import MarketShape
-from pitboss_dev.bench.trial import policy_request
 
 
 def main(home: str, kind: str, runs: str, days: str) -> None:
-    """Do it when told to."""
+    """Prepare, wait for the start signal, do the runs."""
     settings = load_settings(Path(home))
     if kind == "bare":
         settings = settings.model_copy(update={"database_url": f"{settings.database_url}-{os.getpid()}"})

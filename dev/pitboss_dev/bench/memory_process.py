@@ -1,6 +1,8 @@
-"""One run in a process of its own, which then tells its peak memory: `python -m pitboss_dev.bench.lone HOME MODEL TICKS SHAPE`.
+"""One run in a process of its own, which prints its peak memory.
 
-The market has been written before: making it is not part of what is measured. 0 ticks: the whole range.
+    python -m pitboss_dev.bench.memory_process HOME MODEL TICKS SHAPE
+
+The market must have been written before, so that making it is not measured. `TICKS` 0 means the whole range.
 """
 
 import asyncio
@@ -12,12 +14,12 @@ from pathlib import Path
 
 from pitboss.core.instant import DAY_MS
 from pitboss.runs.run import start
-from pitboss_dev.bench.market import START_AT, MarketShape
-from pitboss_dev.bench.trial import Grounds, policy_request
+from pitboss_dev.bench.backtests import BenchFolder, policy_request
+from pitboss_dev.bench.market import START_AT, STEP_MS, MarketShape
 
 
 def peak_mb() -> float:
-    """The most memory this process has had. Linux: not `ru_maxrss`, which starts from the parent's."""
+    """The peak resident memory of this process. On Linux not from `ru_maxrss`, which starts at the parent's value."""
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text("ascii").splitlines():
@@ -28,18 +30,18 @@ def peak_mb() -> float:
 
 
 def main(home: str, model: str, ticks: str, shape_text: str) -> None:
-    """Run, then print one JSON document."""
+    """Run the backtest, then print one JSON document."""
     plain = json.loads(shape_text)
     shape = MarketShape(plain["days"], tuple(plain["symbols"]), plain["funding"])
     before = peak_mb()
-    grounds = Grounds(Path(home).parent)
-    if not grounds.market(shape).samefile(home):
+    folder = BenchFolder(Path(home).parent)
+    if not folder.market(shape).samefile(home):
         raise SystemExit(f"the market is not in {home}")
     request = policy_request(shape, model=model)
     if int(ticks):
         from_at = START_AT + min(3, shape.days // 2) * DAY_MS
-        request = replace(request, from_at=from_at, to_at=min(from_at + int(ticks) * 300_000, shape.end_at))
-    with grounds.workspace(shape) as workspace:
+        request = replace(request, from_at=from_at, to_at=min(from_at + int(ticks) * STEP_MS, shape.end_at))
+    with folder.workspace(shape) as workspace:
         run = asyncio.run(start(workspace, request))
     print(json.dumps({"peak_mb": peak_mb(), "before_mb": before, "ticks": run.ticks}))
 
