@@ -1,6 +1,6 @@
 """How likely it is that choosing the best of many has chosen noise, in rows that say what each number means.
 
-For the pages of whatever compares many runs: studies and arenas. The numbers are those of `sim/study/overfit.py`.
+For the pages of whatever compares many runs: studies and arenas. The numbers are those of `sim/statistics/overfitting.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -20,7 +20,8 @@ from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.market import Floats, Ints
 from pitboss.core.money import ZERO, exact
 from pitboss.core.receipt import Receipt
-from pitboss.sim import statistics
+from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS, bootstrap_together, interval
+from pitboss.sim.statistics.returns import deflated_sharpe, probabilistic_sharpe, sharpe, sortino
 from pitboss.venues.perp.trades import Trade, TradeBook, amount, book
 
 YEAR_MS = 365.25 * DAY_MS
@@ -64,7 +65,7 @@ def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = No
     course = _course(outcome)
     metrics = _figures(outcome, course, intervals([course.returns], seed)[0])
     if trials is not None:
-        metrics["deflated_sharpe"] = statistics.deflated_sharpe(course.returns, trials)
+        metrics["deflated_sharpe"] = deflated_sharpe(course.returns, trials)
     return metrics
 
 
@@ -111,8 +112,8 @@ def _figures(outcome: Outcome, course: _EquityCourse, around: Intervals) -> dict
     return {
         "total_return_pct": _finite((final - initial) / initial * 100),
         "cagr": growth_rate(initial, final, outcome.to_at - outcome.from_at),
-        "sharpe": statistics.sharpe(returns),
-        "sortino": statistics.sortino(returns),
+        "sharpe": sharpe(returns),
+        "sortino": sortino(returns),
         "max_drawdown_pct": depth * 100,
         "max_drawdown_duration_days": duration_ms / DAY_MS,
         **_trade_figures(trades.closed),
@@ -133,7 +134,7 @@ def _figures(outcome: Outcome, course: _EquityCourse, around: Intervals) -> dict
         "turnover": float(sums.notional / outcome.initial_usd),
         "total_return_ci": return_ci,
         "sharpe_ci": sharpe_ci,
-        "probabilistic_sharpe": statistics.probabilistic_sharpe(returns),
+        "probabilistic_sharpe": probabilistic_sharpe(returns),
         "final_equity_usd": final,
         "funnel": {
             "ticks": outcome.ticks,
@@ -278,18 +279,18 @@ def intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
     found: list[Intervals] = []
     moving: dict[int, list[int]] = {}
     for place, returns in enumerate(histories):
-        if len(returns) < statistics.MIN_BOOTSTRAP_RETURNS:
+        if len(returns) < MIN_BOOTSTRAP_RETURNS:
             found.append((None, None))
         else:
             found.append(([0.0, 0.0], None))  # where nothing ever moved, nothing resampled does
             if any(returns):
                 moving.setdefault(len(returns), []).append(place)
     for places in moving.values():
-        samples = statistics.bootstrap_together([histories[place] for place in places], seed=seed)
+        samples = bootstrap_together([histories[place] for place in places], seed=seed)
         for place, (totals, sharpes) in zip(places, samples, strict=True):
             # Where the run itself has no Sharpe there is nothing for an interval to surround.
-            around = statistics.interval(sharpes) if statistics.sharpe(histories[place]) is not None else None
-            found[place] = statistics.interval(totals * 100), around
+            around = interval(sharpes) if sharpe(histories[place]) is not None else None
+            found[place] = interval(totals * 100), around
     return found
 
 
@@ -304,8 +305,8 @@ def _warnings(outcome: Outcome, trades: TradeBook, sums: _Sums, days: int) -> li
         said.append(f"Liquidated {_times(sums.liquidations)}.")
     if sums.deficit:
         said.append(f"Losses went {float(sums.deficit):.2f} USD beyond the account; on a venue that may be owed.")
-    if days < statistics.MIN_BOOTSTRAP_RETURNS:
-        said.append(f"Only {days} daily returns: intervals need {statistics.MIN_BOOTSTRAP_RETURNS}.")
+    if days < MIN_BOOTSTRAP_RETURNS:
+        said.append(f"Only {days} daily returns: intervals need {MIN_BOOTSTRAP_RETURNS}.")
     return said
 
 

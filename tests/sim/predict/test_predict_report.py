@@ -19,8 +19,8 @@ from pitboss.venues.predict.outcome import PredictLedger
 from pitboss.venues.predict.panels import PredictReport, render
 from pitboss.venues.predict.panels.verdict import ANSWERS, FITTED, MIXED, RECORDED, standing
 from pitboss.venues.predict.rules import RULES
+from report.test_report import HOSTILE, Outline
 from sim.predict.run import INITIAL, drive, forecaster
-from sim.test_report import HOSTILE, Outline
 
 MINUTES = 150
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.errors import InvariantError
-from pitboss.sim.statistics import stationary_days
-from pitboss.sim.study.paired import PairedDifference, differences, log_growth, resampled
-from pitboss.sim.study.tiers import tiers
+from pitboss.sim.statistics.bootstrap import stationary_days
+from pitboss.sim.statistics.paired import PairedDifference, differences, log_growth, resampled_log_growth
+from pitboss.sim.statistics.tiers import tiers
 
 DRAWS = 200
 
@@ -53,7 +53,7 @@ def obvious(entries: Sequence[Sequence[Sequence[float]]], draws: int, seed: int)
 def test_resampling_agrees_with_the_definition(count: int, repeats: int, days: int, seed: int):
     entries = [[history(days, 10 * place + turn) for turn in range(repeats)] for place in range(count)]
     entries[0] = entries[0][:1]  # one that was run once is compared with those that were run more often
-    found = resampled(entries, 40, seed)
+    found = resampled_log_growth(entries, 40, seed)
     for got, expected in zip(found, obvious(entries, 40, seed), strict=True):
         assert got == pytest.approx(expected, rel=1e-9, abs=1e-12)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.venues.predict import calibration
-from pitboss.venues.predict import forecast_scores as scores
+from pitboss.sim.statistics import calibration, scores
+from pitboss.sim.statistics.binomial import wilson
 
 chance = st.floats(0, 1)
 forecast = st.tuples(chance, st.booleans())
@@ -122,23 +122,6 @@ def test_an_interval_of_the_skill_covers_the_truth_about_as_often_as_it_says() -
     assert 105 <= covered <= 120
 
 
-@given(st.integers(0, 400), st.integers(0, 400))
-def test_wilsons_interval_holds_the_share_and_solves_its_own_equation(hits: int, misses: int) -> None:
-    count = hits + misses
-    found = calibration.wilson(hits, count)
-    if not count:
-        assert found is None
-        return
-    assert found is not None
-    low, high = found
-    share = hits / count
-    assert 0 <= low <= share <= high <= 1
-    z = calibration.Z
-    for edge in (low, high):  # at both ends the share is just z deviations of that end away
-        if 0 < edge < 1:
-            assert abs(share - edge) == pytest.approx(z * math.sqrt(edge * (1 - edge) / count), rel=1e-6, abs=1e-9)
-
-
 @given(st.lists(forecast, max_size=60), st.integers(1, 20))
 def test_a_calibration_curve_is_what_counting_by_hand_gives(rows: list[tuple[float, bool]], bins: int) -> None:
     found = calibration.curve([p for p, _ in rows], [hit for _, hit in rows], bins)
@@ -153,9 +136,9 @@ def test_a_calibration_curve_is_what_counting_by_hand_gives(rows: list[tuple[flo
     for row, (_, _, count, mean, hits) in zip(found, expected, strict=True):
         assert row["mean"] == pytest.approx(mean, abs=1e-12)
         assert row["observed"] == hits / count
-        assert row["interval"] == calibration.wilson(hits, count)
+        assert row["interval"] == wilson(hits, count)
     distance = sum(row["calls"] * abs(row["mean"] - row["observed"]) for row in found)
-    error = calibration.error(found)
+    error = calibration.calibration_error(found)
     assert error is None if not rows else error == pytest.approx(distance / len(rows))
 
 

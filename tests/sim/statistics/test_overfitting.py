@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.sim.study.overfit import blocks_for, overfitting
+from pitboss.sim.statistics.overfitting import blocks_for, overfitting
 
 
 def obvious(returns: Sequence[Sequence[float]], blocks: int) -> tuple[float, float]:
@@ -102,7 +102,7 @@ def test_the_order_of_the_trials_does_not_matter_when_they_differ():
 def test_it_is_the_same_to_the_last_digit_each_time_and_in_small_pieces(monkeypatch: pytest.MonkeyPatch):
     returns = noise(30, 90, 11)
     whole = overfitting(returns)
-    monkeypatch.setattr("pitboss.sim.study.overfit.MOST_CELLS", 100)
+    monkeypatch.setattr("pitboss.sim.statistics.overfitting.MAX_CELLS", 100)
     assert overfitting(returns) == whole
 
 
