@@ -11,7 +11,7 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.shell import to_type
+from pitboss.report.shell import command_list
 from pitboss.report.table import LEFT, table
 
 Plain = Mapping[str, Any]
@@ -83,4 +83,4 @@ def check_section(study_id: str, what: str, runs: Sequence[Plain]) -> Html:
             (f"pitboss runs verify {done}", "this run against its own records; each of them can be checked"),
             (f"pitboss report {done}", "a page of that run; pages that are there are linked in the table"),
         ]
-    return to_type(commands)
+    return command_list(commands)

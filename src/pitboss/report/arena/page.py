@@ -11,12 +11,11 @@ from pitboss.report.arena.words import limits, luck_section, paragraphs
 from pitboss.report.headline import label, note, tile
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.runs import check_section, failure_section, without_result
-from pitboss.report.shell import Part, document, layout
+from pitboss.report.shell import Part, document, layout, resource
 from pitboss.report.source import number
 from pitboss.report.study.view import stretch
 
 Plain = Mapping[str, Any]
-STYLE = "arena/arena.css"
 
 
 def render(arena: Plain) -> str:
@@ -40,7 +39,7 @@ def render(arena: Plain) -> str:
         parts,
         "Past results of a simulation are not a promise. All times are UTC, all money is USD.",
     )
-    return document(f"{arena['skill']} arena", body, STYLE)
+    return document(f"{arena['skill']} arena", body, resource("pitboss.report.arena", "arena.css"))
 
 
 def _title(arena: Plain) -> Html:

@@ -4,7 +4,7 @@ from pitboss.report import figures
 from pitboss.report.headline import interval, label, note, tile
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.runs import check_section
-from pitboss.report.shell import Part, document, layout
+from pitboss.report.shell import Part, document, layout, resource
 from pitboss.report.source import number
 from pitboss.report.study.course import search_chart, window_section
 from pitboss.report.study.fields import field_section
@@ -13,7 +13,6 @@ from pitboss.report.study.view import Plain, StudyView, stretch
 from pitboss.report.study.words import limits, luck_section, paragraphs
 from pitboss.sim.study.axis import words_of
 
-STYLE = "study/study.css"
 KINDS = {"grid": "Sweep", "random": "Random sweep", "search": "Search", "walk": "Walk-forward"}
 
 
@@ -42,7 +41,7 @@ def render(plain: Plain) -> str:
         parts,
         "Past results of a simulation are not a promise. All times are UTC, all money is USD.",
     )
-    return document(f"{plain['skill']} {KINDS.get(plain['kind'], 'study').lower()}", body, STYLE)
+    return document(f"{plain['skill']} {KINDS.get(plain['kind'], 'study').lower()}", body, resource("pitboss.report.study", "study.css"))
 
 
 def _title(view: StudyView) -> Html:

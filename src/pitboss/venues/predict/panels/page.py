@@ -10,14 +10,13 @@ from pitboss.report.headline import labels, title
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.proof import skill_section, verify_section
 from pitboss.report.refusals import refusal_section
-from pitboss.report.shell import Part, document, layout
+from pitboss.report.shell import Part, document, layout, resource
 from pitboss.venues.predict.panels.calibration import calibration_section
 from pitboss.venues.predict.panels.decisions import shown
 from pitboss.venues.predict.panels.source import PredictReport
 from pitboss.venues.predict.panels.tables import figure_section, score_section, spread_section
 from pitboss.venues.predict.panels.verdict import SURFACES, answer, paragraphs, surface_label, tiles
 
-STYLE = "predict/predict.css"
 
 
 def render(report: PredictReport) -> str:
@@ -44,7 +43,7 @@ def render(report: PredictReport) -> str:
         parts,
         "Past results of a simulation are not a promise. All times are UTC; money is in the venue's quote unit, written as $.",
     )
-    return document(run.skill_name, body, STYLE)
+    return document(run.skill_name, body, resource("pitboss.venues.predict.panels", "predict.css"))
 
 
 def _limits(report: PredictReport) -> Html:
