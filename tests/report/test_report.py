@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pitboss.core.instant import DAY_MS, iso
 from pitboss.report.markup import tag
 from pitboss.report.meaning import RULES
-from pitboss.report.series import thin
+from pitboss.report.series import downsample
 from pitboss.report.source import RunReport
 from pitboss.venues.perp.panels.page import render
 
@@ -455,7 +455,7 @@ def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400), st.integers(1, 40))
 def test_thinning_keeps_both_extremes_and_the_last_point(values: list[float], columns: int) -> None:
     at, series = np.arange(len(values), dtype=float), np.array(values)
-    kept = thin(at, series, 0.0, float(len(values)), columns)
+    kept = downsample(at, series, 0.0, float(len(values)), columns)
     assert {series.min(), series.max(), series[-1]} <= set(series[kept])
     assert (np.diff(kept) > 0).all()
     assert len(kept) <= max(3 * columns, 2 * columns)

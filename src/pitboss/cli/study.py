@@ -157,7 +157,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 
 
 @app.command
-def show(study: StudyId, /, *, json: Json = False, place: Here) -> int:
+def format_metric(study: StudyId, /, *, json: Json = False, place: Here) -> int:
     """Show what came of a study: its trials, the best first, and how much of that is luck.
 
     For example:
@@ -206,7 +206,7 @@ def runs(
         pitboss study runs 7c56 --where risk.max_leverage=2 --status complete
     """
     from pitboss.jobs.study_status import runs_of
-    from pitboss.report.measures import show
+    from pitboss.report.measures import format_metric
     from pitboss.report.metric import named
     from pitboss.runs.listing import short
     from pitboss.sim.study.axis import words_of
@@ -232,7 +232,7 @@ def runs(
             run.model,
             words_of(run.mark["point"]),
             str(run.mark["repeat"] + 1),
-            *(show(figure(run.metrics or {}, name), named(name).form) for name in names),
+            *(format_metric(figure(run.metrics or {}, name), named(name).form) for name in names),
         )
         for run in listed
     ]

@@ -7,9 +7,9 @@ from pitboss.cli import screen
 from pitboss.cli.workspace_options import WorkspaceOptions
 from pitboss.jobs.estimate import Estimate
 from pitboss.report import figures
-from pitboss.report.measures import show
+from pitboss.report.measures import format_metric
 from pitboss.report.metric import named
-from pitboss.report.study.view import stretch
+from pitboss.report.study.view import period
 from pitboss.sim.study.axis import words_of
 
 Plain = Mapping[str, Any]
@@ -63,7 +63,7 @@ def _show_trials(document: Plain) -> None:
         (
             str(one["trial"]),
             words_of(one["point"]),
-            *(show(one["metrics"].get(name), named(name).form) for name in (by, *names)),
+            *(format_metric(one["metrics"].get(name), named(name).form) for name in (by, *names)),
             _states(one["runs"]),
         )
         for one in chosen[:MOST_TRIALS]
@@ -104,10 +104,10 @@ def _show_forward(forward: Plain, by: str) -> None:
     rows = [
         (
             str(one["window"] + 1),
-            stretch(one["from"], one["to"]),
+            period(one["from"], one["to"]),
             words_of(one["point"]),
-            show(one["inside"], named(by).form),
-            show(one["outside"], named(by).form),
+            format_metric(one["inside"], named(by).form),
+            format_metric(one["outside"], named(by).form),
             figures.percent(one["total_return_pct"], signed=True),
         )
         for one in forward["windows"]

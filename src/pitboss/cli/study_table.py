@@ -20,7 +20,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.cli import screen
 from pitboss.jobs.plan import Member
 from pitboss.jobs.study import Onlooker
-from pitboss.report.measures import show
+from pitboss.report.measures import format_metric
 from pitboss.report.metric import named
 from pitboss.sim.study.axis import words_of
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure
@@ -124,7 +124,7 @@ class Scoreboard:
             table.add_row(
                 *self._cells(run_id),
                 "complete",
-                show(value, self._metric.form),
+                format_metric(value, self._metric.form),
                 style="bold green" if not place else "green",
             )
         width = max(10, min(BAR, screen.ERR.width - 32))

@@ -11,16 +11,16 @@ SIDES = {
 }
 
 
-def shown(cutoff: Plain) -> str:
+def describe(cutoff: Plain) -> str:
     """The cutoff of a run's document in a few words; empty where the document has none."""
     side = SIDES.get(str(cutoff.get("range") or ""), "")
     until = cutoff.get("until")
     return f"{until}; {side}" if until and side else side
 
 
-def line(report: RunReport) -> str:
+def description(report: RunReport) -> str:
     """For the facts at the top of the page."""
-    return shown(mapping(report.document.get("cutoff")))
+    return describe(mapping(report.document.get("cutoff")))
 
 
 def sentence(report: RunReport) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.refusals import action, clip
+from pitboss.report.refusals import describe_action, truncate
 from pitboss.report.source import Plain, RunReport, instant, number
-from pitboss.report.table import LEFT, head, scrolled
+from pitboss.report.table import LEFT, head, scroll_region
 
 MOST_ROWS = 2_000
 REASON_BUDGET, DETAIL_BUDGET = 600_000, 600_000
@@ -21,29 +21,29 @@ SIGNS = {"allowed": "✓", "reduced": "✓", "refused": "✕", "noop": "·"}
 _RANK = {"refused": 0, "allowed": 1, "reduced": 1}
 
 
-def merged(decisions: Sequence[Plain]) -> list[Plain]:
-    """Stretches of the same bare no-op as one row each, with `times` and `until`."""
+def merge_no_ops(decisions: Sequence[Plain]) -> list[Plain]:
+    """Stretches of the same bare no-op as one row each, with `tick_count` and `until`."""
     found: list[Plain] = []
     alike: tuple[object, ...] | None = None
     for row in decisions:
         bare = row.get("outcome") == "noop" and not (row.get("margins") or row.get("steps") or row.get("text"))
         key = (row.get("reason"), row.get("symbol"), tuple(row.get("flags") or ())) if bare else None
         if key is not None and key == alike:
-            found[-1] = {**found[-1], "times": times(found[-1]) + times(row), "until": row.get("tick_at")}
+            found[-1] = {**found[-1], "times": tick_count(found[-1]) + tick_count(row), "until": row.get("tick_at")}
         else:
             found.append(row)
         alike = key
     return found
 
 
-def times(row: Plain) -> int:
+def tick_count(row: Plain) -> int:
     """How many ticks a row stands for."""
     return int(number(row.get("times")) or 1)
 
 
-def chosen(decisions: Sequence[Plain]) -> list[Plain]:
+def select_rows(decisions: Sequence[Plain]) -> list[Plain]:
     """The rows to show, in time order."""
-    decisions = merged(decisions)
+    decisions = merge_no_ops(decisions)
     if len(decisions) <= MOST_ROWS:
         return decisions
     acting = [index for index, row in enumerate(decisions) if row.get("outcome") in _RANK]
@@ -75,7 +75,7 @@ def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
     bodies = [_body(row, details.get(index), words) for index, row in enumerate(rows)]
     columns = (("Time (UTC)", LEFT), ("Proposal", LEFT), ("Reason", LEFT), ("Verdict", LEFT))
     notes: list[str] = []
-    shown, whole = sum(times(row) for row in rows), sum(times(row) for row in report.decisions)
+    shown, whole = sum(tick_count(row) for row in rows), sum(tick_count(row) for row in report.decisions)
     if shown < whole:
         notes.append(
             f"Shown are {figures.count(shown)} of {figures.plural(whole, 'decision')}; "
@@ -92,7 +92,7 @@ def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
         [
             _filters(rows),
             tag("p", " ".join(notes), class_="note") if notes else Html(),
-            scrolled("Decisions", listing, style="tall"),
+            scroll_region("Decisions", listing, style="tall"),
             tag("p", "On paper only the first 200 rows are printed.", class_="print-only"),
         ]
     )
@@ -132,12 +132,17 @@ def _body(row: Plain, details: Html | None, words: int) -> Html:
     outcome = str(row.get("outcome") or "noop")
     at, seq = instant(row.get("tick_at")), row.get("seq")
     when = tag("time", figures.clock(at), datetime=row.get("tick_at") if isinstance(row.get("tick_at"), str) else None)
-    if times(row) > 1:
+    if tick_count(row) > 1:
         when = join([when, tag("small", f"to {figures.clock(instant(row.get('until')))}")])
     first = tag(
         "tr",
         tag("th", when, scope="row"),
-        tag("td", tag("b", action(row)), f" × {figures.count(times(row))}" if times(row) > 1 else None, _terms(row)),
+        tag(
+            "td",
+            tag("b", describe_action(row)),
+            f" × {figures.count(tick_count(row))}" if tick_count(row) > 1 else None,
+            _terms(row),
+        ),
         tag("td", _reason(row, words)),
         tag("td", _verdict(row, outcome, words // 3)),
     )
@@ -174,7 +179,9 @@ def _reason(row: Plain, words: int) -> Html:
     reason = str(row.get("reason") or "")
     confidence = number(row.get("confidence"))
     sure = tag("small", f"confidence {figures.plain(confidence)}") if confidence is not None else None
-    return join([tag("span", clip(reason, words), class_="words", dir="auto") if reason else Html(), sure or Html()])
+    return join(
+        [tag("span", truncate(reason, words), class_="words", dir="auto") if reason else Html(), sure or Html()]
+    )
 
 
 def _verdict(row: Plain, outcome: str, words: int) -> Html:
@@ -184,7 +191,7 @@ def _verdict(row: Plain, outcome: str, words: int) -> Html:
     flags = [tag("code", flag) for flag in row.get("flags") or ()]
     detail = str(row.get("detail") or "")
     return join(
-        [chip, *([" ", code] if code else []), *[join([" ", flag]) for flag in flags], _small(clip(detail, words))]
+        [chip, *([" ", code] if code else []), *[join([" ", flag]) for flag in flags], _small(truncate(detail, words))]
     )
 
 
@@ -221,7 +228,7 @@ def _detail(row: Plain) -> Html | None:
     return tag(
         "details",
         tag("summary", ", ".join(parts) or "what it said"),
-        tag("p", clip(words, MOST_TEXT), class_="words", dir="auto") if words and not repeated else None,
+        tag("p", truncate(words, MOST_TEXT), class_="words", dir="auto") if words and not repeated else None,
         tag("ol", *[_step(step) for step in steps], class_="steps") if steps else None,
         _margins(margins, row.get("code")) if margins else None,
     )
@@ -252,7 +259,7 @@ def _step(step: Plain) -> Html:
     written = [_call(call) for call in calls[:MOST_CALLS]]
     if len(calls) > MOST_CALLS:
         written.append(tag("p", f"and {figures.plural(len(calls) - MOST_CALLS, 'more call')}", class_="muted"))
-    return tag("li", tag("p", clip(words, MOST_TEXT), class_="words", dir="auto") if words else None, *written)
+    return tag("li", tag("p", truncate(words, MOST_TEXT), class_="words", dir="auto") if words else None, *written)
 
 
 def _call(call: Plain) -> Html:
@@ -263,7 +270,7 @@ def _call(call: Plain) -> Html:
     answer = result if isinstance(result, str) else json.dumps(result, default=str, ensure_ascii=False)
     return tag(
         "div",
-        tag("code", f"{call.get('name')}({clip(arguments, MOST_ARGUMENTS)})"),
-        tag("pre", clip(answer, MOST_RESULT)) if result is not None else None,
+        tag("code", f"{call.get('name')}({truncate(arguments, MOST_ARGUMENTS)})"),
+        tag("pre", truncate(answer, MOST_RESULT)) if result is not None else None,
         class_="call",
     )

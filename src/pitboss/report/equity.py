@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pitboss.report import figures
-from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
+from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.series import Floats, as_arrays, drawdown, sample, thin
+from pitboss.report.series import Floats, as_arrays, downsample, drawdown, value_at
 from pitboss.report.source import Plain, RunReport, instant
 
 WIDTH, LEFT, RIGHT = 1120.0, 72.0, 128.0
@@ -49,8 +49,8 @@ def equity_chart(report: RunReport) -> Html:
     svg = tag(
         "svg",
         tag("title", "Equity of this run against its baselines, with drawdown"),
-        grid(main, labelled(round_ticks(main.low, main.high, 5), before="$")),
-        grid(lower, labelled(round_ticks(lower.low, 0.0, 3), after="%")),
+        grid(main, tick_labels(round_ticks(main.low, main.high, 5), before="$")),
+        grid(lower, tick_labels(round_ticks(lower.low, 0.0, 3), after="%")),
         time_axis(lower, main.top),
         _start_line(main, report.initial_usd),
         *[_curve(main, line) for line in reversed(lines)],
@@ -93,7 +93,7 @@ def _lines(report: RunReport) -> list[ChartLine]:
 
 def _frames(report: RunReport, lines: list[ChartLine]) -> tuple[Frame, Frame]:
     start, end = min(float(line.at[0]) for line in lines), max(float(line.at[-1]) for line in lines)
-    low, high = roomy(
+    low, high = padded_range(
         min(report.initial_usd, *(float(line.values.min()) for line in lines)),
         max(report.initial_usd, *(float(line.values.max()) for line in lines)),
     )
@@ -107,7 +107,7 @@ def _frames(report: RunReport, lines: list[ChartLine]) -> tuple[Frame, Frame]:
 
 def _curve(frame: Frame, line: ChartLine) -> Html:
     columns = COLUMNS if line.key == "agent" else COLUMNS // 2  # dashes need room to be seen as dashes
-    keep = thin(line.at, line.values, frame.start, frame.end, columns)
+    keep = downsample(line.at, line.values, frame.start, frame.end, columns)
     return tag("path", class_=f"line {_style(line)}", d="M" + frame.points(line.at[keep], line.values[keep]))
 
 
@@ -142,7 +142,7 @@ def _end_labels(frame: Frame, lines: list[ChartLine], initial: float) -> Html:
 
 
 def _fall_area(frame: Frame, at: Floats, fall: Floats) -> Html:
-    keep = thin(at, fall, frame.start, frame.end, COLUMNS)
+    keep = downsample(at, fall, frame.start, frame.end, COLUMNS)
     points = frame.points(at[keep], -fall[keep])
     zero = f"{frame.y(0):.1f}"
     worst = int(fall.argmax())
@@ -225,10 +225,10 @@ def _hover(frame: Frame, lines: list[ChartLine], agent: ChartLine, fall: Floats)
     columns = min(COLUMNS, max(len(agent.at), 2))
     moments = np.linspace(frame.start, frame.end, columns)
     rows = [
-        {"name": line.name, "kind": "usd", "values": sample(line.at, line.values, moments).round(2).tolist()}
+        {"name": line.name, "kind": "usd", "values": value_at(line.at, line.values, moments).round(2).tolist()}
         for line in lines
     ]
-    rows.append({"name": "Drawdown", "kind": "pct", "values": (-sample(agent.at, fall, moments)).round(2).tolist()})
+    rows.append({"name": "Drawdown", "kind": "pct", "values": (-value_at(agent.at, fall, moments)).round(2).tolist()})
     return json.dumps(
         {
             "left": frame.left,

@@ -56,7 +56,7 @@ class Frame:
         return self.start <= at <= self.end
 
 
-def roomy(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
+def padded_range(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
     """The range with a little air above and below; a flat one is widened so that it can be drawn."""
     gap = (high - low) * share or abs(high) * 0.01 or 1.0
     return low - gap, high + gap
@@ -73,7 +73,7 @@ def round_ticks(low: float, high: float, wanted: int) -> list[float]:
     return [step * index for index in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def labelled(ticks: list[float], before: str = "", after: str = "") -> list[tuple[float, str]]:
+def tick_labels(ticks: list[float], before: str = "", after: str = "") -> list[tuple[float, str]]:
     """Ticks with labels that have just the digits their step needs."""
     step = ticks[1] - ticks[0] if len(ticks) > 1 else abs(ticks[0]) if ticks else 1.0
     digits = next((places for places in range(9) if abs(step * 10**places - round(step * 10**places)) < 1e-6), 8)

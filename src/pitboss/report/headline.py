@@ -17,8 +17,8 @@ def title(report: RunReport) -> Html:
         ("Starting equity", figures.usd(report.initial_usd)),
         ("Run", report.run_id),
     ]
-    if cutoff.line(report):
-        facts.insert(2, ("Training cutoff", cutoff.line(report)))
+    if cutoff.description(report):
+        facts.insert(2, ("Training cutoff", cutoff.description(report)))
     return tag(
         "header",
         tag(

@@ -22,7 +22,7 @@ _FORMS: dict[Form, Callable[[object], str]] = {
 }
 
 
-def show(value: object, form: Form) -> str:
+def format_metric(value: object, form: Form) -> str:
     """A metric in its own form; nothing known is a dash, a table is its sum."""
     if form == "table":
         return figures.count(sum(number(item) or 0 for item in mapping(value).values()))
@@ -59,12 +59,12 @@ def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain]) -> tu
     interval = pair(metrics.get(INTERVALS.get(key, "")))
     reach = figures.NONE if key in INTERVALS else ""
     if interval is not None:
-        reach = " to ".join(show(value, metric.form) for value in interval)
+        reach = " to ".join(format_metric(value, metric.form) for value in interval)
     return (
         metric.label,
-        show(metrics.get(key), metric.form),
+        format_metric(metrics.get(key), metric.form),
         reach,
-        *[show(baseline.get(key), metric.form) if key in baseline else figures.NONE for baseline in baselines],
+        *[format_metric(baseline.get(key), metric.form) if key in baseline else figures.NONE for baseline in baselines],
         f"{metric.meaning} {_parts(metrics.get(key))}".strip(),
     )
 

@@ -19,7 +19,7 @@ ACTIONS = {
 }
 
 
-def action(row: Plain) -> str:
+def describe_action(row: Plain) -> str:
     """`Open long BTC` for a decision."""
     name = row.get("action")
     said = ACTIONS.get(str(name), str(name)) if name else "Hold"
@@ -67,7 +67,7 @@ def _example(row: Plain | None, code: str, anchors: Mapping[tuple[int, str], str
     if row is None:
         return tag("span", "not among the decisions kept here", class_="muted")
     size = number(row.get("size_usd"))
-    asked = action(row) + (f" for {figures.usd(size)}" if size is not None else "")
+    asked = describe_action(row) + (f" for {figures.usd(size)}" if size is not None else "")
     leverage = number(row.get("leverage"))
     if leverage is not None and leverage != 1:
         asked += f" at {figures.with_unit(leverage, 'x')}"
@@ -79,7 +79,7 @@ def _example(row: Plain | None, code: str, anchors: Mapping[tuple[int, str], str
 
 def _detail(row: Plain) -> Html:
     detail = str(row.get("detail") or "")
-    return tag("p", clip(detail, 240), class_="muted") if detail else Html()
+    return tag("p", truncate(detail, 240), class_="muted") if detail else Html()
 
 
 def _margin(margin: Plain | None) -> Html:
@@ -108,6 +108,6 @@ def _margin(margin: Plain | None) -> Html:
     return tag("div", tag("p", tag("strong", said)), bar, class_="worked")
 
 
-def clip(words: str, most: int) -> str:
+def truncate(words: str, most: int) -> str:
     """Long text cut with a note of how much is missing."""
     return words if len(words) <= most else f"{words[:most].rstrip()} … ({len(words) - most:,} more characters)"

@@ -22,7 +22,7 @@ MOST_LETTERS = 240
 """Of a cause: some are whole pages that a server sent."""
 
 
-def name_of(run: Plain) -> Html:
+def run_link(run: Plain) -> Html:
     """A run by its id, leading to its report if there is one."""
     name, href = tag("code", run["run_id"]), run.get("href")
     style = None if run["status"] == "complete" else "loss"
@@ -33,7 +33,7 @@ def without_result(runs: Sequence[Plain]) -> list[Plain]:
     return [run for run in runs if run["status"] != "complete"]
 
 
-def cause_of(run: Plain, most: int = MOST_LETTERS) -> str:
+def failure_cause(run: Plain, most: int = MOST_LETTERS) -> str:
     """Why a run has no result, in a line of so many letters."""
     if run.get("error"):
         said = " ".join(str(run["error"]).split())
@@ -41,7 +41,7 @@ def cause_of(run: Plain, most: int = MOST_LETTERS) -> str:
     return {"cancelled": "it was stopped", "queued": "nobody has begun it"}.get(run["status"], "it is being worked on")
 
 
-def counted(causes: Sequence[str], most: int = MOST_CAUSES) -> str:
+def cause_counts(causes: Sequence[str], most: int = MOST_CAUSES) -> str:
     """The most frequent causes in a line, each with how many runs have it."""
     every = sorted(Counter(causes).items(), key=lambda item: (-item[1], item[0]))
     rest = sum(count for _, count in every[most:])
@@ -49,7 +49,7 @@ def counted(causes: Sequence[str], most: int = MOST_CAUSES) -> str:
     return "; ".join(f"{said} ({figures.plural(count, 'run')})" for said, count in named)
 
 
-def missing(count: int) -> str:
+def missing_results(count: int) -> str:
     """How many runs have no result, where their causes are told further down."""
     return f"{figures.plural(count, 'run has', 'runs have')} no result; the causes are below." if count else ""
 
@@ -59,10 +59,11 @@ def failure_section(failures: Sequence[tuple[Plain, Sequence[object]]], columns:
     if not failures:
         return tag("p", "None: every run has a result.", class_="note")
     rows = [
-        (tag("code", run["run_id"]), *cells, run["status"], cause_of(run)) for run, cells in failures[:MOST_FAILURES]
+        (tag("code", run["run_id"]), *cells, run["status"], failure_cause(run))
+        for run, cells in failures[:MOST_FAILURES]
     ]
     head = [(name, LEFT) for name in ("Run", *columns, "State", "Cause")]
-    words = counted([cause_of(run) for run, _ in failures])
+    words = cause_counts([failure_cause(run) for run, _ in failures])
     again = "The command that made all this goes on with them; what is done stays."
     left = len(failures) - MOST_FAILURES
     more = tag("p", f"… and {left:,} more.", class_="note after") if left > 0 else Html()

@@ -25,7 +25,7 @@ def buckets(at: Floats, start: float, end: float, columns: int) -> NDArray[np.in
     return np.clip(((at - start) / width).astype(np.int64), 0, columns - 1)
 
 
-def thin(at: Floats, values: Floats, start: float, end: float, columns: int) -> NDArray[np.int64]:
+def downsample(at: Floats, values: Floats, start: float, end: float, columns: int) -> NDArray[np.int64]:
     """Indices to draw: lowest, highest and last of every column, in time order."""
     if len(at) <= 2 * columns:
         return np.arange(len(at))
@@ -36,7 +36,7 @@ def thin(at: Floats, values: Floats, start: float, end: float, columns: int) -> 
     return np.unique(np.concatenate((order[starts], order[ends], ends)))
 
 
-def sample(at: Floats, values: Floats, moments: Floats) -> Floats:
+def value_at(at: Floats, values: Floats, moments: Floats) -> Floats:
     """Value known at each moment (the last one at or before it; the first one before any)."""
     return values[np.clip(np.searchsorted(at, moments, side="right") - 1, 0, len(values) - 1)]
 
@@ -47,7 +47,7 @@ def drawdown(values: Floats, initial: float) -> Floats:
     return np.where(peak > 0, 100.0 * (peak - values) / np.where(peak > 0, peak, 1.0), 0.0)
 
 
-def candles(bars: Floats, start: float, end: float, columns: int) -> Floats:
+def merge_bars(bars: Floats, start: float, end: float, columns: int) -> Floats:
     """Bars `(open_at, o, h, l, c)` merged into at most `columns` rows of the same shape."""
     if len(bars) <= columns:
         return bars

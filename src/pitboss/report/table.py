@@ -16,7 +16,7 @@ def table(
     tall: bool = False,
 ) -> Html:
     """A table whose first column heads its row. `columns` are names with `LEFT` or `RIGHT`; a tall one scrolls."""
-    return scrolled(
+    return scroll_region(
         caption,
         tag(
             "table",
@@ -33,7 +33,7 @@ def head(columns: Sequence[tuple[str, str]]) -> Html:
     return tag("thead", tag("tr", *[tag("th", name, scope="col", class_=side or None) for name, side in columns]))
 
 
-def scrolled(name: str, inner: Html, *, style: str = "") -> Html:
+def scroll_region(name: str, inner: Html, *, style: str = "") -> Html:
     """A wide thing that scrolls inside the page; focusable, so that the keyboard can scroll it too."""
     return tag("div", inner, class_=f"scroll {style}".strip(), tabindex="0", role="region", aria_label=name)
 
@@ -48,6 +48,6 @@ def _row(columns: Sequence[tuple[str, str]], cells: Sequence[object]) -> Html:
     return tag("tr", *written)
 
 
-def toned(shown: str, tone: str | None) -> Html:
+def gain_or_loss(shown: str, tone: str | None) -> Html:
     """A gain or a loss in its colour; the sign is in the text."""
     return tag("span", shown, class_=tone)

@@ -17,7 +17,7 @@ from pitboss.venues.predict.heuristics import heuristics
 from pitboss.venues.predict.metrics import compute_predict
 from pitboss.venues.predict.outcome import PredictLedger
 from pitboss.venues.predict.panels import PredictReport, render
-from pitboss.venues.predict.panels.verdict import ANSWERS, FITTED, MIXED, RECORDED, standing
+from pitboss.venues.predict.panels.summary import ANSWERS, FITTED, MIXED, RECORDED, conclude
 from pitboss.venues.predict.rules import RULES
 from report.test_report import HOSTILE, Outline
 from sim.predict.run import INITIAL, drive, forecaster
@@ -117,7 +117,7 @@ def test_the_page_has_every_part(page: str) -> None:
 )
 def test_the_answer_says_no_more_than_the_interval_allows(report: PredictReport, beside: dict, found: str) -> None:
     shown = with_skill(report, **beside)
-    assert standing(shown) == found
+    assert conclude(shown) == found
     text = Outline(render(shown)).text
     assert [key for key, words in ANSWERS.items() if words in text] == [found]
     line = showing.answer(shown.metrics)

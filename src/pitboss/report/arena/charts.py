@@ -7,7 +7,7 @@ import numpy as np
 
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.report import figures
-from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
+from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, tag
 from pitboss.report.source import pair
 
@@ -17,7 +17,7 @@ HUES = 8
 """Colours there are; more entrants share them."""
 
 
-def duel_chart(arena: Plain) -> Html:
+def difference_chart(arena: Plain) -> Html:
     """How far each ended above or below the first of the board, with the interval that holds for all pairs."""
     entries = [entry for entry in arena["entries"] if entry["tier"] is not None]
     if len(entries) < 2:
@@ -25,7 +25,7 @@ def duel_chart(arena: Plain) -> Html:
     first = entries[0]["model"]
     found = [_against(arena["pairs"], entry["model"], first) for entry in entries[1:]]
     edges = [value for middle, around in found for value in (middle, *(around or ()))]
-    low, high = roomy(min([0.0, *edges]), max([0.0, *edges]))
+    low, high = padded_range(min([0.0, *edges]), max([0.0, *edges]))
     frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(found), low, high, 0, 1)
     marks: list[Html] = [_scale(frame, low, high)]
     for place, (entry, (middle, around)) in enumerate(zip(entries[1:], found, strict=True)):
@@ -50,7 +50,7 @@ def repeat_chart(arena: Plain) -> Html:
     if not entries:
         return tag("p", "No run has a result yet.", class_="note")
     values = [value for entry in entries for value in entry["returns_pct"]]
-    low, high = roomy(min([0.0, *values]), max([0.0, *values]))
+    low, high = padded_range(min([0.0, *values]), max([0.0, *values]))
     frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(entries), low, high, 0, 1)
     marks: list[Html] = [_scale(frame, low, high)]
     for place, entry in enumerate(entries):
@@ -76,12 +76,12 @@ def curve_chart(arena: Plain) -> Html:
         entry["model"]: np.array([100.0, *(100.0 * value for value in curves[entry["model"]])]) for entry in entries
     }
     length = max(len(values) for values in lines.values())
-    low, high = roomy(
+    low, high = padded_range(
         min(float(values.min()) for values in lines.values()), max(float(values.max()) for values in lines.values())
     )
     frame = Frame(56.0, TOP, WIDTH - 56 - 250, 320.0, start, start + (length - 1) * DAY_MS, low, high)
     at = start + np.arange(length, dtype=np.float64) * DAY_MS
-    marks: list[Html] = [grid(frame, labelled(round_ticks(low, high, 5))), time_axis(frame, frame.top)]
+    marks: list[Html] = [grid(frame, tick_labels(round_ticks(low, high, 5))), time_axis(frame, frame.top)]
     ends = _spread([(frame.y(float(values[-1])), name) for name, values in lines.items()])
     for place, entry in enumerate(entries):
         name, hue = entry["model"], f"h{place % HUES}"
@@ -125,7 +125,7 @@ def _at(frame: Frame, value: float) -> str:
 
 def _scale(frame: Frame, low: float, high: float) -> Html:
     marks: list[Html] = []
-    for value, words in labelled(round_ticks(low, high, 7), after="%"):
+    for value, words in tick_labels(round_ticks(low, high, 7), after="%"):
         x = _at(frame, value)
         style = "zero" if abs(value) < 1e-12 else None
         marks.append(tag("line", x1=x, x2=x, y1=frame.top, y2=frame.bottom, class_=style))

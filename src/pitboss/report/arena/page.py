@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.report import figures
-from pitboss.report.arena.board import board, cost_section, run_section
-from pitboss.report.arena.charts import curve_chart, duel_chart, repeat_chart
-from pitboss.report.arena.duels import duel_table
-from pitboss.report.arena.words import limits, luck_section, paragraphs
+from pitboss.report.arena.charts import curve_chart, difference_chart, repeat_chart
+from pitboss.report.arena.leaderboard import cost_section, leaderboard, run_section
+from pitboss.report.arena.pairs import pair_table
+from pitboss.report.arena.summary import limits, luck_section, paragraphs
 from pitboss.report.headline import label, note, tile
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.runs import check_section, failure_section, without_result
 from pitboss.report.shell import Part, document, layout, resource
 from pitboss.report.source import number
-from pitboss.report.study.view import stretch
+from pitboss.report.study.view import period
 
 Plain = Mapping[str, Any]
 
@@ -22,8 +22,8 @@ def render(arena: Plain) -> str:
     """The whole page as one HTML document. Runs of the document may have an `href`, the address of their own report."""
     runs = [run for entry in arena["entries"] for run in entry["runs"]]
     parts: list[Part] = [
-        ("board", "Board", "Leaderboard", board(arena)),
-        ("duels", "Duels", "Who can be told from whom", join([duel_chart(arena), duel_table(arena)])),
+        ("board", "Board", "Leaderboard", leaderboard(arena)),
+        ("duels", "Duels", "Who can be told from whom", join([difference_chart(arena), pair_table(arena)])),
         ("curves", "Equity", "How they got there", curve_chart(arena)),
         ("repeats", "Repeats", "How much each differs from itself", repeat_chart(arena)),
         ("costs", "Costs", "What each cost and how long it took", cost_section(arena)),
@@ -45,7 +45,7 @@ def render(arena: Plain) -> str:
 def _title(arena: Plain) -> Html:
     whole = arena["complete"] == arena["runs"]
     facts = [
-        ("Period", stretch(arena["from_at"], arena["to_at"])),
+        ("Period", period(arena["from_at"], arena["to_at"])),
         ("Days", figures.count(arena["days"])),
         ("Entrants", figures.count(len(arena["entries"]))),
         ("Repeats of a model", figures.count(arena["repeats"])),

@@ -6,11 +6,11 @@ Every dot is a trial; the line goes through the mean at each value. What fields 
 import math
 from collections.abc import Sequence
 
-from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks
+from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.meaning import Form
 from pitboss.report.source import number
-from pitboss.report.study.view import Plain, StudyView, ordered
+from pitboss.report.study.view import Plain, StudyView, sorted_values
 from pitboss.report.table import LEFT, RIGHT, table
 
 WIDTH, HEIGHT, LEFT_SIDE, TOP, FOOT = 540.0, 210.0, 62.0, 12.0, 42.0
@@ -44,12 +44,12 @@ def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
         value = view.value(one)
         if value is not None and name in one["point"]:
             groups.setdefault(one["point"][name], []).append(value)
-    values = ordered(list(groups))
+    values = sorted_values(list(groups))
     every = [value for found in groups.values() for value in found]
-    low, high = roomy(min(every), max(every), 0.1)
+    low, high = padded_range(min(every), max(every), 0.1)
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 16, HEIGHT, *_reach(values), low, high)
     places = {value: frame.x(_place(value, place, values)) for place, value in enumerate(values)}
-    marks: list[Html] = [grid(frame, ticks(low, high, view.metric.form)), _names(frame, values, places)]
+    marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _names(frame, values, places)]
     means = [(places[value], math.fsum(groups[value]) / len(groups[value])) for value in values]
     line = "L".join(f"{x:.1f} {frame.y(mean):.1f}" for x, mean in means)
     if len(means) > 1 and _is_scale(values):
@@ -105,13 +105,13 @@ def _by_size(values: Sequence[str]) -> bool:
 def _reach(values: Sequence[str]) -> tuple[float, float]:
     if _by_size(values):
         numbers = [number(value) or 0.0 for value in values]
-        return roomy(min(numbers), max(numbers), 0.04)
+        return padded_range(min(numbers), max(numbers), 0.04)
     return -0.5, len(values) - 0.5
 
 
 def _names(frame: Frame, values: Sequence[str], places: dict[str, float]) -> Html:
     if _by_size(values):
-        at = [(frame.x(tick), words) for tick, words in labelled(round_ticks(frame.start, frame.end, 6))]
+        at = [(frame.x(tick), words) for tick, words in tick_labels(round_ticks(frame.start, frame.end, 6))]
     else:
         step = math.ceil(len(values) / MOST_NAMES)
         at = [(places[value], _cut(value, len(values))) for value in values[::step]]
@@ -138,7 +138,7 @@ def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Htm
         value = view.value(one)
         if value is not None:
             cells.setdefault((one["point"][down], one["point"][across]), []).append(value)
-    rows, columns = ordered([one for one, _ in cells]), ordered([other for _, other in cells])
+    rows, columns = sorted_values([one for one, _ in cells]), sorted_values([other for _, other in cells])
     if not (2 <= len(rows) <= MAP_SIDE and 2 <= len(columns) <= MAP_SIDE) or 2 * len(cells) < len(rows) * len(columns):
         return None
     means = {at: math.fsum(found) / len(found) for at, found in cells.items()}
@@ -167,10 +167,12 @@ def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Htm
     )
 
 
-def ticks(low: float, high: float, form: Form, wanted: int = 5) -> list[tuple[float, str]]:
+def metric_ticks(low: float, high: float, form: Form, wanted: int = 5) -> list[tuple[float, str]]:
     """Round values of a metric with labels in its own form."""
     if form in ("share", "signed_share"):
-        return [(tick / 100, words) for tick, words in labelled(round_ticks(low * 100, high * 100, wanted), after="%")]
+        return [
+            (tick / 100, words) for tick, words in tick_labels(round_ticks(low * 100, high * 100, wanted), after="%")
+        ]
     before = "$" if form == "usd" else ""
     after = "%" if form in ("percent", "signed_percent") else ""
-    return labelled(round_ticks(low, high, wanted), before, after)
+    return tick_labels(round_ticks(low, high, wanted), before, after)

@@ -6,11 +6,11 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.runs import check_section
 from pitboss.report.shell import Part, document, layout, resource
 from pitboss.report.source import number
-from pitboss.report.study.course import search_chart, window_section
+from pitboss.report.study.charts import search_chart, window_section
 from pitboss.report.study.fields import field_section
+from pitboss.report.study.summary import limits, luck_section, paragraphs
 from pitboss.report.study.tables import cost_section, missing_section, trial_section, varied_section
-from pitboss.report.study.view import Plain, StudyView, stretch
-from pitboss.report.study.words import limits, luck_section, paragraphs
+from pitboss.report.study.view import Plain, StudyView, period
 from pitboss.sim.study.axis import words_of
 
 KINDS = {"grid": "Sweep", "random": "Random sweep", "search": "Search", "walk": "Walk-forward"}
@@ -41,13 +41,17 @@ def render(plain: Plain) -> str:
         parts,
         "Past results of a simulation are not a promise. All times are UTC, all money is USD.",
     )
-    return document(f"{plain['skill']} {KINDS.get(plain['kind'], 'study').lower()}", body, resource("pitboss.report.study", "study.css"))
+    return document(
+        f"{plain['skill']} {KINDS.get(plain['kind'], 'study').lower()}",
+        body,
+        resource("pitboss.report.study", "study.css"),
+    )
 
 
 def _title(view: StudyView) -> Html:
     plain = view.plain
     facts = [
-        ("Period", stretch(plain["from"], plain["to"])),
+        ("Period", period(plain["from"], plain["to"])),
         ("Varied", ", ".join(name.rpartition(".")[2] for name in view.fields) or "nothing"),
         ("Judged by", view.metric.label),
         ("Runs", figures.count(plain["runs"])),

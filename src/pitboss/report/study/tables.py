@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.measures import show
+from pitboss.report.measures import format_metric
 from pitboss.report.metric import named
-from pitboss.report.runs import failure_section, name_of
+from pitboss.report.runs import failure_section, run_link
 from pitboss.report.source import number
-from pitboss.report.study.view import Plain, StudyView, ordered, stretch
+from pitboss.report.study.view import Plain, StudyView, period, sorted_values
 from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.sim.study.axis import words_of
 
@@ -31,7 +31,7 @@ def varied_section(view: StudyView) -> Html:
 
 
 def _seen(view: StudyView, name: str, asked: str) -> tuple[Html, str]:
-    values = ordered([one["point"][name] for one in view.trials if name in one["point"]])
+    values = sorted_values([one["point"][name] for one in view.trials if name in one["point"]])
     shown = ", ".join(values[:MOST_VALUES]) + (", …" if len(values) > MOST_VALUES else "")
     span = tag("small", f"asked for: {asked}") if ".." in asked else None
     return tag("span", shown, span, class_="stack"), figures.count(len(values))
@@ -78,7 +78,7 @@ def trial_section(view: StudyView) -> Html:
                 words_of(one["point"]),
                 *window,
                 tag("b", view.shown(view.value(one))),
-                *[show(one["metrics"][name], named(name).form) for name in beside],
+                *[format_metric(one["metrics"][name], named(name).form) for name in beside],
                 figures.usd(one["cost_usd"]),
                 _runs(one["runs"]),
             )
@@ -108,7 +108,7 @@ def _runs(runs: Sequence[Plain]) -> Html:
     """The runs of a trial by their ids; those with a page lead to it."""
     shown: list[object] = []
     for run in runs[:MOST_RUNS]:
-        shown += [name_of(run), " "]
+        shown += [run_link(run), " "]
     if len(runs) > MOST_RUNS:
         shown.append(f"+{len(runs) - MOST_RUNS}")
     return tag("span", *shown, class_="ids")
@@ -153,5 +153,5 @@ def _time(seconds: object) -> str:
 
 def missing_section(view: StudyView) -> Html:
     """Runs without a result and why."""
-    failures = [(run, (words_of(one["point"]), stretch(one["from"], one["to"]))) for one, run in view.failures]
+    failures = [(run, (words_of(one["point"]), period(one["from"], one["to"]))) for one, run in view.failures]
     return failure_section(failures, ("Point", "Stretch"))

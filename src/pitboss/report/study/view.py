@@ -7,7 +7,7 @@ from typing import Any
 from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
 from pitboss.report.meaning import Metric
-from pitboss.report.measures import show
+from pitboss.report.measures import format_metric
 from pitboss.report.metric import named
 from pitboss.report.source import instant, number
 
@@ -84,7 +84,7 @@ class StudyView:
 
     def shown(self, value: object) -> str:
         """A figure of the metric, in its own form."""
-        return show(value, self.metric.form)
+        return format_metric(value, self.metric.form)
 
     def is_better(self, one: float, other: float) -> bool:
         return one < other if self.plain["better"] == "less" else one > other
@@ -94,7 +94,7 @@ class StudyView:
         return "lower is better" if self.plain["better"] == "less" else "higher is better"
 
 
-def ordered(values: Sequence[str]) -> list[str]:
+def sorted_values(values: Sequence[str]) -> list[str]:
     """Values of a field in the order in which they are drawn: numbers by size, others as they came."""
     every = list(dict.fromkeys(values))
     numbers = [number(value) for value in every]
@@ -103,7 +103,7 @@ def ordered(values: Sequence[str]) -> list[str]:
     return sorted(every, key=lambda value: number(value) or 0.0)
 
 
-def stretch(start: object, end: object) -> str:
+def period(start: object, end: object) -> str:
     """A stretch of time in a line: by days where it begins and ends with one, else to the minute."""
     first, last = instant(start), instant(end)
     if first is None or last is None:

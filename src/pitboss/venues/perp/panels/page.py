@@ -1,12 +1,12 @@
 """The page of a perp run: its sections in order. The document around them is `shell`."""
 
-from pitboss.report.decisions import anchors, chosen, decision_section
+from pitboss.report.decisions import anchors, decision_section, select_rows
 from pitboss.report.equity import equity_chart
 from pitboss.report.funnel import Funnel, funnel_section
 from pitboss.report.headline import labels, tiles, title
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.measures import cost_section, metric_section
-from pitboss.report.proof import assumption_section, skill_section, verify_section
+from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
 from pitboss.report.shell import Part, document, layout
 from pitboss.report.source import RunReport
@@ -22,7 +22,7 @@ OPEN_CHARTS = 4
 def render(report: RunReport) -> str:
     """The whole report as one HTML document."""
     funnel = Funnel.of(report)
-    rows = chosen(report.decisions)
+    rows = select_rows(report.decisions)
     known = anchors(rows)
     sections: list[Part] = [
         ("equity", "Equity", "Equity against its baselines", equity_chart(report)),
@@ -49,7 +49,7 @@ def render(report: RunReport) -> str:
 def _prices(report: RunReport, known: dict[tuple[int, str], str]) -> Html:
     if not report.prices:
         return tag("p", "No bars were given to this report.", class_="note")
-    active = position.symbols(report.fills, report.decisions)
+    active = position.active_symbols(report.fills, report.decisions)
     charts: list[Html] = []
     for symbol in sorted(report.prices, key=lambda name: (name not in active, name)):
         chart = price_chart(report, symbol, known)

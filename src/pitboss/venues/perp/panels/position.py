@@ -30,7 +30,7 @@ class HoldingPeriod:
     end: Instant | None
 
 
-def read(fills: Sequence[Plain], symbol: str) -> tuple[list[FillEvent], list[HoldingPeriod]]:
+def read_positions(fills: Sequence[Plain], symbol: str) -> tuple[list[FillEvent], list[HoldingPeriod]]:
     """Walk the fills of a symbol in order, keeping the signed size."""
     events: list[FillEvent] = []
     holds: list[HoldingPeriod] = []
@@ -65,7 +65,7 @@ def _kind(fill: Plain, held: float, change: float) -> str:
     return "enter_long" if change > 0 else "enter_short"
 
 
-def symbols(fills: Iterable[Plain], decisions: Iterable[Plain]) -> set[str]:
+def active_symbols(fills: Iterable[Plain], decisions: Iterable[Plain]) -> set[str]:
     """Symbols in which anything was traded or refused."""
     named: set[Any] = {row.get("symbol") for row in fills}
     named |= {row.get("symbol") for row in decisions if row.get("outcome") == "refused"}

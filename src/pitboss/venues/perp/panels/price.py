@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pitboss.report import figures
-from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
+from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.series import Floats, candles
+from pitboss.report.series import Floats, merge_bars
 from pitboss.report.source import Plain, RunReport, instant, number
 from pitboss.venues.perp.panels import position
 
@@ -66,12 +66,12 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
     bars = bars[np.isfinite(bars).all(axis=1)]
     if not len(bars):
         return tag("p", f"No bars of {symbol} were given, so its price is not drawn.", class_="note")
-    events, holds = position.read(report.fills, symbol)
+    events, holds = position.read_positions(report.fills, symbol)
     step = float(np.median(np.diff(bars[:, 0]))) if len(bars) > 1 else 60_000.0
     start, end = float(bars[0, 0]), float(bars[-1, 0]) + step
     columns = max(200, min(MOST_COLUMNS, 3_000 // max(len(report.prices), 1)))
-    merged = candles(bars, start, end, columns)
-    low, high = roomy(
+    merged = merge_bars(bars, start, end, columns)
+    low, high = padded_range(
         min(float(bars[:, 3].min()), *(event.price for event in events), np.inf),
         max(float(bars[:, 2].max()), *(event.price for event in events), -np.inf),
     )
@@ -82,7 +82,7 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
         "svg",
         tag("title", f"Price of {symbol} with what the agent did"),
         _held(frame, holds),
-        grid(frame, labelled(round_ticks(frame.low, frame.high, 5))),
+        grid(frame, tick_labels(round_ticks(frame.low, frame.high, 5))),
         time_axis(lane, frame.top),
         _levels(frame, holds, report.decisions, symbol),
         _bars(frame, merged),

@@ -3,7 +3,7 @@
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.source import Plain, RunReport, instant, number
-from pitboss.report.table import LEFT, RIGHT, table, toned
+from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
 
 MOST_ROWS = 1_000
 COLUMNS = (
@@ -44,7 +44,7 @@ def _row(row: Plain) -> tuple[object, ...]:
         row.get("side") or figures.NONE,
         figures.clock(closed) if closed is not None else "still open",
         figures.span(closed - opened) if opened is not None and closed is not None else figures.NONE,
-        toned(figures.usd(result, signed=True), figures.tone(result)),
+        gain_or_loss(figures.usd(result, signed=True), figures.tone(result)),
         figures.usd(row.get("fees_usd")),
         figures.usd(row.get("funding_usd")),
         str(reason).replace("_", " "),

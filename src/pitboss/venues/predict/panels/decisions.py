@@ -12,7 +12,7 @@ ACTIONS = {"mint": "Mint", "redeem": "Redeem"}
 MOST_NAME = 60
 
 
-def shown(rows: Iterable[Plain], calls: Sequence[MarketCall]) -> list[Plain]:
+def decision_rows(rows: Iterable[Plain], calls: Sequence[MarketCall]) -> list[Plain]:
     """Rows for the table: what was decided in words, why, and how it ended."""
     waiting: dict[tuple[int, str, str, str], deque[MarketCall]] = defaultdict(deque)
     for call in calls:
@@ -34,7 +34,9 @@ def shown(rows: Iterable[Plain], calls: Sequence[MarketCall]) -> list[Plain]:
                 "action": _said(plain, row),
                 "reason": row.get("reasoning"),
                 "size_usd": plain.get("spend"),
-                "detail": "; ".join(filter(None, (str(row.get("detail") or ""), "" if call is None else fate(call)))),
+                "detail": "; ".join(
+                    filter(None, (str(row.get("detail") or ""), "" if call is None else call_outcome(call)))
+                ),
             }
         )
     return found
@@ -61,7 +63,7 @@ def _said(plain: Plain, row: Plain) -> str:
     return " ".join(part[:MOST_NAME] for part in parts if part)
 
 
-def fate(call: MarketCall) -> str:
+def call_outcome(call: MarketCall) -> str:
     """What came of a call, in a sentence."""
     said: list[str] = []
     if call.traded is not None:

@@ -3,27 +3,26 @@
 from dataclasses import replace
 
 from pitboss.report import cutoff
-from pitboss.report.decisions import anchors, chosen, decision_section
+from pitboss.report.decisions import anchors, decision_section, select_rows
 from pitboss.report.equity import equity_chart
 from pitboss.report.funnel import Funnel, funnel_section
 from pitboss.report.headline import labels, title
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.proof import skill_section, verify_section
+from pitboss.report.provenance import skill_section, verify_section
 from pitboss.report.refusals import refusal_section
 from pitboss.report.shell import Part, document, layout, resource
 from pitboss.venues.predict.panels.calibration import calibration_section
-from pitboss.venues.predict.panels.decisions import shown
+from pitboss.venues.predict.panels.decisions import decision_rows
 from pitboss.venues.predict.panels.source import PredictReport
+from pitboss.venues.predict.panels.summary import SURFACES, answer, paragraphs, surface_label, tiles
 from pitboss.venues.predict.panels.tables import figure_section, score_section, spread_section
-from pitboss.venues.predict.panels.verdict import SURFACES, answer, paragraphs, surface_label, tiles
-
 
 
 def render(report: PredictReport) -> str:
     """The whole report as one HTML document."""
-    run = replace(report.run, decisions=shown(report.run.decisions, report.calls))
+    run = replace(report.run, decisions=decision_rows(report.run.decisions, report.calls))
     funnel = Funnel.of(run)
-    rows = chosen(run.decisions)
+    rows = select_rows(run.decisions)
     parts: list[Part] = [
         ("calibration", "Calibration", "What it said, and what happened", calibration_section(report)),
         ("scores", "Scores", "Against the market and other baselines", score_section(report)),

@@ -43,7 +43,7 @@ class PredictReport:
         return mapping(mapping(self.scores(group).get("against")).get(kind))
 
 
-def inside(values: Plain, *path: str) -> object:
+def nested(values: Plain, *path: str) -> object:
     """A value some steps down; None where a step is missing."""
     found: object = values
     for name in path:

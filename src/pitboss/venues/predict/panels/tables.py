@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.meaning import Form
-from pitboss.report.measures import show
+from pitboss.report.measures import format_metric
 from pitboss.report.source import Plain, mapping, model_cost, number, pair
-from pitboss.report.table import LEFT, RIGHT, table, toned
-from pitboss.venues.predict.panels.source import PredictReport, inside
-from pitboss.venues.predict.panels.verdict import cents, score
+from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
+from pitboss.venues.predict.panels.source import PredictReport, nested
+from pitboss.venues.predict.panels.summary import cents, score
 
 FORECASTERS = {
     "model": ("The model", "Its confidence, as it named it."),
@@ -44,15 +44,15 @@ def _forecasts(report: PredictReport) -> Html:
         ("Log loss", RIGHT),
     )
     picked = ((all_calls, "brier"), (all_calls, "log_loss"), (minted, "brier"), (minted, "log_loss"))
-    best = [_lowest([inside(group, key, name) for key in keys]) for group, name in picked]
+    best = [_lowest([nested(group, key, name) for key in keys]) for group, name in picked]
     rows = [
         (
             _named(*FORECASTERS[key]),
-            *[_cell(inside(group, key, name), least) for (group, name), least in zip(picked, best, strict=True)],
+            *[_cell(nested(group, key, name), least) for (group, name), least in zip(picked, best, strict=True)],
         )
         for key in keys
     ]
-    some = number(inside(minted, "model", "calls"))
+    some = number(nested(minted, "model", "calls"))
     words = (
         f"Lower is better, and the best of a column is bold. Everybody is scored on the same "
         f"{figures.plural(told.get('calls'), 'call')} in {figures.plural(told.get('markets'), 'market')} "
@@ -97,14 +97,14 @@ def _trader(name: str, meaning: str, told: Plain) -> tuple[object, ...]:
     change = told.get("total_return_pct")
     return (
         _named(name, meaning),
-        toned(figures.percent(change, signed=True), figures.tone(change)),
+        gain_or_loss(figures.percent(change, signed=True), figures.tone(change)),
         figures.usd(told.get("pnl_usd"), signed=True),
         figures.percent(told.get("max_drawdown_pct")),
         figures.count(told.get("mints")),
         figures.share(told.get("hit_rate")),
         figures.usd(told.get("total_spend_usd")),
-        figures.usd(inside(told, "spread_cost", "total_usd")),
-        cents(inside(told, "edge", "minted", "realised_per_contract")),
+        figures.usd(nested(told, "spread_cost", "total_usd")),
+        cents(nested(told, "edge", "minted", "realised_per_contract")),
     )
 
 
@@ -207,12 +207,17 @@ def figure_section(report: PredictReport) -> Html:
     """Every figure with its interval and what it means."""
     rows: list[tuple[object, ...]] = []
     for path, name, form, meaning in FIGURES:
-        value = inside(report.metrics, *path)
+        value = nested(report.metrics, *path)
         digits = 4 if path[-1] in ("brier", "log_loss") else None
-        reach = pair(inside(report.metrics, *REACHES[path])) if path in REACHES else None
-        shown = figures.NONE if reach is None else " to ".join(show(end, form) for end in reach)
+        reach = pair(nested(report.metrics, *REACHES[path])) if path in REACHES else None
+        shown = figures.NONE if reach is None else " to ".join(format_metric(end, form) for end in reach)
         rows.append(
-            (name, show(value, form) if digits is None else score(value), shown if path in REACHES else "", meaning)
+            (
+                name,
+                format_metric(value, form) if digits is None else score(value),
+                shown if path in REACHES else "",
+                meaning,
+            )
         )
     columns = (("Figure", LEFT), ("This run", RIGHT), ("95% interval", RIGHT), ("Meaning", LEFT))
     return table("All figures", columns, rows, style="metrics")

@@ -12,7 +12,7 @@ MOST = 14
 """Entrants up to which the table can be read."""
 
 
-def duel_table(arena: Plain) -> Html:
+def pair_table(arena: Plain) -> Html:
     """The differences of all pairs; those that can be told apart stand out."""
     names = [entry["model"] for entry in arena["entries"] if entry["tier"] is not None]
     if len(names) > MOST:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.report import figures
-from pitboss.report.luck import overfit_rows, told
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.runs import missing
+from pitboss.report.overfitting import explained_table, overfit_rows
+from pitboss.report.runs import missing_results
 
 Plain = Mapping[str, Any]
 
@@ -14,7 +14,7 @@ Plain = Mapping[str, Any]
 def paragraphs(arena: Plain) -> list[str]:
     """What came out, then how sure it is."""
     entries = [entry for entry in arena["entries"] if entry["tier"] is not None]
-    failed = missing(arena["runs"] - arena["complete"])
+    failed = missing_results(arena["runs"] - arena["complete"])
     if not entries:
         return [f"No run has a result yet. {failed}".strip()]
     first = [entry for entry in entries if entry["tier"] == 1]
@@ -84,7 +84,7 @@ def luck_section(arena: Plain) -> Html:
     )
     return join(
         [
-            told("Overfitting", overfit_rows(arena["overfitting"], "entrants")),
+            explained_table("Overfitting", overfit_rows(arena["overfitting"], "entrants")),
             tag("p", words, class_="note after"),
         ]
     )

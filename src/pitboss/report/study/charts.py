@@ -7,12 +7,12 @@ import numpy as np
 
 from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
-from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
+from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.source import instant, number, pair
-from pitboss.report.study.fields import ticks
-from pitboss.report.study.view import Plain, StudyView, stretch
-from pitboss.report.table import LEFT, RIGHT, table, toned
+from pitboss.report.study.fields import metric_ticks
+from pitboss.report.study.view import Plain, StudyView, period
+from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
 from pitboss.sim.study.axis import words_of
 
 WIDTH, LEFT_SIDE, TOP, FOOT = 1120.0, 66.0, 14.0, 48.0
@@ -35,9 +35,9 @@ def _windows(view: StudyView, windows: Sequence[Plain]) -> Html:
     every += [value for one in windows if (value := number(one["outside"])) is not None]
     if not every:
         return tag("p", "No window has a figure to draw.", class_="note")
-    low, high = roomy(min([0.0, *every]), max([0.0, *every]))
+    low, high = padded_range(min([0.0, *every]), max([0.0, *every]))
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 290.0, -0.5, len(windows) - 0.5, low, high)
-    marks: list[Html] = [grid(frame, ticks(low, high, view.metric.form)), _zero(frame)]
+    marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _zero(frame)]
     for place, one in drawn:
         marks += _window(view, frame, place, one)
     marks += [_dot(frame, place, one["outside"], "after") for place, one in enumerate(windows) if _has(one, "outside")]
@@ -77,10 +77,10 @@ def _curve(view: StudyView, windows: Sequence[Plain]) -> Html:
     if len(values) < 2 or start is None:
         return Html()
     level = np.array([100.0, *(100.0 * value for value in values)])
-    low, high = roomy(float(level.min()), float(level.max()))
+    low, high = padded_range(float(level.min()), float(level.max()))
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 200.0, start, start + len(values) * DAY_MS, low, high)
     at = start + np.arange(len(level), dtype=np.float64) * DAY_MS
-    marks: list[Html] = [grid(frame, labelled(round_ticks(low, high, 4))), time_axis(frame, frame.top)]
+    marks: list[Html] = [grid(frame, tick_labels(round_ticks(low, high, 4))), time_axis(frame, frame.top)]
     for one in windows[1:]:
         edge = instant(one["from"])
         if edge is not None:
@@ -92,7 +92,7 @@ def _curve(view: StudyView, windows: Sequence[Plain]) -> Html:
 
 
 def _return(one: Plain) -> Html:
-    return toned(figures.percent(one["total_return_pct"], signed=True), figures.tone(one["total_return_pct"]))
+    return gain_or_loss(figures.percent(one["total_return_pct"], signed=True), figures.tone(one["total_return_pct"]))
 
 
 def _table(view: StudyView, windows: Sequence[Plain]) -> Html:
@@ -100,10 +100,10 @@ def _table(view: StudyView, windows: Sequence[Plain]) -> Html:
     rows = [
         (
             figures.count(one["window"] + 1),
-            stretch(one["chosen_from"], one["chosen_to"]),
+            period(one["chosen_from"], one["chosen_to"]),
             words_of(one["point"]),
             view.shown(one["inside"]),
-            stretch(one["from"], one["to"]),
+            period(one["from"], one["to"]),
             tag("b", view.shown(one["outside"])),
             *([_return(one)] if beside else []),
         )
@@ -127,10 +127,10 @@ def search_chart(view: StudyView) -> Html:
     found = [(one["trial"], value) for one in trials if (value := view.value(one)) is not None]
     if len(found) < 2:
         return Html()
-    low, high = roomy(min(value for _, value in found), max(value for _, value in found))
+    low, high = padded_range(min(value for _, value in found), max(value for _, value in found))
     last = found[-1][0]
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 220.0, -0.5, last + 0.5, low, high)
-    marks: list[Html] = [grid(frame, ticks(low, high, view.metric.form))]
+    marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form))]
     best, steps = found[0][1], [f"M{frame.x(found[0][0]):.1f} {frame.y(found[0][1]):.1f}"]
     for trial, value in found[1:]:
         if view.is_better(value, best):
@@ -158,7 +158,7 @@ def _names(frame: Frame, windows: Sequence[Plain]) -> Html:
         marks.append(
             tag(
                 "text",
-                stretch(one["from"], one["to"])[:16].partition(" to ")[0],
+                period(one["from"], one["to"])[:16].partition(" to ")[0],
                 x=x,
                 y=frame.bottom + 36,
                 text_anchor="middle",

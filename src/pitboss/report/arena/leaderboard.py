@@ -5,9 +5,9 @@ from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.measures import show
+from pitboss.report.measures import format_metric
 from pitboss.report.metric import named
-from pitboss.report.runs import cause_of, counted, name_of, without_result
+from pitboss.report.runs import cause_counts, failure_cause, run_link, without_result
 from pitboss.report.source import number, pair
 from pitboss.report.table import LEFT, RIGHT, table
 
@@ -21,7 +21,7 @@ SHORT = 72
 """Letters of a cause on the board; more of it is under failures."""
 
 
-def board(arena: Plain) -> Html:
+def leaderboard(arena: Plain) -> Html:
     """Entrants by tier. The order inside a tier is that of the mean return, and means nothing."""
     entries = arena["entries"]
     edges = [edge for entry in entries for edge in (pair(entry["total_return_ci"]) or ())]
@@ -31,7 +31,7 @@ def board(arena: Plain) -> Html:
     rows = [
         (
             _who(entry),
-            tier(entry["tier"]),
+            tier_badge(entry["tier"]),
             _ranks(entry["rank"]),
             tag(
                 "b",
@@ -109,9 +109,9 @@ def run_section(arena: Plain) -> Html:
         (
             tag("span", entry["model"], id=None if turn else f"runs-{place}"),
             figures.count(run["repeat"] + 1),
-            name_of(run),
+            run_link(run),
             run["status"],
-            show(run[JUDGED], form.form),
+            format_metric(run[JUDGED], form.form),
             figures.usd(run["cost_usd"]),
             join([tag("code", f"pitboss {verb} {run['run_id']}") for verb in ("report", "runs show")], " "),
         )
@@ -140,7 +140,7 @@ def run_section(arena: Plain) -> Html:
     )
 
 
-def tier(value: object) -> Html:
+def tier_badge(value: object) -> Html:
     """A tier as a badge."""
     found = number(value)
     return (
@@ -153,13 +153,13 @@ def tier(value: object) -> Html:
 def _who(entry: Plain) -> Html:
     """The name of an entrant and, where runs of it have no result, why."""
     broken = without_result(entry["runs"])
-    causes = [cause_of(run, SHORT).removeprefix(f"{entry['model']}: ") for run in broken]
+    causes = [failure_cause(run, SHORT).removeprefix(f"{entry['model']}: ") for run in broken]
     told = f"incomplete, {len(broken)} of {figures.plural(len(entry['runs']), 'run')} without a result: "
     return tag(
         "span",
         entry["model"],
         tag("small", "baseline") if entry["baseline"] else None,
-        tag("small", told, tag("a", counted(causes, 1), href="#failed"), class_="loss") if broken else None,
+        tag("small", told, tag("a", cause_counts(causes, 1), href="#failed"), class_="loss") if broken else None,
         class_="who",
     )
 

@@ -8,11 +8,11 @@ from pitboss.report.headline import interval, label, note, tile
 from pitboss.report.markup import Html, tag
 from pitboss.report.meaning import rule
 from pitboss.report.source import Plain, mapping, number, pair
-from pitboss.venues.predict.panels.source import PredictReport, Surfaces, inside
+from pitboss.venues.predict.panels.source import PredictReport, Surfaces, nested
 
-Standing = Literal["better", "worse", "open", "few", "none"]
+Conclusion = Literal["better", "worse", "open", "few", "none"]
 
-ANSWERS: dict[Standing, str] = {
+ANSWERS: dict[Conclusion, str] = {
     "better": "Yes: its probabilities were better than the market's price.",
     "worse": "No: its probabilities were worse than the market's price.",
     "open": "It cannot be told: the model and the market's price are too close for the number of markets.",
@@ -42,7 +42,7 @@ SURFACES: dict[Surfaces, tuple[str, str]] = {
 """How the market came about: a name and the whole of it."""
 
 
-def standing(report: PredictReport) -> Standing:
+def conclude(report: PredictReport) -> Conclusion:
     """What the interval of the skill allows to say."""
     beside = report.against()
     if not number(beside.get("calls")):
@@ -55,7 +55,7 @@ def standing(report: PredictReport) -> Standing:
 
 def answer(report: PredictReport) -> Html:
     """The question everybody comes with, and its answer."""
-    found = standing(report)
+    found = conclude(report)
     return tag(
         "div",
         tag("p", "Is the model better than the market's price?", class_="question"),
@@ -119,10 +119,10 @@ def tiles(report: PredictReport, funnel: Funnel) -> Html:
             "lead",
         ),
         tile("Hit rate", figures.share(metrics.get("hit_rate")), note(_hits(metrics))),
-        tile("Edge promised", cents(inside(metrics, "edge", "minted", "promised_per_contract")), note("a contract")),
+        tile("Edge promised", cents(nested(metrics, "edge", "minted", "promised_per_contract")), note("a contract")),
         tile(
             "Edge realised",
-            cents(inside(metrics, "edge", "minted", "realised_per_contract")),
+            cents(nested(metrics, "edge", "minted", "realised_per_contract")),
             note("a contract, if held"),
         ),
         tile("Cost of spread", figures.usd(spread.get("total_usd")), note(_of_spend(spread))),
@@ -156,7 +156,7 @@ def _best_heuristic(report: PredictReport) -> str:
     """The heuristic that came out best, by its return."""
     trading = mapping(report.baselines.get("trading"))
     known = [
-        (found, name) for name in trading if (found := number(inside(trading, name, "total_return_pct"))) is not None
+        (found, name) for name in trading if (found := number(nested(trading, name, "total_return_pct"))) is not None
     ]
     if not known:
         return "no heuristic beside it"
@@ -172,7 +172,7 @@ def paragraphs(report: PredictReport, funnel: Funnel) -> list[str]:
 
 
 def _skill(report: PredictReport) -> str:
-    found, beside = standing(report), report.against()
+    found, beside = conclude(report), report.against()
     if found == "none":
         return (
             "No decision of this run named a confidence on a market that settled, so there is no probability to hold "
@@ -210,7 +210,7 @@ def _calibrated(report: PredictReport) -> str:
 
 
 def _edge(report: PredictReport) -> str:
-    edge = mapping(inside(report.metrics, "edge", "minted"))
+    edge = mapping(nested(report.metrics, "edge", "minted"))
     promised, realised = edge.get("promised_per_contract"), edge.get("realised_per_contract")
     if number(realised) is None:
         return ""

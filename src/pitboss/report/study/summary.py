@@ -1,9 +1,9 @@
 """What a study shows in plain words, how much of it is luck, and how far it carries."""
 
 from pitboss.report import figures
-from pitboss.report.luck import Row, overfit_rows, told
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.runs import missing
+from pitboss.report.overfitting import ExplainedRow, explained_table, overfit_rows
+from pitboss.report.runs import missing_results
 from pitboss.report.source import number, pair
 from pitboss.report.study.view import Plain, StudyView
 from pitboss.sim.study.axis import words_of
@@ -28,7 +28,7 @@ def paragraphs(view: StudyView) -> list[str]:
         f"The best was {words_of(best['point'])} with {view.shown(view.value(best))}; the middle one had {view.shown(middle)}, the "
         f"worst {view.shown(values[-1] if view.plain['better'] == 'less' else values[0])}."
     )
-    return [first, " ".join(filter(None, (_luck(view), _over(view), missing(len(view.failures)))))]
+    return [first, " ".join(filter(None, (_luck(view), _over(view), missing_results(len(view.failures)))))]
 
 
 def _no_result(view: StudyView) -> str:
@@ -39,7 +39,7 @@ def _no_result(view: StudyView) -> str:
             f"{view.label}: the stretch may be too short for it, or nothing happened that it is made of. Judge by "
             "another metric with --by, for example total_return_pct."
         )
-    return " ".join(filter(None, ("No run has a result yet.", missing(len(view.failures)))))
+    return " ".join(filter(None, ("No run has a result yet.", missing_results(len(view.failures)))))
 
 
 def _luck(view: StudyView) -> str:
@@ -89,7 +89,7 @@ def _walked(view: StudyView) -> list[str]:
     second.append(_steady(windows))
     if forward.get("not_judged"):
         second.append(f"{figures.plural(forward['not_judged'], 'window was', 'windows were')} not judged.")
-    second.append(missing(len(view.failures)))
+    second.append(missing_results(len(view.failures)))
     return [first, " ".join(filter(None, second))]
 
 
@@ -115,7 +115,7 @@ def luck_section(view: StudyView) -> Html:
 
 
 def _search_luck(view: StudyView) -> Html:
-    luck, rows = view.luck, list[Row]()
+    luck, rows = view.luck, list[ExplainedRow]()
     rows.append(
         (
             "Tries",
@@ -151,7 +151,7 @@ def _search_luck(view: StudyView) -> Html:
             )
         )
     rows += overfit_rows(luck["overfitting"], "trials")
-    return told("How much of the best is luck", rows)
+    return explained_table("How much of the best is luck", rows)
 
 
 def _walk_luck(view: StudyView) -> Html:
@@ -172,7 +172,7 @@ def _walk_luck(view: StudyView) -> Html:
     ]
     return join(
         [
-            told("How sure what was judged is", rows),
+            explained_table("How sure what was judged is", rows),
             tag(
                 "p",
                 "Walking the same history again with other points or stretches until the result pleases is a search too, and one that "

@@ -9,11 +9,11 @@ from typing import Any
 from pitboss.report import figures
 from pitboss.report.markup import Html, tag
 
-Row = tuple[str, str, str]
+ExplainedRow = tuple[str, str, str]
 """Name, value, what it means."""
 
 
-def overfit_rows(over: Mapping[str, Any] | None, among: str) -> list[Row]:
+def overfit_rows(over: Mapping[str, Any] | None, among: str) -> list[ExplainedRow]:
     """The probability of overfitting and what else the splits say; `among` names what is chosen among."""
     if over is None:
         return [("Probability of overfitting", figures.NONE, f"Needs at least two {among} and twelve days.")]
@@ -37,7 +37,7 @@ def overfit_rows(over: Mapping[str, Any] | None, among: str) -> list[Row]:
     ]
 
 
-def told(caption: str, rows: Sequence[Row]) -> Html:
+def explained_table(caption: str, rows: Sequence[ExplainedRow]) -> Html:
     """Numbers with their meanings beside them, or beneath them where there is no room."""
     body = [
         tag("tr", tag("th", name, scope="row"), tag("td", value, class_="num"), tag("td", words))
