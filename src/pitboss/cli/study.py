@@ -157,7 +157,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 
 
 @app.command
-def format_metric(study: StudyId, /, *, json: Json = False, place: Here) -> int:
+def show(study: StudyId, /, *, json: Json = False, place: Here) -> int:
     """Show what came of a study: its trials, the best first, and how much of that is luck.
 
     For example:

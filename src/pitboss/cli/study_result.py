@@ -69,7 +69,7 @@ def _show_trials(document: Plain) -> None:
         for one in chosen[:MOST_TRIALS]
     ]
     screen.put(
-        f"{document['skill']} · {document['kind']} · {document['runs']} runs · {stretch(document['from'], document['to'])}",
+        f"{document['skill']} · {document['kind']} · {document['runs']} runs · {period(document['from'], document['to'])}",
         "bold",
     )
     heads = ("trial", "point", by, *names, "runs")
@@ -127,7 +127,7 @@ def _show_forward(forward: Plain, by: str) -> None:
 
 
 def _show_arena(arena: Plain) -> None:
-    screen.put(f"{arena['skill']} · arena · {arena['runs']} runs · {stretch(arena['from_at'], arena['to_at'])}", "bold")
+    screen.put(f"{arena['skill']} · arena · {arena['runs']} runs · {period(arena['from_at'], arena['to_at'])}", "bold")
     for words in arena["warnings"]:
         screen.put(f"note: {words}", "yellow")
     forecasts = any(entry["brier"] is not None for entry in arena["entries"])

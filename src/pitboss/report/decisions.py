@@ -1,7 +1,7 @@
-"""The decision table: when, what, why, and what the engine said, with margins and steps to unfold.
+"""The decision table: time, proposal, reason and verdict of each decision, with margins and steps to expand.
 
-A long run has more decisions than a page should hold. Proposals are kept before no-ops, and details are kept within a
-budget of bytes, refusals first; both cuts are said on the page together with where the rest can be read.
+A long run has more decisions than a page should contain. Proposals have priority over no-ops, and details are included up
+to a limit of bytes, refusals first. The page states both omissions and how to read the rest.
 """
 
 import json
@@ -22,7 +22,7 @@ _RANK = {"refused": 0, "allowed": 1, "reduced": 1}
 
 
 def merge_no_ops(decisions: Sequence[Plain]) -> list[Plain]:
-    """Stretches of the same bare no-op as one row each, with `tick_count` and `until`."""
+    """Rows with consecutive equal no-ops combined into one, with `times` and `until`."""
     found: list[Plain] = []
     alike: tuple[object, ...] | None = None
     for row in decisions:
@@ -37,12 +37,12 @@ def merge_no_ops(decisions: Sequence[Plain]) -> list[Plain]:
 
 
 def tick_count(row: Plain) -> int:
-    """How many ticks a row stands for."""
+    """The number of ticks that a row stands for."""
     return int(number(row.get("times")) or 1)
 
 
 def select_rows(decisions: Sequence[Plain]) -> list[Plain]:
-    """The rows to show, in time order."""
+    """The rows of the table, in time order: all of them, or the most important if there are too many."""
     decisions = merge_no_ops(decisions)
     if len(decisions) <= MOST_ROWS:
         return decisions
@@ -57,7 +57,7 @@ def select_rows(decisions: Sequence[Plain]) -> list[Plain]:
 
 
 def anchors(rows: Sequence[Plain]) -> dict[tuple[int, str], str]:
-    """Where on the page the decision of an instant and a symbol stands."""
+    """The element id of the decision at an instant for a symbol."""
     found: dict[tuple[int, str], str] = {}
     for row in rows:
         at, seq = instant(row.get("tick_at")), row.get("seq")
@@ -79,14 +79,14 @@ def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
     if shown < whole:
         notes.append(
             f"Shown are {figures.count(shown)} of {figures.plural(whole, 'decision')}; "
-            "proposals were kept before no-ops."
+            "proposals have priority over no-ops."
         )
     if left_out:
         notes.append(
-            f"Margins and steps of {figures.plural(left_out, 'decision')} were left out to keep this file small."
+            f"Margins and steps of {figures.plural(left_out, 'decision')} are omitted to keep this file small."
         )
     if notes:
-        notes.append(f"Everything is in: pitboss runs export {report.run_id} --what snapshots")
+        notes.append(f"All of it: pitboss runs export {report.run_id} --what snapshots")
     listing = tag("table", tag("caption", "Decisions in time order"), head(columns), *bodies, class_="decisions")
     return join(
         [
@@ -115,7 +115,7 @@ def _filters(rows: Sequence[Plain]) -> Html:
             "Text ",
             tag("input", type="search", name="text", placeholder="reason, code, …", autocomplete="off"),
         ),
-        tag("button", "Unfold all", type="button", data_do="unfold"),
+        tag("button", "Expand all", type="button", data_do="unfold"),
         tag("output", class_="shown", aria_live="polite"),
         class_="filters needs-script",
         aria_label="Filter the decisions",
@@ -159,7 +159,7 @@ def _body(row: Plain, details: Html | None, words: int) -> Html:
 
 
 def _terms(row: Plain) -> Html | None:
-    """Size, leverage and prices of a proposal in small print."""
+    """Size, leverage and prices of a proposal as small text."""
     terms: list[str] = []
     if (size := number(row.get("size_usd"))) is not None:
         terms.append(figures.usd(size))
@@ -200,7 +200,7 @@ def _small(words: str) -> Html:
 
 
 def _details(rows: Sequence[Plain]) -> tuple[dict[int, Html], int]:
-    """Unfoldable parts by row, refusals first, until the budget of bytes is spent; and how many were left out."""
+    """Expandable details by row, refusals first, up to the limit of bytes; and the number of rows without theirs."""
     found: dict[int, Html] = {}
     spent = left_out = 0
     for index in sorted(range(len(rows)), key=lambda index: _RANK.get(str(rows[index].get("outcome")), 2)):
@@ -223,11 +223,11 @@ def _detail(row: Plain) -> Html | None:
     parts += [figures.plural(len(steps), "step")] if steps else []
     cost = number(row.get("cost_usd"))
     parts += [figures.usd(cost)] if cost else []
-    # A step usually ends in the text of the whole answer; said once is enough.
+    # The last step usually repeats the text of the whole answer, which is shown once.
     repeated = any(str(step.get("text") or "") == words for step in steps)
     return tag(
         "details",
-        tag("summary", ", ".join(parts) or "what it said"),
+        tag("summary", ", ".join(parts) or "model text"),
         tag("p", truncate(words, MOST_TEXT), class_="words", dir="auto") if words and not repeated else None,
         tag("ol", *[_step(step) for step in steps], class_="steps") if steps else None,
         _margins(margins, row.get("code")) if margins else None,
@@ -249,7 +249,7 @@ def _margins(margins: Sequence[Plain], code: object) -> Html:
                 class_="hit" if beyond or margin.get("code") == code else None,
             )
         )
-    names = [tag("th", name, scope="col") for name in ("Rule", "Limit", "With this", "Left")]
+    names = [tag("th", name, scope="col") for name in ("Rule", "Limit", "With this order", "Left")]
     return tag("table", tag("thead", tag("tr", *names)), tag("tbody", *lines), class_="margins")
 
 

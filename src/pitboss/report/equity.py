@@ -1,4 +1,4 @@
-"""The equity of the run against its baselines, with the drawdown beneath, drawn as one picture."""
+"""The equity chart of a run against its baselines, with the drawdown below it."""
 
 import json
 from dataclasses import dataclass
@@ -38,10 +38,10 @@ class ChartLine:
 
 
 def equity_chart(report: RunReport) -> Html:
-    """The figure, or a sentence when there is nothing to draw yet."""
+    """The figure, or a sentence if there is nothing to draw."""
     lines = _lines(report)
     if not lines or lines[0].key != "agent":
-        return tag("p", "No equity point was reached, so there is no curve to draw.", class_="note")
+        return tag("p", "The run recorded no equity point, so there is no curve to draw.", class_="note")
     main, lower = _frames(report, lines)
     agent = lines[0]
     fall = drawdown(agent.values, report.initial_usd)
@@ -80,7 +80,7 @@ def _lines(report: RunReport) -> list[ChartLine]:
             continue
         at, values = as_arrays(points)
         if found and not report.finished:
-            # A run that stopped early is compared over the part that it did.
+            # A run that stopped early is compared over the part that it completed.
             done = at <= found[0].at[-1]
             at, values = at[done], values[done]
         if len(at):
@@ -106,7 +106,7 @@ def _frames(report: RunReport, lines: list[ChartLine]) -> tuple[Frame, Frame]:
 
 
 def _curve(frame: Frame, line: ChartLine) -> Html:
-    columns = COLUMNS if line.key == "agent" else COLUMNS // 2  # dashes need room to be seen as dashes
+    columns = COLUMNS if line.key == "agent" else COLUMNS // 2  # dashes need room to be visible
     keep = downsample(line.at, line.values, frame.start, frame.end, columns)
     return tag("path", class_=f"line {_style(line)}", d="M" + frame.points(line.at[keep], line.values[keep]))
 
@@ -121,7 +121,7 @@ def _start_line(frame: Frame, initial: float) -> Html:
 
 
 def _end_labels(frame: Frame, lines: list[ChartLine], initial: float) -> Html:
-    """Name and result at the end of each curve, pushed apart where they would overlap."""
+    """Name and result at the end of each curve, moved apart where they would overlap."""
     placed = sorted(((frame.y(float(line.values[-1])), line) for line in lines), key=lambda item: item[0])
     labels: list[Html] = []
     y_free = frame.top
@@ -186,7 +186,7 @@ def _halts(report: RunReport, main: Frame, lower: Frame) -> Html:
 
 
 def halt_name(halt: Plain) -> str:
-    """`daily loss` from a halt record, whatever it carries."""
+    """The name of a halt, such as `daily loss`, from any of the fields of its record."""
     return str(halt.get("kind") or halt.get("halt") or halt.get("reason") or halt.get("code") or "halt").replace(
         "_", " "
     )
@@ -211,7 +211,7 @@ def _legend(lines: list[ChartLine]) -> Html:
 
 
 def _spoken(report: RunReport, lines: list[ChartLine], fall: Floats) -> str:
-    """The chart in a sentence, for those who cannot see it."""
+    """The chart as a sentence, for screen readers."""
     changes = ", ".join(
         f"{line.name.lower()} {figures.percent(line.change(report.initial_usd), signed=True)}" for line in lines
     )
@@ -221,7 +221,7 @@ def _spoken(report: RunReport, lines: list[ChartLine], fall: Floats) -> str:
 
 
 def _hover(frame: Frame, lines: list[ChartLine], agent: ChartLine, fall: Floats) -> str:
-    """Numbers for the read-out: one sample for each column, nothing but numbers and our own names."""
+    """The values of the hover read-out as JSON: one sample per column."""
     columns = min(COLUMNS, max(len(agent.at), 2))
     moments = np.linspace(frame.start, frame.end, columns)
     rows = [

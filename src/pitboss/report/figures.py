@@ -1,7 +1,7 @@
-"""Numbers and times as a reader of the report sees them: one form for each kind, everywhere on the page.
+"""Formatting of numbers and times for reports: one form per kind of value.
 
-Thousands are separated, the minus is a real minus, units stand with the number, and what is unknown is a dash.
-The prompt has its own rounding (`pitboss.prompt.render`); nothing here reaches a model.
+Thousands are separated, the minus is U+2212, units follow the number, and an unknown value is a dash. The prompt has its
+own rounding (`pitboss.prompt.render`); nothing here reaches a model.
 """
 
 from datetime import UTC, datetime
@@ -45,6 +45,12 @@ def percent(value: object, *, signed: bool = False, digits: int = 2) -> str:
     return NONE if found is None else _sign(found, f"{abs(found):,.{digits}f}%", signed)
 
 
+def drawdown(value: object) -> str:
+    """A fall in percent, with a minus whichever sign it has."""
+    numeric = number(value)
+    return NONE if numeric is None else percent(-abs(numeric))
+
+
 def share(value: object, digits: int = 1, *, signed: bool = False) -> str:
     """A fraction as a percentage."""
     found = number(value)
@@ -71,7 +77,7 @@ def amount(value: object) -> str:
 
 
 def with_unit(value: object, unit: str) -> str:
-    """A number of the engine with the unit it came with; text that is not a number is kept as it stands."""
+    """A number of the engine with its unit; text that is not a number is returned unchanged."""
     found = number(value)
     if found is None:
         return NONE if value is None else str(value)
@@ -88,7 +94,7 @@ def with_unit(value: object, unit: str) -> str:
 
 
 def clock(at: Instant | None) -> str:
-    """`2025-06-01 12:30`; the page says once that all times are UTC."""
+    """`2025-06-01 12:30`; the page states once that all times are UTC."""
     return NONE if at is None else _moment(at).strftime("%Y-%m-%d %H:%M")
 
 
@@ -101,7 +107,7 @@ def day(at: Instant | None) -> str:
 
 
 def span(length_ms: float) -> str:
-    """A length of time in its largest two units."""
+    """A duration in its largest two units."""
     minutes = round(length_ms / MINUTE_MS)
     days, rest = divmod(minutes, DAY_MS // MINUTE_MS)
     hours, rest = divmod(rest, HOUR_MS // MINUTE_MS)
@@ -109,13 +115,13 @@ def span(length_ms: float) -> str:
     return " ".join(parts[:2]) or "0 min"
 
 
-def plural(value: object, one: str, many: str | None = None) -> str:
+def plural(value: object, singular: str, several: str | None = None) -> str:
     """`1 trade`, `2 trades`."""
-    return f"{count(value)} {one if number(value) == 1 else many or one + 's'}"
+    return f"{count(value)} {singular if number(value) == 1 else several or singular + 's'}"
 
 
 def tone(value: object) -> str | None:
-    """Style class of a gain or a loss; the sign is always written too."""
+    """The style class of a gain or a loss; the sign is always shown as well."""
     found = number(value)
     return None if not found else "gain" if found > 0 else "loss"
 

@@ -1,6 +1,6 @@
-"""How likely it is that choosing the best of many has chosen noise, in rows that say what each number means.
+"""The probability of backtest overfitting as table rows with explanations, for the pages of studies and arenas.
 
-For the pages of whatever compares many runs: studies and arenas. The numbers are those of `sim/statistics/overfitting.py`.
+The numbers come from `sim/statistics/overfitting.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from pitboss.report import figures
 from pitboss.report.markup import Html, tag
 
 ExplainedRow = tuple[str, str, str]
-"""Name, value, what it means."""
+"""Name, value, explanation."""
 
 
 def overfit_rows(over: Mapping[str, Any] | None, among: str) -> list[ExplainedRow]:
-    """The probability of overfitting and what else the splits say; `among` names what is chosen among."""
+    """The probability of overfitting and related figures; `among` names what is compared."""
     if over is None:
         return [("Probability of overfitting", figures.NONE, f"Needs at least two {among} and twelve days.")]
     return [
@@ -22,23 +22,23 @@ def overfit_rows(over: Mapping[str, Any] | None, among: str) -> list[ExplainedRo
             "Probability of overfitting",
             figures.share(over["probability"], 1),
             f"Over {figures.count(over['splits'])} ways to split {figures.count(over['days'])} days in {over['blocks']} blocks: how "
-            "often the best of one half was no better than the middle in the other.",
+            "often the best of one half was no better than the median in the other.",
         ),
         (
             "Probability of a loss",
             figures.share(over["loss"], 1),
-            "How often the chosen one lost money in the other half.",
+            "How often the best of one half lost money in the other.",
         ),
         (
-            "Sharpe where chosen, and after",
+            "Sharpe in sample → out of sample",
             f"{figures.plain(over['inside'])} → {figures.plain(over['outside'])}",
-            "The mean Sharpe of the chosen ones on the days they were chosen by, and on the others.",
+            "The mean Sharpe of the best of one half, on the days of that half and on the other days.",
         ),
     ]
 
 
 def explained_table(caption: str, rows: Sequence[ExplainedRow]) -> Html:
-    """Numbers with their meanings beside them, or beneath them where there is no room."""
+    """A table of numbers with their explanations beside them, or below them on narrow screens."""
     body = [
         tag("tr", tag("th", name, scope="row"), tag("td", value, class_="num"), tag("td", words))
         for name, value, words in rows

@@ -1,4 +1,4 @@
-"""What the engine refused: each rule with its count, its meaning and one worked example."""
+"""The table of refusals: each rule with its count, its meaning and one example."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ def describe_action(row: Plain) -> str:
 
 
 def refusal_section(report: RunReport, funnel: Funnel, anchors: Mapping[tuple[int, str], str]) -> Html:
-    """The table, or a sentence when there is nothing to show."""
+    """The table, or a sentence if nothing was refused."""
     if not funnel.refused:
         return tag("p", "The engine refused nothing in this run.", class_="note")
     examples = _examples(report)
@@ -40,12 +40,12 @@ def refusal_section(report: RunReport, funnel: Funnel, anchors: Mapping[tuple[in
         )
         for code, value in funnel.refused.items()
     ]
-    columns = (("Rule", LEFT), ("Times", RIGHT), ("What it guards", LEFT), ("One example", LEFT))
+    columns = (("Rule", LEFT), ("Times", RIGHT), ("Meaning", LEFT), ("Example", LEFT))
     return table("Refusals by rule", columns, rows, style="refusals")
 
 
 def _examples(report: RunReport) -> dict[str, Plain]:
-    """The refusal furthest beyond its limit for each rule: the clearest one to read."""
+    """For each rule the refusal furthest beyond its limit, as the clearest example."""
     found: dict[str, Plain] = {}
     depth: dict[str, float] = {}
     for row in report.decisions:
@@ -65,7 +65,7 @@ def margin_of(row: Plain, code: str) -> Plain | None:
 
 def _example(row: Plain | None, code: str, anchors: Mapping[tuple[int, str], str]) -> Html:
     if row is None:
-        return tag("span", "not among the decisions kept here", class_="muted")
+        return tag("span", "not among the decisions of this page", class_="muted")
     size = number(row.get("size_usd"))
     asked = describe_action(row) + (f" for {figures.usd(size)}" if size is not None else "")
     leverage = number(row.get("leverage"))
@@ -83,12 +83,14 @@ def _detail(row: Plain) -> Html:
 
 
 def _margin(margin: Plain | None) -> Html:
-    """Limit, what was asked, and how far beyond, with a bar where both are plain numbers."""
+    """Limit, requested value and excess, with a bar where both are numbers."""
     if margin is None or number(margin.get("left")) is None:
         return Html()
     unit = str(margin.get("unit") or "")
     limit, used, left = number(margin.get("limit")), number(margin.get("used")), number(margin.get("left"))
-    said = f"limit {figures.with_unit(margin.get('limit'), unit)}, asked {figures.with_unit(margin.get('used'), unit)}"
+    said = (
+        f"limit {figures.with_unit(margin.get('limit'), unit)}, requested {figures.with_unit(margin.get('used'), unit)}"
+    )
     if left is not None and left < 0:
         below = limit is not None and used is not None and used < limit and unit.lower() == "usd"
         said += f": {figures.with_unit(-left, unit)} {'short' if below else 'beyond'}"
@@ -109,5 +111,5 @@ def _margin(margin: Plain | None) -> Html:
 
 
 def truncate(words: str, most: int) -> str:
-    """Long text cut with a note of how much is missing."""
+    """Long text shortened, with a note of how much is missing."""
     return words if len(words) <= most else f"{words[:most].rstrip()} … ({len(words) - most:,} more characters)"

@@ -1,7 +1,7 @@
-"""Long series cut down to what a screen can show, with every extreme kept.
+"""Downsampling of long series to the resolution of a chart, keeping every extreme.
 
-A chart has a few hundred columns and a year has a hundred thousand bars; each column keeps its lowest, its highest
-and its last point, so that no spike and no trough disappears.
+A chart has a few hundred columns and a year has a hundred thousand bars; each column keeps its lowest, its highest and
+its last point, so that no spike disappears.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ Floats = NDArray[np.float64]
 
 
 def as_arrays(points: Sequence[tuple[int, float]]) -> tuple[Floats, Floats]:
-    """Times and values as arrays, rows that are not finite left out."""
+    """Times and values as arrays, without rows that are not finite."""
     table = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     table = table[np.isfinite(table).all(axis=1)]
     return table[:, 0], table[:, 1]
 
 
 def buckets(at: Floats, start: float, end: float, columns: int) -> NDArray[np.int64]:
-    """Column of each instant, for instants in ascending order between `start` and `end`."""
+    """The column of each instant, for ascending instants between `start` and `end`."""
     width = max(end - start, 1.0) / columns
     return np.clip(((at - start) / width).astype(np.int64), 0, columns - 1)
 
@@ -37,7 +37,7 @@ def downsample(at: Floats, values: Floats, start: float, end: float, columns: in
 
 
 def value_at(at: Floats, values: Floats, moments: Floats) -> Floats:
-    """Value known at each moment (the last one at or before it; the first one before any)."""
+    """The last value at or before each moment; before the first point, its value."""
     return values[np.clip(np.searchsorted(at, moments, side="right") - 1, 0, len(values) - 1)]
 
 

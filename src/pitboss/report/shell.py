@@ -12,7 +12,8 @@ from importlib.resources import files
 from pitboss.report.markup import Html, join, tag
 
 Part = tuple[str, str, str, Html]
-"""Key, short name for the bar, heading, content."""
+"""Key, short name for the navigation bar, heading, content."""
+FOOT = "Results of a simulation do not predict future results. All times are UTC, all money is USD."
 
 
 def document(name: str, body: Html, style: str = "") -> str:
@@ -34,11 +35,11 @@ def document(name: str, body: Html, style: str = "") -> str:
     return f"<!doctype html>\n{page}\n"
 
 
-def layout(top: Sequence[Html], paragraphs: Sequence[object], parts: Sequence[Part], foot: str) -> Html:
+def layout(top: Sequence[Html], paragraphs: Sequence[object], parts: Sequence[Part], foot: str = FOOT) -> Html:
     """Navigation bar, the top of the page, the summary, the sections, and a closing sentence."""
     summary = tag(
         "section",
-        tag("h2", "In plain words", id="summary-title"),
+        tag("h2", "Summary", id="summary-title"),
         tag("div", *[tag("p", words) for words in paragraphs]),
         class_="summary",
         aria_labelledby="summary-title",

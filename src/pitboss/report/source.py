@@ -1,7 +1,7 @@
-"""What a report is made from: the `RunReport` noun, and the tolerant readers of the plain values inside it.
+"""The input of a run's page: `RunReport`, and tolerant readers of the plain values inside it.
 
-Everything in it may come from a model, a news item or a person and is treated as untrusted. Amounts may be numbers,
-decimals or the exact decimal strings of the exports; instants may be milliseconds or ISO text.
+Every text in it may come from a model, a news item or a user and is untrusted. Amounts may be numbers, decimals or the
+exact decimal strings of the exports; instants may be milliseconds or ISO text.
 """
 
 import math
@@ -17,10 +17,10 @@ Plain = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """A finished or partial run, ready to be shown."""
+    """A finished or partial run with everything that its page shows."""
 
     document: Plain
-    """Exactly what `backtest --json` prints."""
+    """The document that `backtest --json` prints."""
     skill_name: str
     skill_text: str
     initial_usd: float
@@ -29,7 +29,7 @@ class RunReport:
     prices: Mapping[str, Sequence[tuple[Instant, float, float, float, float]]] = field(default_factory=dict)
     """Per symbol: open time, open, high, low, close."""
     fills: Sequence[Plain] = ()
-    """Rows of `runs export --what fills`, in the order in which they happened."""
+    """Rows of `runs export --what fills`, in time order."""
     decisions: Sequence[Plain] = ()
     """One row for each tick, in order: seq, tick_at, the proposal's fields, outcome, code, detail, margins, flags, text,
     steps, cost_usd. A row of no-ops may stand for several ticks: `times` of them, the last at `until`."""
@@ -37,10 +37,10 @@ class RunReport:
     """Round trips: symbol, side, opened_at, closed_at, pnl_usd, fees_usd, funding_usd, exit_reason."""
     assumptions: Sequence[str] = ()
     realism: Sequence[Plain] = ()
-    """What makes fills real: about, value, state (off, default, conservative, as asked)."""
+    """Settings of the fill model: about, value, state (off, default, conservative, as asked)."""
     synthetic: bool = False
     standin: bool = False
-    """The decisions came from a program, not from a language model."""
+    """Whether a program made the decisions instead of a language model."""
     halts: Sequence[Plain] = ()
     """Each: at, kind."""
     version: str = ""
@@ -50,7 +50,7 @@ class RunReport:
         return mapping(self.document.get("metrics"))
 
     def baseline(self, name: str) -> Plain:
-        """Metrics of one baseline, empty when the run has none."""
+        """The metrics of one baseline; empty if the run has none."""
         return mapping(mapping(self.document.get("baselines")).get(name))
 
     @property
@@ -79,9 +79,9 @@ class RunReport:
 
 
 def model_cost(document: Plain) -> tuple[float | None, float]:
-    """All that was paid for the model, None where nobody knows, and what of it was asked ahead in vain.
+    """The total cost of the model, None if unknown, and the part of it for speculative calls that were not used.
 
-    The metrics are worked out from the records, which know only of answers that were used.
+    The metrics cover only answers that were used, because they are computed from the records.
     """
     if "cost_usd" not in document:
         return number(mapping(document.get("metrics")).get("total_ai_cost_usd")), 0.0
@@ -89,7 +89,7 @@ def model_cost(document: Plain) -> tuple[float | None, float]:
 
 
 def mapping(value: object) -> Plain:
-    """The value if it is a mapping, else an empty one: a partial run may lack whole parts."""
+    """The value if it is a mapping, else an empty one: a partial run may lack entire parts."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -105,7 +105,7 @@ def number(value: object) -> float | None:
 
 
 def pair(value: object) -> tuple[float, float] | None:
-    """An interval `[lo, hi]`, or None when it is missing or unusable."""
+    """An interval `[lo, hi]`; None if it is missing or unusable."""
     if isinstance(value, Mapping):
         value = [value.get("lo"), value.get("hi")]
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
@@ -115,7 +115,7 @@ def pair(value: object) -> tuple[float, float] | None:
 
 
 def instant(value: object) -> Instant | None:
-    """Milliseconds or ISO text → instant; None when it is neither."""
+    """An instant from milliseconds or ISO text; None for anything else."""
     if isinstance(value, str):
         try:
             return parse_instant(value)

@@ -1,30 +1,29 @@
-"""Every pair of entrants in a table: how far the one in the row ended above the one in the column, and how sure that is."""
+"""The table of all pairs of entrants: the difference of the row from the column and its significance."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
+from pitboss.report.source import Plain
 from pitboss.report.table import LEFT, RIGHT, table
 
-Plain = Mapping[str, Any]
 MOST = 14
-"""Entrants up to which the table can be read."""
+"""Up to this many entrants the table is readable."""
 
 
 def pair_table(arena: Plain) -> Html:
-    """The differences of all pairs; those that can be told apart stand out."""
+    """The differences of all pairs; significant ones are bold."""
     names = [entry["model"] for entry in arena["entries"] if entry["tier"] is not None]
     if len(names) > MOST:
         return tag(
-            "p", f"Pairs of {len(names)} entrants are too many for a table; `--json` has all of them.", class_="note"
+            "p", f"{len(names)} entrants have too many pairs for a table; `--json` lists all of them.", class_="note"
         )
     found = {(one["first"], one["second"]): one for one in arena["pairs"]}
     rows = [(name, *[_cell(name, other, found) for other in names]) for name in names]
-    head = [("Ended above", LEFT), *[(name.partition("/")[2] or name, RIGHT) for name in names]]
+    head = [("Difference", LEFT), *[(name.partition("/")[2] or name, RIGHT) for name in names]]
     words = (
-        "How much more the one in the row ended with than the one in the column, in percent. Bold: the interval that holds for "
-        "all pairs at once leaves zero out."
+        "Final equity of the row relative to the column, as a difference in percent. Bold: significant, because the simultaneous "
+        "interval excludes zero."
     )
     return join([tag("h3", "All pairs"), tag("p", words, class_="note"), table("All pairs", head, rows, style="duels")])
 
@@ -33,15 +32,15 @@ def _cell(name: str, other: str, found: Mapping[tuple[str, str], Plain]) -> Html
     if name == other:
         return tag("span", "·", class_="muted")
     one = found.get((name, other))
-    percent = one["percent"] if one is not None else _turned(found[other, name]["percent"])
+    percent = one["percent"] if one is not None else reversed_percent(found[other, name]["percent"])
     pair = one or found[other, name]
     shown = figures.percent(percent, signed=True, digits=1)
-    title = "no interval: too few days" if pair["p"] is None else f"p = {pair['p']:.3f} for all pairs together"
+    title = "no interval: too few days" if pair["p"] is None else f"p = {pair['p']:.3f}, adjusted for all pairs"
     if pair["told_apart"]:
         return tag("b", shown, class_=figures.tone(percent), title=title)
     return tag("span", shown, class_="muted", title=title)
 
 
-def _turned(percent: float) -> float:
-    """The same difference seen from the other side."""
-    return 100 * (1 / (1 + percent / 100) - 1) if percent > -100 else float("inf")
+def reversed_percent(percent: float) -> float:
+    """The same difference relative to the other entrant; a total loss counts as all but a millionth."""
+    return 100 * (1 / (1 + max(percent, -99.9999) / 100) - 1)

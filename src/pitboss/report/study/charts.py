@@ -1,4 +1,4 @@
-"""How a study went on: the windows of a walk-forward with what was chosen and what came of it, and how a search learned."""
+"""The charts of a study's course: the windows of a walk-forward with their choices and results, the progress of a search."""
 
 import math
 from collections.abc import Sequence
@@ -7,24 +7,24 @@ import numpy as np
 
 from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
-from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
+from pitboss.report.frame import Frame, chart_figure, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.source import instant, number, pair
+from pitboss.report.source import Plain, instant, number, pair
 from pitboss.report.study.fields import metric_ticks
-from pitboss.report.study.view import Plain, StudyView, period
+from pitboss.report.study.view import StudyView, period
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
 from pitboss.sim.study.axis import words_of
 
 WIDTH, LEFT_SIDE, TOP, FOOT = 1120.0, 66.0, 14.0, 48.0
 MOST_NAMES = 14
-"""Windows that are named beneath the picture; of more, some are."""
+"""Windows labelled below the chart; of more windows, only some are."""
 
 
 def window_section(view: StudyView) -> Html:
-    """Every window of a walk-forward: drawn, then in a table."""
+    """Every window of a walk-forward: as a chart and as a table."""
     windows: Sequence[Plain] = view.forward.get("windows") or ()
     if not windows:
-        words = "No window could be judged: nothing that was tried before one has the metric it is chosen by."
+        words = "No window could be tested: no in-sample trial has the metric."
         return tag("p", words, class_="note")
     return join([_windows(view, windows), _curve(view, windows), _table(view, windows)])
 
@@ -34,7 +34,7 @@ def _windows(view: StudyView, windows: Sequence[Plain]) -> Html:
     every = [value for _, one in drawn for value in (one["inside"], *(pair(one["tried_between"]) or ()))]
     every += [value for one in windows if (value := number(one["outside"])) is not None]
     if not every:
-        return tag("p", "No window has a figure to draw.", class_="note")
+        return tag("p", "No window has a value to draw.", class_="note")
     low, high = padded_range(min([0.0, *every]), max([0.0, *every]))
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 290.0, -0.5, len(windows) - 0.5, low, high)
     marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _zero(frame)]
@@ -42,17 +42,17 @@ def _windows(view: StudyView, windows: Sequence[Plain]) -> Html:
         marks += _window(view, frame, place, one)
     marks += [_dot(frame, place, one["outside"], "after") for place, one in enumerate(windows) if _has(one, "outside")]
     marks.append(_names(frame, windows))
-    title = f"{view.metric.label} where it was chosen and on the stretch after, window by window"
+    title = f"{view.metric.label} in sample and out of sample, by window"
     legend = tag(
         "ul",
-        _key("tried", "all that was tried before the window"),
-        _key("before", "the choice, where it was chosen"),
-        _key("after", "the same, on the stretch that followed"),
+        _key("tried", "range of all in-sample trials"),
+        _key("before", "the choice, in sample"),
+        _key("after", "the choice, out of sample"),
         class_="legend",
     )
     inside, outside = view.forward["inside_mean"], view.forward["outside_mean"]
-    told = f"on average {view.shown(inside)} where chosen, {view.shown(outside)} after"
-    return _figure(title, marks, frame.bottom + FOOT, legend, told)
+    told = f"on average {view.shown(inside)} in sample, {view.shown(outside)} out of sample"
+    return chart_figure(title, marks, (WIDTH, frame.bottom + FOOT), legend, told)
 
 
 def _window(view: StudyView, frame: Frame, place: int, one: Plain) -> list[Html]:
@@ -71,7 +71,7 @@ def _window(view: StudyView, frame: Frame, place: int, one: Plain) -> list[Html]
 
 
 def _curve(view: StudyView, windows: Sequence[Plain]) -> Html:
-    """What became of 100 over all that was judged."""
+    """Equity over all test periods, starting at 100."""
     values: Sequence[float] = view.forward.get("curve") or ()
     start = instant(windows[0]["from"])
     if len(values) < 2 or start is None:
@@ -87,8 +87,8 @@ def _curve(view: StudyView, windows: Sequence[Plain]) -> Html:
             x = f"{frame.x(edge):.1f}"
             marks.append(tag("line", class_="edge-of", x1=x, x2=x, y1=frame.top, y2=frame.bottom))
     marks.append(tag("path", class_="line agent", d="M" + frame.points(at, level)))
-    words = tag("span", "What became of 100 over all judged stretches; dashed: a new choice")
-    return _figure("Equity over all judged stretches", marks, frame.bottom + 34, words, "")
+    words = tag("span", "Equity over all test periods, starting at 100; dashed: a new choice")
+    return chart_figure("Equity over all test periods", marks, (WIDTH, frame.bottom + 34), words)
 
 
 def _return(one: Plain) -> Html:
@@ -111,18 +111,18 @@ def _table(view: StudyView, windows: Sequence[Plain]) -> Html:
     ]
     head = [
         ("Window", LEFT),
-        ("Chosen on", LEFT),
+        ("In-sample period", LEFT),
         ("Choice", LEFT),
-        (f"{view.metric.label} there", RIGHT),
-        ("Judged on", LEFT),
-        (f"{view.metric.label} there", RIGHT),
-        *([("Return there", RIGHT)] if beside else []),
+        (f"{view.metric.label} in sample", RIGHT),
+        ("Out-of-sample period", LEFT),
+        (f"{view.metric.label} out of sample", RIGHT),
+        *([("Return", RIGHT)] if beside else []),
     ]
     return table("Windows of the walk-forward", head, rows, style="windows")
 
 
 def search_chart(view: StudyView) -> Html:
-    """Every trial in the order in which it was made, and the best so far."""
+    """Every trial in the order of the search, and the best so far."""
     trials = sorted(view.compared, key=lambda one: one["trial"])
     found = [(one["trial"], value) for one in trials if (value := view.value(one)) is not None]
     if len(found) < 2:
@@ -145,8 +145,8 @@ def search_chart(view: StudyView) -> Html:
         tag("text", str(place + 1), x=f"{frame.x(place):.1f}", y=frame.bottom + 20, text_anchor="middle")
         for place in range(0, last + 1, step)
     ]
-    words = tag("span", "Trials in the order in which they were chosen; the line is the best so far")
-    return _figure("How the search went on", marks, frame.bottom + 34, words, "")
+    words = tag("span", "Trials in the order of the search; the line is the best so far")
+    return chart_figure("Progress of the search", marks, (WIDTH, frame.bottom + 34), words)
 
 
 def _names(frame: Frame, windows: Sequence[Plain]) -> Html:
@@ -188,17 +188,3 @@ def _key(style: str, words: str) -> Html:
         else tag("circle", class_=f"dot {style}", cx=14, cy=6, r=5)
     )
     return tag("li", tag("svg", shape, viewBox="0 0 28 12", class_="swatch", aria_hidden="true"), words)
-
-
-def _figure(title: str, marks: Sequence[Html], height: float, caption: Html, told: str) -> Html:
-    svg = tag(
-        "svg",
-        tag("title", title),
-        *marks,
-        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
-        role="img",
-        aria_label=title,
-        tabindex="0",
-    )
-    words = tag("span", told, class_="muted") if told else None
-    return tag("figure", tag("figcaption", caption, words), tag("div", svg, class_="scroll"), class_="chart")

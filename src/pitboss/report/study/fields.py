@@ -1,6 +1,6 @@
-"""What each field does to the metric, at a glance: one picture for each field that was varied, a map where there are two.
+"""The effect of each varied field on the metric: one chart per field, and a heat map if there are two fields.
 
-Every dot is a trial; the line goes through the mean at each value. What fields do together is only seen on the map.
+Every dot is a trial; the line connects the means at each value. Only the map shows interactions between fields.
 """
 
 import math
@@ -9,28 +9,28 @@ from collections.abc import Sequence
 from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.meaning import Form
-from pitboss.report.source import number
-from pitboss.report.study.view import Plain, StudyView, sorted_values
+from pitboss.report.source import Plain, number
+from pitboss.report.study.view import StudyView, sorted_values
 from pitboss.report.table import LEFT, RIGHT, table
 
 WIDTH, HEIGHT, LEFT_SIDE, TOP, FOOT = 540.0, 210.0, 62.0, 12.0, 42.0
 MOST_NAMES = 9
-"""Values of a field that fit beneath a picture; of more, some are named."""
+"""Values of a field labelled below a chart; of more values, only some are."""
 MOST_DOTS = 2_000
 MAP_SIDE = 14
 SHADES = 6
-LONG = 18
-"""Letters of a value beneath a picture."""
+MAX_LABEL_LENGTH = 18
+"""Characters of a value below a chart."""
 
 
 def field_section(view: StudyView) -> Html:
-    """A map of two fields where there are two, then every field by itself."""
+    """A chart of every field, then a map if there are two."""
     trials, fields = view.compared, view.fields
     if not trials:
         return tag("p", f"No trial has a {view.label} yet.", class_="note")
     varied = [name for name in fields if len({one["point"].get(name) for one in trials}) > 1]
     if not varied:
-        return tag("p", "Only one point was tried: there is nothing to compare.", class_="note")
+        return tag("p", "Only one point was run: there is nothing to compare.", class_="note")
     ring = "" if view.walks else ", the ring the best trial"
     words = f"Each dot is a trial, the line the mean at a value{ring}. {view.metric.label}: {view.direction}."
     charts = tag("div", *[_chart(view, trials, name) for name in varied], class_="halves fields")
@@ -54,11 +54,11 @@ def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
     line = "L".join(f"{x:.1f} {frame.y(mean):.1f}" for x, mean in means)
     if len(means) > 1 and _is_scale(values):
         marks.append(tag("path", class_="line mean", d=f"M{line}"))
-    else:  # between names there is nothing that a line could go through
+    else:  # a line between categories has no meaning
         marks += [_level(x, frame.y(mean)) for x, mean in means]
     dots = [(places[value], frame.y(found)) for value in values for found in groups[value]][:MOST_DOTS]
     marks += [tag("circle", class_="dot", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5) for x, y in dots]
-    best = None if view.walks else view.best  # the best of one window is none of the others
+    best = None if view.walks else view.best  # in a walk-forward each window has its own best
     if best is not None and best["point"].get(name) in places:
         x, y = places[best["point"][name]], frame.y(view.value(best) or 0.0)
         marks.append(tag("circle", class_="ring", cx=f"{x:.1f}", cy=f"{y:.1f}", r=8))
@@ -73,19 +73,19 @@ def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
     )
     return tag(
         "figure",
-        tag("figcaption", tag("strong", name), tag("span", _told(view, groups, values), class_="muted")),
+        tag("figcaption", tag("strong", name), tag("span", _extremes(view, groups, values), class_="muted")),
         svg,
         class_="chart small",
     )
 
 
-def _told(view: StudyView, groups: dict[str, list[float]], values: Sequence[str]) -> str:
-    """On average the best and the worst value, in words."""
+def _extremes(view: StudyView, groups: dict[str, list[float]], values: Sequence[str]) -> str:
+    """The values with the best and the worst mean, as text."""
     means = {value: math.fsum(groups[value]) / len(groups[value]) for value in values}
     order = sorted(values, key=lambda value: means[value], reverse=view.plain["better"] != "less")
     first, last = order[0], order[-1]
     if means[first] == means[last]:
-        return "makes no difference"
+        return "no difference"
     return f"mean {view.shown(means[first])} at {_cut(first)}, {view.shown(means[last])} at {_cut(last)}"
 
 
@@ -94,7 +94,7 @@ def _is_scale(values: Sequence[str]) -> bool:
 
 
 def _place(value: str, place: int, values: Sequence[str]) -> float:
-    """Where a value stands: numbers by size where there are many of them, else one after the other."""
+    """The position of a value: many numbers by size, other values in equal steps."""
     return (number(value) or 0.0) if _by_size(values) else float(place)
 
 
@@ -124,14 +124,14 @@ def _level(x: float, y: float) -> Html:
 
 
 def _cut(value: str, among: int = 3) -> str:
-    """A value short enough to stand beside so many others; of a model's name, the model."""
-    most = max(6, min(LONG, 60 // max(among, 1)))
+    """A value shortened to fit beside `among` others; of a model name only the last part."""
+    most = max(6, min(MAX_LABEL_LENGTH, 60 // max(among, 1)))
     short = value.rpartition("/")[2] if "/" in value and not value[:1].isdigit() else value
     return short if len(short) <= most else f"{short[: most - 1]}…"
 
 
 def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Html | None:
-    """The mean of the metric at every pair of values, shaded."""
+    """The mean of the metric at every pair of values, as a heat map; None if it is too large or too sparse."""
     down, across = fields
     cells: dict[tuple[str, str], list[float]] = {}
     for one in trials:
@@ -160,15 +160,15 @@ def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Htm
     words = f"{view.metric.label} at every pair of {down} and {across}; the darker the better, the best is framed."
     return join(
         [
-            tag("h3", "Both together"),
+            tag("h3", "Both fields"),
             tag("p", words, class_="note"),
-            table("Both fields together", head, body, style="map"),
+            table("Both fields", head, body, style="map"),
         ]
     )
 
 
 def metric_ticks(low: float, high: float, form: Form, wanted: int = 5) -> list[tuple[float, str]]:
-    """Round values of a metric with labels in its own form."""
+    """Round values of a metric with labels in its form."""
     if form in ("share", "signed_share"):
         return [
             (tick / 100, words) for tick, words in tick_labels(round_ticks(low * 100, high * 100, wanted), after="%")

@@ -1,31 +1,32 @@
-"""What a study shows in plain words, how much of it is luck, and how far it carries."""
+"""The summary of a study in sentences, how likely chance explains its result, and its limits."""
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.overfitting import ExplainedRow, explained_table, overfit_rows
+from pitboss.report.provenance import sentence_list
 from pitboss.report.runs import missing_results
-from pitboss.report.source import number, pair
-from pitboss.report.study.view import Plain, StudyView
+from pitboss.report.source import Plain, number, pair
+from pitboss.report.study.view import StudyView
 from pitboss.sim.study.axis import words_of
 
 PROOF = 0.95
-"""A deflated Sharpe below this proves nothing."""
+"""A deflated Sharpe below this is not significant."""
 
 
 def paragraphs(view: StudyView) -> list[str]:
-    """What came out, then how much to believe of it."""
+    """The result, then its reliability."""
     if view.walks:
         return _walked(view)
     best = view.best
     if best is None:
         return [_no_result(view)]
     values = sorted(value for one in view.compared if (value := view.value(one)) is not None)
-    middle = (
+    median = (
         values[len(values) // 2] if len(values) % 2 else (values[len(values) // 2 - 1] + values[len(values) // 2]) / 2
     )
     first = (
         f"{figures.plural(len(values), 'trial')} of {view.plain['skill'] or 'the skill'} were compared by {view.label} ({view.direction}). "
-        f"The best was {words_of(best['point'])} with {view.shown(view.value(best))}; the middle one had {view.shown(middle)}, the "
+        f"The best was {words_of(best['point'])} with {view.shown(view.value(best))}; the median had {view.shown(median)}, the "
         f"worst {view.shown(values[-1] if view.plain['better'] == 'less' else values[0])}."
     )
     return [first, " ".join(filter(None, (_luck(view), _over(view), missing_results(len(view.failures)))))]
@@ -35,8 +36,8 @@ def _no_result(view: StudyView) -> str:
     done = view.plain["counts"].get("complete", 0)
     if done:
         return (
-            f"{figures.plural(done, 'run')} of {figures.count(view.plain['runs'])} are done, but none has a "
-            f"{view.label}: the stretch may be too short for it, or nothing happened that it is made of. Judge by "
+            f"{figures.plural(done, 'run')} of {figures.count(view.plain['runs'])} are complete, but none has a "
+            f"{view.label}: the period may be too short for it, or the runs had no such events. Choose "
             "another metric with --by, for example total_return_pct."
         )
     return " ".join(filter(None, ("No run has a result yet.", missing_results(len(view.failures)))))
@@ -46,16 +47,16 @@ def _luck(view: StudyView) -> str:
     luck = view.luck
     chance, lucky, best = (number(luck.get(name)) for name in ("deflated_sharpe", "lucky_sharpe", "best_sharpe"))
     if chance is None:
-        return "How much of it is luck cannot be said: the runs have too few daily returns, or none that differ."
-    tries = figures.plural(luck["runs"], "run")
-    beside = (
+        return "The role of chance cannot be estimated: the runs have too few daily returns, or none that differ."
+    runs = figures.plural(luck["runs"], "run")
+    benchmark = (
         ""
         if lucky is None or best is None
-        else f" The best of {tries} without any skill would show a Sharpe of about {figures.plain(lucky)} by luck; this one has "
+        else f" The best of {runs} without skill has an expected Sharpe of about {figures.plain(lucky)}; this one has "
         f"{figures.plain(best)}."
     )
-    sure = "luck alone hardly explains it" if chance >= PROOF else "it may well be luck"
-    return f"After {tries}, the chance that the best is more than luck is {figures.share(chance, 0)}: {sure}.{beside}"
+    meaning = "chance alone is an unlikely explanation" if chance >= PROOF else "chance may explain it"
+    return f"After {runs}, the probability that the best exceeds chance is {figures.share(chance, 0)}: {meaning}.{benchmark}"
 
 
 def _over(view: StudyView) -> str:
@@ -63,8 +64,8 @@ def _over(view: StudyView) -> str:
     if not over:
         return ""
     return (
-        f"Choosing the best on half of the days put it into the lower half on the others in {figures.share(over['probability'], 0)} "
-        f"of {figures.count(over['splits'])} splits."
+        f"The best trial on half of the days ranked in the lower half on the other days in "
+        f"{figures.share(over['probability'], 0)} of {figures.count(over['splits'])} splits."
     )
 
 
@@ -74,23 +75,23 @@ def _walked(view: StudyView) -> list[str]:
     if not windows:
         return [_no_result(view)]
     inside, outside = number(forward["inside_mean"]), number(forward["outside_mean"])
-    first = (
+    result = (
         f"In each of {figures.plural(len(windows), 'window')} the best of {figures.plural(forward['tried_in_each'], 'point')} by {view.label} "
-        f"was chosen on one stretch and judged on the next. All that was judged, {figures.plural(forward['days'], 'day')}, came to "
+        f"was chosen on one period and tested on the next. All test periods, {figures.plural(forward['days'], 'day')}, returned "
         f"{figures.percent(forward['total_return_pct'], signed=True)}{_around(forward)}."
     )
-    second: list[str] = []
+    persistence: list[str] = []
     if inside is not None and outside is not None:
         fell = view.is_better(inside, outside)
-        second.append(
-            f"On average the choice had {view.shown(inside)} where it was chosen and {view.shown(outside)} after: "
-            + ("part of what choosing promised was not there." if fell else "what choosing promised was kept.")
+        persistence.append(
+            f"On average the choice had {view.shown(inside)} in sample and {view.shown(outside)} out of sample: "
+            + ("part of the in-sample result did not persist." if fell else "the in-sample result persisted.")
         )
-    second.append(_steady(windows))
+    persistence.append(_steady(windows))
     if forward.get("not_judged"):
-        second.append(f"{figures.plural(forward['not_judged'], 'window was', 'windows were')} not judged.")
-    second.append(missing_results(len(view.failures)))
-    return [first, " ".join(filter(None, second))]
+        persistence.append(f"{figures.plural(forward['not_judged'], 'window was', 'windows were')} not tested.")
+    persistence.append(missing_results(len(view.failures)))
+    return [result, " ".join(filter(None, persistence))]
 
 
 def _steady(windows: list[Plain]) -> str:
@@ -110,7 +111,7 @@ def _around(forward: Plain) -> str:
 
 
 def luck_section(view: StudyView) -> Html:
-    """How many tries there were and what that does to the best of them."""
+    """The number of runs and its effect on the best result."""
     return _walk_luck(view) if view.walks else _search_luck(view)
 
 
@@ -118,27 +119,25 @@ def _search_luck(view: StudyView) -> Html:
     luck, rows = view.luck, list[ExplainedRow]()
     rows.append(
         (
-            "Tries",
+            "Runs",
             figures.count(luck["runs"]),
-            "Finished runs with daily returns, repeats included. The more, the better the best by luck.",
+            "Finished runs with daily returns, repeats included. The more there are, the higher the best by chance.",
         )
     )
-    rows.append(
-        ("Sharpe of the best", figures.plain(luck["best_sharpe"]), "Of the trial that is best by the chosen metric.")
-    )
+    rows.append(("Sharpe of the best", figures.plain(luck["best_sharpe"]), "Of the best trial by the chosen metric."))
     rows.append(
         (
-            "Sharpe that luck gives",
+            "Best Sharpe by chance",
             figures.plain(luck["lucky_sharpe"]),
-            "What the best of as many tries without any skill is expected to show, from how much the tries differ.",
+            "The expected maximum of as many runs without skill, from the variance between the runs.",
         )
     )
     rows.append(
         (
             "Deflated Sharpe",
             figures.share(luck["deflated_sharpe"], 1),
-            "The probability that the best one's true Sharpe is above that (Bailey and López de Prado 2014). Below 95% it proves "
-            "nothing.",
+            "The probability that the true Sharpe of the best trial is above that (Bailey and López de Prado 2014). Below 95% it "
+            "is not significant.",
         )
     )
     if (number(luck["runs_of_skill"]) or 0) > (number(luck["runs"]) or 0):
@@ -147,11 +146,11 @@ def _search_luck(view: StudyView) -> Html:
                 "Over all runs of this skill",
                 figures.share(luck["deflated_sharpe_of_skill"], 1),
                 f"The same over the {figures.count(luck['runs_of_skill'])} finished runs of this skill that are stored here: other studies "
-                "and single backtests were tries too.",
+                "and single backtests count as well.",
             )
         )
     rows += overfit_rows(luck["overfitting"], "trials")
-    return explained_table("How much of the best is luck", rows)
+    return explained_table("Significance of the best trial", rows)
 
 
 def _walk_luck(view: StudyView) -> Html:
@@ -160,23 +159,23 @@ def _walk_luck(view: StudyView) -> Html:
         (
             "Tried in each window",
             figures.count(forward.get("tried_in_each")),
-            "All of it before what is judged: the choice had not seen those days, so the judged result needs no correction for it.",
+            "All of them before the test period: the choice did not depend on those days, so the result needs no correction for it.",
         ),
-        ("Days judged", figures.count(forward.get("days")), "Put together to one history; only these count."),
-        ("Sharpe of what was judged", figures.plain(forward.get("sharpe")), _sharpe_around(forward)),
+        ("Out-of-sample days", figures.count(forward.get("days")), "Joined to one history; only these days count."),
+        ("Out-of-sample Sharpe", figures.plain(forward.get("sharpe")), _sharpe_around(forward)),
         (
             "Probabilistic Sharpe",
             figures.share(forward.get("probabilistic_sharpe"), 1),
-            "The probability that its true Sharpe is above zero. Below 95% it proves nothing.",
+            "The probability that the true Sharpe is above zero. Below 95% it is not significant.",
         ),
     ]
     return join(
         [
-            explained_table("How sure what was judged is", rows),
+            explained_table("Significance of the out-of-sample result", rows),
             tag(
                 "p",
-                "Walking the same history again with other points or stretches until the result pleases is a search too, and one that "
-                "nobody counts.",
+                "Repeating the walk-forward with other points or windows until the result is good is a search as well, and this page "
+                "does not count it.",
                 class_="note after",
             ),
         ]
@@ -193,18 +192,18 @@ def _sharpe_around(forward: Plain) -> str:
 
 
 def limits(view: StudyView) -> Html:
-    """What the study does not say."""
-    said = [
-        "Each run is an ordinary one: it sees nothing after its own ticks, and can be shown, verified and exported by itself.",
-        "Counted are the tries that are stored here. What was tried elsewhere, or deleted, nobody can count.",
-        "This is one skill over one stretch of history. The best point here need not be the best in another.",
+    """The limits of the study."""
+    sentences = [
+        "Each run is an ordinary run: it has no data after its own ticks, and can be shown, verified and exported separately.",
+        "Only runs that are stored here are counted, not those made elsewhere or deleted.",
+        "This is one skill over one period of history. The best point here may not be the best in another period.",
     ]
     if view.plain["repeats"] > 1:
-        said.append(
-            "Repeats ask again with another seed. They show how much a point differs from itself, not another market."
+        sentences.append(
+            "Repeats use another seed. They show the variation between runs of one point, not another market."
         )
     if any(not one["model"].startswith(("policy/", "standin/")) for one in view.trials):
-        said.append(
-            "A language model may have read about this period while it was trained. `pitboss audit memory` tests for that."
+        sentences.append(
+            "The training data of a language model may include this period. `pitboss audit memory` tests for that."
         )
-    return tag("ul", *[tag("li", sentence) for sentence in said], class_="plain")
+    return sentence_list(sentences)

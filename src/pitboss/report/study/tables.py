@@ -1,4 +1,4 @@
-"""The tables of a study: what was varied, every trial, what it cost, and the runs that have no result."""
+"""The tables of a study: varied fields, trials, costs, and runs without a result."""
 
 from collections.abc import Sequence
 
@@ -7,33 +7,33 @@ from pitboss.report.markup import Html, join, tag
 from pitboss.report.measures import format_metric
 from pitboss.report.metric import named
 from pitboss.report.runs import failure_section, run_link
-from pitboss.report.source import number
-from pitboss.report.study.view import Plain, StudyView, period, sorted_values
-from pitboss.report.table import LEFT, RIGHT, table
+from pitboss.report.source import Plain, number
+from pitboss.report.study.view import StudyView, period, sorted_values
+from pitboss.report.table import LEFT, RIGHT, facts, table
 from pitboss.sim.study.axis import words_of
 
 MOST_TRIALS = 500
 MOST_VALUES = 12
 MOST_RUNS = 6
-"""Runs of a trial that are named in its row."""
+"""Runs of a trial listed in its row."""
 
 
 def varied_section(view: StudyView) -> Html:
-    """Which fields, over which values, and how points were chosen."""
+    """The varied fields with their values, and how points were chosen."""
     rows = [
-        (tag("code", name), *_seen(view, name, values))
+        (tag("code", name), *_values_tried(view, name, values))
         for name, _, values in (written.partition("=") for written in view.plain["vary"])
     ]
-    head = [("Field", LEFT), ("Values tried", LEFT), ("How many", RIGHT)]
-    body = table("What was varied", head, rows, style="varied") if rows else None
-    nothing = None if rows else tag("p", "Nothing was varied: the skill was run as it is.", class_="note")
+    head = [("Field", LEFT), ("Values tried", LEFT), ("Count", RIGHT)]
+    body = table("Varied fields", head, rows, style="varied") if rows else None
+    nothing = None if rows else tag("p", "No field was varied: the skill ran unchanged.", class_="note")
     return join([tag("p", _method(view), class_="note"), body or nothing or Html()])
 
 
-def _seen(view: StudyView, name: str, asked: str) -> tuple[Html, str]:
+def _values_tried(view: StudyView, name: str, spec: str) -> tuple[Html, str]:
     values = sorted_values([one["point"][name] for one in view.trials if name in one["point"]])
     shown = ", ".join(values[:MOST_VALUES]) + (", …" if len(values) > MOST_VALUES else "")
-    span = tag("small", f"asked for: {asked}") if ".." in asked else None
+    span = tag("small", f"requested: {spec}") if ".." in spec else None
     return tag("span", shown, span, class_="stack"), figures.count(len(values))
 
 
@@ -41,27 +41,25 @@ def _method(view: StudyView) -> str:
     method, kind = view.plain["method"], view.plain["kind"]
     count = figures.plural(len({tuple(one["point"].items()) for one in view.trials}), "point")
     if kind == "search":
-        points = (
-            f"{count}, chosen one after the other by what earlier ones came to (optuna, seed {method.get('seed', 0)})."
-        )
+        points = f"{count}, each chosen from the results of earlier ones (optuna, seed {method.get('seed', 0)})."
     elif "random" in method:
         points = f"{count}, drawn at random (seed {method.get('seed', 0)})."
     else:
         points = f"{count}: every combination."
     repeats = view.plain["repeats"]
-    again = f" Each was run {repeats} times with another seed, unless it ignores the seed." if repeats > 1 else ""
+    again = f" Each ran {repeats} times with another seed, unless it ignores the seed." if repeats > 1 else ""
     if kind != "walk":
         return points + again
-    gap = f", leaves {figures.span(method['gap_ms'])} out," if method.get("gap_ms") else ""
-    begin = "Every stretch to choose on begins at the start and grows. " if method.get("anchored") else ""
+    gap = f", omits {figures.span(method['gap_ms'])}," if method.get("gap_ms") else ""
+    begin = "Every in-sample period begins at the start of the range and grows. " if method.get("anchored") else ""
     return (
-        f"{points}{again} Each window chooses the best of them on {figures.span(method['train_ms'])}{gap} and judges the choice on "
+        f"{points}{again} Each window chooses the best of them on {figures.span(method['train_ms'])}{gap} and tests the choice on "
         f"the {figures.span(method['test_ms'])} that follow. {begin}"
     )
 
 
 def trial_section(view: StudyView) -> Html:
-    """Every trial, the best first, with links to the reports that there are."""
+    """Every trial, the best first, with links to existing reports."""
     beside = [
         name
         for name in (view.trials[0]["metrics"] if view.trials else ())
@@ -70,7 +68,7 @@ def trial_section(view: StudyView) -> Html:
     walks = view.walks
     rows: list[tuple[object, ...]] = []
     for place, one in enumerate(view.trials[:MOST_TRIALS]):
-        role = {"in": "chosen among", "out": "judged"}.get(one["role"], "")
+        role = {"in": "in sample", "out": "out of sample"}.get(one["role"], "")
         window = (f"{one['window'] + 1}, {role}",) if walks else ()
         rows.append(
             (
@@ -97,15 +95,15 @@ def trial_section(view: StudyView) -> Html:
         "p", f"… and {left:,} more; `pitboss study show {view.plain['study_id']} --json` has all.", class_="note after"
     )
     words = (
-        f"Sorted by {view.label}, {view.direction}; a trial counts as the mean of its runs. A run with a report is a "
-        "link to it; `pitboss report RUN` writes one."
+        f"Sorted by {view.label}, {view.direction}; a trial counts as the mean of its runs. Runs with a report are "
+        "links; `pitboss report RUN` writes a report."
     )
     made = table("Trials", head, rows, style="trials", tall=len(rows) > 25)
     return join([tag("p", words, class_="note"), made, more if left > 0 else Html()])
 
 
 def _runs(runs: Sequence[Plain]) -> Html:
-    """The runs of a trial by their ids; those with a page lead to it."""
+    """The runs of a trial by their ids, linked to their pages."""
     shown: list[object] = []
     for run in runs[:MOST_RUNS]:
         shown += [run_link(run), " "]
@@ -115,7 +113,7 @@ def _runs(runs: Sequence[Plain]) -> Html:
 
 
 def cost_section(view: StudyView) -> Html:
-    """Money and time, by who decided."""
+    """Cost and time by deciding model."""
     plain = view.plain
     models: dict[str, list[Plain]] = {}
     for one in view.trials:
@@ -129,16 +127,15 @@ def cost_section(view: StudyView) -> Html:
         )
         for model, found in models.items()
     ]
-    head = [("Who decided", LEFT), ("Trials", RIGHT), ("Runs", RIGHT), ("Paid", RIGHT)]
-    facts = [
+    head = [("Model", LEFT), ("Trials", RIGHT), ("Runs", RIGHT), ("Paid", RIGHT)]
+    totals = [
         ("Paid for this study", figures.usd(plain["cost_usd"])),
-        ("Spared by known answers", figures.usd(plain["saved_usd"])),
-        ("Work", _time(plain["wall_s"])),
+        ("Saved by cached answers", figures.usd(plain["saved_usd"])),
+        ("Computing time", _time(plain["wall_s"])),
     ]
     if plain["unpriced"]:
-        facts.append(("Runs of unknown price", figures.count(plain["unpriced"])))
-    shown = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts]
-    return join([tag("dl", *shown, class_="facts wide"), table("Cost by who decided", head, rows, style="after-facts")])
+        totals.append(("Runs of unknown price", figures.count(plain["unpriced"])))
+    return join([facts(totals, "facts wide"), table("Cost by model", head, rows, style="after-facts")])
 
 
 def _sum(values: Sequence[object]) -> str:
@@ -152,6 +149,6 @@ def _time(seconds: object) -> str:
 
 
 def missing_section(view: StudyView) -> Html:
-    """Runs without a result and why."""
+    """Runs without a result and their causes."""
     failures = [(run, (words_of(one["point"]), period(one["from"], one["to"]))) for one, run in view.failures]
-    return failure_section(failures, ("Point", "Stretch"))
+    return failure_section(failures, ("Point", "Period"))

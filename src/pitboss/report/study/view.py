@@ -1,22 +1,19 @@
-"""A study as its page sees it: the document with the few things that several sections ask of it. Draws nothing."""
+"""A study as its page needs it: the document with the values that several sections share. Draws nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
 from pitboss.report.meaning import Metric
 from pitboss.report.measures import format_metric
 from pitboss.report.metric import named
-from pitboss.report.source import instant, number
-
-Plain = Mapping[str, Any]
+from pitboss.report.source import Plain, instant, number
 
 
 @dataclass(frozen=True, slots=True)
 class StudyView:
-    """The document of a study. `by` is the metric that trials are judged by."""
+    """The document of a study. `by` is the metric by which trials are compared."""
 
     plain: Plain
 
@@ -30,7 +27,7 @@ class StudyView:
 
     @property
     def label(self) -> str:
-        """The metric inside a sentence; a name such as Sharpe keeps its letter."""
+        """The metric inside a sentence; proper names such as Sharpe keep their capital."""
         words = self.metric.label
         return words if words.startswith(("Sharpe", "Sortino", "Brier")) else words[:1].lower() + words[1:]
 
@@ -40,7 +37,7 @@ class StudyView:
 
     @property
     def forward(self) -> Plain:
-        """What came of the choices of a walk-forward; empty for other kinds."""
+        """The results of a walk-forward; empty for other kinds."""
         return self.plain.get("forward") or {}
 
     @property
@@ -49,12 +46,12 @@ class StudyView:
 
     @property
     def trials(self) -> Sequence[Plain]:
-        """The best first."""
+        """All trials, the best first."""
         return self.plain["trials"]
 
     @property
     def compared(self) -> list[Plain]:
-        """The trials that were chosen among and have the figure: of a walk-forward, those to choose on."""
+        """The trials that compete and have the metric: of a walk-forward, those in sample."""
         return [one for one in self.trials if one["role"] != "out" and self.value(one) is not None]
 
     @property
@@ -63,7 +60,7 @@ class StudyView:
 
     @property
     def fields(self) -> list[str]:
-        """What was varied."""
+        """The names of the varied fields."""
         found: dict[str, None] = {}
         for one in self.trials:
             found.update(dict.fromkeys(one["point"]))
@@ -79,15 +76,15 @@ class StudyView:
         return [(one, run) for one in self.trials for run in one["runs"] if run["status"] != "complete"]
 
     def value(self, trial: Plain) -> float | None:
-        """The metric of a trial as it stands there, less or more."""
+        """The metric of a trial."""
         return number(trial["metrics"].get(self.by))
 
     def shown(self, value: object) -> str:
-        """A figure of the metric, in its own form."""
+        """A value of the metric, formatted."""
         return format_metric(value, self.metric.form)
 
-    def is_better(self, one: float, other: float) -> bool:
-        return one < other if self.plain["better"] == "less" else one > other
+    def is_better(self, value: float, reference: float) -> bool:
+        return value < reference if self.plain["better"] == "less" else value > reference
 
     @property
     def direction(self) -> str:
@@ -95,7 +92,7 @@ class StudyView:
 
 
 def sorted_values(values: Sequence[str]) -> list[str]:
-    """Values of a field in the order in which they are drawn: numbers by size, others as they came."""
+    """Distinct values of a field in the order of the charts: numbers by size, others as they came."""
     every = list(dict.fromkeys(values))
     numbers = [number(value) for value in every]
     if any(value is None for value in numbers):
@@ -104,7 +101,7 @@ def sorted_values(values: Sequence[str]) -> list[str]:
 
 
 def period(start: object, end: object) -> str:
-    """A stretch of time in a line: by days where it begins and ends with one, else to the minute."""
+    """A period in one line: dates if it begins and ends at midnight, else times to the minute."""
     first, last = instant(start), instant(end)
     if first is None or last is None:
         return figures.NONE

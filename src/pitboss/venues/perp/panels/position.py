@@ -1,4 +1,4 @@
-"""What the fills say about a symbol: which of them open, which close and why, and from when to when a side was held."""
+"""Positions reconstructed from fills: which fills open and close, and the periods in which a side was held."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _DUST = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class FillEvent:
-    """A fill with the part that it played."""
+    """A fill with its role: entry, exit, stop, take-profit or liquidation."""
 
     kind: str
     at: Instant
@@ -23,7 +23,7 @@ class FillEvent:
 
 @dataclass(frozen=True, slots=True)
 class HoldingPeriod:
-    """A stretch of time with one side held; `end` is None while it is still open."""
+    """A period with one side held; `end` is None for an open position."""
 
     side: str
     start: Instant
@@ -31,7 +31,7 @@ class HoldingPeriod:
 
 
 def read_positions(fills: Sequence[Plain], symbol: str) -> tuple[list[FillEvent], list[HoldingPeriod]]:
-    """Walk the fills of a symbol in order, keeping the signed size."""
+    """The fills and holding periods of a symbol, from its fills in time order."""
     events: list[FillEvent] = []
     holds: list[HoldingPeriod] = []
     held, since = 0.0, 0
@@ -66,7 +66,7 @@ def _kind(fill: Plain, held: float, change: float) -> str:
 
 
 def active_symbols(fills: Iterable[Plain], decisions: Iterable[Plain]) -> set[str]:
-    """Symbols in which anything was traded or refused."""
+    """Symbols with a fill or a refusal."""
     named: set[Any] = {row.get("symbol") for row in fills}
     named |= {row.get("symbol") for row in decisions if row.get("outcome") == "refused"}
     return {name for name in named if isinstance(name, str)}
