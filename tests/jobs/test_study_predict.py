@@ -161,8 +161,8 @@ def test_a_walk_forward_that_can_choose_nothing_says_so(workspace: Workspace) ->
     assert found["forward"]["windows"] == []
     assert found["forward"]["not_judged"] == 2
     page = render(found)
-    assert "No window could be judged" in page
-    assert "Judge by another metric with --by" in page
+    assert "No window could be tested" in page
+    assert "Choose another metric with --by" in page
 
 
 def test_stretches_become_one_history_of_days() -> None:

@@ -340,7 +340,7 @@ def test_any_text_comes_back_as_the_same_text_or_with_marks_for_what_cannot_be_s
     assert html.count("<") == 2
 
 
-def test_the_labels_say_when_the_market_is_made_up_and_the_model_is_no_language_model(
+def test_labels_mark_a_generated_market_and_a_model_that_is_a_program(
     report: RunReport, page: str
 ) -> None:
     assert "Synthetic market" in page
@@ -348,19 +348,19 @@ def test_the_labels_say_when_the_market_is_made_up_and_the_model_is_no_language_
     real = render(replace(report, synthetic=False, standin=False))
     assert "Synthetic market" not in real
     assert "Not a language model" not in real
-    assert "while it was trained" in real
+    assert "training data of a language model" in real
 
 
-def test_the_summary_says_luck_and_worse_than_holding(page: str) -> None:
+def test_the_summary_states_the_significance_and_the_distance_to_holding(page: str) -> None:
     text = Outline(page).text
-    assert "It includes zero: this result cannot be told from luck." in text
+    assert "It includes zero: this result is not distinguishable from chance." in text
     assert "the agent did worse by" in text
 
 
-def test_an_interval_above_zero_and_a_better_result_are_said_plainly(report: RunReport) -> None:
+def test_an_interval_above_zero_and_a_better_result_are_stated(report: RunReport) -> None:
     metrics = {**report.metrics, "total_return_pct": 60.0, "total_return_ci": [5.0, 130.0]}
     text = Outline(render(replace(report, document={**report.document, "metrics": metrics}))).text
-    assert "wholly above zero" in text
+    assert "entirely above zero" in text
     assert "the agent did better by" in text
 
 
@@ -374,12 +374,12 @@ def test_a_run_without_trades_says_so_and_shows_its_funnel(report: RunReport) ->
     assert RULES["R8_HALTED"].meaning in text
 
 
-def test_the_cost_of_the_model_is_all_that_was_paid_also_what_was_asked_ahead_in_vain(report: RunReport) -> None:
-    document = {**report.document, "cost_usd": 1.53, "wasted_usd": 0.40}  # its metrics know of the 1.13 that were used
+def test_the_cost_of_the_model_includes_unused_speculative_calls(report: RunReport) -> None:
+    document = {**report.document, "cost_usd": 1.53, "wasted_usd": 0.40}  # the metrics have the 1.13 of the answers that were used
     text = Outline(render(replace(report, document=document))).text
-    assert "$0.40 of it asked ahead in vain" in text
-    assert "The model cost $1.53 ($0.40 of it for questions asked ahead in vain)" in text
-    assert "in vain" not in Outline(render(report)).text
+    assert "$0.40 of it for unused speculative calls" in text
+    assert "The model cost $1.53 ($0.40 of it for unused speculative calls)" in text
+    assert "unused" not in Outline(render(report)).text
 
 
 def test_unknown_numbers_are_dashes_and_never_nan_or_none(report: RunReport) -> None:
@@ -425,18 +425,18 @@ def test_every_kind_of_mark_has_its_own_shape_on_the_chart(page: str) -> None:
         assert page.count(f'href="#m-{kind}"') >= 2, f"{kind} is in the legend and on a chart"
 
 
-def test_a_refusal_shows_limit_what_was_asked_and_how_far_beyond(report: RunReport) -> None:
+def test_a_refusal_shows_limit_request_and_excess(report: RunReport) -> None:
     row = said(1, START, "refused", code="R3_POSITION_CAP", action="open_long", symbol="BTC", size_usd=4_000,
                margins=[{"code": "R3_POSITION_CAP", "limit": "2500", "used": "4000", "left": "-1500", "unit": "usd"}])  # fmt: skip
     text = Outline(render(replace(report, decisions=[row]))).text
-    assert "limit $2,500.00, asked $4,000.00: $1,500.00 beyond" in text
+    assert "limit $2,500.00, requested $4,000.00: $1,500.00 beyond" in text
 
 
 def test_all_thirteen_rules_have_a_meaning() -> None:
     assert [code.partition("_")[0] for code in RULES] == [f"R{number}" for number in range(1, 14)]
 
 
-def test_of_too_many_decisions_proposals_are_kept_and_the_cut_is_said(report: RunReport) -> None:
+def test_of_too_many_decisions_proposals_are_shown_and_the_omission_is_stated(report: RunReport) -> None:
     quiet = [said(seq, START + seq * BAR, "noop", reason=f"reason {seq}") for seq in range(3_000)]
     loud = [{**row, "seq": 3_000 + index} for index, row in enumerate(report.decisions) if row["outcome"] != "noop"]
     page = render(replace(report, decisions=[*quiet, *loud]))
@@ -472,4 +472,4 @@ def test_a_year_of_bars_and_two_thousand_full_decisions_stay_within_three_megaby
     assert len(heavy.equity) == 105_120
     page = render(heavy)
     assert len(page.encode()) < 3_000_000
-    assert "left out to keep this file small" in page
+    assert "omitted to keep this file small" in page

@@ -101,7 +101,7 @@ def test_the_page_has_every_part(page: str) -> None:
         "verify",
     )
     assert set(parts) <= set(outline.ids)
-    for words in ("The market's price", "A coin", "Always NO", "Alternate", "YES only", "NO only", "ab" * 32):
+    for words in ("The market's price", "Constant 50%", "Always NO", "Alternate", "YES only", "NO only", "ab" * 32):
         assert words in outline.text
 
 
@@ -172,7 +172,7 @@ def test_a_run_with_almost_nothing_in_it_still_gives_a_page() -> None:
 def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_what_came_of_it(page: str) -> None:
     text = Outline(page).text
     assert "B14_DUPLICATE" in text
-    assert "not among the decisions kept here" not in text
+    assert "not among the decisions of this page" not in text
     assert "its side won" in text
     assert "its side lost" in text
     assert "not settled yet" in text
