@@ -45,9 +45,9 @@ def found(workspace: Workspace) -> dict[str, Any]:
 
 def test_models_and_the_baselines_of_the_venue_take_part_each_once() -> None:
     axis = entrants(["groq/a", "policy/random"], None, "perp")
-    assert axis.every() == ("groq/a", "policy/random", "policy/hold", "policy/buy_and_hold")
-    assert entrants(["groq/a", "groq/b"], [], "perp").every() == ("groq/a", "groq/b")
-    assert all(name.startswith("policy/") for name in entrants([], None, "predict").every())
+    assert axis.grid_values() == ("groq/a", "policy/random", "policy/hold", "policy/buy_and_hold")
+    assert entrants(["groq/a", "groq/b"], [], "perp").grid_values() == ("groq/a", "groq/b")
+    assert all(name.startswith("policy/") for name in entrants([], None, "predict").grid_values())
     with pytest.raises(UserError, match="at least two"):
         entrants(["groq/a"], [], "perp")
 

@@ -340,9 +340,7 @@ def test_any_text_comes_back_as_the_same_text_or_with_marks_for_what_cannot_be_s
     assert html.count("<") == 2
 
 
-def test_labels_mark_a_generated_market_and_a_model_that_is_a_program(
-    report: RunReport, page: str
-) -> None:
+def test_labels_mark_a_generated_market_and_a_model_that_is_a_program(report: RunReport, page: str) -> None:
     assert "Synthetic market" in page
     assert "Not a language model" in page
     real = render(replace(report, synthetic=False, standin=False))
@@ -375,7 +373,11 @@ def test_a_run_without_trades_says_so_and_shows_its_funnel(report: RunReport) ->
 
 
 def test_the_cost_of_the_model_includes_unused_speculative_calls(report: RunReport) -> None:
-    document = {**report.document, "cost_usd": 1.53, "wasted_usd": 0.40}  # the metrics have the 1.13 of the answers that were used
+    document = {
+        **report.document,
+        "cost_usd": 1.53,
+        "wasted_usd": 0.40,
+    }  # the metrics have the 1.13 of the answers that were used
     text = Outline(render(replace(report, document=document))).text
     assert "$0.40 of it for unused speculative calls" in text
     assert "The model cost $1.53 ($0.40 of it for unused speculative calls)" in text

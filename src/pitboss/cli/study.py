@@ -209,7 +209,7 @@ def runs(
     from pitboss.report.measures import format_metric
     from pitboss.report.metric import named
     from pitboss.runs.listing import short
-    from pitboss.sim.study.axis import words_of
+    from pitboss.sim.study.axis import describe_point
     from pitboss.sim.study.choice import figure
     from pitboss.store.studies import Studies, whole_runs
 
@@ -230,7 +230,7 @@ def runs(
             run.id,
             run.status,
             run.model,
-            words_of(run.mark["point"]),
+            describe_point(run.mark["point"]),
             str(run.mark["repeat"] + 1),
             *(format_metric(figure(run.metrics or {}, name), named(name).form) for name in names),
         )

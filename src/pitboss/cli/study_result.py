@@ -10,7 +10,7 @@ from pitboss.report import figures
 from pitboss.report.measures import format_metric
 from pitboss.report.metric import named
 from pitboss.report.study.view import period
-from pitboss.sim.study.axis import words_of
+from pitboss.sim.study.axis import describe_point
 
 Plain = Mapping[str, Any]
 MOST_TRIALS = 20
@@ -62,7 +62,7 @@ def _show_trials(document: Plain) -> None:
     rows = [
         (
             str(one["trial"]),
-            words_of(one["point"]),
+            describe_point(one["point"]),
             *(format_metric(one["metrics"].get(name), named(name).form) for name in (by, *names)),
             _states(one["runs"]),
         )
@@ -105,7 +105,7 @@ def _show_forward(forward: Plain, by: str) -> None:
         (
             str(one["window"] + 1),
             period(one["from"], one["to"]),
-            words_of(one["point"]),
+            describe_point(one["point"]),
             format_metric(one["inside"], named(by).form),
             format_metric(one["outside"], named(by).form),
             figures.percent(one["total_return_pct"], signed=True),

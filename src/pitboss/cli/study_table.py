@@ -22,7 +22,7 @@ from pitboss.jobs.plan import Member
 from pitboss.jobs.study import Onlooker
 from pitboss.report.measures import format_metric
 from pitboss.report.metric import named
-from pitboss.sim.study.axis import words_of
+from pitboss.sim.study.axis import describe_point
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure
 from pitboss.store.lifecycle import ENDED
 
@@ -142,7 +142,7 @@ class Scoreboard:
         if member is None:
             return run_id, "", ""
         place = "" if member.trial.window is None else f"window {member.trial.window + 1}: "
-        return run_id, place + words_of(dict(member.trial.point)), str(member.repeat + 1)
+        return run_id, place + describe_point(dict(member.trial.point)), str(member.repeat + 1)
 
 
 def _clock(seconds: float) -> str:

@@ -23,17 +23,17 @@ _RANK = {"refused": 0, "allowed": 1, "reduced": 1}
 
 def merge_no_ops(decisions: Sequence[Plain]) -> list[Plain]:
     """Rows with consecutive equal no-ops combined into one, with `times` and `until`."""
-    found: list[Plain] = []
-    alike: tuple[object, ...] | None = None
+    result: list[Plain] = []
+    previous_key: tuple[object, ...] | None = None
     for row in decisions:
         bare = row.get("outcome") == "noop" and not (row.get("margins") or row.get("steps") or row.get("text"))
         key = (row.get("reason"), row.get("symbol"), tuple(row.get("flags") or ())) if bare else None
-        if key is not None and key == alike:
-            found[-1] = {**found[-1], "times": tick_count(found[-1]) + tick_count(row), "until": row.get("tick_at")}
+        if key is not None and key == previous_key:
+            result[-1] = {**result[-1], "times": tick_count(result[-1]) + tick_count(row), "until": row.get("tick_at")}
         else:
-            found.append(row)
-        alike = key
-    return found
+            result.append(row)
+        previous_key = key
+    return result
 
 
 def tick_count(row: Plain) -> int:
@@ -58,12 +58,12 @@ def select_rows(decisions: Sequence[Plain]) -> list[Plain]:
 
 def anchors(rows: Sequence[Plain]) -> dict[tuple[int, str], str]:
     """The element id of the decision at an instant for a symbol."""
-    found: dict[tuple[int, str], str] = {}
+    row_ids: dict[tuple[int, str], str] = {}
     for row in rows:
         at, seq = instant(row.get("tick_at")), row.get("seq")
         if at is not None and isinstance(seq, int) and row.get("outcome") in _RANK:
-            found[at, str(row.get("symbol"))] = f"d{seq}"
-    return found
+            row_ids[at, str(row.get("symbol"))] = f"d{seq}"
+    return row_ids
 
 
 def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
@@ -71,14 +71,14 @@ def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
     if not rows:
         return tag("p", "No decision was recorded.", class_="note")
     details, left_out = _details(rows)
-    words = max(240, min(1_200, REASON_BUDGET // len(rows)))
-    bodies = [_body(row, details.get(index), words) for index, row in enumerate(rows)]
+    reason_length = max(240, min(1_200, REASON_BUDGET // len(rows)))
+    bodies = [_body(row, details.get(index), reason_length) for index, row in enumerate(rows)]
     columns = (("Time (UTC)", LEFT), ("Proposal", LEFT), ("Reason", LEFT), ("Verdict", LEFT))
     notes: list[str] = []
-    shown, whole = sum(tick_count(row) for row in rows), sum(tick_count(row) for row in report.decisions)
-    if shown < whole:
+    shown, total = sum(tick_count(row) for row in rows), sum(tick_count(row) for row in report.decisions)
+    if shown < total:
         notes.append(
-            f"Shown are {figures.count(shown)} of {figures.plural(whole, 'decision')}; "
+            f"Shown are {figures.count(shown)} of {figures.plural(total, 'decision')}; "
             "proposals have priority over no-ops."
         )
     if left_out:
@@ -128,7 +128,7 @@ def _select(name: str, label: str, options: Sequence[tuple[str, str]]) -> Html:
     )
 
 
-def _body(row: Plain, details: Html | None, words: int) -> Html:
+def _body(row: Plain, details: Html | None, reason_length: int) -> Html:
     outcome = str(row.get("outcome") or "noop")
     at, seq = instant(row.get("tick_at")), row.get("seq")
     when = tag("time", figures.clock(at), datetime=row.get("tick_at") if isinstance(row.get("tick_at"), str) else None)
@@ -143,8 +143,8 @@ def _body(row: Plain, details: Html | None, words: int) -> Html:
             f" × {figures.count(tick_count(row))}" if tick_count(row) > 1 else None,
             _terms(row),
         ),
-        tag("td", _reason(row, words)),
-        tag("td", _verdict(row, outcome, words // 3)),
+        tag("td", _reason(row, reason_length)),
+        tag("td", _verdict(row, outcome, reason_length // 3)),
     )
     second = tag("tr", tag("td", details, colspan=4), class_="more") if details else None
     return tag(
@@ -175,23 +175,21 @@ def _terms(row: Plain) -> Html | None:
     return tag("small", " · ".join(term.replace(" ", "\u00a0") for term in terms)) if terms else None
 
 
-def _reason(row: Plain, words: int) -> Html:
+def _reason(row: Plain, most: int) -> Html:
     reason = str(row.get("reason") or "")
     confidence = number(row.get("confidence"))
     sure = tag("small", f"confidence {figures.plain(confidence)}") if confidence is not None else None
-    return join(
-        [tag("span", truncate(reason, words), class_="words", dir="auto") if reason else Html(), sure or Html()]
-    )
+    return join([tag("span", truncate(reason, most), class_="words", dir="auto") if reason else Html(), sure or Html()])
 
 
-def _verdict(row: Plain, outcome: str, words: int) -> Html:
+def _verdict(row: Plain, outcome: str, most: int) -> Html:
     name = OUTCOMES.get(outcome, outcome)
     chip = tag("span", tag("span", SIGNS.get(outcome, ""), aria_hidden="true"), f" {name}", class_="verdict")
     code = tag("code", row["code"]) if row.get("code") else None
     flags = [tag("code", flag) for flag in row.get("flags") or ()]
     detail = str(row.get("detail") or "")
     return join(
-        [chip, *([" ", code] if code else []), *[join([" ", flag]) for flag in flags], _small(truncate(detail, words))]
+        [chip, *([" ", code] if code else []), *[join([" ", flag]) for flag in flags], _small(truncate(detail, most))]
     )
 
 
@@ -201,7 +199,7 @@ def _small(words: str) -> Html:
 
 def _details(rows: Sequence[Plain]) -> tuple[dict[int, Html], int]:
     """Expandable details by row, refusals first, up to the limit of bytes; and the number of rows without theirs."""
-    found: dict[int, Html] = {}
+    details_by_row: dict[int, Html] = {}
     spent = left_out = 0
     for index in sorted(range(len(rows)), key=lambda index: _RANK.get(str(rows[index].get("outcome")), 2)):
         if spent > DETAIL_BUDGET:
@@ -209,9 +207,9 @@ def _details(rows: Sequence[Plain]) -> tuple[dict[int, Html], int]:
             continue
         details = _detail(rows[index])
         if details is not None:
-            found[index] = details
+            details_by_row[index] = details
             spent += len(details.encode())
-    return found, left_out
+    return details_by_row, left_out
 
 
 def _detail(row: Plain) -> Html | None:

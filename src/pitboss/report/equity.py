@@ -73,22 +73,22 @@ def equity_chart(report: RunReport) -> Html:
 
 
 def _lines(report: RunReport) -> list[ChartLine]:
-    found: list[ChartLine] = []
+    lines: list[ChartLine] = []
     series = {"agent": report.equity, **dict(sorted(report.baseline_equity.items()))}
     for key, points in series.items():
         if not len(points):
             continue
         at, values = as_arrays(points)
-        if found and not report.finished:
+        if lines and not report.finished:
             # A run that stopped early is compared over the part that it completed.
-            done = at <= found[0].at[-1]
-            at, values = at[done], values[done]
+            completed = at <= lines[0].at[-1]
+            at, values = at[completed], values[completed]
         if len(at):
             start = report.from_at
             if start is not None and start < at[0]:
                 at, values = np.insert(at, 0, start), np.insert(values, 0, report.initial_usd)
-            found.append(ChartLine(key, NAMES.get(key, key.replace("_", " ")), at, values))
-    return found
+            lines.append(ChartLine(key, NAMES.get(key, key.replace("_", " ")), at, values))
+    return lines
 
 
 def _frames(report: RunReport, lines: list[ChartLine]) -> tuple[Frame, Frame]:

@@ -21,8 +21,8 @@ def _sign(value: float, shown: str, signed: bool) -> str:
 
 
 def plain(value: object, digits: int = 2, *, signed: bool = False) -> str:
-    found = number(value)
-    return NONE if found is None else _sign(found, f"{abs(found):,.{digits}f}", signed)
+    numeric = number(value)
+    return NONE if numeric is None else _sign(numeric, f"{abs(numeric):,.{digits}f}", signed)
 
 
 def count(value: object) -> str:
@@ -31,18 +31,18 @@ def count(value: object) -> str:
 
 def usd(value: object, *, signed: bool = False, digits: int | None = None) -> str:
     """Dollars with cents; amounts below a cent keep two significant digits, large ones drop the cents."""
-    found = number(value)
-    if found is None:
+    numeric = number(value)
+    if numeric is None:
         return NONE
-    size = abs(found)
+    size = abs(numeric)
     if digits is None:
         digits = 0 if size >= 1_000_000 else 2 if size >= 0.01 or size < 1e-6 else 4 if size >= 0.0001 else 6
-    return _sign(found, f"${size:,.{digits}f}", signed)
+    return _sign(numeric, f"${size:,.{digits}f}", signed)
 
 
 def percent(value: object, *, signed: bool = False, digits: int = 2) -> str:
-    found = number(value)
-    return NONE if found is None else _sign(found, f"{abs(found):,.{digits}f}%", signed)
+    numeric = number(value)
+    return NONE if numeric is None else _sign(numeric, f"{abs(numeric):,.{digits}f}%", signed)
 
 
 def drawdown(value: object) -> str:
@@ -53,41 +53,41 @@ def drawdown(value: object) -> str:
 
 def share(value: object, digits: int = 1, *, signed: bool = False) -> str:
     """A fraction as a percentage."""
-    found = number(value)
-    return NONE if found is None else percent(found * 100, digits=digits, signed=signed)
+    numeric = number(value)
+    return NONE if numeric is None else percent(numeric * 100, digits=digits, signed=signed)
 
 
 def price(value: object) -> str:
     """About six significant digits, never an exponent."""
-    found = number(value)
-    if found is None:
+    numeric = number(value)
+    if numeric is None:
         return NONE
-    size = abs(found)
+    size = abs(numeric)
     digits = 1 if size >= 10_000 else 2 if size >= 100 else 4 if size >= 1 else 6 if size >= 0.01 else 8
-    return _sign(found, f"{size:,.{digits}f}", False)
+    return _sign(numeric, f"{size:,.{digits}f}", False)
 
 
 def amount(value: object) -> str:
     """A size in coins: as many digits as it has, eight at most."""
-    found = number(value)
-    if found is None:
+    numeric = number(value)
+    if numeric is None:
         return NONE
-    shown = f"{abs(found):,.8f}".rstrip("0").rstrip(".")
-    return _sign(found, shown, False)
+    shown = f"{abs(numeric):,.8f}".rstrip("0").rstrip(".")
+    return _sign(numeric, shown, False)
 
 
 def with_unit(value: object, unit: str) -> str:
     """A number of the engine with its unit; text that is not a number is returned unchanged."""
-    found = number(value)
-    if found is None:
+    numeric = number(value)
+    if numeric is None:
         return NONE if value is None else str(value)
     unit = unit.strip()
     if unit.lower() == "usd":
-        return usd(found)
+        return usd(numeric)
     if unit == "price":
-        return price(found)
-    digits = 0 if found == int(found) else 2 if abs(found) >= 0.01 else 6
-    shown = plain(found, digits)
+        return price(numeric)
+    digits = 0 if numeric == int(numeric) else 2 if abs(numeric) >= 0.01 else 6
+    shown = plain(numeric, digits)
     if unit in ("%", "pct"):
         return f"{shown}%"
     return f"{shown}\u00d7" if unit in ("x", "×") else f"{shown} {unit}".strip()
@@ -122,8 +122,8 @@ def plural(value: object, singular: str, several: str | None = None) -> str:
 
 def tone(value: object) -> str | None:
     """The style class of a gain or a loss; the sign is always shown as well."""
-    found = number(value)
-    return None if not found else "gain" if found > 0 else "loss"
+    numeric = number(value)
+    return None if not numeric else "gain" if numeric > 0 else "loss"
 
 
 def _moment(at: Instant) -> datetime:

@@ -63,9 +63,9 @@ def padded_range(low: float, high: float, share: float = 0.06) -> tuple[float, f
     return low - gap, high + gap
 
 
-def round_ticks(low: float, high: float, wanted: int) -> list[float]:
+def round_ticks(low: float, high: float, count: int) -> list[float]:
     """Round values inside a range, about `wanted` of them."""
-    raw = (high - low) / max(wanted, 1)
+    raw = (high - low) / max(count, 1)
     if not math.isfinite(raw) or raw <= 0:
         return [low]
     power = 10.0 ** math.floor(math.log10(raw))
@@ -78,33 +78,33 @@ def tick_labels(ticks: list[float], before: str = "", after: str = "") -> list[t
     """Ticks with labels that have as many digits as their step needs."""
     step = ticks[1] - ticks[0] if len(ticks) > 1 else abs(ticks[0]) if ticks else 1.0
     digits = next((places for places in range(9) if abs(step * 10**places - round(step * 10**places)) < 1e-6), 8)
-    found: list[tuple[float, str]] = []
+    labels: list[tuple[float, str]] = []
     for tick in ticks:
         shown = f"{abs(tick):,.{digits}f}"
         minus = MINUS if tick < 0 and any(digit in shown for digit in "123456789") else ""
-        found.append((tick, f"{minus}{before}{shown}{after}"))
-    return found
+        labels.append((tick, f"{minus}{before}{shown}{after}"))
+    return labels
 
 
-def time_ticks(start: float, end: float, wanted: int = 8) -> list[tuple[float, str]]:
+def time_ticks(start: float, end: float, most: int = 8) -> list[tuple[float, str]]:
     """Round instants with a label of their date or time of day."""
     for step in _STEPS:
-        if (end - start) / step <= wanted:
+        if (end - start) / step <= most:
             return [(at, _label(at, step)) for at in np.arange(math.ceil(start / step) * step, end + 1, step).tolist()]
-    return _month_ticks(start, end, wanted)
+    return _month_ticks(start, end, most)
 
 
-def _month_ticks(start: float, end: float, wanted: int) -> list[tuple[float, str]]:
+def _month_ticks(start: float, end: float, most: int) -> list[tuple[float, str]]:
     first, last = _moment(start), _moment(end)
     months = (last.year - first.year) * 12 + last.month - first.month
-    step = next((step for step in _MONTH_STEPS if months / step <= wanted), _MONTH_STEPS[-1])
-    found: list[tuple[float, str]] = []
+    step = next((step for step in _MONTH_STEPS if months / step <= most), _MONTH_STEPS[-1])
+    ticks: list[tuple[float, str]] = []
     for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
         moment = datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
         at = moment.timestamp() * 1000
         if month % step == 0 and start <= at <= end:
-            found.append((at, f"{moment:%Y}" if step >= 12 else f"{moment:%b %Y}"))
-    return found
+            ticks.append((at, f"{moment:%Y}" if step >= 12 else f"{moment:%b %Y}"))
+    return ticks
 
 
 def _label(at: float, step: float) -> str:

@@ -70,11 +70,11 @@ class Funnel:
 
 
 def _counts(value: object) -> dict[str, int]:
-    return {str(key): int(found) for key, item in mapping(value).items() if (found := number(item))}
+    return {str(key): int(count) for key, item in mapping(value).items() if (count := number(item))}
 
 
 def _first(*values: object) -> int:
-    return next((int(found) for value in values if (found := number(value)) is not None), 0)
+    return next((int(count) for value in values if (count := number(value)) is not None), 0)
 
 
 def funnel_section(funnel: Funnel) -> Html:
@@ -124,8 +124,8 @@ def _bar(name: str, value: int, most: int, note: str, style: str = "") -> Html:
     )
 
 
-def _share(part: int, whole: int, words: str) -> str:
-    return f"{figures.percent(100.0 * part / whole, digits=1)} {words}" if whole else "none"
+def _share(part: int, total: int, words: str) -> str:
+    return f"{figures.percent(100.0 * part / total, digits=1)} {words}" if total else "none"
 
 
 def _fills(funnel: Funnel) -> str:

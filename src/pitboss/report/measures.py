@@ -45,8 +45,8 @@ def metric_section(report: RunReport) -> Html:
     for key, metric in METRICS.items():
         if key in metrics or any(key in baseline for baseline in baselines.values()):
             rows.append(_row(key, metric, metrics, [baselines[name] for name in names]))
-    known = {*METRICS, *INTERVALS.values()}
-    for key in sorted(set(metrics) - known):
+    named = {*METRICS, *INTERVALS.values()}
+    for key in sorted(set(metrics) - named):
         if isinstance(metrics[key], int | float | str) and not isinstance(metrics[key], bool):
             unknown = Metric(key.replace("_", " ").capitalize(), "ratio", "")
             rows.append(_row(key, unknown, metrics, [baselines[name] for name in names]))

@@ -43,5 +43,5 @@ def explained_table(caption: str, rows: Sequence[ExplainedRow]) -> Html:
         tag("tr", tag("th", name, scope="row"), tag("td", value, class_="num"), tag("td", words))
         for name, value, words in rows
     ]
-    made = tag("table", tag("caption", caption), tag("tbody", *body), class_="metrics told")
-    return tag("div", made, class_="scroll")
+    element = tag("table", tag("caption", caption), tag("tbody", *body), class_="metrics told")
+    return tag("div", element, class_="scroll")

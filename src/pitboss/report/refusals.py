@@ -22,8 +22,8 @@ ACTIONS = {
 def describe_action(row: Plain) -> str:
     """`Open long BTC` for a decision."""
     name = row.get("action")
-    said = ACTIONS.get(str(name), str(name)) if name else "Hold"
-    return f"{said} {row.get('symbol')}" if row.get("symbol") and said != "Hold" else said
+    verb = ACTIONS.get(str(name), str(name)) if name else "Hold"
+    return f"{verb} {row.get('symbol')}" if row.get("symbol") and verb != "Hold" else verb
 
 
 def refusal_section(report: RunReport, funnel: Funnel, anchors: Mapping[tuple[int, str], str]) -> Html:
@@ -46,16 +46,16 @@ def refusal_section(report: RunReport, funnel: Funnel, anchors: Mapping[tuple[in
 
 def _examples(report: RunReport) -> dict[str, Plain]:
     """For each rule the refusal furthest beyond its limit, as the clearest example."""
-    found: dict[str, Plain] = {}
+    examples: dict[str, Plain] = {}
     depth: dict[str, float] = {}
     for row in report.decisions:
         if row.get("outcome") != "refused" or not row.get("code"):
             continue
         code = str(row["code"])
         beyond = -(number((margin_of(row, code) or {}).get("left")) or 0.0)
-        if code not in found or beyond > depth[code]:
-            found[code], depth[code] = row, beyond
-    return found
+        if code not in examples or beyond > depth[code]:
+            examples[code], depth[code] = row, beyond
+    return examples
 
 
 def margin_of(row: Plain, code: str) -> Plain | None:
@@ -67,14 +67,14 @@ def _example(row: Plain | None, code: str, anchors: Mapping[tuple[int, str], str
     if row is None:
         return tag("span", "not among the decisions of this page", class_="muted")
     size = number(row.get("size_usd"))
-    asked = describe_action(row) + (f" for {figures.usd(size)}" if size is not None else "")
+    request = describe_action(row) + (f" for {figures.usd(size)}" if size is not None else "")
     leverage = number(row.get("leverage"))
     if leverage is not None and leverage != 1:
-        asked += f" at {figures.with_unit(leverage, 'x')}"
+        request += f" at {figures.with_unit(leverage, 'x')}"
     at = instant(row.get("tick_at"))
     anchor = anchors.get((at, str(row.get("symbol")))) if at is not None else None
     when = tag("a", figures.clock(at), href=f"#{anchor}") if anchor else figures.clock(at)
-    return join([tag("p", when, " ", asked), _margin(margin_of(row, code)), _detail(row)])
+    return join([tag("p", when, " ", request), _margin(margin_of(row, code)), _detail(row)])
 
 
 def _detail(row: Plain) -> Html:
@@ -88,12 +88,12 @@ def _margin(margin: Plain | None) -> Html:
         return Html()
     unit = str(margin.get("unit") or "")
     limit, used, left = number(margin.get("limit")), number(margin.get("used")), number(margin.get("left"))
-    said = (
+    text = (
         f"limit {figures.with_unit(margin.get('limit'), unit)}, requested {figures.with_unit(margin.get('used'), unit)}"
     )
     if left is not None and left < 0:
         below = limit is not None and used is not None and used < limit and unit.lower() == "usd"
-        said += f": {figures.with_unit(-left, unit)} {'short' if below else 'beyond'}"
+        text += f": {figures.with_unit(-left, unit)} {'short' if below else 'beyond'}"
     bar = None
     if limit is not None and used is not None and used > limit > 0 and unit != "price":
         edge = 100 * limit / used
@@ -107,7 +107,7 @@ def _margin(margin: Plain | None) -> Html:
             class_="overstep",
             aria_hidden="true",
         )
-    return tag("div", tag("p", tag("strong", said)), bar, class_="worked")
+    return tag("div", tag("p", tag("strong", text)), bar, class_="worked")
 
 
 def truncate(words: str, most: int) -> str:

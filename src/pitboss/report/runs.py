@@ -34,17 +34,17 @@ def without_result(runs: Sequence[Plain]) -> list[Plain]:
 def failure_cause(run: Plain, most: int = MAX_CAUSE_LENGTH) -> str:
     """Why a run has no result, in one line of at most `most` characters."""
     if run.get("error"):
-        said = " ".join(str(run["error"]).split())
-        return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"
+        cause = " ".join(str(run["error"]).split())
+        return cause if len(cause) <= most else f"{cause[: most - 1].rstrip()}…"
     return {"cancelled": "it was cancelled", "queued": "it has not started"}.get(run["status"], "it is running")
 
 
 def cause_counts(causes: Sequence[str], most: int = MOST_CAUSES) -> str:
     """The most frequent causes in one line, each with its number of runs."""
-    every = sorted(Counter(causes).items(), key=lambda item: (-item[1], item[0]))
-    rest = sum(count for _, count in every[most:])
-    named = [*every[:most], *([("other causes", rest)] if rest else [])]
-    return "; ".join(f"{said} ({figures.plural(count, 'run')})" for said, count in named)
+    counts = sorted(Counter(causes).items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(count for _, count in counts[most:])
+    named = [*counts[:most], *([("other causes", rest)] if rest else [])]
+    return "; ".join(f"{cause} ({figures.plural(count, 'run')})" for cause, count in named)
 
 
 def missing_results(count: int) -> str:
@@ -76,10 +76,10 @@ def check_section(study_id: str, what: str, runs: Sequence[Plain]) -> Html:
         (f"pitboss study runs {study_id}", f"every run of this {what} with its status"),
         (f"pitboss study show {study_id} --json", "everything on this page as numbers, computed again"),
     ]
-    done = next((run["run_id"] for run in runs if run["status"] == "complete"), None)
-    if done is not None:
+    complete_run = next((run["run_id"] for run in runs if run["status"] == "complete"), None)
+    if complete_run is not None:
         commands += [
-            (f"pitboss runs verify {done}", "checks this run against its records; every run can be checked"),
-            (f"pitboss report {done}", "writes a page of that run; existing pages are linked in the table"),
+            (f"pitboss runs verify {complete_run}", "checks this run against its records; every run can be checked"),
+            (f"pitboss report {complete_run}", "writes a page of that run; existing pages are linked in the table"),
         ]
     return command_list(commands)

@@ -98,10 +98,10 @@ def number(value: object) -> float | None:
     if value is None or isinstance(value, bool):
         return None
     try:
-        found = float(value)  # pyright: ignore[reportArgumentType]
+        numeric = float(value)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError, OverflowError):
         return None
-    return found if math.isfinite(found) else None
+    return numeric if math.isfinite(numeric) else None
 
 
 def pair(value: object) -> tuple[float, float] | None:
@@ -121,5 +121,5 @@ def instant(value: object) -> Instant | None:
             return parse_instant(value)
         except UserError:
             return None
-    found = number(value)
-    return None if found is None else int(found)
+    numeric = number(value)
+    return None if numeric is None else int(numeric)

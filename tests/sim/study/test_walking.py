@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
 from pitboss.sim.study.choice import best, score
-from pitboss.sim.study.trial import FixedTrials, Forward, Trial, trials_of
+from pitboss.sim.study.trial import FixedTrials, Trial, WalkForward, numbered_trials
 from pitboss.sim.study.walk import windows
 
 POINTS = tuple({"risk.max_leverage": str(value)} for value in range(1, 5))
@@ -46,13 +46,13 @@ def test_windows_judge_what_follows_and_never_overlap(
 
 def test_stretches_that_make_no_sense_are_refused():
     for train, test, gap in ((0, 1, 0), (1, 0, 0), (1, 1, -1)):
-        with pytest.raises(UserError, match="a stretch to choose on"):
+        with pytest.raises(UserError, match="an in-sample and an out-of-sample period"):
             windows(0, 100, train, test, gap)
     with pytest.raises(UserError, match="too many"):
         windows(0, 10**9, 1, 1)
 
 
-def worked(forward: Forward, market: Mapping[int, float]) -> tuple[dict[Trial, list[dict[str, Any]]], list[Trial]]:
+def worked(forward: WalkForward, market: Mapping[int, float]) -> tuple[dict[Trial, list[dict[str, Any]]], list[Trial]]:
     """A whole walk over a market of one number an hour; a point's figure is made of what it lives through, and no more."""
     results: dict[Trial, list[dict[str, Any]]] = {}
     made: list[Trial] = []
@@ -71,12 +71,12 @@ def test_no_choice_changes_when_everything_after_it_does(seed: int, cut: int, an
     dice = random.Random(seed)
     market = {hour: dice.uniform(-1, 1) for hour in range(100)}
     other = {hour: value if hour < cut else dice.uniform(-1, 1) for hour, value in market.items()}
-    forward = Forward(POINTS, tuple(windows(0, 100, 20, 10, anchored=anchored)), "sharpe")
+    forward = WalkForward(POINTS, tuple(windows(0, 100, 20, 10, anchored=anchored)), "sharpe")
     first, made = worked(forward, market)
     second, _ = worked(forward, other)
     for place, window in enumerate(forward.windows):
         if window.train_to <= cut:
-            one, another = forward.chosen(place, first), forward.chosen(place, second)
+            one, another = forward.out_of_sample_trial(place, first), forward.out_of_sample_trial(place, second)
             assert one is not None
             assert one == another
     judged = [trial for trial in made if trial.role == "out"]
@@ -85,7 +85,7 @@ def test_no_choice_changes_when_everything_after_it_does(seed: int, cut: int, an
 
 
 def test_a_window_is_judged_only_after_all_it_chooses_among_is_known():
-    forward = Forward(POINTS, tuple(windows(0, 40, 20, 10)), "sharpe")
+    forward = WalkForward(POINTS, tuple(windows(0, 40, 20, 10)), "sharpe")
     asked = forward.ask({})
     assert {trial.role for trial in asked} == {"in"}
     results = {trial: [{"sharpe": 1.0}] for trial in asked[:-1]}
@@ -94,13 +94,13 @@ def test_a_window_is_judged_only_after_all_it_chooses_among_is_known():
 
 
 def test_a_window_in_which_nothing_has_the_metric_judges_nothing():
-    forward = Forward(POINTS, tuple(windows(0, 30, 20, 10)), "sharpe")
+    forward = WalkForward(POINTS, tuple(windows(0, 30, 20, 10)), "sharpe")
     results = {trial: [{"sharpe": None}] for trial in forward.ask({})}
     assert forward.ask(results) == []
 
 
 def test_a_study_whose_trials_are_known_goes_on_with_those_that_are_missing():
-    trials = trials_of(POINTS, 0, 10)
+    trials = numbered_trials(POINTS, 0, 10)
     assert FixedTrials(trials).ask({trials[1]: []}) == [trials[0], *trials[2:]]
 
 

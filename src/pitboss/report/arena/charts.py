@@ -22,12 +22,12 @@ def difference_chart(arena: Plain) -> Html:
     if len(entries) < 2:
         return tag("p", "There is no other entrant with a result.", class_="note")
     first = entries[0]["model"]
-    found = [_against(arena["pairs"], entry["model"], first) for entry in entries[1:]]
-    edges = [value for middle, around in found for value in (middle, *(around or ()))]
+    differences = [_against(arena["pairs"], entry["model"], first) for entry in entries[1:]]
+    edges = [value for middle, around in differences for value in (middle, *(around or ()))]
     low, high = padded_range(min([0.0, *edges]), max([0.0, *edges]))
-    frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(found), low, high, 0, 1)
+    frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(differences), low, high, 0, 1)
     marks: list[Html] = [_scale(frame, low, high)]
-    for place, (entry, (middle, around)) in enumerate(zip(entries[1:], found, strict=True)):
+    for place, (entry, (middle, around)) in enumerate(zip(entries[1:], differences, strict=True)):
         y = f"{TOP + ROW * (place + 0.5):.1f}"
         significant = around is not None and (around[0] > 0 or around[1] < 0)
         style = "sure" if significant else "open"
@@ -55,11 +55,13 @@ def repeat_chart(arena: Plain) -> Html:
     marks: list[Html] = [_scale(frame, low, high)]
     for place, entry in enumerate(entries):
         y = f"{TOP + ROW * (place + 0.5):.1f}"
-        found = entry["returns_pct"]
-        marks.append(tag("line", class_="reach open", x1=_at(frame, min(found)), x2=_at(frame, max(found)), y1=y, y2=y))
-        marks += [tag("circle", class_="dot run", cx=_at(frame, value), cy=y, r=4.5) for value in found]
+        returns = entry["returns_pct"]
+        marks.append(
+            tag("line", class_="reach open", x1=_at(frame, min(returns)), x2=_at(frame, max(returns)), y1=y, y2=y)
+        )
+        marks += [tag("circle", class_="dot run", cx=_at(frame, value), cy=y, r=4.5) for value in returns]
         marks.append(tag("text", entry["model"], x=NAMES - 14, y=y, dy="0.32em", text_anchor="end", class_="name"))
-        words = f"{max(found) - min(found):.1f} points range" if len(found) > 1 else "one run"
+        words = f"{max(returns) - min(returns):.1f} points range" if len(returns) > 1 else "one run"
         marks.append(tag("text", words, x=WIDTH - 140, y=y, dy="0.32em"))
     words = "Each dot is one run of the same skill over the same market"
     return _figure("Total return of every run", marks, frame.bottom + FOOT, words)
@@ -95,23 +97,23 @@ def curve_chart(arena: Plain) -> Html:
 
 def _spread(ends: list[tuple[float, str]], apart: float = 16.0) -> dict[str, float]:
     """Heights at which labels do not overlap."""
-    found: dict[str, float] = {}
+    heights: dict[str, float] = {}
     last = -1e9
     for y, name in sorted(ends):
         last = max(y, last + apart)
-        found[name] = last
-    return found
+        heights[name] = last
+    return heights
 
 
 def _against(pairs: Sequence[Plain], name: str, reference: str) -> tuple[float, tuple[float, float] | None]:
     """The difference of `name` from `reference` in percent, with its interval."""
-    for one in pairs:
-        around = pair(one["together"])
-        if (one["first"], one["second"]) == (name, reference):
-            return one["percent"], around
-        if (one["first"], one["second"]) == (reference, name):
+    for difference in pairs:
+        around = pair(difference["together"])
+        if (difference["first"], difference["second"]) == (name, reference):
+            return difference["percent"], around
+        if (difference["first"], difference["second"]) == (reference, name):
             bounds = None if around is None else (reversed_percent(around[1]), reversed_percent(around[0]))
-            return reversed_percent(one["percent"]), bounds
+            return reversed_percent(difference["percent"]), bounds
     return 0.0, None
 
 

@@ -122,13 +122,15 @@ def run_section(arena: Plain) -> Html:
         ("Commands", LEFT),
     ]
     many, left = len(rows) > FOLDED, sum(len(entry["runs"]) for entry in arena["entries"]) - len(rows)
-    made = table("Runs", head, rows, style="runs", tall=many)
+    runs_table = table("Runs", head, rows, style="runs", tall=many)
     more = f"… and {left:,} more; `pitboss study show {arena['study_id']} --json` has all."
     words = "In the order of the leaderboard. Runs with a report are links; the first command writes a report."
     return join(
         [
             tag("p", words, class_="note"),
-            tag("details", tag("summary", figures.plural(len(rows), "run")), made, class_="folded") if many else made,
+            tag("details", tag("summary", figures.plural(len(rows), "run")), runs_table, class_="folded")
+            if many
+            else runs_table,
             tag("p", more, class_="note after") if left > 0 else "",
         ]
     )
@@ -136,11 +138,11 @@ def run_section(arena: Plain) -> Html:
 
 def tier_badge(value: object) -> Html:
     """The badge of a tier."""
-    found = number(value)
+    tier = number(value)
     return (
         tag("span", "no result", class_="muted")
-        if found is None
-        else tag("span", f"Tier {found:.0f}", class_=f"tier t{min(int(found), 5)}")
+        if tier is None
+        else tag("span", f"Tier {tier:.0f}", class_=f"tier t{min(int(tier), 5)}")
     )
 
 
@@ -161,8 +163,8 @@ def _who(entry: Plain) -> Html:
 
 
 def _repeats(entry: Plain) -> str:
-    done, every = entry["repeats"], len(entry["runs"])
-    return figures.count(done) if done == every else f"{figures.count(done)} of {figures.count(every)}"
+    complete, total = entry["repeats"], len(entry["runs"])
+    return figures.count(complete) if complete == total else f"{figures.count(complete)} of {figures.count(total)}"
 
 
 def _bar(entry: Plain, low: float, high: float) -> Html:
@@ -174,10 +176,10 @@ def _bar(entry: Plain, low: float, high: float) -> Html:
 
 
 def _ranks(value: object) -> str:
-    found = pair(value)
-    if found is None:
+    ranks = pair(value)
+    if ranks is None:
         return figures.NONE
-    return f"{found[0]:.0f}" if found[0] == found[1] else f"{found[0]:.0f}\u2013{found[1]:.0f}"
+    return f"{ranks[0]:.0f}" if ranks[0] == ranks[1] else f"{ranks[0]:.0f}\u2013{ranks[1]:.0f}"
 
 
 def _chance(value: object) -> str:
@@ -185,5 +187,11 @@ def _chance(value: object) -> str:
 
 
 def _ms(value: object) -> str:
-    found = number(value)
-    return figures.NONE if found is None else f"{found:,.0f} ms" if found < 10_000 else f"{found / 1_000:,.1f} s"
+    milliseconds = number(value)
+    return (
+        figures.NONE
+        if milliseconds is None
+        else f"{milliseconds:,.0f} ms"
+        if milliseconds < 10_000
+        else f"{milliseconds / 1_000:,.1f} s"
+    )

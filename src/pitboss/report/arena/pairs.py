@@ -18,8 +18,8 @@ def pair_table(arena: Plain) -> Html:
         return tag(
             "p", f"{len(names)} entrants have too many pairs for a table; `--json` lists all of them.", class_="note"
         )
-    found = {(one["first"], one["second"]): one for one in arena["pairs"]}
-    rows = [(name, *[_cell(name, other, found) for other in names]) for name in names]
+    differences = {(difference["first"], difference["second"]): difference for difference in arena["pairs"]}
+    rows = [(name, *[_cell(name, column, differences) for column in names]) for name in names]
     head = [("Difference", LEFT), *[(name.partition("/")[2] or name, RIGHT) for name in names]]
     words = (
         "Final equity of the row relative to the column, as a difference in percent. Bold: significant, because the simultaneous "
@@ -28,12 +28,14 @@ def pair_table(arena: Plain) -> Html:
     return join([tag("h3", "All pairs"), tag("p", words, class_="note"), table("All pairs", head, rows, style="duels")])
 
 
-def _cell(name: str, other: str, found: Mapping[tuple[str, str], Plain]) -> Html:
-    if name == other:
+def _cell(name: str, reference: str, differences: Mapping[tuple[str, str], Plain]) -> Html:
+    if name == reference:
         return tag("span", "·", class_="muted")
-    one = found.get((name, other))
-    percent = one["percent"] if one is not None else reversed_percent(found[other, name]["percent"])
-    pair = one or found[other, name]
+    difference = differences.get((name, reference))
+    percent = (
+        difference["percent"] if difference is not None else reversed_percent(differences[reference, name]["percent"])
+    )
+    pair = difference or differences[reference, name]
     shown = figures.percent(percent, signed=True, digits=1)
     title = "no interval: too few days" if pair["p"] is None else f"p = {pair['p']:.3f}, adjusted for all pairs"
     if pair["told_apart"]:

@@ -27,8 +27,8 @@ def paragraphs(arena: Plain) -> list[str]:
             "No entrant is statistically distinguishable from it: all share one tier, and their order is not a ranking."
         )
     elif len(first) > 1:
-        others = ", ".join(entry["model"] for entry in first[1:])
-        result.append(f"It is not statistically distinguishable from {others}; these share the first tier.")
+        rivals = ", ".join(entry["model"] for entry in first[1:])
+        result.append(f"It is not statistically distinguishable from {rivals}; these share the first tier.")
     else:
         result.append("Every other entrant ended significantly below it in this period.")
     models = [entry for entry in entries if not entry["baseline"]]

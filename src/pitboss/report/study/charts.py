@@ -13,7 +13,7 @@ from pitboss.report.source import Plain, instant, number, pair
 from pitboss.report.study.fields import metric_ticks
 from pitboss.report.study.view import StudyView, period
 from pitboss.report.table import LEFT, RIGHT, gain_or_loss, table
-from pitboss.sim.study.axis import words_of
+from pitboss.sim.study.axis import describe_point
 
 WIDTH, LEFT_SIDE, TOP, FOOT = 1120.0, 66.0, 14.0, 48.0
 MOST_NAMES = 14
@@ -30,17 +30,21 @@ def window_section(view: StudyView) -> Html:
 
 
 def _windows(view: StudyView, windows: Sequence[Plain]) -> Html:
-    drawn = [(place, one) for place, one in enumerate(windows) if number(one["inside"]) is not None]
-    every = [value for _, one in drawn for value in (one["inside"], *(pair(one["tried_between"]) or ()))]
-    every += [value for one in windows if (value := number(one["outside"])) is not None]
-    if not every:
+    drawn = [(place, window) for place, window in enumerate(windows) if number(window["inside"]) is not None]
+    values = [value for _, window in drawn for value in (window["inside"], *(pair(window["tried_between"]) or ()))]
+    values += [value for window in windows if (value := number(window["outside"])) is not None]
+    if not values:
         return tag("p", "No window has a value to draw.", class_="note")
-    low, high = padded_range(min([0.0, *every]), max([0.0, *every]))
+    low, high = padded_range(min([0.0, *values]), max([0.0, *values]))
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 290.0, -0.5, len(windows) - 0.5, low, high)
     marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _zero(frame)]
-    for place, one in drawn:
-        marks += _window(view, frame, place, one)
-    marks += [_dot(frame, place, one["outside"], "after") for place, one in enumerate(windows) if _has(one, "outside")]
+    for place, window in drawn:
+        marks += _window(view, frame, place, window)
+    marks += [
+        _dot(frame, place, window["outside"], "after")
+        for place, window in enumerate(windows)
+        if _has(window, "outside")
+    ]
     marks.append(_names(frame, windows))
     title = f"{view.metric.label} in sample and out of sample, by window"
     legend = tag(
@@ -51,13 +55,13 @@ def _windows(view: StudyView, windows: Sequence[Plain]) -> Html:
         class_="legend",
     )
     inside, outside = view.forward["inside_mean"], view.forward["outside_mean"]
-    told = f"on average {view.shown(inside)} in sample, {view.shown(outside)} out of sample"
-    return chart_figure(title, marks, (WIDTH, frame.bottom + FOOT), legend, told)
+    averages = f"on average {view.shown(inside)} in sample, {view.shown(outside)} out of sample"
+    return chart_figure(title, marks, (WIDTH, frame.bottom + FOOT), legend, averages)
 
 
-def _window(view: StudyView, frame: Frame, place: int, one: Plain) -> list[Html]:
+def _window(view: StudyView, frame: Frame, place: int, window: Plain) -> list[Html]:
     x = f"{frame.x(place):.1f}"
-    around, inside, outside = pair(one["tried_between"]), one["inside"], number(one["outside"])
+    around, inside, outside = pair(window["tried_between"]), window["inside"], number(window["outside"])
     marks: list[Html] = []
     if around is not None:
         top, bottom = frame.y(around[1]), frame.y(around[0])
@@ -81,8 +85,8 @@ def _curve(view: StudyView, windows: Sequence[Plain]) -> Html:
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 200.0, start, start + len(values) * DAY_MS, low, high)
     at = start + np.arange(len(level), dtype=np.float64) * DAY_MS
     marks: list[Html] = [grid(frame, tick_labels(round_ticks(low, high, 4))), time_axis(frame, frame.top)]
-    for one in windows[1:]:
-        edge = instant(one["from"])
+    for window in windows[1:]:
+        edge = instant(window["from"])
         if edge is not None:
             x = f"{frame.x(edge):.1f}"
             marks.append(tag("line", class_="edge-of", x1=x, x2=x, y1=frame.top, y2=frame.bottom))
@@ -91,23 +95,25 @@ def _curve(view: StudyView, windows: Sequence[Plain]) -> Html:
     return chart_figure("Equity over all test periods", marks, (WIDTH, frame.bottom + 34), words)
 
 
-def _return(one: Plain) -> Html:
-    return gain_or_loss(figures.percent(one["total_return_pct"], signed=True), figures.tone(one["total_return_pct"]))
+def _return(window: Plain) -> Html:
+    return gain_or_loss(
+        figures.percent(window["total_return_pct"], signed=True), figures.tone(window["total_return_pct"])
+    )
 
 
 def _table(view: StudyView, windows: Sequence[Plain]) -> Html:
-    beside = view.by != "total_return_pct"
+    has_return = view.by != "total_return_pct"
     rows = [
         (
-            figures.count(one["window"] + 1),
-            period(one["chosen_from"], one["chosen_to"]),
-            words_of(one["point"]),
-            view.shown(one["inside"]),
-            period(one["from"], one["to"]),
-            tag("b", view.shown(one["outside"])),
-            *([_return(one)] if beside else []),
+            figures.count(window["window"] + 1),
+            period(window["chosen_from"], window["chosen_to"]),
+            describe_point(window["point"]),
+            view.shown(window["inside"]),
+            period(window["from"], window["to"]),
+            tag("b", view.shown(window["outside"])),
+            *([_return(window)] if has_return else []),
         )
-        for one in windows
+        for window in windows
     ]
     head = [
         ("Window", LEFT),
@@ -116,29 +122,29 @@ def _table(view: StudyView, windows: Sequence[Plain]) -> Html:
         (f"{view.metric.label} in sample", RIGHT),
         ("Out-of-sample period", LEFT),
         (f"{view.metric.label} out of sample", RIGHT),
-        *([("Return", RIGHT)] if beside else []),
+        *([("Return", RIGHT)] if has_return else []),
     ]
     return table("Windows of the walk-forward", head, rows, style="windows")
 
 
 def search_chart(view: StudyView) -> Html:
     """Every trial in the order of the search, and the best so far."""
-    trials = sorted(view.compared, key=lambda one: one["trial"])
-    found = [(one["trial"], value) for one in trials if (value := view.value(one)) is not None]
-    if len(found) < 2:
+    trials = sorted(view.compared, key=lambda trial: trial["trial"])
+    results = [(trial["trial"], value) for trial in trials if (value := view.value(trial)) is not None]
+    if len(results) < 2:
         return Html()
-    low, high = padded_range(min(value for _, value in found), max(value for _, value in found))
-    last = found[-1][0]
+    low, high = padded_range(min(value for _, value in results), max(value for _, value in results))
+    last = results[-1][0]
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 20, 220.0, -0.5, last + 0.5, low, high)
     marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form))]
-    best, steps = found[0][1], [f"M{frame.x(found[0][0]):.1f} {frame.y(found[0][1]):.1f}"]
-    for trial, value in found[1:]:
+    best, steps = results[0][1], [f"M{frame.x(results[0][0]):.1f} {frame.y(results[0][1]):.1f}"]
+    for trial, value in results[1:]:
         if view.is_better(value, best):
             best = value
         steps.append(f"H{frame.x(trial):.1f}V{frame.y(best):.1f}")
     marks.append(tag("path", class_="line mean", d="".join(steps)))
     marks += [
-        tag("circle", class_="dot", cx=f"{frame.x(at):.1f}", cy=f"{frame.y(value):.1f}", r=4) for at, value in found
+        tag("circle", class_="dot", cx=f"{frame.x(at):.1f}", cy=f"{frame.y(value):.1f}", r=4) for at, value in results
     ]
     step = max(1, math.ceil((last + 1) / MOST_NAMES))
     marks += [
@@ -152,13 +158,13 @@ def search_chart(view: StudyView) -> Html:
 def _names(frame: Frame, windows: Sequence[Plain]) -> Html:
     step = math.ceil(len(windows) / MOST_NAMES)
     marks: list[Html] = []
-    for place, one in list(enumerate(windows))[::step]:
+    for place, window in list(enumerate(windows))[::step]:
         x = f"{frame.x(place):.1f}"
-        marks.append(tag("text", f"Window {one['window'] + 1}", x=x, y=frame.bottom + 19, text_anchor="middle"))
+        marks.append(tag("text", f"Window {window['window'] + 1}", x=x, y=frame.bottom + 19, text_anchor="middle"))
         marks.append(
             tag(
                 "text",
-                period(one["from"], one["to"])[:16].partition(" to ")[0],
+                period(window["from"], window["to"])[:16].partition(" to ")[0],
                 x=x,
                 y=frame.bottom + 36,
                 text_anchor="middle",
@@ -177,8 +183,8 @@ def _dot(frame: Frame, place: int, value: float, style: str) -> Html:
     return tag("circle", class_=f"dot {style}", cx=f"{frame.x(place):.1f}", cy=f"{frame.y(value):.1f}", r=6)
 
 
-def _has(one: Plain, name: str) -> bool:
-    return number(one[name]) is not None
+def _has(window: Plain, name: str) -> bool:
+    return number(window[name]) is not None
 
 
 def _key(style: str, words: str) -> Html:

@@ -28,7 +28,7 @@ def field_section(view: StudyView) -> Html:
     trials, fields = view.compared, view.fields
     if not trials:
         return tag("p", f"No trial has a {view.label} yet.", class_="note")
-    varied = [name for name in fields if len({one["point"].get(name) for one in trials}) > 1]
+    varied = [name for name in fields if len({trial["point"].get(name) for trial in trials}) > 1]
     if not varied:
         return tag("p", "Only one point was run: there is nothing to compare.", class_="note")
     ring = "" if view.walks else ", the ring the best trial"
@@ -40,13 +40,13 @@ def field_section(view: StudyView) -> Html:
 
 def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
     groups: dict[str, list[float]] = {}
-    for one in trials:
-        value = view.value(one)
-        if value is not None and name in one["point"]:
-            groups.setdefault(one["point"][name], []).append(value)
+    for trial in trials:
+        value = view.value(trial)
+        if value is not None and name in trial["point"]:
+            groups.setdefault(trial["point"][name], []).append(value)
     values = sorted_values(list(groups))
-    every = [value for found in groups.values() for value in found]
-    low, high = padded_range(min(every), max(every), 0.1)
+    metrics = [value for group in groups.values() for value in group]
+    low, high = padded_range(min(metrics), max(metrics), 0.1)
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 16, HEIGHT, *_reach(values), low, high)
     places = {value: frame.x(_place(value, place, values)) for place, value in enumerate(values)}
     marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _names(frame, values, places)]
@@ -56,7 +56,7 @@ def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
         marks.append(tag("path", class_="line mean", d=f"M{line}"))
     else:  # a line between categories has no meaning
         marks += [_level(x, frame.y(mean)) for x, mean in means]
-    dots = [(places[value], frame.y(found)) for value in values for found in groups[value]][:MOST_DOTS]
+    dots = [(places[value], frame.y(metric)) for value in values for metric in groups[value]][:MOST_DOTS]
     marks += [tag("circle", class_="dot", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5) for x, y in dots]
     best = None if view.walks else view.best  # in a walk-forward each window has its own best
     if best is not None and best["point"].get(name) in places:
@@ -115,8 +115,8 @@ def _names(frame: Frame, values: Sequence[str], places: dict[str, float]) -> Htm
     else:
         step = math.ceil(len(values) / MOST_NAMES)
         at = [(places[value], _cut(value, len(values))) for value in values[::step]]
-    found = [tag("text", words, x=f"{x:.1f}", y=frame.bottom + 20, text_anchor="middle") for x, words in at]
-    return tag("g", *found)
+    labels = [tag("text", words, x=f"{x:.1f}", y=frame.bottom + 20, text_anchor="middle") for x, words in at]
+    return tag("g", *labels)
 
 
 def _level(x: float, y: float) -> Html:
@@ -134,14 +134,14 @@ def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Htm
     """The mean of the metric at every pair of values, as a heat map; None if it is too large or too sparse."""
     down, across = fields
     cells: dict[tuple[str, str], list[float]] = {}
-    for one in trials:
-        value = view.value(one)
+    for trial in trials:
+        value = view.value(trial)
         if value is not None:
-            cells.setdefault((one["point"][down], one["point"][across]), []).append(value)
-    rows, columns = sorted_values([one for one, _ in cells]), sorted_values([other for _, other in cells])
+            cells.setdefault((trial["point"][down], trial["point"][across]), []).append(value)
+    rows, columns = sorted_values([row for row, _ in cells]), sorted_values([column for _, column in cells])
     if not (2 <= len(rows) <= MAP_SIDE and 2 <= len(columns) <= MAP_SIDE) or 2 * len(cells) < len(rows) * len(columns):
         return None
-    means = {at: math.fsum(found) / len(found) for at, found in cells.items()}
+    means = {at: math.fsum(values) / len(values) for at, values in cells.items()}
     low, high = min(means.values()), max(means.values())
     top = min(means, key=lambda at: means[at] if view.plain["better"] == "less" else -means[at])
 
@@ -167,12 +167,12 @@ def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Htm
     )
 
 
-def metric_ticks(low: float, high: float, form: Form, wanted: int = 5) -> list[tuple[float, str]]:
+def metric_ticks(low: float, high: float, form: Form, count: int = 5) -> list[tuple[float, str]]:
     """Round values of a metric with labels in its form."""
     if form in ("share", "signed_share"):
         return [
-            (tick / 100, words) for tick, words in tick_labels(round_ticks(low * 100, high * 100, wanted), after="%")
+            (tick / 100, words) for tick, words in tick_labels(round_ticks(low * 100, high * 100, count), after="%")
         ]
     before = "$" if form == "usd" else ""
     after = "%" if form in ("percent", "signed_percent") else ""
-    return tick_labels(round_ticks(low, high, wanted), before, after)
+    return tick_labels(round_ticks(low, high, count), before, after)

@@ -11,7 +11,7 @@ from pitboss.report.study.fields import field_section
 from pitboss.report.study.summary import limits, luck_section, paragraphs
 from pitboss.report.study.tables import cost_section, missing_section, trial_section, varied_section
 from pitboss.report.study.view import StudyView, period
-from pitboss.sim.study.axis import words_of
+from pitboss.sim.study.axis import describe_point
 
 KINDS = {"grid": "Sweep", "random": "Random sweep", "search": "Search", "walk": "Walk-forward"}
 
@@ -87,7 +87,7 @@ def _tiles(view: StudyView) -> Html:
         tile(
             f"Best {view.label}",
             view.shown(value),
-            note(words_of(best["point"]) if best is not None else "no trial has this metric"),
+            note(describe_point(best["point"]) if best is not None else "no trial has this metric"),
             value if view.metric.form.startswith("signed") else None,
             "lead",
         ),
@@ -153,9 +153,9 @@ def _walk_tiles(view: StudyView) -> Html:
 
 def _held_up(view: StudyView) -> str:
     pairs = [
-        (one["inside"], one["outside"])
-        for one in view.forward.get("windows") or ()
-        if number(one["inside"]) is not None and number(one["outside"]) is not None
+        (window["inside"], window["outside"])
+        for window in view.forward.get("windows") or ()
+        if number(window["inside"]) is not None and number(window["outside"]) is not None
     ]
     count = sum(not view.is_better(inside, outside) for inside, outside in pairs)
     return f"{count} of {len(pairs)}" if pairs else figures.NONE

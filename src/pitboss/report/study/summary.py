@@ -7,7 +7,7 @@ from pitboss.report.provenance import sentence_list
 from pitboss.report.runs import missing_results
 from pitboss.report.source import Plain, number, pair
 from pitboss.report.study.view import StudyView
-from pitboss.sim.study.axis import words_of
+from pitboss.sim.study.axis import describe_point
 
 PROOF = 0.95
 """A deflated Sharpe below this is not significant."""
@@ -20,23 +20,23 @@ def paragraphs(view: StudyView) -> list[str]:
     best = view.best
     if best is None:
         return [_no_result(view)]
-    values = sorted(value for one in view.compared if (value := view.value(one)) is not None)
+    values = sorted(value for trial in view.compared if (value := view.value(trial)) is not None)
     median = (
         values[len(values) // 2] if len(values) % 2 else (values[len(values) // 2 - 1] + values[len(values) // 2]) / 2
     )
     first = (
         f"{figures.plural(len(values), 'trial')} of {view.plain['skill'] or 'the skill'} were compared by {view.label} ({view.direction}). "
-        f"The best was {words_of(best['point'])} with {view.shown(view.value(best))}; the median had {view.shown(median)}, the "
+        f"The best was {describe_point(best['point'])} with {view.shown(view.value(best))}; the median had {view.shown(median)}, the "
         f"worst {view.shown(values[-1] if view.plain['better'] == 'less' else values[0])}."
     )
     return [first, " ".join(filter(None, (_luck(view), _over(view), missing_results(len(view.failures)))))]
 
 
 def _no_result(view: StudyView) -> str:
-    done = view.plain["counts"].get("complete", 0)
-    if done:
+    complete = view.plain["counts"].get("complete", 0)
+    if complete:
         return (
-            f"{figures.plural(done, 'run')} of {figures.count(view.plain['runs'])} are complete, but none has a "
+            f"{figures.plural(complete, 'run')} of {figures.count(view.plain['runs'])} are complete, but none has a "
             f"{view.label}: the period may be too short for it, or the runs had no such events. Choose "
             "another metric with --by, for example total_return_pct."
         )
@@ -95,7 +95,7 @@ def _walked(view: StudyView) -> list[str]:
 
 
 def _steady(windows: list[Plain]) -> str:
-    kinds = len({tuple(one["point"].items()) for one in windows})
+    kinds = len({tuple(window["point"].items()) for window in windows})
     if len(windows) < 2:
         return ""
     if kinds == 1:
@@ -104,10 +104,10 @@ def _steady(windows: list[Plain]) -> str:
 
 
 def _around(forward: Plain) -> str:
-    found = pair(forward.get("total_return_ci"))
-    if found is None:
+    bounds = pair(forward.get("total_return_ci"))
+    if bounds is None:
         return " (too few days for an interval)"
-    return f" (95%: {figures.percent(found[0], signed=True)} to {figures.percent(found[1], signed=True)})"
+    return f" (95%: {figures.percent(bounds[0], signed=True)} to {figures.percent(bounds[1], signed=True)})"
 
 
 def luck_section(view: StudyView) -> Html:
@@ -183,11 +183,11 @@ def _walk_luck(view: StudyView) -> Html:
 
 
 def _sharpe_around(forward: Plain) -> str:
-    found = pair(forward.get("sharpe_ci"))
+    bounds = pair(forward.get("sharpe_ci"))
     return (
         "Too few days for an interval."
-        if found is None
-        else f"95% interval {figures.plain(found[0])} to {figures.plain(found[1])}."
+        if bounds is None
+        else f"95% interval {figures.plain(bounds[0])} to {figures.plain(bounds[1])}."
     )
 
 
@@ -202,7 +202,7 @@ def limits(view: StudyView) -> Html:
         sentences.append(
             "Repeats use another seed. They show the variation between runs of one point, not another market."
         )
-    if any(not one["model"].startswith(("policy/", "standin/")) for one in view.trials):
+    if any(not trial["model"].startswith(("policy/", "standin/")) for trial in view.trials):
         sentences.append(
             "The training data of a language model may include this period. `pitboss audit memory` tests for that."
         )

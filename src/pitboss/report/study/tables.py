@@ -10,7 +10,7 @@ from pitboss.report.runs import failure_section, run_link
 from pitboss.report.source import Plain, number
 from pitboss.report.study.view import StudyView, period, sorted_values
 from pitboss.report.table import LEFT, RIGHT, facts, table
-from pitboss.sim.study.axis import words_of
+from pitboss.sim.study.axis import describe_point
 
 MOST_TRIALS = 500
 MOST_VALUES = 12
@@ -31,7 +31,7 @@ def varied_section(view: StudyView) -> Html:
 
 
 def _values_tried(view: StudyView, name: str, spec: str) -> tuple[Html, str]:
-    values = sorted_values([one["point"][name] for one in view.trials if name in one["point"]])
+    values = sorted_values([trial["point"][name] for trial in view.trials if name in trial["point"]])
     shown = ", ".join(values[:MOST_VALUES]) + (", …" if len(values) > MOST_VALUES else "")
     span = tag("small", f"requested: {spec}") if ".." in spec else None
     return tag("span", shown, span, class_="stack"), figures.count(len(values))
@@ -39,7 +39,7 @@ def _values_tried(view: StudyView, name: str, spec: str) -> tuple[Html, str]:
 
 def _method(view: StudyView) -> str:
     method, kind = view.plain["method"], view.plain["kind"]
-    count = figures.plural(len({tuple(one["point"].items()) for one in view.trials}), "point")
+    count = figures.plural(len({tuple(trial["point"].items()) for trial in view.trials}), "point")
     if kind == "search":
         points = f"{count}, each chosen from the results of earlier ones (optuna, seed {method.get('seed', 0)})."
     elif "random" in method:
@@ -60,25 +60,25 @@ def _method(view: StudyView) -> str:
 
 def trial_section(view: StudyView) -> Html:
     """Every trial, the best first, with links to existing reports."""
-    beside = [
+    metrics = [
         name
         for name in (view.trials[0]["metrics"] if view.trials else ())
         if name not in (view.by, "total_ai_cost_usd")
     ]
     walks = view.walks
     rows: list[tuple[object, ...]] = []
-    for place, one in enumerate(view.trials[:MOST_TRIALS]):
-        role = {"in": "in sample", "out": "out of sample"}.get(one["role"], "")
-        window = (f"{one['window'] + 1}, {role}",) if walks else ()
+    for place, trial in enumerate(view.trials[:MOST_TRIALS]):
+        role = {"in": "in sample", "out": "out of sample"}.get(trial["role"], "")
+        window = (f"{trial['window'] + 1}, {role}",) if walks else ()
         rows.append(
             (
-                figures.count(place + 1) if one["score"] is not None else figures.NONE,
-                words_of(one["point"]),
+                figures.count(place + 1) if trial["score"] is not None else figures.NONE,
+                describe_point(trial["point"]),
                 *window,
-                tag("b", view.shown(view.value(one))),
-                *[format_metric(one["metrics"][name], named(name).form) for name in beside],
-                figures.usd(one["cost_usd"]),
-                _runs(one["runs"]),
+                tag("b", view.shown(view.value(trial))),
+                *[format_metric(trial["metrics"][name], named(name).form) for name in metrics],
+                figures.usd(trial["cost_usd"]),
+                _runs(trial["runs"]),
             )
         )
     head = [
@@ -86,7 +86,7 @@ def trial_section(view: StudyView) -> Html:
         ("Point", LEFT),
         *([("Window", LEFT)] if walks else []),
         (view.metric.label, RIGHT),
-        *[(named(name).label, RIGHT) for name in beside],
+        *[(named(name).label, RIGHT) for name in metrics],
         ("Cost", RIGHT),
         ("Runs", LEFT),
     ]
@@ -98,8 +98,8 @@ def trial_section(view: StudyView) -> Html:
         f"Sorted by {view.label}, {view.direction}; a trial counts as the mean of its runs. Runs with a report are "
         "links; `pitboss report RUN` writes a report."
     )
-    made = table("Trials", head, rows, style="trials", tall=len(rows) > 25)
-    return join([tag("p", words, class_="note"), made, more if left > 0 else Html()])
+    trial_table = table("Trials", head, rows, style="trials", tall=len(rows) > 25)
+    return join([tag("p", words, class_="note"), trial_table, more if left > 0 else Html()])
 
 
 def _runs(runs: Sequence[Plain]) -> Html:
@@ -116,16 +116,16 @@ def cost_section(view: StudyView) -> Html:
     """Cost and time by deciding model."""
     plain = view.plain
     models: dict[str, list[Plain]] = {}
-    for one in view.trials:
-        models.setdefault(one["model"], []).append(one)
+    for trial in view.trials:
+        models.setdefault(trial["model"], []).append(trial)
     rows = [
         (
             model,
-            figures.count(len(found)),
-            figures.count(sum(len(one["runs"]) for one in found)),
-            _sum([one["cost_usd"] for one in found]),
+            figures.count(len(trials)),
+            figures.count(sum(len(trial["runs"]) for trial in trials)),
+            _sum([trial["cost_usd"] for trial in trials]),
         )
-        for model, found in models.items()
+        for model, trials in models.items()
     ]
     head = [("Model", LEFT), ("Trials", RIGHT), ("Runs", RIGHT), ("Paid", RIGHT)]
     totals = [
@@ -139,16 +139,18 @@ def cost_section(view: StudyView) -> Html:
 
 
 def _sum(values: Sequence[object]) -> str:
-    known = [value for one in values if (value := number(one)) is not None]
-    return figures.usd(sum(known)) if len(known) == len(values) else "unknown"
+    numbers = [value for cost in values if (value := number(cost)) is not None]
+    return figures.usd(sum(numbers)) if len(numbers) == len(values) else "unknown"
 
 
 def _time(seconds: object) -> str:
-    found = number(seconds) or 0.0
-    return f"{found:,.1f} s" if found < 120 else figures.span(found * 1_000)
+    duration_s = number(seconds) or 0.0
+    return f"{duration_s:,.1f} s" if duration_s < 120 else figures.span(duration_s * 1_000)
 
 
 def missing_section(view: StudyView) -> Html:
     """Runs without a result and their causes."""
-    failures = [(run, (words_of(one["point"]), period(one["from"], one["to"]))) for one, run in view.failures]
+    failures = [
+        (run, (describe_point(trial["point"]), period(trial["from"], trial["to"]))) for trial, run in view.failures
+    ]
     return failure_section(failures, ("Point", "Period"))

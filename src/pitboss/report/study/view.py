@@ -52,28 +52,28 @@ class StudyView:
     @property
     def compared(self) -> list[Plain]:
         """The trials that compete and have the metric: of a walk-forward, those in sample."""
-        return [one for one in self.trials if one["role"] != "out" and self.value(one) is not None]
+        return [trial for trial in self.trials if trial["role"] != "out" and self.value(trial) is not None]
 
     @property
     def best(self) -> Plain | None:
-        return next((one for one in self.compared if one["score"] is not None), None)
+        return next((trial for trial in self.compared if trial["score"] is not None), None)
 
     @property
     def fields(self) -> list[str]:
         """The names of the varied fields."""
-        found: dict[str, None] = {}
-        for one in self.trials:
-            found.update(dict.fromkeys(one["point"]))
-        return list(found)
+        names: dict[str, None] = {}
+        for trial in self.trials:
+            names.update(dict.fromkeys(trial["point"]))
+        return list(names)
 
     @property
     def runs(self) -> list[Plain]:
-        return [run for one in self.trials for run in one["runs"]]
+        return [run for trial in self.trials for run in trial["runs"]]
 
     @property
     def failures(self) -> list[tuple[Plain, Plain]]:
         """Runs without a result, each with its trial."""
-        return [(one, run) for one in self.trials for run in one["runs"] if run["status"] != "complete"]
+        return [(trial, run) for trial in self.trials for run in trial["runs"] if run["status"] != "complete"]
 
     def value(self, trial: Plain) -> float | None:
         """The metric of a trial."""
@@ -93,11 +93,11 @@ class StudyView:
 
 def sorted_values(values: Sequence[str]) -> list[str]:
     """Distinct values of a field in the order of the charts: numbers by size, others as they came."""
-    every = list(dict.fromkeys(values))
-    numbers = [number(value) for value in every]
+    distinct = list(dict.fromkeys(values))
+    numbers = [number(value) for value in distinct]
     if any(value is None for value in numbers):
-        return every
-    return sorted(every, key=lambda value: number(value) or 0.0)
+        return distinct
+    return sorted(distinct, key=lambda value: number(value) or 0.0)
 
 
 def period(start: object, end: object) -> str:

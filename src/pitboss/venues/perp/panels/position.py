@@ -34,7 +34,7 @@ def read_positions(fills: Sequence[Plain], symbol: str) -> tuple[list[FillEvent]
     """The fills and holding periods of a symbol, from its fills in time order."""
     events: list[FillEvent] = []
     holds: list[HoldingPeriod] = []
-    held, since = 0.0, 0
+    size_before, since = 0.0, 0
     for fill in fills:
         if fill.get("symbol") != symbol:
             continue
@@ -42,25 +42,25 @@ def read_positions(fills: Sequence[Plain], symbol: str) -> tuple[list[FillEvent]
         if at is None or size is None or price is None:
             continue
         change = abs(size) if fill.get("side") == "buy" else -abs(size)
-        after = held + change
+        after = size_before + change
         if abs(after) < _DUST * max(1.0, abs(size)):
             after = 0.0
-        events.append(FillEvent(_kind(fill, held, change), at, price, fill))
-        if held and after * held <= 0:
-            holds.append(HoldingPeriod("long" if held > 0 else "short", since, at))
-        if after and after * held <= 0:
+        events.append(FillEvent(_kind(fill, size_before, change), at, price, fill))
+        if size_before and after * size_before <= 0:
+            holds.append(HoldingPeriod("long" if size_before > 0 else "short", since, at))
+        if after and after * size_before <= 0:
             since = at
-        held = after
-    if held:
-        holds.append(HoldingPeriod("long" if held > 0 else "short", since, None))
+        size_before = after
+    if size_before:
+        holds.append(HoldingPeriod("long" if size_before > 0 else "short", since, None))
     return events, holds
 
 
-def _kind(fill: Plain, held: float, change: float) -> str:
+def _kind(fill: Plain, size_before: float, change: float) -> str:
     forced = _FORCED.get(str(fill.get("reason")))
     if forced:
         return forced
-    if held * change < 0:
+    if size_before * change < 0:
         return "exit"
     return "enter_long" if change > 0 else "enter_short"
 

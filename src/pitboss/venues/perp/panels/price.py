@@ -192,18 +192,18 @@ def _events(frame: Frame, events: list[position.FillEvent], rows: Mapping[tuple[
         if len(places) <= most:
             break
     scale = 1.0 if len(places) <= 50 else 0.78
-    return tag("g", *[_mark(frame, found, rows, scale) for found in places.values()], class_="marks")
+    return tag("g", *[_mark(frame, group, rows, scale) for group in places.values()], class_="marks")
 
 
-def _mark(frame: Frame, found: list[position.FillEvent], rows: Mapping[tuple[int, str], str], scale: float) -> Html:
-    event, name = found[0], MARKS[found[0].kind][0]
+def _mark(frame: Frame, group: list[position.FillEvent], rows: Mapping[tuple[int, str], str], scale: float) -> Html:
+    event, name = group[0], MARKS[group[0].kind][0]
     fill = event.fill
-    said = f"{name} {fill.get('symbol')}: {fill.get('side')} {figures.amount(fill.get('size'))} at "
-    said += f"{figures.price(event.price)}, {figures.clock(event.at)} UTC ({fill.get('reason')})"
-    if len(found) > 1:
-        said += f" and {len(found) - 1} more here"
+    title = f"{name} {fill.get('symbol')}: {fill.get('side')} {figures.amount(fill.get('size'))} at "
+    title += f"{figures.price(event.price)}, {figures.clock(event.at)} UTC ({fill.get('reason')})"
+    if len(group) > 1:
+        title += f" and {len(group) - 1} more here"
     place = f"translate({frame.x(event.at):.1f} {frame.y(event.price):.1f}) scale({scale})"
-    use = tag("use", tag("title", said), href=f"#m-{event.kind}", transform=place)
+    use = tag("use", tag("title", title), href=f"#m-{event.kind}", transform=place)
     anchor = rows.get((event.at, str(fill.get("symbol")))) if fill.get("reason") == "market" else None
     return tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use
 
@@ -215,12 +215,12 @@ def _refusals(lane: Frame, refused: list[Plain], rows: Mapping[tuple[int, str], 
         if at is not None and lane.inside(at):
             places.setdefault(round(lane.x(at) / 5), []).append((at, row))
     marks: list[Html] = []
-    for found in places.values():
-        at, row = found[0]
-        said = f"Refused {row.get('action')} at {figures.clock(at)} UTC: {row.get('code')} {row.get('detail') or ''}"
-        if len(found) > 1:
-            said += f" and {len(found) - 1} more here"
-        use = tag("use", tag("title", said), href="#m-refused", x=f"{lane.x(at):.1f}", y=f"{lane.top + LANE / 2:.1f}")
+    for group in places.values():
+        at, row = group[0]
+        title = f"Refused {row.get('action')} at {figures.clock(at)} UTC: {row.get('code')} {row.get('detail') or ''}"
+        if len(group) > 1:
+            title += f" and {len(group) - 1} more here"
+        use = tag("use", tag("title", title), href="#m-refused", x=f"{lane.x(at):.1f}", y=f"{lane.top + LANE / 2:.1f}")
         anchor = rows.get((at, str(row.get("symbol"))))
         marks.append(tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use)
     return tag("g", *marks, class_="marks")

@@ -134,8 +134,8 @@ def tiles(report: PredictReport, funnel: Funnel) -> Html:
 
 def cents(value: object) -> str:
     """A share of a contract's payout, in cents with a sign."""
-    found = number(value)
-    return figures.NONE if found is None else f"{figures.plain(found * 100, 1, signed=True)} ¢"
+    numeric = number(value)
+    return figures.NONE if numeric is None else f"{figures.plain(numeric * 100, 1, signed=True)} ¢"
 
 
 def _hits(metrics: Plain) -> str:
@@ -154,12 +154,12 @@ def _of_spend(spread: Plain) -> str:
 def _best_heuristic(report: PredictReport) -> str:
     """The heuristic with the highest return."""
     trading = mapping(report.baselines.get("trading"))
-    known = [
-        (found, name) for name in trading if (found := number(nested(trading, name, "total_return_pct"))) is not None
+    returns = [
+        (change, name) for name in trading if (change := number(nested(trading, name, "total_return_pct"))) is not None
     ]
-    if not known:
+    if not returns:
         return "no heuristic to compare"
-    best, name = max(known)
+    best, name = max(returns)
     return f"best heuristic: {name.replace('_', ' ')} {figures.percent(best, signed=True)}"
 
 
@@ -223,8 +223,8 @@ def _edge(report: PredictReport) -> str:
 
 def _apart(edge: object) -> str:
     """`6.3 ¢ more than`: the amount and its direction in words."""
-    found = number(edge) or 0.0
-    return f"{figures.plain(abs(found) * 100, 1)} ¢ {'more' if found >= 0 else 'less'} than"
+    numeric = number(edge) or 0.0
+    return f"{figures.plain(abs(numeric) * 100, 1)} ¢ {'more' if numeric >= 0 else 'less'} than"
 
 
 def _caveat(report: PredictReport) -> str:

@@ -43,12 +43,15 @@ def _forecasts(report: PredictReport) -> Html:
         ("Brier, minted", RIGHT),
         ("Log loss", RIGHT),
     )
-    picked = ((all_calls, "brier"), (all_calls, "log_loss"), (minted, "brier"), (minted, "log_loss"))
-    best = [_lowest([nested(group, key, name) for key in keys]) for group, name in picked]
+    columns_of_scores = ((all_calls, "brier"), (all_calls, "log_loss"), (minted, "brier"), (minted, "log_loss"))
+    best = [_lowest([nested(group, key, name) for key in keys]) for group, name in columns_of_scores]
     rows = [
         (
             _named(*FORECASTERS[key]),
-            *[_cell(nested(group, key, name), least) for (group, name), least in zip(picked, best, strict=True)],
+            *[
+                _cell(nested(group, key, name), least)
+                for (group, name), least in zip(columns_of_scores, best, strict=True)
+            ],
         )
         for key in keys
     ]
@@ -67,7 +70,7 @@ def _named(name: str, meaning: str) -> Html:
 
 
 def _lowest(values: Sequence[object]) -> float | None:
-    return min((found for value in values if (found := number(value)) is not None), default=None)
+    return min((numeric for value in values if (numeric := number(value)) is not None), default=None)
 
 
 def _cell(value: object, least: float | None) -> object:
