@@ -6,7 +6,7 @@ from pitboss.report import figures
 from pitboss.report.arena.charts import curve_chart, difference_chart, repeat_chart
 from pitboss.report.arena.leaderboard import cost_section, leaderboard, run_section
 from pitboss.report.arena.pairs import pair_table
-from pitboss.report.arena.summary import limits, luck_section, paragraphs
+from pitboss.report.arena.summary import limits, paragraphs, significance_section
 from pitboss.report.headline import header, label, label_list, note, tile
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.runs import check_section, failure_section, without_result
@@ -26,7 +26,7 @@ def render(arena: Plain) -> str:
         ("costs", "Costs", "Cost and time", cost_section(arena)),
         ("runs", "Runs", "All runs", run_section(arena)),
         ("failed", "Failures", "Runs without a result", _failures(arena)),
-        ("luck", "Chance", "How likely chance explains the result", luck_section(arena)),
+        ("luck", "Chance", "How likely chance explains the result", significance_section(arena)),
         ("limits", "Limits", "Method and limits", limits(arena)),
         ("verify", "Verify", "Verify this result", check_section(arena["study_id"], "arena", runs)),
     ]

@@ -35,7 +35,7 @@ def paragraphs(arena: Plain) -> list[str]:
     rules = [entry for entry in entries if entry["baseline"]]
     if models and rules:
         result.append(_against_rules(arena, models, rules))
-    significance = [_luck(arena), _money(models), failed]
+    significance = [_overfitting(arena), _money(models), failed]
     return [" ".join(result), " ".join(filter(None, significance))]
 
 
@@ -56,7 +56,7 @@ def _against_rules(arena: Plain, models: list[Plain], rules: list[Plain]) -> str
     return f"No model did significantly better than the best baseline ({best})."
 
 
-def _luck(arena: Plain) -> str:
+def _overfitting(arena: Plain) -> str:
     over = arena["overfitting"]
     if over is None:
         return "There are too few days to estimate the probability of overfitting."
@@ -74,7 +74,7 @@ def _money(models: list[Plain]) -> str:
     return f"A run cost from {figures.usd(low[0])} ({low[1]}) to {figures.usd(high[0])} ({high[1]})."
 
 
-def luck_section(arena: Plain) -> Html:
+def significance_section(arena: Plain) -> Html:
     """The probability of overfitting and the deflated Sharpe, with explanations."""
     words = (
         f"The deflated Sharpe on the leaderboard is the probability that the true Sharpe of an entrant is above the expected best of "

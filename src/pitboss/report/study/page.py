@@ -8,7 +8,7 @@ from pitboss.report.shell import Part, document, layout, resource
 from pitboss.report.source import Plain, number
 from pitboss.report.study.charts import search_chart, window_section
 from pitboss.report.study.fields import field_section
-from pitboss.report.study.summary import limits, luck_section, paragraphs
+from pitboss.report.study.summary import limits, paragraphs, significance_section
 from pitboss.report.study.tables import cost_section, missing_section, trial_section, varied_section
 from pitboss.report.study.view import StudyView, period
 from pitboss.sim.study.axis import describe_point
@@ -27,7 +27,7 @@ def render(plain: Plain) -> str:
         more = search_chart(view) if plain["kind"] == "search" else Html()
         parts.append(("fields", "Fields", "Effect of each field", join([more, field_section(view)])))
     parts += [
-        ("luck", "Chance", "How likely chance explains the result", luck_section(view)),
+        ("luck", "Chance", "How likely chance explains the result", significance_section(view)),
         ("trials", "Trials", "All trials", trial_section(view)),
         ("costs", "Costs", "Costs", cost_section(view)),
         ("failed", "Failures", "Runs without a result", missing_section(view)),
@@ -79,8 +79,8 @@ def _labels(view: StudyView) -> Html:
 
 
 def _tiles(view: StudyView) -> Html:
-    plain, luck, best = view.plain, view.luck, view.best
-    chance, over = number(luck.get("deflated_sharpe")), luck.get("overfitting")
+    plain, significance, best = view.plain, view.significance, view.best
+    chance, over = number(significance.get("deflated_sharpe")), significance.get("overfitting")
     value = None if best is None else view.value(best)
     return tag(
         "div",
@@ -94,7 +94,7 @@ def _tiles(view: StudyView) -> Html:
         tile(
             "Deflated Sharpe of the best",
             figures.share(chance, 0),
-            note(_chance(chance, luck.get("runs"))),
+            note(_chance(chance, significance.get("runs"))),
             None,
             "lead",
         ),
@@ -111,7 +111,7 @@ def _tiles(view: StudyView) -> Html:
         ),
         tile(
             "Best Sharpe by chance",
-            figures.plain(luck.get("lucky_sharpe")),
+            figures.plain(significance.get("lucky_sharpe")),
             note("expected from as many runs without skill"),
         ),
         _cost(view),

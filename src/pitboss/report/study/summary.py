@@ -29,7 +29,10 @@ def paragraphs(view: StudyView) -> list[str]:
         f"The best was {describe_point(best['point'])} with {view.shown(view.value(best))}; the median had {view.shown(median)}, the "
         f"worst {view.shown(values[-1] if view.plain['better'] == 'less' else values[0])}."
     )
-    return [first, " ".join(filter(None, (_luck(view), _over(view), missing_results(len(view.failures)))))]
+    return [
+        first,
+        " ".join(filter(None, (_significance(view), _overfitting(view), missing_results(len(view.failures))))),
+    ]
 
 
 def _no_result(view: StudyView) -> str:
@@ -43,24 +46,26 @@ def _no_result(view: StudyView) -> str:
     return " ".join(filter(None, ("No run has a result yet.", missing_results(len(view.failures)))))
 
 
-def _luck(view: StudyView) -> str:
-    luck = view.luck
-    chance, lucky, best = (number(luck.get(name)) for name in ("deflated_sharpe", "lucky_sharpe", "best_sharpe"))
+def _significance(view: StudyView) -> str:
+    significance = view.significance
+    chance, expected_best, best = (
+        number(significance.get(name)) for name in ("deflated_sharpe", "lucky_sharpe", "best_sharpe")
+    )
     if chance is None:
         return "The role of chance cannot be estimated: the runs have too few daily returns, or none that differ."
-    runs = figures.plural(luck["runs"], "run")
+    runs = figures.plural(significance["runs"], "run")
     benchmark = (
         ""
-        if lucky is None or best is None
-        else f" The best of {runs} without skill has an expected Sharpe of about {figures.plain(lucky)}; this one has "
+        if expected_best is None or best is None
+        else f" The best of {runs} without skill has an expected Sharpe of about {figures.plain(expected_best)}; this one has "
         f"{figures.plain(best)}."
     )
     meaning = "chance alone is an unlikely explanation" if chance >= PROOF else "chance may explain it"
     return f"After {runs}, the probability that the best exceeds chance is {figures.share(chance, 0)}: {meaning}.{benchmark}"
 
 
-def _over(view: StudyView) -> str:
-    over = view.luck.get("overfitting")
+def _overfitting(view: StudyView) -> str:
+    over = view.significance.get("overfitting")
     if not over:
         return ""
     return (
@@ -110,50 +115,52 @@ def _around(forward: Plain) -> str:
     return f" (95%: {figures.percent(bounds[0], signed=True)} to {figures.percent(bounds[1], signed=True)})"
 
 
-def luck_section(view: StudyView) -> Html:
+def significance_section(view: StudyView) -> Html:
     """The number of runs and its effect on the best result."""
-    return _walk_luck(view) if view.walks else _search_luck(view)
+    return _walk_significance(view) if view.walks else _search_significance(view)
 
 
-def _search_luck(view: StudyView) -> Html:
-    luck, rows = view.luck, list[ExplainedRow]()
+def _search_significance(view: StudyView) -> Html:
+    significance, rows = view.significance, list[ExplainedRow]()
     rows.append(
         (
             "Runs",
-            figures.count(luck["runs"]),
+            figures.count(significance["runs"]),
             "Finished runs with daily returns, repeats included. The more there are, the higher the best by chance.",
         )
     )
-    rows.append(("Sharpe of the best", figures.plain(luck["best_sharpe"]), "Of the best trial by the chosen metric."))
+    rows.append(
+        ("Sharpe of the best", figures.plain(significance["best_sharpe"]), "Of the best trial by the chosen metric.")
+    )
     rows.append(
         (
             "Best Sharpe by chance",
-            figures.plain(luck["lucky_sharpe"]),
+            figures.plain(significance["lucky_sharpe"]),
             "The expected maximum of as many runs without skill, from the variance between the runs.",
         )
     )
     rows.append(
         (
             "Deflated Sharpe",
-            figures.share(luck["deflated_sharpe"], 1),
+            figures.share(significance["deflated_sharpe"], 1),
             "The probability that the true Sharpe of the best trial is above that (Bailey and López de Prado 2014). Below 95% it "
             "is not significant.",
         )
     )
-    if (number(luck["runs_of_skill"]) or 0) > (number(luck["runs"]) or 0):
+    if (number(significance["runs_of_skill"]) or 0) > (number(significance["runs"]) or 0):
         rows.append(
             (
                 "Over all runs of this skill",
-                figures.share(luck["deflated_sharpe_of_skill"], 1),
-                f"The same over the {figures.count(luck['runs_of_skill'])} finished runs of this skill that are stored here: other studies "
+                figures.share(significance["deflated_sharpe_of_skill"], 1),
+                f"The same over the {figures.count(significance['runs_of_skill'])} finished runs of this skill that are stored here: other studies "
                 "and single backtests count as well.",
             )
         )
-    rows += overfit_rows(luck["overfitting"], "trials")
+    rows += overfit_rows(significance["overfitting"], "trials")
     return explained_table("Significance of the best trial", rows)
 
 
-def _walk_luck(view: StudyView) -> Html:
+def _walk_significance(view: StudyView) -> Html:
     forward = view.forward
     rows = [
         (

@@ -41,7 +41,7 @@ class StudyView:
         return self.plain.get("forward") or {}
 
     @property
-    def luck(self) -> Plain:
+    def significance(self) -> Plain:
         return self.plain.get("luck") or {}
 
     @property
