@@ -270,7 +270,7 @@ def test_the_same_run_gives_the_same_bytes(page: str) -> None:
     assert render(sample()) == page
 
 
-def test_the_page_asks_nothing_of_another_machine(page: str) -> None:
+def test_the_page_fetches_nothing(page: str) -> None:
     assert not re.search(r"https?:|//[a-z]+\.|@import|url\((?!#)", page)
     for element, name, value in Outline(page).attributes:
         if name in ("src", "href", "action", "srcset", "poster", "data"):
@@ -289,7 +289,7 @@ def test_the_policy_allows_this_script_and_nothing_else(page: str) -> None:
     assert "innerHTML" not in script
 
 
-def test_hostile_text_stays_text_wherever_it_stands(report: RunReport) -> None:
+def test_hostile_text_is_escaped_everywhere(report: RunReport) -> None:
     row = {
         **report.decisions[0], "seq": 0, "outcome": "refused", "code": HOSTILE, "action": HOSTILE, "symbol": HOSTILE, "reason": HOSTILE,
         "detail": HOSTILE, "flags": [HOSTILE], "text": HOSTILE, "tick_at": HOSTILE,
@@ -331,7 +331,7 @@ def test_hostile_text_stays_text_wherever_it_stands(report: RunReport) -> None:
 
 @given(st.text(alphabet=st.characters(), max_size=60))
 @settings(max_examples=60)
-def test_any_text_comes_back_as_the_same_text_or_with_marks_for_what_cannot_be_shown(words: str) -> None:
+def test_any_text_is_preserved_except_unprintable_characters(words: str) -> None:
     html = tag("p", words, title=words)
     outline = Outline(html)
     html.encode()
@@ -455,7 +455,7 @@ def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400), st.integers(1, 40))
-def test_thinning_keeps_both_extremes_and_the_last_point(values: list[float], columns: int) -> None:
+def test_downsampling_keeps_both_extremes_and_the_last_point(values: list[float], columns: int) -> None:
     at, series = np.arange(len(values), dtype=float), np.array(values)
     kept = downsample(at, series, 0.0, float(len(values)), columns)
     assert {series.min(), series.max(), series[-1]} <= set(series[kept])

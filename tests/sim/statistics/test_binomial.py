@@ -48,7 +48,7 @@ def test_wilsons_interval_is_the_published_one(hits: int, of: int, low: float, h
 
 
 @given(st.integers(0, 400), st.integers(0, 400))
-def test_wilsons_interval_holds_the_share_and_solves_its_own_equation(hits: int, misses: int) -> None:
+def test_wilsons_interval_contains_the_share_and_solves_its_equation(hits: int, misses: int) -> None:
     count = hits + misses
     interval = wilson(hits, count)
     if interval is None:
@@ -62,14 +62,14 @@ def test_wilsons_interval_holds_the_share_and_solves_its_own_equation(hits: int,
             assert abs(share - edge) == pytest.approx(Z * math.sqrt(edge * (1 - edge) / count), rel=1e-6, abs=1e-9)
 
 
-def test_no_try_has_no_share() -> None:
+def test_without_tries_there_is_no_share() -> None:
     assert hit_rate(0, 0).share is None
     assert hit_rate(0, 0).interval is None
     assert binomial_tail(0, 0, 0.5) == 1.0
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
-def test_holm_raises_never_lowers_and_keeps_the_order(values: list[float]) -> None:
+def test_holm_never_lowers_a_p_value_and_keeps_the_order(values: list[float]) -> None:
     raised = holm(values)
     assert all(before <= after <= 1 for before, after in zip(values, raised, strict=True))
     assert min(raised) == min(1.0, len(values) * min(values))

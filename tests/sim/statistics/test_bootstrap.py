@@ -69,7 +69,7 @@ daily = st.floats(-0.9, 2.0) | st.sampled_from([0.0, 0.0, 0.0, 0.01, -0.02])
     ),
     st.integers(0, 2**40),
 )
-def test_histories_bootstrapped_together_give_each_digit_of_one_draw_after_the_other(histories, seed):
+def test_a_joint_bootstrap_gives_the_digits_of_separate_ones(histories, seed):
     found = bootstrap_together(histories, draws=8, seed=seed)
     assert [(totals.tolist(), sharpes.tolist()) for totals, sharpes in found] == [
         slow_bootstrap(returns, 8, seed) for returns in histories
@@ -77,14 +77,14 @@ def test_histories_bootstrapped_together_give_each_digit_of_one_draw_after_the_o
 
 
 @given(st.integers(20, 60), st.integers(0, 59), st.integers(0, 2**40))
-def test_a_draw_that_first_moves_late_still_counts_as_moved(count, place, seed):
+def test_a_draw_with_a_late_first_move_counts_as_moved(count, place, seed):
     returns = [0.0] * count
     returns[place % count] = 0.05
     totals, sharpes = bootstrap(returns, draws=30, seed=seed)
     assert (totals.tolist(), sharpes.tolist()) == slow_bootstrap(returns, 30, seed)
 
 
-def test_the_bootstrap_takes_runs_of_following_days_round_the_end():
+def test_the_bootstrap_takes_consecutive_days_and_wraps_around_the_end():
     days = indices(count=50, draws=400, seed=3, block=5)
     assert days.shape == (50, 400)
     assert days.min() == 0
@@ -125,7 +125,7 @@ def test_the_vectorised_bootstrap_equals_a_plain_loop(returns, seed):
     assert sharpes.tolist() == pytest.approx(expected_sharpes, rel=1e-6, abs=1e-6)
 
 
-def test_one_seed_gives_one_answer_and_another_gives_another():
+def test_equal_seeds_give_equal_draws_and_different_seeds_different_ones():
     returns = [0.01, -0.02, 0.005, 0.0, 0.013] * 6
     first, again, other = (bootstrap(returns, seed=seed) for seed in (7, 7, 8))
     assert first[0].tobytes() == again[0].tobytes()
@@ -140,7 +140,7 @@ def test_one_lucky_day_does_not_look_certain():
     assert interval(totals)[0] == 0  # pyright: ignore[reportOptionalSubscript]
 
 
-def test_the_interval_covers_a_known_mean_about_as_often_as_it_says():
+def test_the_interval_covers_the_true_mean_at_about_its_level():
     rng = np.random.default_rng(0)
     covered = 0
     for trial in range(100):
@@ -151,7 +151,7 @@ def test_the_interval_covers_a_known_mean_about_as_often_as_it_says():
     assert 85 <= covered <= 99
 
 
-def test_interval_is_the_middle_of_the_samples_and_none_without_any():
+def test_the_interval_is_central_and_none_without_samples():
     assert interval(np.arange(1001.0)) == pytest.approx([25, 975])
     assert interval(np.zeros(0)) is None
     assert interval(np.array([1.0, np.inf])) is None

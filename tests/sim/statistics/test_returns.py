@@ -51,7 +51,7 @@ def test_skew_and_kurtosis_of_known_shapes():
     assert (skew, kurtosis) == pytest.approx((8 / 3, 73 / 9))
 
 
-def test_the_published_deflated_sharpe_example_comes_out():
+def test_the_published_example_of_the_deflated_sharpe_is_reproduced():
     # Bailey and López de Prado 2014: best of 100 trials with an annual Sharpe of 2.5, variance of trials 1/2 a year,
     # 1,250 daily observations of 250 a year, skewness −3, kurtosis 10.
     benchmark = expected_best_sharpe(variance=0.5 / 250, trials=100)
@@ -61,7 +61,7 @@ def test_the_published_deflated_sharpe_example_comes_out():
 
 
 @pytest.mark.parametrize(("trials", "skew", "kurtosis"), [(46, -3, 10), (88, 0, 3)], ids=["fat tails", "normal"])
-def test_the_published_example_stands_at_95_percent_up_to_so_many_trials(trials, skew, kurtosis):
+def test_the_published_example_is_significant_up_to_this_many_trials(trials, skew, kurtosis):
     # The same paper: 0.9505 after 46 trials, or after 88 had the returns been normal; one more trial is too many.
     def confidence(count):
         benchmark = expected_best_sharpe(0.5 / 250, count)
@@ -71,13 +71,13 @@ def test_the_published_example_stands_at_95_percent_up_to_so_many_trials(trials,
     assert confidence(trials + 1) < 0.95
 
 
-def test_one_trial_is_no_selection():
+def test_one_trial_is_not_deflated():
     returns = [0.01, -0.005, 0.02, 0.003, -0.01]
     assert expected_best_sharpe(3.0, 1) == 0
     assert deflated_sharpe(returns, [1.0]) == probabilistic_sharpe(returns)
 
 
-def test_trials_are_annual_and_are_brought_to_days_before_they_deflate():
+def test_annualised_trials_are_converted_to_daily_before_they_deflate():
     returns, trials = [0.01, -0.005, 0.02, 0.003, -0.01] * 8, [0.5, 1.5, -0.7, 2.1]
     daily = [ratio / math.sqrt(365) for ratio in trials]
     best = expected_best_sharpe(plain.variance(daily), 4)

@@ -115,7 +115,7 @@ def test_the_page_has_every_part(page: str) -> None:
         ({"calls": 0, "skill": None, "skill_ci": None}, "none"),
     ],
 )
-def test_the_answer_says_no_more_than_the_interval_allows(report: PredictReport, beside: dict, found: str) -> None:
+def test_the_answer_follows_from_the_interval(report: PredictReport, beside: dict, found: str) -> None:
     shown = with_skill(report, **beside)
     assert conclude(shown) == found
     text = Outline(render(shown)).text
@@ -125,7 +125,7 @@ def test_the_answer_says_no_more_than_the_interval_allows(report: PredictReport,
 
 
 @pytest.mark.parametrize(("kind", "words"), [("fitted", FITTED), ("recorded", RECORDED), ("mixed", MIXED)])
-def test_how_the_surfaces_came_about_is_said_at_the_top_and_among_the_assumptions(
+def test_the_origin_of_the_surfaces_is_stated_at_the_top_and_in_the_assumptions(
     report: PredictReport, kind: Any, words: str
 ) -> None:
     text = Outline(render(replace(report, surfaces=kind, surface_note="7 of 9 calls had one."))).text
@@ -133,7 +133,7 @@ def test_how_the_surfaces_came_about_is_said_at_the_top_and_among_the_assumption
     assert text.count("7 of 9 calls had one.") == 2
 
 
-def test_hostile_text_stays_text_wherever_it_stands(report: PredictReport) -> None:
+def test_hostile_text_is_escaped_everywhere(report: PredictReport) -> None:
     row = {
         "seq": 999, "tick_at": HOSTILE, "outcome": "refused", "code": HOSTILE, "detail": HOSTILE, "action": HOSTILE,
         "market_id": HOSTILE, "side": HOSTILE, "strike": HOSTILE, "spend": HOSTILE, "confidence": HOSTILE, "reasoning": HOSTILE,
@@ -169,7 +169,7 @@ def test_a_run_with_almost_nothing_in_it_still_gives_a_page() -> None:
     assert showing.trading_rows({}, {})
 
 
-def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_what_came_of_it(page: str) -> None:
+def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_its_outcome(page: str) -> None:
     text = Outline(page).text
     assert "B14_DUPLICATE" in text
     assert "not among the decisions of this page" not in text
