@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from planted import Reader, dice, words_of
 
 from pitboss.audit import recognition as naming
-from pitboss.audit.chance import at_least, shuffled
 from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, RecognitionResult, judge, make_exam, read_guess
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
 from pitboss.core.market import Bars
 from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.sim.statistics.binomial import binomial_tail, permutation_p_value
 from pitboss.skill.load import check_plain
 from pitboss.venues.perp.skill import PerpSkill
 
@@ -300,21 +300,21 @@ def test_shuffled_names_are_weighed_as_if_every_order_were_tried(size: int, seed
     hits = int(np.trace(counts))
     orders = list(permutations(range(size)))
     as_many = sum(sum(counts[row, order[row]] for row in range(size)) >= hits for order in orders)
-    assert shuffled(counts) == pytest.approx(as_many / len(orders))
+    assert permutation_p_value(counts) == pytest.approx(as_many / len(orders))
 
 
 def test_many_names_are_weighed_by_drawing_about_as_by_trying_all() -> None:
     counts = np.zeros((8, 8), np.int64)
     counts[0, 0] = counts[1, 1] = 1
-    assert shuffled(counts) == pytest.approx(1 / 56, abs=0.004)
-    assert shuffled(np.eye(20, dtype=np.int64)) < 0.0002
+    assert permutation_p_value(counts) == pytest.approx(1 / 56, abs=0.004)
+    assert permutation_p_value(np.eye(20, dtype=np.int64)) < 0.0002
 
 
 @given(st.integers(1, 80), st.integers(6, 40))
 def test_the_number_that_would_stand_out_is_the_least(asked: int, options: int) -> None:
     found = naming.needed(asked, options)
     if found is not None:
-        assert 2 * at_least(found, asked, 1 / options) < ALPHA <= 2 * at_least(found - 1, asked, 1 / options)
+        assert 2 * binomial_tail(found, asked, 1 / options) < ALPHA <= 2 * binomial_tail(found - 1, asked, 1 / options)
 
 
 def test_whoever_has_read_the_bars_finds_a_window_by_its_shape() -> None:

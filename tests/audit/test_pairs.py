@@ -12,7 +12,7 @@ from pitboss.audit.conclusions import conclusions, overall
 from pitboss.audit.memorisation import MemorisationReport, MemorisationRequest
 from pitboss.core.instant import DAY_MS
 from pitboss.models.cutoffs import Cutoff
-from pitboss.sim import statistics
+from pitboss.sim.statistics.returns import sharpe
 from pitboss.venues.perp.assembly import PerpRequest
 
 FIRST = 19_000
@@ -40,7 +40,7 @@ def test_the_figures_are_plain_means_of_the_runs_own() -> None:
     assert found is not None
     total = found.figures["total_return_pct"]
     assert total.open.mean == pytest.approx(np.mean([np.prod(1 + row) - 1 for row in mine]) * 100)
-    sharpes = [statistics.sharpe(row.tolist()) or 0.0 for row in theirs]
+    sharpes = [sharpe(row.tolist()) or 0.0 for row in theirs]
     assert found.figures["sharpe"].blind.mean == pytest.approx(np.mean(sharpes))
     main = found.figures[MAIN]
     assert main.difference.mean == pytest.approx((mine.mean() - theirs.mean()) * 1e4)

@@ -20,7 +20,7 @@ from pitboss_dev.bench.suite import BenchOptions, found, run
 from pitboss_dev.bench.trial import trader
 
 KEYS = {"name", "value", "unit", "reference", "reference_value", "ratio", "gate", "note"}
-QUICK = ("policy_year", "model_tick", "memory_year", "hydration", "history", "parts", "importing")
+QUICK = ("policy_year", "model_tick", "memory_year", "hydration", "history", "parts", "report_page", "importing")
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +41,7 @@ def test_every_file_in_measures_is_found_in_the_order_of_its_place() -> None:
         "history",
         "model_calls",
         "parts",
+        "report_page",
         "importing",
         "jobs",
         "study",
@@ -67,6 +68,7 @@ def test_the_promised_gates_are_there(rows: list[BenchRow]) -> None:
     gates = {row.name: (row.gate.sense, row.gate.limit) for row in rows if row.gate}
     assert gates == {
         "sma_cross year, whole run": ("at least", 1.5),
+        "report page of a year": ("at most", 1.0),
         "model tick, commit per 50": ("at most", 8.0),
         "model tick, commit each": ("at most", 13.0),
         "model tick with news, events and memory": ("at most", 3.0),

@@ -189,7 +189,7 @@ def test_every_setting_is_named_with_its_value_and_whether_it_is_off(home: Path,
         "fees": "5 bps taking, 1.5 bps making",
     }
     said = page(found)
-    assert "How real the fills are" in said
+    assert "Realism of the fills" in said
     for told in shown["realism"].values():
         assert {word for word in told.values() if word not in said} == set()
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.audit.chance import student
 from pitboss.cli.repeat_summary import summary
+from pitboss.sim.statistics.student import student_quantile
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from pitboss.cli.repeat_summary import summary
     ],
 )
 def test_the_t_quantile_agrees_with_the_printed_tables(freedom: int, expected: float) -> None:
-    assert student(freedom) == pytest.approx(expected, abs=2e-6)
+    assert student_quantile(freedom) == pytest.approx(expected, abs=2e-6)
 
 
 def test_one_run_has_a_mean_and_no_interval() -> None:

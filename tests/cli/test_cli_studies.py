@@ -15,7 +15,7 @@ def test_a_sweep_ends_in_a_page_and_its_runs_are_found_by_what_was_varied(home: 
     assert told["by"] == "total_return_pct"
     assert Path(told["report"]) == (home / "reports" / f"study-{study_id}.html").absolute()
     page = Path(told["report"]).read_text("utf-8")
-    assert "What each field does" in page
+    assert "Effect of each field" in page
 
     best = told["trials"][0]["runs"][0]["run_id"]
     done("report", best, *where)

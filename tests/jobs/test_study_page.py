@@ -69,9 +69,9 @@ def test_a_sweep_shows_its_fields_trials_and_luck_and_is_the_same_each_time(grid
     order = [re.findall(r"<code>(\w+)</code>", row)[0] for row in trials]
     assert order == [one["runs"][0]["run_id"] for one in grid["trials"]], "the best first"
     assert page.count("<title>Sharpe by ") == 2, "a picture for each field"
-    assert len(rows_of(page, "Both fields together")) == 2
+    assert len(rows_of(page, "Both fields")) == 2
     assert "Deflated Sharpe" in page
-    assert f"best of {grid['luck']['runs']} tries" in page
+    assert f"best of {grid['luck']['runs']} runs" in page
     assert "Synthetic market" in page
     assert "None: every run has a result." in page
 
@@ -86,18 +86,18 @@ def test_a_walk_forward_shows_what_was_chosen_and_what_came_of_it(walk: Plain) -
     assert page.count('class="dot after" cx') - 1 == 2
     assert all(one["tried"] == 6 and one["tried_between"][1] == one["inside"] for one in windows)
     assert walk["forward"]["curve"][-1] == pytest.approx(1 + walk["forward"]["total_return_pct"] / 100)
-    assert "Days judged" in page
+    assert "Out-of-sample days" in page
 
 
 @pytest.mark.skipif(not is_there(), reason="optuna is not installed")
 def test_a_search_shows_how_it_went_on_and_a_draw_from_where(workspace: Workspace) -> None:
     found = made(workspace, sweep(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), search=6))
     page = render(found)
-    assert "How the search went on" in page
+    assert "Progress of the search" in page
     assert "optuna, seed 0" in page
     drawn = made(workspace, sweep(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), random=3))
     assert "3 points, drawn at random (seed 0)" in render(drawn)
-    assert "asked for: 5..60" in render(drawn)
+    assert "requested: 5..60" in render(drawn)
 
 
 def test_what_strangers_wrote_is_only_text(grid: Plain, walk: Plain) -> None:
@@ -121,7 +121,7 @@ def test_runs_without_a_result_are_told_with_their_cause(grid: Plain) -> None:
     page = render({**grid, "trials": trials})
     rows = rows_of(page, "Runs without a result")
     assert len(rows) == 4
-    for cause in ("bars of BTC are missing", "it was stopped", "nobody has begun it", "it is being worked on"):
+    for cause in ("bars of BTC are missing", "it was cancelled", "it has not started", "it is running"):
         assert sum(cause in row for row in rows) == 1
     assert "partial" in page
     assert "4 runs have no result" in page
@@ -131,7 +131,7 @@ def test_a_metric_that_no_run_has_is_said_with_what_to_do(grid: Plain) -> None:
     bare = [{**one, "score": None, "metrics": {**one["metrics"], "brier": None}} for one in grid["trials"]]
     luck = {**grid["luck"], "deflated_sharpe": None, "best_sharpe": None, "overfitting": None}
     page = render({**grid, "by": "brier", "better": "less", "trials": bare, "luck": luck})
-    assert "Nothing to compare by" in page
+    assert "No metric to compare" in page
     assert "--by, for example total_return_pct" in page
 
 
@@ -151,7 +151,7 @@ def test_a_study_without_runs_and_one_of_a_single_point_have_a_page(grid: Plain)
     empty = {**grid, "trials": [], "runs": 0, "counts": {}, "luck": {**grid["luck"], "runs": 0}}
     assert "No run has a result yet." in render(empty)
     one = {**grid, "trials": grid["trials"][:1]}
-    assert "Only one point was tried" in render(one)
+    assert "Only one point was run" in render(one)
 
 
 def test_a_thousand_trials_are_cut_to_what_can_be_read(grid: Plain) -> None:

@@ -25,7 +25,7 @@ from pitboss.report.metric import chosen, metrics_of
 from pitboss.report.study import render
 from pitboss.runs.run import verify
 from pitboss.sim.study.axis import parse_axes
-from pitboss.sim.study.choice import SMALLER_IS_BETTER, WHERE
+from pitboss.sim.study.choice import PATHS, SMALLER_IS_BETTER
 from pitboss.venues.predict.assembly import PredictRequest
 
 FROM = parse_instant("2026-02-22T12:00:00Z")
@@ -100,7 +100,7 @@ def test_every_metric_that_can_be_asked_for_is_one_that_runs_of_the_venue_have(
 
 def is_there(found: Any, name: str) -> bool:
     """Whether a run has the figure, be it as unknown."""
-    for part in WHERE.get(name, (name,)):
+    for part in PATHS.get(name, (name,)):
         if part not in found:
             return False
         found = found[part]
@@ -161,8 +161,8 @@ def test_a_walk_forward_that_can_choose_nothing_says_so(workspace: Workspace) ->
     assert found["forward"]["windows"] == []
     assert found["forward"]["not_judged"] == 2
     page = render(found)
-    assert "No window could be judged" in page
-    assert "Judge by another metric with --by" in page
+    assert "No window could be tested" in page
+    assert "Choose another metric with --by" in page
 
 
 def test_stretches_become_one_history_of_days() -> None:

@@ -14,12 +14,14 @@ from typing import Literal
 import numpy as np
 from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, same bytes
 
-from pitboss.audit.chance import HitRate, Spread, rate, repeated, student
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.market import Floats, Ints
 from pitboss.core.noun import noun
-from pitboss.sim import statistics
 from pitboss.sim.metrics import Outcome, columns, daily_returns
+from pitboss.sim.statistics.binomial import HitRate, hit_rate
+from pitboss.sim.statistics.bootstrap import DRAWS, MIN_BOOTSTRAP_RETURNS, interval, stationary_days
+from pitboss.sim.statistics.returns import DAYS_A_YEAR, NO_DEVIATION, sharpe
+from pitboss.sim.statistics.student import MeanEstimate, mean_of_repeats, student_quantile
 from pitboss.venues.perp.trades import book
 
 Figure = Literal["daily_return_bp", "total_return_pct", "sharpe"]
@@ -64,10 +66,10 @@ class Compared:
     interval over the repeats alone.
     """
 
-    open: Spread
-    blind: Spread
-    difference: Spread
-    repeats: Spread
+    open: MeanEstimate
+    blind: MeanEstimate
+    difference: MeanEstimate
+    repeats: MeanEstimate
 
 
 @noun
@@ -101,7 +103,7 @@ def compare(opened: Sequence[DailyResults], blinded: Sequence[DailyResults], see
             raise ValueError("runs of a pair must cover the same days")
     mine, theirs = (np.stack([one.returns for one in side]) for side in (opened, blinded))
     exact_mine, exact_theirs = figures_of(mine), figures_of(theirs)
-    drawn = _draw(mine, theirs, seed) if mine.shape[1] >= statistics.MIN_BOOTSTRAP_RETURNS else None
+    drawn = _draw(mine, theirs, seed) if mine.shape[1] >= MIN_BOOTSTRAP_RETURNS else None
     level = _level(mine.shape[1])
     found: dict[Figure, Compared] = {}
     for name in FIGURES:
@@ -128,7 +130,7 @@ def figures_of(returns: Floats) -> dict[Figure, Floats]:
     """The figures of each of several histories: rows are histories, columns are days. NaN where there is none."""
     mean = returns.mean(axis=1)
     totals = np.prod(1 + returns, axis=1) - 1
-    sharpes = [statistics.sharpe(row.tolist()) for row in returns]
+    sharpes = [sharpe(row.tolist()) for row in returns]
     return {
         "daily_return_bp": mean * BASIS_POINTS,
         "total_return_pct": totals * 100,
@@ -142,9 +144,9 @@ Drawn = Mapping[Figure, Floats]
 def _draw(mine: Floats, theirs: Floats, seed: int) -> tuple[Drawn, Drawn]:
     """Resampled figures of both sides, averaged over resampled repeats. Both take the same days and repeats."""
     repeats, days = mine.shape
-    taken = np.stack([day % days for day in statistics.stationary_days(days, statistics.DRAWS, seed)])
+    taken = np.stack([day % days for day in stationary_days(days, DRAWS, seed)])
     random = Generator(PCG64([seed, repeats, days]))
-    chosen = random.integers(repeats, size=(repeats, statistics.DRAWS))
+    chosen = random.integers(repeats, size=(repeats, DRAWS))
     return _averaged(mine, taken, chosen), _averaged(theirs, taken, chosen)
 
 
@@ -154,10 +156,10 @@ def _averaged(returns: Floats, taken: Ints, chosen: Ints) -> Drawn:
         drawn = row[taken]
         mean, deviation = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)
         with np.errstate(all="ignore"):
-            ratio = mean / deviation * np.sqrt(statistics.DAYS_A_YEAR)
+            ratio = mean / deviation * np.sqrt(DAYS_A_YEAR)
         each["daily_return_bp"].append(mean * BASIS_POINTS)
         each["total_return_pct"].append((np.prod(1 + drawn, axis=0) - 1) * 100)
-        each["sharpe"].append(np.where(deviation > statistics.NO_DEVIATION, ratio, 0.0))
+        each["sharpe"].append(np.where(deviation > NO_DEVIATION, ratio, 0.0))
     column = np.arange(taken.shape[1])
     return {name: np.stack(rows)[chosen, column].mean(axis=0) for name, rows in each.items()}
 
@@ -166,24 +168,24 @@ def _level(days: int) -> float:
     """A little more than 95 %: percentiles of few days are too narrow by what Student's t is wider than the normal."""
     if days < 2:
         return 0.95
-    reach = student(days - 1) * np.sqrt(days / (days - 1))
+    reach = student_quantile(days - 1) * np.sqrt(days / (days - 1))
     return 2 * NormalDist().cdf(float(reach)) - 1
 
 
-def _spread(exact: Floats, drawn: Floats | None, level: float) -> Spread:
+def _spread(exact: Floats, drawn: Floats | None, level: float) -> MeanEstimate:
     known = exact[~np.isnan(exact)]
     mean = float(known.mean()) if len(known) == len(exact) else None
-    around = None if drawn is None or mean is None else statistics.interval(drawn, level)
-    return Spread(mean, None if around is None else (around[0], around[1]))
+    around = None if drawn is None or mean is None else interval(drawn, level)
+    return MeanEstimate(mean, None if around is None else (around[0], around[1]))
 
 
-def _over_repeats(apart: Floats) -> Spread:
-    return Spread(None, None) if np.isnan(apart).any() else repeated(apart.tolist())
+def _over_repeats(apart: Floats) -> MeanEstimate:
+    return MeanEstimate(None, None) if np.isnan(apart).any() else mean_of_repeats(apart.tolist())
 
 
 def _wins(side: Sequence[DailyResults]) -> HitRate:
     ended = [won for one in side for _, won in one.trades]
-    return rate(sum(ended), len(ended))
+    return hit_rate(sum(ended), len(ended))
 
 
 # Before and after -----------------------------------------------------------------------------------------------------

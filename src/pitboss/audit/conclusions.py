@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 from pitboss.audit.blind_comparison import MAIN, ComparedDays
-from pitboss.audit.chance import Spread
 from pitboss.audit.memorisation import MemorisationReport
 from pitboss.audit.recognition import ALPHA, ChanceVerdict
 from pitboss.core.noun import noun
-from pitboss.sim import statistics
+from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS
+from pitboss.sim.statistics.student import MeanEstimate
 
 Finding = Literal["sign", "no_sign", "cannot_tell"]
 
@@ -105,7 +105,7 @@ def _compared(whole: ComparedDays) -> tuple[Finding, str]:
     if whole.identical:
         return "no_sign", "no sign in the results: every run with names had the very returns of its blind twin"
     if main.difference.interval is None:
-        least = statistics.MIN_BOOTSTRAP_RETURNS
+        least = MIN_BOOTSTRAP_RETURNS
         return "cannot_tell", f"cannot tell from the results: {whole.days} days are too few (at least {least}); {apart}"
     if whole.found > 0:
         return "sign", f"sign of memory in the results: {apart} (95 % {days} over days, {repeats} over repeats)"
@@ -177,7 +177,7 @@ def probability(p: float) -> str:
     return "less than once in 10,000 times" if p < 0.0001 else f"with probability {p:.4f}"
 
 
-def around(spread: Spread) -> str:
+def around(spread: MeanEstimate) -> str:
     """An interval, or that there is none."""
     return (
         "no interval" if spread.interval is None else f"{_signed(spread.interval[0])} to {_signed(spread.interval[1])}"

@@ -6,13 +6,14 @@ from typing import Any
 
 from pitboss.audit import conclusions as verdicts
 from pitboss.audit.blind_comparison import FIGURES, ComparedDays, Figure
-from pitboss.audit.chance import HitRate, Spread
 from pitboss.audit.memorisation import MemorisationReport
 from pitboss.audit.recognition import ChanceVerdict
 from pitboss.core.instant import iso
 from pitboss.models import cutoffs
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.table import LEFT, RIGHT, table
+from pitboss.sim.statistics.binomial import HitRate
+from pitboss.sim.statistics.student import MeanEstimate
 
 NAMES: Mapping[Figure, str] = {
     "daily_return_bp": "Daily return, basis points",
@@ -64,7 +65,7 @@ def pair_rows(stretch: ComparedDays) -> Cells:
     return rows
 
 
-def _spread(spread: Spread) -> str:
+def _spread(spread: MeanEstimate) -> str:
     if spread.mean is None:
         return "none"
     inside = "" if spread.interval is None else f" ({spread.interval[0]:.2f} to {spread.interval[1]:.2f})"

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, same bytes
 
 from pitboss.agent.terminal import objects
-from pitboss.audit.chance import HitRate, at_least, holm, rate, shuffled
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
@@ -27,6 +26,7 @@ from pitboss.core.market import Bars, Ints
 from pitboss.core.noun import noun
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolSpec
 from pitboss.prompt.render import bar_header, bar_rows
+from pitboss.sim.statistics.binomial import HitRate, binomial_tail, hit_rate, holm, permutation_p_value
 from pitboss.venues.perp.sections import HIGHER_BARS
 from pitboss.venues.perp.skill import PerpSkill
 
@@ -318,9 +318,9 @@ def judge(exam: Exam, guesses: Sequence[RecognitionAnswer], at: Instant | None =
         sides = [
             [guess.period == one.period for one, guess in pairs if (one.end_at <= at) is by] for by in (True, False)
         ]
-        apart = [rate(sum(side), len(side)) for side in sides]
+        apart = [hit_rate(sum(side), len(side)) for side in sides]
     return RecognitionResult(
-        len(pairs), failed, asset, period, rate(both, len(pairs)), dict(sorted(unusable.items())), *apart
+        len(pairs), failed, asset, period, hit_rate(both, len(pairs)), dict(sorted(unusable.items())), *apart
     )
 
 
@@ -337,8 +337,8 @@ def _table_of(options: Sequence[str], truths: Sequence[str], answers: Sequence[s
 
 def _verdicts(tests: Sequence[tuple[int, Ints]], asked: int) -> list[ChanceVerdict | None]:
     usable = [place for place, (_, counts) in enumerate(tests) if len(counts) > 1 and asked]
-    alone = {place: at_least(tests[place][0], asked, 1 / len(tests[place][1])) for place in usable}
-    mixed = {place: shuffled(tests[place][1]) for place in usable}
+    alone = {place: binomial_tail(tests[place][0], asked, 1 / len(tests[place][1])) for place in usable}
+    mixed = {place: permutation_p_value(tests[place][1]) for place in usable}
     raised = dict(zip(usable, holm([max(alone[place], mixed[place]) for place in usable]), strict=True))
     found: list[ChanceVerdict | None] = []
     for place, (hits, counts) in enumerate(tests):
@@ -348,7 +348,7 @@ def _verdicts(tests: Sequence[tuple[int, Ints]], asked: int) -> list[ChanceVerdi
         options = len(counts)
         least = needed(asked, options)
         found.append(
-            ChanceVerdict(rate(hits, asked), options, 1 / options, alone[place], mixed[place], raised[place], least)
+            ChanceVerdict(hit_rate(hits, asked), options, 1 / options, alone[place], mixed[place], raised[place], least)
         )
     return found
 
@@ -357,4 +357,4 @@ def needed(asked: int, options: int) -> int | None:
     """The least number of hits that stands out, both tests counted."""
     if 2 / math.factorial(min(options, asked, 20)) >= ALPHA:
         return None  # so few names fall right by luck when they are shuffled
-    return next((hits for hits in range(asked + 1) if 2 * at_least(hits, asked, 1 / options) < ALPHA), None)
+    return next((hits for hits in range(asked + 1) if 2 * binomial_tail(hits, asked, 1 / options) < ALPHA), None)

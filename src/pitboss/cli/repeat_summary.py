@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pitboss.audit.chance import student
+from pitboss.sim.statistics.student import student_quantile
 
 
 def summary(metrics: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
@@ -23,5 +23,5 @@ def _spread(values: Sequence[float]) -> dict[str, float | None]:
     if count < 2:
         return {"mean": mean, "lo": None, "hi": None}
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
-    reach = student(count - 1) * deviation / math.sqrt(count)
+    reach = student_quantile(count - 1) * deviation / math.sqrt(count)
     return {"mean": mean, "lo": mean - reach, "hi": mean + reach}

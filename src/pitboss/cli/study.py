@@ -206,11 +206,11 @@ def runs(
         pitboss study runs 7c56 --where risk.max_leverage=2 --status complete
     """
     from pitboss.jobs.study_status import runs_of
-    from pitboss.report.measures import show
+    from pitboss.report.measures import format_metric
     from pitboss.report.metric import named
     from pitboss.runs.listing import short
     from pitboss.runs.venues import venue_of
-    from pitboss.sim.study.axis import words_of
+    from pitboss.sim.study.axis import describe_point
     from pitboss.sim.study.choice import figure
     from pitboss.store.studies import Studies, whole_runs
 
@@ -231,9 +231,9 @@ def runs(
             run.id,
             run.status,
             run.model,
-            words_of(run.mark["point"]),
+            describe_point(run.mark["point"]),
             str(run.mark["repeat"] + 1),
-            *(show(figure(run.metrics or {}, name), named(name, own).form) for name in names),
+            *(format_metric(figure(run.metrics or {}, name), named(name, own).form) for name in names),
         )
         for run in listed
     ]

@@ -6,10 +6,10 @@ from typing import Any
 from pitboss.jobs.estimate import Estimate
 from pitboss.report import figures
 from pitboss.report.meaning import Metric
-from pitboss.report.measures import show
+from pitboss.report.measures import format_metric
 from pitboss.report.metric import meanings_of, named
-from pitboss.report.study.view import stretch
-from pitboss.sim.study.axis import words_of
+from pitboss.report.study.view import period
+from pitboss.sim.study.axis import describe_point
 from pitboss.terminal import screen
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
@@ -63,14 +63,14 @@ def _show_trials(document: Plain) -> None:
     rows = [
         (
             str(one["trial"]),
-            words_of(one["point"]),
-            *(show(one["metrics"].get(name), named(name, own).form) for name in (by, *names)),
+            describe_point(one["point"]),
+            *(format_metric(one["metrics"].get(name), named(name, own).form) for name in (by, *names)),
             _states(one["runs"]),
         )
         for one in chosen[:MOST_TRIALS]
     ]
     screen.put(
-        f"{document['skill']} · {document['kind']} · {document['runs']} runs · {stretch(document['from'], document['to'])}",
+        f"{document['skill']} · {document['kind']} · {document['runs']} runs · {period(document['from'], document['to'])}",
         "bold",
     )
     heads = ("trial", "point", by, *names, "runs")
@@ -105,10 +105,10 @@ def _show_forward(forward: Plain, metric: Metric) -> None:
     rows = [
         (
             str(one["window"] + 1),
-            stretch(one["from"], one["to"]),
-            words_of(one["point"]),
-            show(one["inside"], metric.form),
-            show(one["outside"], metric.form),
+            period(one["from"], one["to"]),
+            describe_point(one["point"]),
+            format_metric(one["inside"], metric.form),
+            format_metric(one["outside"], metric.form),
             figures.percent(one["total_return_pct"], signed=True),
         )
         for one in forward["windows"]
@@ -128,7 +128,7 @@ def _show_forward(forward: Plain, metric: Metric) -> None:
 
 
 def _show_arena(arena: Plain) -> None:
-    screen.put(f"{arena['skill']} · arena · {arena['runs']} runs · {stretch(arena['from_at'], arena['to_at'])}", "bold")
+    screen.put(f"{arena['skill']} · arena · {arena['runs']} runs · {period(arena['from_at'], arena['to_at'])}", "bold")
     for words in arena["warnings"]:
         screen.put(f"note: {words}", "yellow")
     forecasts = any(entry["brier"] is not None for entry in arena["entries"])

@@ -20,8 +20,8 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.jobs.plan import Member
 from pitboss.jobs.study import Onlooker
 from pitboss.report.meaning import Metric
-from pitboss.report.measures import show
-from pitboss.sim.study.axis import words_of
+from pitboss.report.measures import format_metric
+from pitboss.sim.study.axis import describe_point
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure
 from pitboss.store.lifecycle import ENDED
 from pitboss.terminal import screen
@@ -124,7 +124,7 @@ class Scoreboard:
             table.add_row(
                 *self._cells(run_id),
                 "complete",
-                show(value, self._metric.form),
+                format_metric(value, self._metric.form),
                 style="bold green" if not place else "green",
             )
         width = max(10, min(BAR, screen.ERR.width - 32))
@@ -142,7 +142,7 @@ class Scoreboard:
         if member is None:
             return run_id, "", ""
         place = "" if member.trial.window is None else f"window {member.trial.window + 1}: "
-        return run_id, place + words_of(dict(member.trial.point)), str(member.repeat + 1)
+        return run_id, place + describe_point(dict(member.trial.point)), str(member.repeat + 1)
 
 
 def _clock(seconds: float) -> str:

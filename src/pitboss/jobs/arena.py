@@ -19,12 +19,13 @@ from pitboss.report import figures
 from pitboss.runs.listing import times
 from pitboss.runs.stored import is_synthetic
 from pitboss.runs.venues import venue_of
-from pitboss.sim import statistics
 from pitboss.sim.metrics import intervals
+from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS
+from pitboss.sim.statistics.paired import PairedDifference, differences, log_growth, mean_log_growth
+from pitboss.sim.statistics.returns import sharpe
+from pitboss.sim.statistics.tiers import tiers
 from pitboss.sim.study.axis import Axis
 from pitboss.sim.study.choice import figure
-from pitboss.sim.study.paired import PairedDifference, differences, log_growth, mean_log_growth
-from pitboss.sim.study.tiers import tiers
 from pitboss.store.studies import Studies, StudyRun
 
 REPEATS = 3
@@ -129,7 +130,7 @@ def _entry(
         "total_return_pct": _mean(totals),
         "returns_pct": totals,
         "total_return_ci": return_ci,
-        "sharpe": statistics.sharpe(held) if held else None,
+        "sharpe": sharpe(held) if held else None,
         "sharpe_ci": sharpe_ci,
         "deflated_sharpe": deflated(returns, every) if returns else None,
         "max_drawdown_pct": _mean([figure(one, "max_drawdown_pct") for one in metrics]),
@@ -168,9 +169,9 @@ def _pair(one: PairedDifference, names: Sequence[str]) -> Document:
 
 def _warnings(entries: Sequence[Document], days: int, repeats: int) -> list[str]:
     said: list[str] = []
-    if days < statistics.MIN_BOOTSTRAP_RETURNS:
+    if days < MIN_BOOTSTRAP_RETURNS:
         said.append(
-            f"Only {figures.plural(days, 'day')}: intervals need {statistics.MIN_BOOTSTRAP_RETURNS}, so nobody can be told from anybody."
+            f"Only {figures.plural(days, 'day')}: intervals need {MIN_BOOTSTRAP_RETURNS}, so nobody can be told from anybody."
         )
     if repeats < REPEATS and any(not entry["baseline"] for entry in entries):
         said.append(f"Fewer than {REPEATS} repeats: how much a model differs from itself is hardly known.")

@@ -16,7 +16,6 @@ from pitboss.bootstrap.model_stack import route_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-from pitboss.core.instant import parse_duration
 from pitboss.core.intent import Usage
 from pitboss.core.money import ZERO, exact
 from pitboss.models import catalog

@@ -49,7 +49,7 @@ class StudyPlan:
             "name": self.name,
             "skill": skill,
             "request": {name: value for name, value in asked.items() if name not in NOT_IN_NAME},
-            "vary": [axis.written for axis in self.axes],
+            "vary": [axis.spec for axis in self.axes],
             "method": dict(self.method or {}),
             "repeats": self.repeats,
             "by": self.by,

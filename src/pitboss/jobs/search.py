@@ -13,7 +13,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.sim.study.axis import Axis, NumberRange
 from pitboss.sim.study.choice import score
-from pitboss.sim.study.grid import MOST_POINTS
+from pitboss.sim.study.grid import MAX_POINTS
 from pitboss.sim.study.trial import Results, Trial
 
 BATCH = 4
@@ -40,8 +40,8 @@ class Search:
     ) -> None:
         if not axes:
             raise UserError("a search needs something to vary", "for example --vary context.bars_lookback=50..200")
-        if not 1 <= count <= MOST_POINTS:
-            raise UserError(f"--search: {count} is not from 1 to {MOST_POINTS:,}", "for example --search 30")
+        if not 1 <= count <= MAX_POINTS:
+            raise UserError(f"--search: {count} is not from 1 to {MAX_POINTS:,}", "for example --search 30")
         if not is_there():
             raise UserError("a search needs optuna, which is not installed", "pip install 'pitboss[search]'")
         optuna: Any = import_module("optuna")
@@ -81,4 +81,4 @@ def _suggested(question: Any, axis: Axis) -> str:
     if len(axis.parts) == 1 and isinstance(axis.parts[0], NumberRange):
         span = axis.parts[0]
         return span.at(question.suggest_int(axis.name, 0, span.count - 1))
-    return question.suggest_categorical(axis.name, axis.every())
+    return question.suggest_categorical(axis.name, axis.grid_values())

@@ -14,8 +14,8 @@ from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.study.axis import Axis, Point
 from pitboss.sim.study.grid import grid
-from pitboss.sim.study.random import drawn
-from pitboss.sim.study.trial import FixedTrials, Forward, Method, Trial, trials_of
+from pitboss.sim.study.random import random_points
+from pitboss.sim.study.trial import FixedTrials, Method, Trial, WalkForward, numbered_trials
 from pitboss.sim.study.walk import windows
 
 MOST_REPEATS = 1_000
@@ -61,21 +61,21 @@ def sweep(
         found = Search(axes, search, request.seed, by, *span)
         first = found.ask({})
         return BuiltPlan(plan, found, tuple(first[place % len(first)] for place in range(search)))
-    points: list[Point] = grid(axes) if random is None else drawn(axes, random, request.seed)
+    points: list[Point] = grid(axes) if random is None else random_points(axes, random, request.seed)
     method = {} if random is None else {"random": random, "seed": request.seed}
     if walk:
         if any(axis.name == RANGE for axis in axes):
             raise UserError("a walk-forward has its own ranges", "leave --vary range out")
         train, test, gap = _stretches(walk)
-        forward = Forward(tuple(points), tuple(windows(*span, train, test, gap, anchored=anchored)), by)
+        forward = WalkForward(tuple(points), tuple(windows(*span, train, test, gap, anchored=anchored)), by)
         method |= {"train_ms": train, "test_ms": test, "gap_ms": gap, "anchored": anchored}
-        inside = [trial for trials in forward.inside() for trial in trials]
+        inside = [trial for trials in forward.in_sample_trials() for trial in trials]
         outside = [
             Trial(-1 - place, trials[0].point, window.test_from, window.test_to, "out", place)
-            for place, (trials, window) in enumerate(zip(forward.inside(), forward.windows, strict=True))
+            for place, (trials, window) in enumerate(zip(forward.in_sample_trials(), forward.windows, strict=True))
         ]
         return BuiltPlan(StudyPlan("walk", request, axes, method, repeats, by, name), forward, (*inside, *outside))
-    trials = trials_of(points, *span)
+    trials = numbered_trials(points, *span)
     kind = "grid" if random is None else "random"
     return BuiltPlan(StudyPlan(kind, request, axes, method, repeats, by, name), FixedTrials(trials), trials)
 
@@ -90,7 +90,7 @@ def contest(
     """An arena of models."""
     _check(repeats)
     axis = entrants(models, baselines, venue_of(request.skill).baseline_models())
-    trials = trials_of(grid([axis]), request.from_at, request.to_at)
+    trials = numbered_trials(grid([axis]), request.from_at, request.to_at)
     plan = StudyPlan("arena", request, (axis,), {}, repeats, "total_return_pct", name)
     return BuiltPlan(plan, FixedTrials(trials), trials)
 

@@ -14,10 +14,17 @@ from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.jobs.run_series import Trace, once, traces
 from pitboss.runs.stored import is_synthetic
 from pitboss.runs.venues import venue_of
-from pitboss.sim import statistics
+from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS, bootstrap, interval
+from pitboss.sim.statistics.overfitting import overfitting
+from pitboss.sim.statistics.paired import Entry
+from pitboss.sim.statistics.returns import (
+    DAYS_A_YEAR,
+    deflated_sharpe,
+    deflation_benchmark,
+    probabilistic_sharpe,
+    sharpe,
+)
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure, score
-from pitboss.sim.study.overfit import overfitting
-from pitboss.sim.study.paired import Entry
 from pitboss.store.lifecycle import Status
 from pitboss.store.studies import Studies, StudyRun, metrics_of_skill, parts
 
@@ -141,15 +148,15 @@ def _luck(workspace: Workspace, document: Document, runs: Sequence[StudyRun]) ->
     best = next((one for one in document["trials"] if one["score"] is not None and one["trial"] in groups), None)
     held = None if best is None else together(groups[best["trial"]])
     every = [one for repeats in groups.values() for one in repeats]
-    sharpes = [value for one in every if (value := statistics.sharpe(one)) is not None]
-    year = math.sqrt(statistics.DAYS_A_YEAR)
+    sharpes = [value for one in every if (value := sharpe(one)) is not None]
+    year = math.sqrt(DAYS_A_YEAR)
     return {
         "trials": len(groups),
         "runs": len(every),
         "best_trial": None if best is None else best["trial"],
-        "best_sharpe": None if held is None else statistics.sharpe(held),
-        "lucky_sharpe": statistics.lucky_sharpe(sharpes) * year if len(sharpes) > 1 else None,
-        "deflated_sharpe": None if held is None or not sharpes else statistics.deflated_sharpe(held, sharpes),
+        "best_sharpe": None if held is None else sharpe(held),
+        "lucky_sharpe": deflation_benchmark(sharpes) * year if len(sharpes) > 1 else None,
+        "deflated_sharpe": None if held is None or not sharpes else deflated_sharpe(held, sharpes),
         "overfitting": overfit(list(groups.values())),
         "held": held,
         "sharpes": [figure(run.metrics or {}, "sharpe") for run in runs if run.status == "complete"],
@@ -163,7 +170,7 @@ def _with_all(
     others = metrics_of_skill(workspace.runs, document["skill"], document["study_id"])
     every = [*own, *(figure(one, "sharpe") for one in others)]
     sharpes = [value for value in every if value is not None]
-    judged = None if held is None or not sharpes else statistics.deflated_sharpe(held, sharpes)
+    judged = None if held is None or not sharpes else deflated_sharpe(held, sharpes)
     return {"runs_of_skill": len(every), "deflated_sharpe_of_skill": judged}
 
 
@@ -181,8 +188,8 @@ def deflated(repeats: Entry, every: Sequence[Sequence[float]]) -> float | None:
 
     The trial counts as all its repeats held together in equal parts. Every run counts as a try, repeats included.
     """
-    sharpes = [value for one in every if (value := statistics.sharpe(one)) is not None]
-    return statistics.deflated_sharpe(together(repeats), sharpes) if sharpes else None
+    sharpes = [value for one in every if (value := sharpe(one)) is not None]
+    return deflated_sharpe(together(repeats), sharpes) if sharpes else None
 
 
 def together(repeats: Entry) -> list[float]:
@@ -233,8 +240,8 @@ def _forward(document: Document, runs: Sequence[StudyRun], known: Mapping[str, T
             judged.append((starts[one["trial"]], together(groups[one["trial"]])))
     chain = chained(judged)
     curve = curve_of(chain)
-    enough = len(chain) >= statistics.MIN_BOOTSTRAP_RETURNS and any(chain)
-    totals, sharpes = statistics.bootstrap(chain) if enough else (None, None)
+    enough = len(chain) >= MIN_BOOTSTRAP_RETURNS and any(chain)
+    totals, sharpes = bootstrap(chain) if enough else (None, None)
     walked = {one["window"] for one in document["trials"]}
     return {
         "windows": windows,
@@ -243,10 +250,10 @@ def _forward(document: Document, runs: Sequence[StudyRun], known: Mapping[str, T
         "days": len(chain),
         "curve": curve,
         "total_return_pct": 100 * (curve[-1] - 1) if curve else None,
-        "total_return_ci": None if totals is None else statistics.interval(100 * totals),
-        "sharpe": statistics.sharpe(chain),
-        "sharpe_ci": None if sharpes is None else statistics.interval(sharpes),
-        "probabilistic_sharpe": statistics.probabilistic_sharpe(chain),
+        "total_return_ci": None if totals is None else interval(100 * totals),
+        "sharpe": sharpe(chain),
+        "sharpe_ci": None if sharpes is None else interval(sharpes),
+        "probabilistic_sharpe": probabilistic_sharpe(chain),
         "inside_mean": _mean([one["inside"] for one in windows]),
         "outside_mean": _mean([one["outside"] for one in windows]),
     }

@@ -1,6 +1,6 @@
-"""The report of a backtest as one HTML file that opens offline and asks nothing of any other machine.
+"""Reports as self-contained HTML files: pages and charts from stored records, presentation only.
 
-It sits in the simulator, above the nouns and below every adapter: the caller reads the stored run, puts what it found
-into a `Report` (`source.py`) and gets text back from `render` (`page.py`). It deliberately reads no store, no clock and no
-file but its own style sheet and script, so the same `Report` gives the same bytes everywhere.
+The caller reads the stored run into a `RunReport` (`source.py`) or passes the document of a study or arena, and receives
+text. A venue arranges these parts and its own panels (`venues/<name>/panels`) into the page of its runs. Nothing here reads a
+store, a clock or any file but its own style sheets and script, so the same input gives the same bytes everywhere.
 """

@@ -1,4 +1,4 @@
-"""The training cutoff of the model that decided, as a report states it. Looking it up is the caller's business."""
+"""The training cutoff of the deciding model, as a report states it. The caller looks it up."""
 
 from pitboss.report.source import Plain, RunReport, mapping
 
@@ -11,18 +11,18 @@ SIDES = {
 }
 
 
-def shown(cutoff: Plain) -> str:
-    """The cutoff of a run's document in a few words; empty where the document has none."""
+def describe(cutoff: Plain) -> str:
+    """The cutoff in a few words; empty if the run's document has none."""
     side = SIDES.get(str(cutoff.get("range") or ""), "")
     until = cutoff.get("until")
     return f"{until}; {side}" if until and side else side
 
 
-def line(report: RunReport) -> str:
-    """For the facts at the top of the page."""
-    return shown(mapping(report.document.get("cutoff")))
+def description(report: RunReport) -> str:
+    """The cutoff of a report, for the facts at the top of the page."""
+    return describe(mapping(report.document.get("cutoff")))
 
 
 def sentence(report: RunReport) -> str:
-    """The whole of it, with who says so; empty where there is nothing to say."""
+    """The full sentence with its source; empty if the document has none."""
     return str(mapping(report.document.get("cutoff")).get("words") or "")

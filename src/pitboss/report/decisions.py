@@ -1,7 +1,7 @@
-"""The decision table: when, what, why, and what the engine said, with margins and steps to unfold.
+"""The decision table: time, proposal, reason and verdict of each decision, with margins and steps to expand.
 
-A long run has more decisions than a page should hold. Proposals are kept before no-ops, and details are kept within a
-budget of bytes, refusals first; both cuts are said on the page together with where the rest can be read.
+A long run has more decisions than a page should contain. Proposals have priority over no-ops, and details are included up
+to a limit of bytes, refusals first. The page states both omissions and how to read the rest.
 """
 
 import json
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.refusals import action, clip
+from pitboss.report.refusals import describe_action, truncate
 from pitboss.report.source import Plain, RunReport, instant, number
-from pitboss.report.table import LEFT, head, scrolled
+from pitboss.report.table import LEFT, head, scroll_region
 
 MOST_ROWS = 2_000
 REASON_BUDGET, DETAIL_BUDGET = 600_000, 600_000
@@ -21,29 +21,29 @@ SIGNS = {"allowed": "✓", "reduced": "✓", "refused": "✕", "noop": "·"}
 _RANK = {"refused": 0, "allowed": 1, "reduced": 1}
 
 
-def merged(decisions: Sequence[Plain]) -> list[Plain]:
-    """Stretches of the same bare no-op as one row each, with `times` and `until`."""
-    found: list[Plain] = []
-    alike: tuple[object, ...] | None = None
+def merge_no_ops(decisions: Sequence[Plain]) -> list[Plain]:
+    """Rows with consecutive equal no-ops combined into one, with `times` and `until`."""
+    result: list[Plain] = []
+    previous_key: tuple[object, ...] | None = None
     for row in decisions:
         bare = row.get("outcome") == "noop" and not (row.get("margins") or row.get("steps") or row.get("text"))
         key = (row.get("reason"), row.get("symbol"), tuple(row.get("flags") or ())) if bare else None
-        if key is not None and key == alike:
-            found[-1] = {**found[-1], "times": times(found[-1]) + times(row), "until": row.get("tick_at")}
+        if key is not None and key == previous_key:
+            result[-1] = {**result[-1], "times": tick_count(result[-1]) + tick_count(row), "until": row.get("tick_at")}
         else:
-            found.append(row)
-        alike = key
-    return found
+            result.append(row)
+        previous_key = key
+    return result
 
 
-def times(row: Plain) -> int:
-    """How many ticks a row stands for."""
+def tick_count(row: Plain) -> int:
+    """The number of ticks that a row stands for."""
     return int(number(row.get("times")) or 1)
 
 
-def chosen(decisions: Sequence[Plain]) -> list[Plain]:
-    """The rows to show, in time order."""
-    decisions = merged(decisions)
+def select_rows(decisions: Sequence[Plain]) -> list[Plain]:
+    """The rows of the table, in time order: all of them, or the most important if there are too many."""
+    decisions = merge_no_ops(decisions)
     if len(decisions) <= MOST_ROWS:
         return decisions
     acting = [index for index, row in enumerate(decisions) if row.get("outcome") in _RANK]
@@ -57,13 +57,13 @@ def chosen(decisions: Sequence[Plain]) -> list[Plain]:
 
 
 def anchors(rows: Sequence[Plain]) -> dict[tuple[int, str], str]:
-    """Where on the page the decision of an instant and a symbol stands."""
-    found: dict[tuple[int, str], str] = {}
+    """The element id of the decision at an instant for a symbol."""
+    row_ids: dict[tuple[int, str], str] = {}
     for row in rows:
         at, seq = instant(row.get("tick_at")), row.get("seq")
         if at is not None and isinstance(seq, int) and row.get("outcome") in _RANK:
-            found[at, str(row.get("symbol"))] = f"d{seq}"
-    return found
+            row_ids[at, str(row.get("symbol"))] = f"d{seq}"
+    return row_ids
 
 
 def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
@@ -71,28 +71,28 @@ def decision_section(report: RunReport, rows: Sequence[Plain]) -> Html:
     if not rows:
         return tag("p", "No decision was recorded.", class_="note")
     details, left_out = _details(rows)
-    words = max(240, min(1_200, REASON_BUDGET // len(rows)))
-    bodies = [_body(row, details.get(index), words) for index, row in enumerate(rows)]
+    reason_length = max(240, min(1_200, REASON_BUDGET // len(rows)))
+    bodies = [_body(row, details.get(index), reason_length) for index, row in enumerate(rows)]
     columns = (("Time (UTC)", LEFT), ("Proposal", LEFT), ("Reason", LEFT), ("Verdict", LEFT))
     notes: list[str] = []
-    shown, whole = sum(times(row) for row in rows), sum(times(row) for row in report.decisions)
-    if shown < whole:
+    shown, total = sum(tick_count(row) for row in rows), sum(tick_count(row) for row in report.decisions)
+    if shown < total:
         notes.append(
-            f"Shown are {figures.count(shown)} of {figures.plural(whole, 'decision')}; "
-            "proposals were kept before no-ops."
+            f"Shown are {figures.count(shown)} of {figures.plural(total, 'decision')}; "
+            "proposals have priority over no-ops."
         )
     if left_out:
         notes.append(
-            f"Margins and steps of {figures.plural(left_out, 'decision')} were left out to keep this file small."
+            f"Margins and steps of {figures.plural(left_out, 'decision')} are omitted to keep this file small."
         )
     if notes:
-        notes.append(f"Everything is in: pitboss runs export {report.run_id} --what snapshots")
+        notes.append(f"All of it: pitboss runs export {report.run_id} --what snapshots")
     listing = tag("table", tag("caption", "Decisions in time order"), head(columns), *bodies, class_="decisions")
     return join(
         [
             _filters(rows),
             tag("p", " ".join(notes), class_="note") if notes else Html(),
-            scrolled("Decisions", listing, style="tall"),
+            scroll_region("Decisions", listing, style="tall"),
             tag("p", "On paper only the first 200 rows are printed.", class_="print-only"),
         ]
     )
@@ -115,7 +115,7 @@ def _filters(rows: Sequence[Plain]) -> Html:
             "Text ",
             tag("input", type="search", name="text", placeholder="reason, code, …", autocomplete="off"),
         ),
-        tag("button", "Unfold all", type="button", data_do="unfold"),
+        tag("button", "Expand all", type="button", data_do="unfold"),
         tag("output", class_="shown", aria_live="polite"),
         class_="filters needs-script",
         aria_label="Filter the decisions",
@@ -128,18 +128,23 @@ def _select(name: str, label: str, options: Sequence[tuple[str, str]]) -> Html:
     )
 
 
-def _body(row: Plain, details: Html | None, words: int) -> Html:
+def _body(row: Plain, details: Html | None, reason_length: int) -> Html:
     outcome = str(row.get("outcome") or "noop")
     at, seq = instant(row.get("tick_at")), row.get("seq")
     when = tag("time", figures.clock(at), datetime=row.get("tick_at") if isinstance(row.get("tick_at"), str) else None)
-    if times(row) > 1:
+    if tick_count(row) > 1:
         when = join([when, tag("small", f"to {figures.clock(instant(row.get('until')))}")])
     first = tag(
         "tr",
         tag("th", when, scope="row"),
-        tag("td", tag("b", action(row)), f" × {figures.count(times(row))}" if times(row) > 1 else None, _terms(row)),
-        tag("td", _reason(row, words)),
-        tag("td", _verdict(row, outcome, words // 3)),
+        tag(
+            "td",
+            tag("b", describe_action(row)),
+            f" × {figures.count(tick_count(row))}" if tick_count(row) > 1 else None,
+            _terms(row),
+        ),
+        tag("td", _reason(row, reason_length)),
+        tag("td", _verdict(row, outcome, reason_length // 3)),
     )
     second = tag("tr", tag("td", details, colspan=4), class_="more") if details else None
     return tag(
@@ -154,7 +159,7 @@ def _body(row: Plain, details: Html | None, words: int) -> Html:
 
 
 def _terms(row: Plain) -> Html | None:
-    """Size, leverage and prices of a proposal in small print."""
+    """Size, leverage and prices of a proposal as small text."""
     terms: list[str] = []
     if (size := number(row.get("size_usd"))) is not None:
         terms.append(figures.usd(size))
@@ -170,21 +175,21 @@ def _terms(row: Plain) -> Html | None:
     return tag("small", " · ".join(term.replace(" ", "\u00a0") for term in terms)) if terms else None
 
 
-def _reason(row: Plain, words: int) -> Html:
+def _reason(row: Plain, most: int) -> Html:
     reason = str(row.get("reason") or "")
     confidence = number(row.get("confidence"))
     sure = tag("small", f"confidence {figures.plain(confidence)}") if confidence is not None else None
-    return join([tag("span", clip(reason, words), class_="words", dir="auto") if reason else Html(), sure or Html()])
+    return join([tag("span", truncate(reason, most), class_="words", dir="auto") if reason else Html(), sure or Html()])
 
 
-def _verdict(row: Plain, outcome: str, words: int) -> Html:
+def _verdict(row: Plain, outcome: str, most: int) -> Html:
     name = OUTCOMES.get(outcome, outcome)
     chip = tag("span", tag("span", SIGNS.get(outcome, ""), aria_hidden="true"), f" {name}", class_="verdict")
     code = tag("code", row["code"]) if row.get("code") else None
     flags = [tag("code", flag) for flag in row.get("flags") or ()]
     detail = str(row.get("detail") or "")
     return join(
-        [chip, *([" ", code] if code else []), *[join([" ", flag]) for flag in flags], _small(clip(detail, words))]
+        [chip, *([" ", code] if code else []), *[join([" ", flag]) for flag in flags], _small(truncate(detail, most))]
     )
 
 
@@ -193,8 +198,8 @@ def _small(words: str) -> Html:
 
 
 def _details(rows: Sequence[Plain]) -> tuple[dict[int, Html], int]:
-    """Unfoldable parts by row, refusals first, until the budget of bytes is spent; and how many were left out."""
-    found: dict[int, Html] = {}
+    """Expandable details by row, refusals first, up to the limit of bytes; and the number of rows without theirs."""
+    details_by_row: dict[int, Html] = {}
     spent = left_out = 0
     for index in sorted(range(len(rows)), key=lambda index: _RANK.get(str(rows[index].get("outcome")), 2)):
         if spent > DETAIL_BUDGET:
@@ -202,9 +207,9 @@ def _details(rows: Sequence[Plain]) -> tuple[dict[int, Html], int]:
             continue
         details = _detail(rows[index])
         if details is not None:
-            found[index] = details
+            details_by_row[index] = details
             spent += len(details.encode())
-    return found, left_out
+    return details_by_row, left_out
 
 
 def _detail(row: Plain) -> Html | None:
@@ -216,12 +221,12 @@ def _detail(row: Plain) -> Html | None:
     parts += [figures.plural(len(steps), "step")] if steps else []
     cost = number(row.get("cost_usd"))
     parts += [figures.usd(cost)] if cost else []
-    # A step usually ends in the text of the whole answer; said once is enough.
+    # The last step usually repeats the text of the whole answer, which is shown once.
     repeated = any(str(step.get("text") or "") == words for step in steps)
     return tag(
         "details",
-        tag("summary", ", ".join(parts) or "what it said"),
-        tag("p", clip(words, MOST_TEXT), class_="words", dir="auto") if words and not repeated else None,
+        tag("summary", ", ".join(parts) or "model text"),
+        tag("p", truncate(words, MOST_TEXT), class_="words", dir="auto") if words and not repeated else None,
         tag("ol", *[_step(step) for step in steps], class_="steps") if steps else None,
         _margins(margins, row.get("code")) if margins else None,
     )
@@ -242,7 +247,7 @@ def _margins(margins: Sequence[Plain], code: object) -> Html:
                 class_="hit" if beyond or margin.get("code") == code else None,
             )
         )
-    names = [tag("th", name, scope="col") for name in ("Rule", "Limit", "With this", "Left")]
+    names = [tag("th", name, scope="col") for name in ("Rule", "Limit", "With this order", "Left")]
     return tag("table", tag("thead", tag("tr", *names)), tag("tbody", *lines), class_="margins")
 
 
@@ -252,7 +257,7 @@ def _step(step: Plain) -> Html:
     written = [_call(call) for call in calls[:MOST_CALLS]]
     if len(calls) > MOST_CALLS:
         written.append(tag("p", f"and {figures.plural(len(calls) - MOST_CALLS, 'more call')}", class_="muted"))
-    return tag("li", tag("p", clip(words, MOST_TEXT), class_="words", dir="auto") if words else None, *written)
+    return tag("li", tag("p", truncate(words, MOST_TEXT), class_="words", dir="auto") if words else None, *written)
 
 
 def _call(call: Plain) -> Html:
@@ -263,7 +268,7 @@ def _call(call: Plain) -> Html:
     answer = result if isinstance(result, str) else json.dumps(result, default=str, ensure_ascii=False)
     return tag(
         "div",
-        tag("code", f"{call.get('name')}({clip(arguments, MOST_ARGUMENTS)})"),
-        tag("pre", clip(answer, MOST_RESULT)) if result is not None else None,
+        tag("code", f"{call.get('name')}({truncate(arguments, MOST_ARGUMENTS)})"),
+        tag("pre", truncate(answer, MOST_RESULT)) if result is not None else None,
         class_="call",
     )

@@ -1,4 +1,4 @@
-"""The equity of the run against its baselines, with the drawdown beneath, drawn as one picture."""
+"""The equity chart of a run against its baselines, with the drawdown below it."""
 
 import json
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pitboss.report import figures
-from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
+from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.series import Floats, as_arrays, drawdown, sample, thin
+from pitboss.report.series import Floats, as_arrays, downsample, drawdown, value_at
 from pitboss.report.source import Plain, RunReport, instant
 
 WIDTH, LEFT, RIGHT = 1120.0, 72.0, 128.0
@@ -38,10 +38,10 @@ class ChartLine:
 
 
 def equity_chart(report: RunReport) -> Html:
-    """The figure, or a sentence when there is nothing to draw yet."""
+    """The figure, or a sentence if there is nothing to draw."""
     lines = _lines(report)
     if not lines or lines[0].key != "agent":
-        return tag("p", "No equity point was reached, so there is no curve to draw.", class_="note")
+        return tag("p", "The run recorded no equity point, so there is no curve to draw.", class_="note")
     main, lower = _frames(report, lines)
     agent = lines[0]
     fall = drawdown(agent.values, report.initial_usd)
@@ -49,8 +49,8 @@ def equity_chart(report: RunReport) -> Html:
     svg = tag(
         "svg",
         tag("title", "Equity of this run against its baselines, with drawdown"),
-        grid(main, labelled(round_ticks(main.low, main.high, 5), before="$")),
-        grid(lower, labelled(round_ticks(lower.low, 0.0, 3), after="%")),
+        grid(main, tick_labels(round_ticks(main.low, main.high, 5), before="$")),
+        grid(lower, tick_labels(round_ticks(lower.low, 0.0, 3), after="%")),
         time_axis(lower, main.top),
         _start_line(main, report.initial_usd),
         *[_curve(main, line) for line in reversed(lines)],
@@ -73,27 +73,27 @@ def equity_chart(report: RunReport) -> Html:
 
 
 def _lines(report: RunReport) -> list[ChartLine]:
-    found: list[ChartLine] = []
+    lines: list[ChartLine] = []
     series = {"agent": report.equity, **dict(sorted(report.baseline_equity.items()))}
     for key, points in series.items():
         if not len(points):
             continue
         at, values = as_arrays(points)
-        if found and not report.finished:
-            # A run that stopped early is compared over the part that it did.
-            done = at <= found[0].at[-1]
-            at, values = at[done], values[done]
+        if lines and not report.finished:
+            # A run that stopped early is compared over the part that it completed.
+            completed = at <= lines[0].at[-1]
+            at, values = at[completed], values[completed]
         if len(at):
             start = report.from_at
             if start is not None and start < at[0]:
                 at, values = np.insert(at, 0, start), np.insert(values, 0, report.initial_usd)
-            found.append(ChartLine(key, NAMES.get(key, key.replace("_", " ")), at, values))
-    return found
+            lines.append(ChartLine(key, NAMES.get(key, key.replace("_", " ")), at, values))
+    return lines
 
 
 def _frames(report: RunReport, lines: list[ChartLine]) -> tuple[Frame, Frame]:
     start, end = min(float(line.at[0]) for line in lines), max(float(line.at[-1]) for line in lines)
-    low, high = roomy(
+    low, high = padded_range(
         min(report.initial_usd, *(float(line.values.min()) for line in lines)),
         max(report.initial_usd, *(float(line.values.max()) for line in lines)),
     )
@@ -106,8 +106,8 @@ def _frames(report: RunReport, lines: list[ChartLine]) -> tuple[Frame, Frame]:
 
 
 def _curve(frame: Frame, line: ChartLine) -> Html:
-    columns = COLUMNS if line.key == "agent" else COLUMNS // 2  # dashes need room to be seen as dashes
-    keep = thin(line.at, line.values, frame.start, frame.end, columns)
+    columns = COLUMNS if line.key == "agent" else COLUMNS // 2  # dashes need room to be visible
+    keep = downsample(line.at, line.values, frame.start, frame.end, columns)
     return tag("path", class_=f"line {_style(line)}", d="M" + frame.points(line.at[keep], line.values[keep]))
 
 
@@ -121,7 +121,7 @@ def _start_line(frame: Frame, initial: float) -> Html:
 
 
 def _end_labels(frame: Frame, lines: list[ChartLine], initial: float) -> Html:
-    """Name and result at the end of each curve, pushed apart where they would overlap."""
+    """Name and result at the end of each curve, moved apart where they would overlap."""
     placed = sorted(((frame.y(float(line.values[-1])), line) for line in lines), key=lambda item: item[0])
     labels: list[Html] = []
     y_free = frame.top
@@ -142,7 +142,7 @@ def _end_labels(frame: Frame, lines: list[ChartLine], initial: float) -> Html:
 
 
 def _fall_area(frame: Frame, at: Floats, fall: Floats) -> Html:
-    keep = thin(at, fall, frame.start, frame.end, COLUMNS)
+    keep = downsample(at, fall, frame.start, frame.end, COLUMNS)
     points = frame.points(at[keep], -fall[keep])
     zero = f"{frame.y(0):.1f}"
     worst = int(fall.argmax())
@@ -186,7 +186,7 @@ def _halts(report: RunReport, main: Frame, lower: Frame) -> Html:
 
 
 def halt_name(halt: Plain) -> str:
-    """`daily loss` from a halt record, whatever it carries."""
+    """The name of a halt, such as `daily loss`, from any of the fields of its record."""
     return str(halt.get("kind") or halt.get("halt") or halt.get("reason") or halt.get("code") or "halt").replace(
         "_", " "
     )
@@ -211,7 +211,7 @@ def _legend(lines: list[ChartLine]) -> Html:
 
 
 def _spoken(report: RunReport, lines: list[ChartLine], fall: Floats) -> str:
-    """The chart in a sentence, for those who cannot see it."""
+    """The chart as a sentence, for screen readers."""
     changes = ", ".join(
         f"{line.name.lower()} {figures.percent(line.change(report.initial_usd), signed=True)}" for line in lines
     )
@@ -221,14 +221,14 @@ def _spoken(report: RunReport, lines: list[ChartLine], fall: Floats) -> str:
 
 
 def _hover(frame: Frame, lines: list[ChartLine], agent: ChartLine, fall: Floats) -> str:
-    """Numbers for the read-out: one sample for each column, nothing but numbers and our own names."""
+    """The values of the hover read-out as JSON: one sample per column."""
     columns = min(COLUMNS, max(len(agent.at), 2))
     moments = np.linspace(frame.start, frame.end, columns)
     rows = [
-        {"name": line.name, "kind": "usd", "values": sample(line.at, line.values, moments).round(2).tolist()}
+        {"name": line.name, "kind": "usd", "values": value_at(line.at, line.values, moments).round(2).tolist()}
         for line in lines
     ]
-    rows.append({"name": "Drawdown", "kind": "pct", "values": (-sample(agent.at, fall, moments)).round(2).tolist()})
+    rows.append({"name": "Drawdown", "kind": "pct", "values": (-value_at(agent.at, fall, moments)).round(2).tolist()})
     return json.dumps(
         {
             "left": frame.left,

@@ -1,7 +1,7 @@
-"""Numbers and times as a reader of the report sees them: one form for each kind, everywhere on the page.
+"""Formatting of numbers and times for reports: one form per kind of value.
 
-Thousands are separated, the minus is a real minus, units stand with the number, and what is unknown is a dash.
-The prompt has its own rounding (`pitboss.prompt.render`); nothing here reaches a model.
+Thousands are separated, the minus is U+2212, units follow the number, and an unknown value is a dash. The prompt has its
+own rounding (`pitboss.prompt.render`); nothing here reaches a model.
 """
 
 from datetime import UTC, datetime
@@ -21,8 +21,8 @@ def _sign(value: float, shown: str, signed: bool) -> str:
 
 
 def plain(value: object, digits: int = 2, *, signed: bool = False) -> str:
-    found = number(value)
-    return NONE if found is None else _sign(found, f"{abs(found):,.{digits}f}", signed)
+    numeric = number(value)
+    return NONE if numeric is None else _sign(numeric, f"{abs(numeric):,.{digits}f}", signed)
 
 
 def count(value: object) -> str:
@@ -31,64 +31,70 @@ def count(value: object) -> str:
 
 def usd(value: object, *, signed: bool = False, digits: int | None = None) -> str:
     """Dollars with cents; amounts below a cent keep two significant digits, large ones drop the cents."""
-    found = number(value)
-    if found is None:
+    numeric = number(value)
+    if numeric is None:
         return NONE
-    size = abs(found)
+    size = abs(numeric)
     if digits is None:
         digits = 0 if size >= 1_000_000 else 2 if size >= 0.01 or size < 1e-6 else 4 if size >= 0.0001 else 6
-    return _sign(found, f"${size:,.{digits}f}", signed)
+    return _sign(numeric, f"${size:,.{digits}f}", signed)
 
 
 def percent(value: object, *, signed: bool = False, digits: int = 2) -> str:
-    found = number(value)
-    return NONE if found is None else _sign(found, f"{abs(found):,.{digits}f}%", signed)
+    numeric = number(value)
+    return NONE if numeric is None else _sign(numeric, f"{abs(numeric):,.{digits}f}%", signed)
+
+
+def drawdown(value: object) -> str:
+    """A fall in percent, with a minus whichever sign it has."""
+    numeric = number(value)
+    return NONE if numeric is None else percent(-abs(numeric))
 
 
 def share(value: object, digits: int = 1, *, signed: bool = False) -> str:
     """A fraction as a percentage."""
-    found = number(value)
-    return NONE if found is None else percent(found * 100, digits=digits, signed=signed)
+    numeric = number(value)
+    return NONE if numeric is None else percent(numeric * 100, digits=digits, signed=signed)
 
 
 def price(value: object) -> str:
     """About six significant digits, never an exponent."""
-    found = number(value)
-    if found is None:
+    numeric = number(value)
+    if numeric is None:
         return NONE
-    size = abs(found)
+    size = abs(numeric)
     digits = 1 if size >= 10_000 else 2 if size >= 100 else 4 if size >= 1 else 6 if size >= 0.01 else 8
-    return _sign(found, f"{size:,.{digits}f}", False)
+    return _sign(numeric, f"{size:,.{digits}f}", False)
 
 
 def amount(value: object) -> str:
     """A size in coins: as many digits as it has, eight at most."""
-    found = number(value)
-    if found is None:
+    numeric = number(value)
+    if numeric is None:
         return NONE
-    shown = f"{abs(found):,.8f}".rstrip("0").rstrip(".")
-    return _sign(found, shown, False)
+    shown = f"{abs(numeric):,.8f}".rstrip("0").rstrip(".")
+    return _sign(numeric, shown, False)
 
 
 def with_unit(value: object, unit: str) -> str:
-    """A number of the engine with the unit it came with; text that is not a number is kept as it stands."""
-    found = number(value)
-    if found is None:
+    """A number of the engine with its unit; text that is not a number is returned unchanged."""
+    numeric = number(value)
+    if numeric is None:
         return NONE if value is None else str(value)
     unit = unit.strip()
     if unit.lower() == "usd":
-        return usd(found)
+        return usd(numeric)
     if unit == "price":
-        return price(found)
-    digits = 0 if found == int(found) else 2 if abs(found) >= 0.01 else 6
-    shown = plain(found, digits)
+        return price(numeric)
+    digits = 0 if numeric == int(numeric) else 2 if abs(numeric) >= 0.01 else 6
+    shown = plain(numeric, digits)
     if unit in ("%", "pct"):
         return f"{shown}%"
     return f"{shown}\u00d7" if unit in ("x", "×") else f"{shown} {unit}".strip()
 
 
 def clock(at: Instant | None) -> str:
-    """`2025-06-01 12:30`; the page says once that all times are UTC."""
+    """`2025-06-01 12:30`; the page states once that all times are UTC."""
     return NONE if at is None else _moment(at).strftime("%Y-%m-%d %H:%M")
 
 
@@ -101,7 +107,7 @@ def day(at: Instant | None) -> str:
 
 
 def span(length_ms: float) -> str:
-    """A length of time in its largest two units."""
+    """A duration in its largest two units."""
     minutes = round(length_ms / MINUTE_MS)
     days, rest = divmod(minutes, DAY_MS // MINUTE_MS)
     hours, rest = divmod(rest, HOUR_MS // MINUTE_MS)
@@ -109,15 +115,15 @@ def span(length_ms: float) -> str:
     return " ".join(parts[:2]) or "0 min"
 
 
-def plural(value: object, one: str, many: str | None = None) -> str:
+def plural(value: object, singular: str, several: str | None = None) -> str:
     """`1 trade`, `2 trades`."""
-    return f"{count(value)} {one if number(value) == 1 else many or one + 's'}"
+    return f"{count(value)} {singular if number(value) == 1 else several or singular + 's'}"
 
 
 def tone(value: object) -> str | None:
-    """Style class of a gain or a loss; the sign is always written too."""
-    found = number(value)
-    return None if not found else "gain" if found > 0 else "loss"
+    """The style class of a gain or a loss; the sign is always shown as well."""
+    numeric = number(value)
+    return None if not numeric else "gain" if numeric > 0 else "loss"
 
 
 def _moment(at: Instant) -> datetime:

@@ -1,6 +1,7 @@
-"""The frame of a chart: where a value lands on the drawing, and round ticks for both axes."""
+"""The coordinate frame of a chart: positions of values, round ticks for both axes, and the figure around the drawing."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -21,7 +22,7 @@ _MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60)
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A rectangle of the drawing and the span of time and value that it shows."""
+    """A rectangle of the drawing and the ranges of time and value that it shows."""
 
     left: float
     top: float
@@ -47,7 +48,7 @@ class Frame:
         return self.bottom - self.height * (value - self.low) / ((self.high - self.low) or 1.0)
 
     def points(self, at: Floats, values: Floats) -> str:
-        """Coordinates of a line through the points, as a path wants them."""
+        """Coordinates of a line through the points, in the syntax of an SVG path."""
         xs = self.left + self.width * (at - self.start) / max(self.end - self.start, 1.0)
         ys = self.bottom - self.height * (values - self.low) / ((self.high - self.low) or 1.0)
         return "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(xs.tolist(), ys.tolist(), strict=True))
@@ -56,15 +57,15 @@ class Frame:
         return self.start <= at <= self.end
 
 
-def roomy(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
-    """The range with a little air above and below; a flat one is widened so that it can be drawn."""
+def padded_range(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
+    """The range with a margin above and below; an empty range is widened so that it can be drawn."""
     gap = (high - low) * share or abs(high) * 0.01 or 1.0
     return low - gap, high + gap
 
 
-def round_ticks(low: float, high: float, wanted: int) -> list[float]:
+def round_ticks(low: float, high: float, count: int) -> list[float]:
     """Round values inside a range, about `wanted` of them."""
-    raw = (high - low) / max(wanted, 1)
+    raw = (high - low) / max(count, 1)
     if not math.isfinite(raw) or raw <= 0:
         return [low]
     power = 10.0 ** math.floor(math.log10(raw))
@@ -73,37 +74,37 @@ def round_ticks(low: float, high: float, wanted: int) -> list[float]:
     return [step * index for index in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def labelled(ticks: list[float], before: str = "", after: str = "") -> list[tuple[float, str]]:
-    """Ticks with labels that have just the digits their step needs."""
+def tick_labels(ticks: list[float], before: str = "", after: str = "") -> list[tuple[float, str]]:
+    """Ticks with labels that have as many digits as their step needs."""
     step = ticks[1] - ticks[0] if len(ticks) > 1 else abs(ticks[0]) if ticks else 1.0
     digits = next((places for places in range(9) if abs(step * 10**places - round(step * 10**places)) < 1e-6), 8)
-    found: list[tuple[float, str]] = []
+    labels: list[tuple[float, str]] = []
     for tick in ticks:
         shown = f"{abs(tick):,.{digits}f}"
         minus = MINUS if tick < 0 and any(digit in shown for digit in "123456789") else ""
-        found.append((tick, f"{minus}{before}{shown}{after}"))
-    return found
+        labels.append((tick, f"{minus}{before}{shown}{after}"))
+    return labels
 
 
-def time_ticks(start: float, end: float, wanted: int = 8) -> list[tuple[float, str]]:
-    """Round instants with the label that says what changed."""
+def time_ticks(start: float, end: float, most: int = 8) -> list[tuple[float, str]]:
+    """Round instants with a label of their date or time of day."""
     for step in _STEPS:
-        if (end - start) / step <= wanted:
+        if (end - start) / step <= most:
             return [(at, _label(at, step)) for at in np.arange(math.ceil(start / step) * step, end + 1, step).tolist()]
-    return _month_ticks(start, end, wanted)
+    return _month_ticks(start, end, most)
 
 
-def _month_ticks(start: float, end: float, wanted: int) -> list[tuple[float, str]]:
+def _month_ticks(start: float, end: float, most: int) -> list[tuple[float, str]]:
     first, last = _moment(start), _moment(end)
     months = (last.year - first.year) * 12 + last.month - first.month
-    step = next((step for step in _MONTH_STEPS if months / step <= wanted), _MONTH_STEPS[-1])
-    found: list[tuple[float, str]] = []
+    step = next((step for step in _MONTH_STEPS if months / step <= most), _MONTH_STEPS[-1])
+    ticks: list[tuple[float, str]] = []
     for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
         moment = datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
         at = moment.timestamp() * 1000
         if month % step == 0 and start <= at <= end:
-            found.append((at, f"{moment:%Y}" if step >= 12 else f"{moment:%b %Y}"))
-    return found
+            ticks.append((at, f"{moment:%Y}" if step >= 12 else f"{moment:%b %Y}"))
+    return ticks
 
 
 def _label(at: float, step: float) -> str:
@@ -117,6 +118,23 @@ def _moment(at: float) -> datetime:
     return datetime.fromtimestamp(at / 1000, UTC)
 
 
+def chart_figure(
+    title: str, marks: Iterable[object], size: tuple[float, float], caption: object, note: str = ""
+) -> Html:
+    """A drawing of this width and height with its caption; wide drawings scroll inside the page."""
+    svg = tag(
+        "svg",
+        tag("title", title),
+        *marks,
+        viewBox=f"0 0 {size[0]:.0f} {size[1]:.0f}",
+        role="img",
+        aria_label=title,
+        tabindex="0",
+    )
+    words = tag("span", note, class_="muted") if note else None
+    return tag("figure", tag("figcaption", caption, words), tag("div", svg, class_="scroll"), class_="chart")
+
+
 def grid(frame: Frame, values: list[tuple[float, str]]) -> Html:
     """Horizontal lines with their labels on the left."""
     lines: list[Html] = []
@@ -128,7 +146,7 @@ def grid(frame: Frame, values: list[tuple[float, str]]) -> Html:
 
 
 def time_axis(frame: Frame, top: float) -> Html:
-    """Vertical lines from `top` to the bottom of the frame, labels beneath."""
+    """Vertical lines from `top` to the bottom of the frame, with labels below."""
     marks: list[Html] = []
     for at, label in time_ticks(frame.start, frame.end):
         x = f"{frame.x(at):.1f}"

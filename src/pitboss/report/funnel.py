@@ -1,4 +1,4 @@
-"""From ticks to fills: how many of each there were, and where the rest went."""
+"""The funnel from ticks to fills: the count of each stage and what was dropped between them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from pitboss.report.source import RunReport, mapping, number
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """The counts, taken from the metrics where they have them and from the rows where not."""
+    """The counts, from the metrics where they have them, otherwise from the rows."""
 
     ticks: int
     asked: int
@@ -41,11 +41,11 @@ class Funnel:
             refused = dict(Counter(str(row.get("code")) for row in report.decisions if row.get("outcome") == "refused"))
         flags = _counts(metrics.get("noops_by_flag"))
         ticks = _first(metrics.get("total_ticks"), report.document.get("ticks"), len(report.decisions))
-        slept = sum(flags.get(flag, 0) for flag in NOT_ASKED)
+        skipped = sum(flags.get(flag, 0) for flag in NOT_ASKED)
         allowed = outcomes["allowed"] + outcomes["reduced"]
         return cls(
             ticks=ticks,
-            asked=_first(mapping(metrics.get("funnel")).get("asked"), max(ticks - slept, 0)),
+            asked=_first(mapping(metrics.get("funnel")).get("asked"), max(ticks - skipped, 0)),
             proposals=_first(metrics.get("total_proposed_actions"), allowed + outcomes["refused"]),
             accepted=_first(metrics.get("total_accepted_actions"), allowed),
             refused=dict(sorted(refused.items(), key=lambda item: (-item[1], item[0]))),
@@ -54,37 +54,43 @@ class Funnel:
             fills=dict(Counter(str(fill.get("reason") or "other") for fill in report.fills).most_common()),
         )
 
-    def said(self) -> str:
-        """The funnel as a sentence."""
+    def summary(self) -> str:
+        """The funnel in one line."""
         return (
-            f"{figures.plural(self.ticks, 'tick')}, {count_of(self.asked, 'asked')}, "
-            f"{figures.plural(self.proposals, 'proposal')}, {count_of(self.total_refused, 'refused')}, "
+            f"{figures.plural(self.ticks, 'tick')}, {figures.count(self.asked)} asked, "
+            f"{figures.plural(self.proposals, 'proposal')}, {figures.count(self.total_refused)} refused, "
             f"{figures.plural(self.total_fills, 'fill')}"
         )
 
-
-def count_of(value: int, word: str) -> str:
-    return f"{figures.count(value)} {word}"
+    def refusals(self, noun: str) -> str:
+        """A sentence on the refused proposals, which the venue calls `noun`."""
+        if not self.refused:
+            return "The engine refused nothing." if self.proposals else "Nothing was proposed."
+        code = next(iter(self.refused))
+        return (
+            f"The engine refused {figures.count(self.total_refused)} of {figures.plural(self.proposals, noun)}, "
+            f"{'most often ' if len(self.refused) > 1 else ''}by {code} ({self.rule_names[code].lower()})."
+        )
 
 
 def _counts(value: object) -> dict[str, int]:
-    return {str(key): int(found) for key, item in mapping(value).items() if (found := number(item))}
+    return {str(key): int(count) for key, item in mapping(value).items() if (count := number(item))}
 
 
 def _first(*values: object) -> int:
-    return next((int(found) for value in values if (found := number(value)) is not None), 0)
+    return next((int(count) for value in values if (count := number(value)) is not None), 0)
 
 
 def funnel_section(funnel: Funnel) -> Html:
-    """Two groups of bars, each against its own first row, so that a few fills among many ticks stay visible."""
+    """Two groups of bars, each relative to its own first row, so that a few fills among many ticks stay visible."""
     asking = [
-        _bar("Ticks", funnel.ticks, funnel.ticks, "the schedule came round"),
-        _bar("Asked", funnel.asked, funnel.ticks, _share(funnel.asked, funnel.ticks, "of ticks")),
-        _bar("Proposals", funnel.proposals, funnel.ticks, _share(funnel.proposals, funnel.asked, "of those asked")),
+        _bar("Ticks", funnel.ticks, funnel.ticks, "scheduled"),
+        _bar("Model asked", funnel.asked, funnel.ticks, _share(funnel.asked, funnel.ticks, "of ticks")),
+        _bar("Proposals", funnel.proposals, funnel.ticks, _share(funnel.proposals, funnel.asked, "of model calls")),
     ]
     most = max(funnel.proposals, funnel.total_fills, funnel.accepted, 1)
     judging = [
-        _bar("Proposals", funnel.proposals, most, "given to the engine"),
+        _bar("Proposals", funnel.proposals, most, "passed to the engine"),
         _bar(
             "Refused", funnel.total_refused, most, _share(funnel.total_refused, funnel.proposals, "of proposals"), "bad"
         ),
@@ -101,8 +107,8 @@ def funnel_section(funnel: Funnel) -> Html:
     ]
     return tag(
         "div",
-        tag("div", tag("h3", "What was asked"), tag("dl", *asking, class_="bars"), _quiet(quiet)),
-        tag("div", tag("h3", "What became of it"), tag("dl", *judging, class_="bars")),
+        tag("div", tag("h3", "Decisions"), tag("dl", *asking, class_="bars"), _quiet(quiet)),
+        tag("div", tag("h3", "Execution"), tag("dl", *judging, class_="bars")),
         class_="halves",
     )
 
@@ -110,7 +116,7 @@ def funnel_section(funnel: Funnel) -> Html:
 def _quiet(items: list[Html]) -> Html | None:
     if not items:
         return None
-    return tag("div", tag("h4", "Ticks that ended in nothing"), tag("ul", *items, class_="quiet"))
+    return tag("div", tag("h4", "Ticks without an action"), tag("ul", *items, class_="quiet"))
 
 
 def _bar(name: str, value: int, most: int, note: str, style: str = "") -> Html:
@@ -125,8 +131,8 @@ def _bar(name: str, value: int, most: int, note: str, style: str = "") -> Html:
     )
 
 
-def _share(part: int, whole: int, words: str) -> str:
-    return f"{figures.percent(100.0 * part / whole, digits=1)} {words}" if whole else "none to count"
+def _share(part: int, total: int, words: str) -> str:
+    return f"{figures.percent(100.0 * part / total, digits=1)} {words}" if total else "none"
 
 
 def _fills(funnel: Funnel) -> str:

@@ -1,79 +1,86 @@
-"""The top of the page: title, labels that must not be missed, and the tiles with the numbers people look for first."""
+"""The top of a page: title, warning labels, and tiles with the headline numbers."""
+
+from collections.abc import Sequence
 
 from pitboss.report import cutoff, figures
 from pitboss.report.funnel import Funnel
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.source import Plain, RunReport, mapping, model_cost, number, pair
+from pitboss.report.table import facts
 
 
 def title(report: RunReport) -> Html:
-    """Name, period and model, with the state of the run."""
+    """Name, period and model of a run, with its status."""
     status = str(report.document.get("status") or "complete").replace("_", " ")
-    ticks = report.document.get("ticks")
-    facts = [
+    rows = [
         ("Period", f"{figures.clock(report.from_at)} to {figures.clock(report.to_at)} UTC"),
         ("Model", report.model),
-        ("Ticks", figures.count(ticks)),
+        ("Ticks", figures.count(report.document.get("ticks"))),
         ("Starting equity", figures.usd(report.initial_usd)),
         ("Run", report.run_id),
     ]
-    if cutoff.line(report):
-        facts.insert(2, ("Training cutoff", cutoff.line(report)))
+    if cutoff.description(report):
+        rows.insert(2, ("Training cutoff", cutoff.description(report)))
+    return header("Backtest report", status, report.finished, report.skill_name, rows)
+
+
+def header(kind: str, status: str, complete: bool, skill: str, rows: Sequence[tuple[str, object]]) -> Html:
+    """The title of a page: its kind and status, the skill, and the facts in `rows`."""
+    chip = tag("span", status, class_=f"chip {'ok' if complete else 'warn'}")
     return tag(
         "header",
-        tag(
-            "p",
-            "Backtest report",
-            " ",
-            tag("span", status, class_=f"chip {'ok' if report.finished else 'warn'}"),
-            class_="kicker",
-        ),
-        tag("h1", report.skill_name or "Unnamed skill"),
-        tag("dl", *[tag("div", tag("dt", name), tag("dd", value)) for name, value in facts], class_="facts"),
+        tag("p", kind, " ", chip, class_="kicker"),
+        tag("h1", skill or "Unnamed skill"),
+        facts(rows),
         class_="title",
     )
 
 
 def labels(report: RunReport) -> Html:
-    """What changes the meaning of everything below."""
-    found: list[Html] = []
+    """Warnings that affect how everything below is to be read."""
+    shown: list[Html] = []
     if report.synthetic:
-        found.append(
+        shown.append(
             label(
                 "Synthetic market",
-                "The prices, funding and news are generated. No such market existed; no conclusion about a real one follows.",
+                "The prices, funding and news are generated. The result allows no conclusion about a real market.",
             )
         )
     if report.standin:
-        found.append(
+        shown.append(
             label(
                 "Not a language model",
-                f"Decisions were made by {report.model}, a fixed program. They show the machinery, not the skill of a language model.",
+                f"Decisions were made by {report.model}, a fixed program. They show how the system works, not the skill of a language model.",
             )
         )
     if report.document.get("blind"):
-        found.append(
+        shown.append(
             label(
                 "Blind run",
-                "The model saw other names, dates and prices. Everything here is shown as it was; who was who is said under the assumptions.",
+                "The model saw anonymised names, dates and prices. This page shows the real ones; the mapping is under the assumptions.",
             )
         )
     if not report.finished:
         status = str(report.document.get("status")).replace("_", " ")
-        found.append(
+        shown.append(
             label(
                 "Partial run",
-                f"The run ended as “{status}” before its period was over. Every number covers only the part that was done.",
+                f"The run ended as “{status}” before the end of its period. Every number covers only the completed part.",
             )
         )
     errors = report.document.get("errors")
     if isinstance(errors, list | tuple) and errors:
-        found.append(label("Errors", "; ".join(_error(error) for error in errors[:5])))
-    return tag("div", *found, class_="labels") if found else Html()
+        shown.append(label("Errors", "; ".join(_error(error) for error in errors[:5])))
+    return label_list(shown)
+
+
+def label_list(labels: Sequence[Html]) -> Html:
+    """Warning labels below the title; nothing without any."""
+    return tag("div", *labels, class_="labels") if labels else Html()
 
 
 def label(name: str, meaning: str) -> Html:
-    """Something that must not be missed."""
+    """A warning with its explanation."""
     return tag("p", tag("strong", name), tag("span", meaning), class_="label", role="note")
 
 
@@ -86,7 +93,7 @@ def tiles(report: RunReport, funnel: Funnel) -> Html:
     metrics, holding = report.metrics, report.baseline("buy_and_hold")
     trades = number(metrics.get("total_trades"))
     cost, wasted = model_cost(report.document)
-    vain = f"; {figures.usd(wasted)} of it asked ahead in vain" if wasted else ""
+    unused = f"; {figures.usd(wasted)} of it for unused speculative calls" if wasted else ""
     own = metrics.get("total_return_pct")
     return tag(
         "div",
@@ -104,7 +111,7 @@ def tiles(report: RunReport, funnel: Funnel) -> Html:
             holding.get("total_return_pct"),
             "lead",
         ),
-        tile("Max drawdown", figures.percent(_below(metrics.get("max_drawdown_pct"))), note(_deep(metrics, holding))),
+        tile("Max drawdown", figures.drawdown(metrics.get("max_drawdown_pct")), note(_deep(metrics, holding))),
         tile("Sharpe", figures.plain(metrics.get("sharpe")), interval(metrics.get("sharpe_ci"), metrics.get("sharpe"))),
         tile("Round trips", figures.count(trades or 0), note(_wins(metrics.get("win_rate"), trades))),
         tile(
@@ -112,13 +119,13 @@ def tiles(report: RunReport, funnel: Funnel) -> Html:
             figures.count(funnel.total_refused),
             note(f"of {figures.plural(funnel.proposals, 'proposal')}"),
         ),
-        tile("Cost of the model", figures.usd(cost), note(_each(cost, metrics) + vain)),
+        tile("Cost of the model", figures.usd(cost), note(_each(cost, metrics) + unused)),
         class_="tiles",
     )
 
 
 def tile(name: str, value: str, below: Html, tone_of: object = None, style: str = "") -> Html:
-    """One number with its name above and what it means beneath."""
+    """One number with its name above and an explanation below."""
     tone = figures.tone(tone_of) or ""
     return tag(
         "div", tag("h2", name), tag("p", value, class_=f"value {tone}".strip()), below, class_=f"tile {style}".strip()
@@ -126,48 +133,46 @@ def tile(name: str, value: str, below: Html, tone_of: object = None, style: str 
 
 
 def note(words: str) -> Html:
-    """Small words beneath a number."""
+    """Small text below a number."""
     return tag("p", words, class_="below")
 
 
 def interval(value: object, point: object, *, percent: bool = False) -> Html:
-    """The 95 % interval as a small picture with zero marked, and in words."""
-    found = pair(value)
-    if found is None:
+    """The 95 % interval as a small drawing with zero marked, and as text."""
+    bounds = pair(value)
+    if bounds is None:
         return note("no 95% interval")
     show = (
         (lambda item: figures.percent(item, signed=True))
         if percent
         else (lambda item: figures.plain(item, signed=True))
     )
-    low, high = found
+    low, high = bounds
     left, right = min(low, 0.0), max(high, 0.0)
     room = (right - left) * 0.06 or 1.0
-    left, right = left - room, right + room
+    zero = "includes zero" if low <= 0 <= high else "excludes zero"
+    drawing = interval_drawing(bounds, number(point), left - room, right + room)
+    return join([drawing, note(f"95%: {show(low)} to {show(high)}, {zero}")])
+
+
+def interval_drawing(bounds: tuple[float, float] | None, point: float | None, left: float, right: float) -> Html:
+    """An interval and its point estimate on a scale from `left` to `right`, with zero marked."""
 
     def x(at: float) -> str:
-        return f"{100 * (at - left) / (right - left):.2f}"
+        return f"{100 * (at - left) / ((right - left) or 1.0):.2f}"
 
-    middle = number(point)
-    drawing = tag(
+    return tag(
         "svg",
         tag("line", class_="zero", x1=x(0.0), x2=x(0.0), y1=0, y2=14),
-        tag("line", class_="reach", x1=x(low), x2=x(high), y1=7, y2=7),
-        tag("line", class_="point", x1=x(middle), x2=x(middle), y1=2, y2=12)
-        if middle is not None and left <= middle <= right
+        None if bounds is None else tag("line", class_="reach", x1=x(bounds[0]), x2=x(bounds[1]), y1=7, y2=7),
+        tag("line", class_="point", x1=x(point), x2=x(point), y1=2, y2=12)
+        if point is not None and left <= point <= right
         else None,
         viewBox="0 0 100 14",
         preserveAspectRatio="none",
         class_="interval",
         aria_hidden="true",
     )
-    zero = "includes zero" if low <= 0 <= high else "excludes zero"
-    return join([drawing, note(f"95%: {show(low)} to {show(high)}, {zero}")])
-
-
-def _below(value: object) -> float | None:
-    found = number(value)
-    return None if found is None else -abs(found)
 
 
 def _gap(own: object, holding: object) -> str:
@@ -175,14 +180,14 @@ def _gap(own: object, holding: object) -> str:
     if first is None or second is None:
         return "no baseline"
     if abs(first - second) < 0.005:
-        return "this run did the same"
+        return "this run returned the same"
     return f"this run did {'better' if first > second else 'worse'} by {figures.plain(abs(first - second))} points"
 
 
 def _deep(metrics: Plain, holding: Plain) -> str:
-    beside = figures.percent(_below(holding.get("max_drawdown_pct")))
+    baseline = figures.drawdown(holding.get("max_drawdown_pct"))
     days = number(metrics.get("max_drawdown_duration_days"))
-    return f"buy and hold: {beside}" + (f"; longest {figures.plain(days, 1)} days" if days else "")
+    return f"buy and hold: {baseline}" + (f"; longest {figures.plain(days, 1)} days" if days else "")
 
 
 def _wins(rate: object, trades: float | None) -> str:

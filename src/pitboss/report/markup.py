@@ -1,7 +1,7 @@
-"""Safe markup: every piece of text is escaped unless it was made here.
+"""HTML construction with escaping by default.
 
-`Html` marks what is already markup; `tag` builds an element and escapes every child and attribute that is not.
-There is no way to pass raw text through by accident, which is the point: reports show what models and strangers wrote.
+`Html` marks text that is already markup; `tag` builds an element and escapes every child and attribute that is not. Raw
+text cannot pass unescaped by accident, because reports show text written by models and third parties.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from html import escape
 _VOID = frozenset({"meta", "link", "input", "br", "hr"})
 _DRAWN = frozenset({"path", "rect", "line", "circle", "use", "polyline"})
 
-# Control characters break files; bidirectional overrides and lone surrogates can make a line read as another one.
+# Control characters break files; bidirectional overrides and lone surrogates can change how a line reads.
 _UNPRINTABLE = dict.fromkeys(
     (
         *range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0),

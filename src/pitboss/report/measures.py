@@ -1,6 +1,6 @@
-"""All metrics with their intervals and meanings, baselines beside them; and what the costs were made of."""
+"""The tables of all metrics, with intervals, baselines and meanings, and of the costs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from pitboss.report import figures
 from pitboss.report.equity import NAMES
@@ -22,15 +22,15 @@ _FORMS: dict[Form, Callable[[object], str]] = {
 }
 
 
-def show(value: object, form: Form) -> str:
-    """A metric in its own form; nothing known is a dash, a table is its sum."""
+def format_metric(value: object, form: Form) -> str:
+    """A metric in its form; an unknown value is a dash, a table is its sum."""
     if form == "table":
         return figures.count(sum(number(item) or 0 for item in mapping(value).values()))
     return figures.NONE if number(value) is None else _FORMS[form](value)
 
 
 def metric_section(report: RunReport) -> Html:
-    """Every metric we know, then whatever else the run carries."""
+    """Every named metric, then any other number of the run."""
     metrics = report.metrics
     baselines = {name: mapping(value) for name, value in mapping(report.document.get("baselines")).items()}
     names = sorted(baselines)
@@ -51,7 +51,7 @@ def metric_section(report: RunReport) -> Html:
             unknown = Metric(key.replace("_", " ").capitalize(), "ratio", "")
             rows.append(_row(key, unknown, metrics, [baselines[name] for name in names]))
     if not rows:
-        return tag("p", "The metrics have not been computed.", class_="note")
+        return tag("p", "The metrics have not been computed yet.", class_="note")
     return table("Metrics", columns, rows, style="metrics")
 
 
@@ -59,24 +59,24 @@ def _row(key: str, metric: Metric, metrics: Plain, baselines: list[Plain]) -> tu
     interval = pair(metrics.get(INTERVALS.get(key, "")))
     reach = figures.NONE if key in INTERVALS else ""
     if interval is not None:
-        reach = " to ".join(show(value, metric.form) for value in interval)
+        reach = " to ".join(format_metric(value, metric.form) for value in interval)
     return (
         metric.label,
-        show(metrics.get(key), metric.form),
+        format_metric(metrics.get(key), metric.form),
         reach,
-        *[show(baseline.get(key), metric.form) if key in baseline else figures.NONE for baseline in baselines],
+        *[format_metric(baseline.get(key), metric.form) if key in baseline else figures.NONE for baseline in baselines],
         f"{metric.meaning} {_parts(metrics.get(key))}".strip(),
     )
 
 
 def _parts(value: object) -> str:
-    """What a table is made of, the most frequent first."""
+    """The entries of a table of counts, the most frequent first."""
     items = sorted(mapping(value).items(), key=lambda item: (-(number(item[1]) or 0), str(item[0])))
     return ", ".join(f"{key} {figures.count(item)}" for key, item in items)
 
 
 def cost_section(report: RunReport) -> Html:
-    """Each cost in dollars and against the starting equity, and the result with and without them."""
+    """Each cost in dollars and relative to the starting equity, and the result with and without costs."""
     metrics = report.metrics
     model, wasted = model_cost(report.document)
     paid = {
@@ -85,26 +85,35 @@ def cost_section(report: RunReport) -> Html:
         "Slippage": number(metrics.get("total_slippage_usd")) or 0.0,
         "Liquidation penalties": number(metrics.get("total_penalties_usd")) or 0.0,
     }
-    whole = sum(paid.values())
+    total = sum(paid.values())
     result = report.final_usd - report.initial_usd
     most = max([abs(value) for value in (*paid.values(), model or 0.0)] + [1e-9])
     rows: list[tuple[object, ...]] = [
         (name, figures.usd(value), _of(value, report), _bar(value, most)) for name, value in paid.items()
     ]
-    rows.append((tag("b", "All trading costs"), tag("b", figures.usd(whole)), tag("b", _of(whole, report)), ""))
-    label = f"Model, paid apart ({figures.usd(wasted)} of it asked ahead in vain)" if wasted else "Model, paid apart"
+    rows.append((tag("b", "All trading costs"), tag("b", figures.usd(total)), tag("b", _of(total, report)), ""))
+    label = (
+        f"Model, paid separately ({figures.usd(wasted)} of it for unused speculative calls)"
+        if wasted
+        else "Model, paid separately"
+    )
     rows.append((label, figures.usd(model or 0.0), _of(model or 0.0, report), _bar(model or 0.0, most)))
     columns = (("Cost", LEFT), ("USD", RIGHT), ("Of starting equity", RIGHT), ("", LEFT))
     outcome = [
-        ("Result before trading costs", result + whole),
+        ("Result before trading costs", result + total),
         ("Result of the account", result),
-        ("Result after paying the model", result - (model or 0.0)),
+        ("Result after the cost of the model", result - (model or 0.0)),
     ]
-    facts = [
+    return join([table("Costs", columns, rows, style="costs"), result_facts(outcome)])
+
+
+def result_facts(results: Iterable[tuple[str, float]]) -> Html:
+    """Amounts with their signs, coloured as gains and losses."""
+    rows = [
         tag("div", tag("dt", name), tag("dd", figures.usd(value, signed=True), class_=figures.tone(value)))
-        for name, value in outcome
+        for name, value in results
     ]
-    return join([table("Costs", columns, rows, style="costs"), tag("dl", *facts, class_="facts wide")])
+    return tag("dl", *rows, class_="facts wide")
 
 
 def _of(value: float, report: RunReport) -> str:

@@ -1,29 +1,34 @@
 """The page of a run of any venue: the sections that every run has. A venue with panels of its own has its own page."""
 
 from pitboss.report import figures
-from pitboss.report.decisions import anchors, chosen, decision_section
+from pitboss.report.decisions import anchors, decision_section, select_rows
 from pitboss.report.equity import equity_chart
 from pitboss.report.funnel import Funnel, funnel_section
 from pitboss.report.headline import interval, labels, note, tile, title
 from pitboss.report.markup import Html, tag
 from pitboss.report.measures import metric_section
-from pitboss.report.proof import assumption_section, skill_section, verify_section
+from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
 from pitboss.report.shell import Part, document, layout
 from pitboss.report.source import RunReport, model_cost
+
+LIMITS = (
+    "This is one run over one period of history. The interval of the return comes from resampling its own days: it shows how "
+    "much chance could change the result within this period, not the result of another period.",
+)
 
 
 def render(report: RunReport, money: str) -> str:
     """The whole report as one HTML document. `money` is the unit of the account."""
     funnel = Funnel.of(report)
-    rows = chosen(report.decisions)
+    rows = select_rows(report.decisions)
     sections: list[Part] = [
         ("equity", "Equity", "Equity", equity_chart(report)),
         ("funnel", "Funnel", "From ticks to fills", funnel_section(funnel)),
         ("refused", "Refused", "What the engine refused", refusal_section(report, funnel, anchors(rows))),
         ("decisions", "Decisions", "Every decision and why", decision_section(report, rows)),
         ("metrics", "Metrics", "All metrics", metric_section(report)),
-        ("limits", "Limits", "Assumptions and limits", assumption_section(report)),
+        ("limits", "Limits", "Assumptions and limits", assumption_section(report, report.assumptions, LIMITS)),
         ("skill", "Skill", "The skill", skill_section(report)),
         ("verify", "Verify", "Check it yourself", verify_section(report)),
     ]
@@ -42,7 +47,7 @@ def tiles(report: RunReport, funnel: Funnel) -> Html:
         "div",
         tile("Return", figures.percent(change, signed=True), around, change, "lead"),
         tile("Final equity", figures.usd(metrics.get("final_equity_usd")), note("")),
-        tile("Fills", figures.count(funnel.total_fills), note(funnel.said())),
+        tile("Fills", figures.count(funnel.total_fills), note(funnel.summary())),
         tile("Cost of the model", figures.usd(cost), note("")),
         class_="tiles",
     )
@@ -51,7 +56,7 @@ def tiles(report: RunReport, funnel: Funnel) -> Html:
 def paragraphs(report: RunReport, funnel: Funnel) -> list[str]:
     """The result in a few sentences."""
     change = figures.percent(report.metrics.get("total_return_pct"), signed=True)
-    sentences = [f"The account changed by {change}. {funnel.said().capitalize()}."]
+    sentences = [f"The account changed by {change}. {funnel.summary().capitalize()}."]
     if funnel.refused:
         code = next(iter(funnel.refused))
         sentences.append(f"Most refusals were by {code} ({funnel.rule_names[code].lower()}).")

@@ -1,4 +1,4 @@
-"""What the engine refused: each rule with its count, its meaning and one worked example."""
+"""The table of refusals: each rule with its count, its meaning and one example."""
 
 from collections.abc import Mapping
 
@@ -18,15 +18,15 @@ ACTIONS = {
 }
 
 
-def action(row: Plain) -> str:
+def describe_action(row: Plain) -> str:
     """`Open long BTC` for a decision."""
     name = row.get("action")
-    said = ACTIONS.get(str(name), str(name)) if name else "Hold"
-    return f"{said} {row.get('symbol')}" if row.get("symbol") and said != "Hold" else said
+    verb = ACTIONS.get(str(name), str(name)) if name else "Hold"
+    return f"{verb} {row.get('symbol')}" if row.get("symbol") and verb != "Hold" else verb
 
 
 def refusal_section(report: RunReport, funnel: Funnel, anchors: Mapping[tuple[int, str], str]) -> Html:
-    """The table, or a sentence when there is nothing to show."""
+    """The table, or a sentence if nothing was refused."""
     if not funnel.refused:
         return tag("p", "The engine refused nothing in this run.", class_="note")
     examples = _examples(report)
@@ -39,22 +39,22 @@ def refusal_section(report: RunReport, funnel: Funnel, anchors: Mapping[tuple[in
         )
         for code, value in funnel.refused.items()
     ]
-    columns = (("Rule", LEFT), ("Times", RIGHT), ("What it guards", LEFT), ("One example", LEFT))
+    columns = (("Rule", LEFT), ("Times", RIGHT), ("Meaning", LEFT), ("Example", LEFT))
     return table("Refusals by rule", columns, rows, style="refusals")
 
 
 def _examples(report: RunReport) -> dict[str, Plain]:
-    """The refusal furthest beyond its limit for each rule: the clearest one to read."""
-    found: dict[str, Plain] = {}
+    """For each rule the refusal furthest beyond its limit, as the clearest example."""
+    examples: dict[str, Plain] = {}
     depth: dict[str, float] = {}
     for row in report.decisions:
         if row.get("outcome") != "refused" or not row.get("code"):
             continue
         code = str(row["code"])
         beyond = -(number((margin_of(row, code) or {}).get("left")) or 0.0)
-        if code not in found or beyond > depth[code]:
-            found[code], depth[code] = row, beyond
-    return found
+        if code not in examples or beyond > depth[code]:
+            examples[code], depth[code] = row, beyond
+    return examples
 
 
 def margin_of(row: Plain, code: str) -> Plain | None:
@@ -64,33 +64,35 @@ def margin_of(row: Plain, code: str) -> Plain | None:
 
 def _example(row: Plain | None, code: str, anchors: Mapping[tuple[int, str], str]) -> Html:
     if row is None:
-        return tag("span", "not among the decisions kept here", class_="muted")
+        return tag("span", "not among the decisions of this page", class_="muted")
     size = number(row.get("size_usd"))
-    asked = action(row) + (f" for {figures.usd(size)}" if size is not None else "")
+    request = describe_action(row) + (f" for {figures.usd(size)}" if size is not None else "")
     leverage = number(row.get("leverage"))
     if leverage is not None and leverage != 1:
-        asked += f" at {figures.with_unit(leverage, 'x')}"
+        request += f" at {figures.with_unit(leverage, 'x')}"
     at = instant(row.get("tick_at"))
     anchor = anchors.get((at, str(row.get("symbol")))) if at is not None else None
     when = tag("a", figures.clock(at), href=f"#{anchor}") if anchor else figures.clock(at)
-    return join([tag("p", when, " ", asked), _margin(margin_of(row, code)), _detail(row)])
+    return join([tag("p", when, " ", request), _margin(margin_of(row, code)), _detail(row)])
 
 
 def _detail(row: Plain) -> Html:
     detail = str(row.get("detail") or "")
-    return tag("p", clip(detail, 240), class_="muted") if detail else Html()
+    return tag("p", truncate(detail, 240), class_="muted") if detail else Html()
 
 
 def _margin(margin: Plain | None) -> Html:
-    """Limit, what was asked, and how far beyond, with a bar where both are plain numbers."""
+    """Limit, requested value and excess, with a bar where both are numbers."""
     if margin is None or number(margin.get("left")) is None:
         return Html()
     unit = str(margin.get("unit") or "")
     limit, used, left = number(margin.get("limit")), number(margin.get("used")), number(margin.get("left"))
-    said = f"limit {figures.with_unit(margin.get('limit'), unit)}, asked {figures.with_unit(margin.get('used'), unit)}"
+    text = (
+        f"limit {figures.with_unit(margin.get('limit'), unit)}, requested {figures.with_unit(margin.get('used'), unit)}"
+    )
     if left is not None and left < 0:
         below = limit is not None and used is not None and used < limit and unit.lower() == "usd"
-        said += f": {figures.with_unit(-left, unit)} {'short' if below else 'beyond'}"
+        text += f": {figures.with_unit(-left, unit)} {'short' if below else 'beyond'}"
     bar = None
     if limit is not None and used is not None and used > limit > 0 and unit != "price":
         edge = 100 * limit / used
@@ -104,9 +106,9 @@ def _margin(margin: Plain | None) -> Html:
             class_="overstep",
             aria_hidden="true",
         )
-    return tag("div", tag("p", tag("strong", said)), bar, class_="worked")
+    return tag("div", tag("p", tag("strong", text)), bar, class_="worked")
 
 
-def clip(words: str, most: int) -> str:
-    """Long text cut with a note of how much is missing."""
+def truncate(words: str, most: int) -> str:
+    """Long text shortened, with a note of how much is missing."""
     return words if len(words) <= most else f"{words[:most].rstrip()} … ({len(words) - most:,} more characters)"

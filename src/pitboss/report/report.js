@@ -1,4 +1,4 @@
-// Comfort only: read-outs under the pointer, filters, theme. The page is complete without it.
+// Optional interaction: hover read-outs, filters, theme. The page is complete without it.
 // Data reaches the page as text nodes, never as markup.
 (() => {
   'use strict';
@@ -6,7 +6,7 @@
   const all = (query, inside = document) => Array.from(inside.querySelectorAll(query));
   root.classList.add('js');
 
-  // Theme: what the system says until a person says otherwise.
+  // Theme: that of the system until the user selects one.
   const remember = (value) => { try { localStorage.setItem('pitboss-theme', value); } catch { /* private windows */ } };
   const recall = () => { try { return localStorage.getItem('pitboss-theme'); } catch { return null; } };
   const dark = () => (root.dataset.theme || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
@@ -100,15 +100,15 @@
     };
     form.addEventListener('input', apply);
     form.addEventListener('submit', (event) => event.preventDefault());
-    const unfold = form.querySelector('[data-do=unfold]');
-    unfold.addEventListener('click', () => {
-      const open = unfold.textContent === 'Unfold all';
+    const expand = form.querySelector('[data-do=unfold]');
+    expand.addEventListener('click', () => {
+      const open = expand.textContent === 'Expand all';
       for (const row of rows) if (!row.hidden) for (const more of all('details', row)) more.open = open;
-      unfold.textContent = open ? 'Fold all' : 'Unfold all';
+      expand.textContent = open ? 'Collapse all' : 'Expand all';
     });
     apply();
 
-    // A mark on a chart leads to its decision: show it even if it is filtered out, and unfold it.
+    // A mark on a chart links to its decision: show it even if it is filtered out, and expand it.
     const follow = () => {
       const row = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
       if (!row || row.tagName !== 'TBODY') return;
@@ -120,7 +120,7 @@
     follow();
   }
 
-  // A link to something that is folded away unfolds it, also where the browser does not do so itself.
+  // A link to a collapsed element expands it, also in browsers that do not do so themselves.
   const reveal = () => {
     const aim = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     const folded = aim && aim.closest('.folded:not([open])');

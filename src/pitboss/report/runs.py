@@ -1,29 +1,27 @@
-"""The single runs behind a page about many, for studies and arenas: their names and reports, those without a result and
-why, and what to type to look at them.
+"""The runs behind the page of a study or arena: links to their reports, runs without a result and their causes, commands.
 
-A run is a mapping with `run_id`, `status` and `error`; one whose report lies where the page can reach it has an `href`.
-What a run came to is told by its own report, not here.
+A run is a mapping with `run_id`, `status` and `error`; a run whose report the page can reach has an `href`. The results of
+a run are in its own report, not here.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.shell import to_type
+from pitboss.report.shell import command_list
+from pitboss.report.source import Plain
 from pitboss.report.table import LEFT, table
 
-Plain = Mapping[str, Any]
 MOST_FAILURES = 100
 MOST_CAUSES = 3
-"""Causes that are named in a sentence."""
-MOST_LETTERS = 240
-"""Of a cause: some are whole pages that a server sent."""
+"""Causes named in a sentence."""
+MAX_CAUSE_LENGTH = 240
+"""Characters of a cause: some are entire pages sent by a server."""
 
 
-def name_of(run: Plain) -> Html:
-    """A run by its id, leading to its report if there is one."""
+def run_link(run: Plain) -> Html:
+    """The id of a run, linked to its report if there is one."""
     name, href = tag("code", run["run_id"]), run.get("href")
     style = None if run["status"] == "complete" else "loss"
     return tag("a", name, href=href) if href else tag("span", name, class_=style)
@@ -33,37 +31,38 @@ def without_result(runs: Sequence[Plain]) -> list[Plain]:
     return [run for run in runs if run["status"] != "complete"]
 
 
-def cause_of(run: Plain, most: int = MOST_LETTERS) -> str:
-    """Why a run has no result, in a line of so many letters."""
+def failure_cause(run: Plain, most: int = MAX_CAUSE_LENGTH) -> str:
+    """Why a run has no result, in one line of at most `most` characters."""
     if run.get("error"):
-        said = " ".join(str(run["error"]).split())
-        return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"
-    return {"cancelled": "it was stopped", "queued": "nobody has begun it"}.get(run["status"], "it is being worked on")
+        cause = " ".join(str(run["error"]).split())
+        return cause if len(cause) <= most else f"{cause[: most - 1].rstrip()}…"
+    return {"cancelled": "it was cancelled", "queued": "it has not started"}.get(run["status"], "it is running")
 
 
-def counted(causes: Sequence[str], most: int = MOST_CAUSES) -> str:
-    """The most frequent causes in a line, each with how many runs have it."""
-    every = sorted(Counter(causes).items(), key=lambda item: (-item[1], item[0]))
-    rest = sum(count for _, count in every[most:])
-    named = [*every[:most], *([("other causes", rest)] if rest else [])]
-    return "; ".join(f"{said} ({figures.plural(count, 'run')})" for said, count in named)
+def cause_counts(causes: Sequence[str], most: int = MOST_CAUSES) -> str:
+    """The most frequent causes in one line, each with its number of runs."""
+    counts = sorted(Counter(causes).items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(count for _, count in counts[most:])
+    named = [*counts[:most], *([("other causes", rest)] if rest else [])]
+    return "; ".join(f"{cause} ({figures.plural(count, 'run')})" for cause, count in named)
 
 
-def missing(count: int) -> str:
-    """How many runs have no result, where their causes are told further down."""
-    return f"{figures.plural(count, 'run has', 'runs have')} no result; the causes are below." if count else ""
+def missing_results(count: int) -> str:
+    """A sentence on the number of runs without a result, for pages that list their causes below."""
+    return f"{figures.plural(count, 'run has', 'runs have')} no result; the causes are listed below." if count else ""
 
 
 def failure_section(failures: Sequence[tuple[Plain, Sequence[object]]], columns: Sequence[str]) -> Html:
-    """Runs without a result and why. Each comes with the cells of `columns`, which tell it from the others."""
+    """Runs without a result and their causes. Each has the cells of `columns`, which identify it."""
     if not failures:
         return tag("p", "None: every run has a result.", class_="note")
     rows = [
-        (tag("code", run["run_id"]), *cells, run["status"], cause_of(run)) for run, cells in failures[:MOST_FAILURES]
+        (tag("code", run["run_id"]), *cells, run["status"], failure_cause(run))
+        for run, cells in failures[:MOST_FAILURES]
     ]
-    head = [(name, LEFT) for name in ("Run", *columns, "State", "Cause")]
-    words = counted([cause_of(run) for run, _ in failures])
-    again = "The command that made all this goes on with them; what is done stays."
+    head = [(name, LEFT) for name in ("Run", *columns, "Status", "Cause")]
+    words = cause_counts([failure_cause(run) for run, _ in failures])
+    again = "Repeating the command continues with these runs; completed runs are kept."
     left = len(failures) - MOST_FAILURES
     more = tag("p", f"… and {left:,} more.", class_="note after") if left > 0 else Html()
     return join(
@@ -72,15 +71,15 @@ def failure_section(failures: Sequence[tuple[Plain, Sequence[object]]], columns:
 
 
 def check_section(study_id: str, what: str, runs: Sequence[Plain]) -> Html:
-    """What to type to check a page. `runs` are all of them, the best first; `what` is what they make up together."""
+    """Commands that verify a page. `runs` are all of its runs, the best first; `what` is `study` or `arena`."""
     commands = [
-        (f"pitboss study runs {study_id}", f"every run of this {what}, and how it stands"),
-        (f"pitboss study show {study_id} --json", "everything on this page as numbers, worked out again"),
+        (f"pitboss study runs {study_id}", f"every run of this {what} with its status"),
+        (f"pitboss study show {study_id} --json", "everything on this page as numbers, computed again"),
     ]
-    done = next((run["run_id"] for run in runs if run["status"] == "complete"), None)
-    if done is not None:
+    complete_run = next((run["run_id"] for run in runs if run["status"] == "complete"), None)
+    if complete_run is not None:
         commands += [
-            (f"pitboss runs verify {done}", "this run against its own records; each of them can be checked"),
-            (f"pitboss report {done}", "a page of that run; pages that are there are linked in the table"),
+            (f"pitboss runs verify {complete_run}", "checks this run against its records; every run can be checked"),
+            (f"pitboss report {complete_run}", "writes a page of that run; existing pages are linked in the table"),
         ]
-    return to_type(commands)
+    return command_list(commands)

@@ -1,7 +1,7 @@
-"""Long series cut down to what a screen can show, with every extreme kept.
+"""Downsampling of long series to the resolution of a chart, keeping every extreme.
 
-A chart has a few hundred columns and a year has a hundred thousand bars; each column keeps its lowest, its highest
-and its last point, so that no spike and no trough disappears.
+A chart has a few hundred columns and a year has a hundred thousand bars; each column keeps its lowest, its highest and
+its last point, so that no spike disappears.
 """
 
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ Floats = NDArray[np.float64]
 
 
 def as_arrays(points: Sequence[tuple[int, float]]) -> tuple[Floats, Floats]:
-    """Times and values as arrays, rows that are not finite left out."""
+    """Times and values as arrays, without rows that are not finite."""
     table = np.asarray(points, dtype=np.float64).reshape(-1, 2)
     table = table[np.isfinite(table).all(axis=1)]
     return table[:, 0], table[:, 1]
 
 
 def buckets(at: Floats, start: float, end: float, columns: int) -> NDArray[np.int64]:
-    """Column of each instant, for instants in ascending order between `start` and `end`."""
+    """The column of each instant, for ascending instants between `start` and `end`."""
     width = max(end - start, 1.0) / columns
     return np.clip(((at - start) / width).astype(np.int64), 0, columns - 1)
 
 
-def thin(at: Floats, values: Floats, start: float, end: float, columns: int) -> NDArray[np.int64]:
+def downsample(at: Floats, values: Floats, start: float, end: float, columns: int) -> NDArray[np.int64]:
     """Indices to draw: lowest, highest and last of every column, in time order."""
     if len(at) <= 2 * columns:
         return np.arange(len(at))
@@ -36,8 +36,8 @@ def thin(at: Floats, values: Floats, start: float, end: float, columns: int) -> 
     return np.unique(np.concatenate((order[starts], order[ends], ends)))
 
 
-def sample(at: Floats, values: Floats, moments: Floats) -> Floats:
-    """Value known at each moment (the last one at or before it; the first one before any)."""
+def value_at(at: Floats, values: Floats, moments: Floats) -> Floats:
+    """The last value at or before each moment; before the first point, its value."""
     return values[np.clip(np.searchsorted(at, moments, side="right") - 1, 0, len(values) - 1)]
 
 
@@ -47,7 +47,7 @@ def drawdown(values: Floats, initial: float) -> Floats:
     return np.where(peak > 0, 100.0 * (peak - values) / np.where(peak > 0, peak, 1.0), 0.0)
 
 
-def candles(bars: Floats, start: float, end: float, columns: int) -> Floats:
+def merge_bars(bars: Floats, start: float, end: float, columns: int) -> Floats:
     """Bars `(open_at, o, h, l, c)` merged into at most `columns` rows of the same shape."""
     if len(bars) <= columns:
         return bars

@@ -1,6 +1,6 @@
-"""The document around a report: style and script inside it, a policy that lets nothing else in, the bar, sections.
+"""The HTML document around a report: inline style and script, a content security policy, navigation bar and sections.
 
-Every kind of report is put together from these; what stands in the sections is each kind's own business.
+Every kind of report is built from these; the content of the sections is that of each kind.
 """
 
 import base64
@@ -12,13 +12,14 @@ from importlib.resources import files
 from pitboss.report.markup import Html, join, tag
 
 Part = tuple[str, str, str, Html]
-"""Key, short name for the bar, heading, content."""
+"""Key, short name for the navigation bar, heading, content."""
+FOOT = "Results of a simulation do not predict future results. All times are UTC, all money is USD."
 
 
-def document(name: str, body: Html, more_style: str = "") -> str:
-    """A whole HTML document. `more_style` names a second style sheet as `package:file`."""
-    script = _part("report.js")
-    style = _part("report.css") + (_style(more_style) if more_style else "")
+def document(name: str, body: Html, style: str = "") -> str:
+    """A complete HTML document. `style` is CSS text that follows the common style sheet."""
+    script = resource("pitboss.report", "report.js")
+    style = resource("pitboss.report", "report.css") + style
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -34,11 +35,11 @@ def document(name: str, body: Html, more_style: str = "") -> str:
     return f"<!doctype html>\n{page}\n"
 
 
-def layout(top: Sequence[Html], paragraphs: Sequence[object], parts: Sequence[Part], foot: str) -> Html:
-    """Bar, what comes first, the summary in plain words, the sections, and one last sentence."""
+def layout(top: Sequence[Html], paragraphs: Sequence[object], parts: Sequence[Part], foot: str = FOOT) -> Html:
+    """Navigation bar, the top of the page, the summary, the sections, and a closing sentence."""
     summary = tag(
         "section",
-        tag("h2", "In plain words", id="summary-title"),
+        tag("h2", "Summary", id="summary-title"),
         tag("div", *[tag("p", words) for words in paragraphs]),
         class_="summary",
         aria_labelledby="summary-title",
@@ -84,20 +85,13 @@ def _policy(script: str) -> str:
 
 
 @cache
-def _style(name: str) -> str:
-    """A style sheet of another package."""
-    package, _, file = name.partition(":")
-    return "\n" + files(package).joinpath(file).read_text("utf-8").replace("\r\n", "\n")
+def resource(package: str, name: str) -> str:
+    """The text of a style sheet or script of a package, with the line ends that browsers hash."""
+    return "\n" + files(package).joinpath(name).read_text("utf-8").replace("\r\n", "\n")
 
 
-@cache
-def _part(name: str) -> str:
-    """A style sheet or the script, with the line ends that browsers hash."""
-    return "\n" + files("pitboss.report").joinpath(name).read_text("utf-8").replace("\r\n", "\n")
-
-
-def to_type(commands: Iterable[tuple[str, str]]) -> Html:
-    """Commands to type, each with what it is for."""
+def command_list(commands: Iterable[tuple[str, str]]) -> Html:
+    """Commands for a shell, each with its purpose."""
     return tag(
         "ol",
         *[

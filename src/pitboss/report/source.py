@@ -1,7 +1,7 @@
-"""What a report is made from: the `RunReport` noun, and the tolerant readers of the plain values inside it.
+"""The input of a run's page: `RunReport`, and tolerant readers of the plain values inside it.
 
-Everything in it may come from a model, a news item or a person and is treated as untrusted. Amounts may be numbers,
-decimals or the exact decimal strings of the exports; instants may be milliseconds or ISO text.
+Every text in it may come from a model, a news item or a user and is untrusted. Amounts may be numbers, decimals or the
+exact decimal strings of the exports; instants may be milliseconds or ISO text.
 """
 
 import math
@@ -18,10 +18,10 @@ Plain = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """A finished or partial run, ready to be shown."""
+    """A finished or partial run with everything that its page shows."""
 
     document: Plain
-    """Exactly what `backtest --json` prints."""
+    """The document that `backtest --json` prints."""
     skill_name: str
     skill_text: str
     initial_usd: float
@@ -30,7 +30,7 @@ class RunReport:
     prices: Mapping[str, Sequence[tuple[Instant, float, float, float, float]]] = field(default_factory=dict)
     """Per symbol: open time, open, high, low, close."""
     fills: Sequence[Plain] = ()
-    """Rows of `runs export --what fills`, in the order in which they happened."""
+    """Rows of `runs export --what fills`, in time order."""
     decisions: Sequence[Plain] = ()
     """One row for each tick, in order: seq, tick_at, the proposal's fields, outcome, code, detail, margins, flags, text,
     steps, cost_usd. A row of no-ops may stand for several ticks: `times` of them, the last at `until`."""
@@ -42,10 +42,10 @@ class RunReport:
     metric_meanings: Mapping[str, Metric] = field(default_factory=dict)
     """The venue's own metrics by key."""
     realism: Sequence[Plain] = ()
-    """What makes fills real: about, value, state (off, default, conservative, as asked)."""
+    """Settings of the fill model: about, value, state (off, default, conservative, as asked)."""
     synthetic: bool = False
     standin: bool = False
-    """The decisions came from a program, not from a language model."""
+    """Whether a program made the decisions instead of a language model."""
     halts: Sequence[Plain] = ()
     """Each: at, kind."""
     version: str = ""
@@ -63,7 +63,7 @@ class RunReport:
         return mapping(self.document.get("metrics"))
 
     def baseline(self, name: str) -> Plain:
-        """Metrics of one baseline, empty when the run has none."""
+        """The metrics of one baseline; empty if the run has none."""
         return mapping(mapping(self.document.get("baselines")).get(name))
 
     @property
@@ -92,9 +92,9 @@ class RunReport:
 
 
 def model_cost(document: Plain) -> tuple[float | None, float]:
-    """All that was paid for the model, None where nobody knows, and what of it was asked ahead in vain.
+    """The total cost of the model, None if unknown, and the part of it for speculative calls that were not used.
 
-    The metrics are worked out from the records, which know only of answers that were used.
+    The metrics cover only answers that were used, because they are computed from the records.
     """
     if "cost_usd" not in document:
         return number(mapping(document.get("metrics")).get("total_ai_cost_usd")), 0.0
@@ -102,7 +102,7 @@ def model_cost(document: Plain) -> tuple[float | None, float]:
 
 
 def mapping(value: object) -> Plain:
-    """The value if it is a mapping, else an empty one: a partial run may lack whole parts."""
+    """The value if it is a mapping, else an empty one: a partial run may lack entire parts."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -111,14 +111,14 @@ def number(value: object) -> float | None:
     if value is None or isinstance(value, bool):
         return None
     try:
-        found = float(value)  # pyright: ignore[reportArgumentType]
+        numeric = float(value)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError, OverflowError):
         return None
-    return found if math.isfinite(found) else None
+    return numeric if math.isfinite(numeric) else None
 
 
 def pair(value: object) -> tuple[float, float] | None:
-    """An interval `[lo, hi]`, or None when it is missing or unusable."""
+    """An interval `[lo, hi]`; None if it is missing or unusable."""
     if isinstance(value, Mapping):
         value = [value.get("lo"), value.get("hi")]
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
@@ -128,11 +128,11 @@ def pair(value: object) -> tuple[float, float] | None:
 
 
 def instant(value: object) -> Instant | None:
-    """Milliseconds or ISO text → instant; None when it is neither."""
+    """An instant from milliseconds or ISO text; None for anything else."""
     if isinstance(value, str):
         try:
             return parse_instant(value)
         except UserError:
             return None
-    found = number(value)
-    return None if found is None else int(found)
+    numeric = number(value)
+    return None if numeric is None else int(numeric)

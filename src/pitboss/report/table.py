@@ -1,4 +1,4 @@
-"""Tables: one way to write them, so that each has a caption, real headers and numbers aligned on the right."""
+"""HTML tables and lists of facts: every table has a caption, header cells and right-aligned numbers."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,8 +15,8 @@ def table(
     style: str = "",
     tall: bool = False,
 ) -> Html:
-    """A table whose first column heads its row. `columns` are names with `LEFT` or `RIGHT`; a tall one scrolls."""
-    return scrolled(
+    """A table whose first column contains the row headers. `columns` are names with `LEFT` or `RIGHT`; a tall table scrolls."""
+    return scroll_region(
         caption,
         tag(
             "table",
@@ -33,8 +33,8 @@ def head(columns: Sequence[tuple[str, str]]) -> Html:
     return tag("thead", tag("tr", *[tag("th", name, scope="col", class_=side or None) for name, side in columns]))
 
 
-def scrolled(name: str, inner: Html, *, style: str = "") -> Html:
-    """A wide thing that scrolls inside the page; focusable, so that the keyboard can scroll it too."""
+def scroll_region(name: str, inner: Html, *, style: str = "") -> Html:
+    """A region that scrolls inside the page; focusable, so that the keyboard can scroll it."""
     return tag("div", inner, class_=f"scroll {style}".strip(), tabindex="0", role="region", aria_label=name)
 
 
@@ -48,6 +48,11 @@ def _row(columns: Sequence[tuple[str, str]], cells: Sequence[object]) -> Html:
     return tag("tr", *written)
 
 
-def toned(shown: str, tone: str | None) -> Html:
-    """A gain or a loss in its colour; the sign is in the text."""
+def facts(pairs: Iterable[tuple[str, object]], style: str = "facts") -> Html:
+    """A list of named values."""
+    return tag("dl", *[tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs], class_=style)
+
+
+def gain_or_loss(shown: str, tone: str | None) -> Html:
+    """Text in the colour of a gain or a loss; the sign is in the text."""
     return tag("span", shown, class_=tone)

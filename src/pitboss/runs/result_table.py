@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pitboss.report import figures
 from pitboss.report.meaning import INTERVALS, METRICS
-from pitboss.report.measures import show
+from pitboss.report.measures import format_metric
 from pitboss.report.source import mapping, pair
 from pitboss.store.runs import Run
 
@@ -33,10 +33,12 @@ def metrics_table(run: Run, venue: "Venue") -> ResultTable:
     names = ("total_return_pct", "final_equity_usd", "max_drawdown_pct")
     rows = [("Return", with_interval(metrics, "total_return_pct", percent))]
     rows += [
-        (METRICS[name].label, show(metrics.get(name), METRICS[name].form)) for name in names[1:] if name in metrics
+        (METRICS[name].label, format_metric(metrics.get(name), METRICS[name].form))
+        for name in names[1:]
+        if name in metrics
     ]
     rows += [
-        (metric.label, show(metrics.get(name), metric.form))
+        (metric.label, format_metric(metrics.get(name), metric.form))
         for name, metric in venue.metrics().items()
         if name in metrics and metric.form != "table"
     ]

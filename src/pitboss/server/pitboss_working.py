@@ -25,7 +25,7 @@ from pitboss.server.serving import BackgroundWork, ToolOutput, complaint
 from pitboss.sim.course import ticks_between
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
-from pitboss.skill.load import read_skill, summary
+from pitboss.skill.load import summary
 from pitboss.store.runs import Run
 from pitboss.tools.history_text import moment
 

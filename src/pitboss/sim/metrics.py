@@ -18,7 +18,8 @@ from pitboss.core.instant import DAY_MS, Instant
 from pitboss.core.market import Floats, Ints
 from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
-from pitboss.sim import statistics
+from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS, bootstrap_together, interval
+from pitboss.sim.statistics.returns import probabilistic_sharpe, sharpe, sortino
 
 YEAR_MS = 365.25 * DAY_MS
 
@@ -114,18 +115,18 @@ def intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
     found: list[Intervals] = []
     moving: dict[int, list[int]] = {}
     for place, returns in enumerate(histories):
-        if len(returns) < statistics.MIN_BOOTSTRAP_RETURNS:
+        if len(returns) < MIN_BOOTSTRAP_RETURNS:
             found.append((None, None))
         else:
             found.append(([0.0, 0.0], None))  # where nothing ever moved, nothing resampled does
             if any(returns):
                 moving.setdefault(len(returns), []).append(place)
     for places in moving.values():
-        samples = statistics.bootstrap_together([histories[place] for place in places], seed=seed)
+        samples = bootstrap_together([histories[place] for place in places], seed=seed)
         for place, (totals, sharpes) in zip(places, samples, strict=True):
             # Where the run itself has no Sharpe there is nothing for an interval to surround.
-            around = statistics.interval(sharpes) if statistics.sharpe(histories[place]) is not None else None
-            found[place] = statistics.interval(totals * 100), around
+            around = interval(sharpes) if sharpe(histories[place]) is not None else None
+            found[place] = interval(totals * 100), around
     return found
 
 
@@ -168,10 +169,10 @@ def equity_figures(outcome: Outcome, course: EquityCourse, around: Intervals) ->
         "max_drawdown_pct": depth * 100,
         "max_drawdown_duration_days": duration_ms / DAY_MS,
         "cagr": growth_rate(course.initial, course.final, outcome.to_at - outcome.from_at),
-        "sharpe": statistics.sharpe(course.returns),
-        "sortino": statistics.sortino(course.returns),
+        "sharpe": sharpe(course.returns),
+        "sortino": sortino(course.returns),
         "sharpe_ci": sharpe_ci,
-        "probabilistic_sharpe": statistics.probabilistic_sharpe(course.returns),
+        "probabilistic_sharpe": probabilistic_sharpe(course.returns),
     }
 
 

@@ -15,8 +15,7 @@ from pitboss.core.instant import DAY_MS, MINUTE_MS
 from pitboss.core.receipt import Receipt
 from pitboss.sim import metrics as perp
 from pitboss.sim.metrics import Outcome
-from pitboss.venues.predict import calibration
-from pitboss.venues.predict import forecast_scores as scores
+from pitboss.sim.statistics import calibration, scores
 from pitboss.venues.predict.baselines import baseline_metrics, comparable
 from pitboss.venues.predict.metrics import compute_predict, reference
 from pitboss.venues.predict.outcome import MarketCall, PredictLedger, PredictOutcome, Traded

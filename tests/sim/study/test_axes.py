@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.sim.study.axis import Axis, NumberRange, parse_axes, parse_axis
 from pitboss.sim.study.grid import grid
-from pitboss.sim.study.random import drawn, size
+from pitboss.sim.study.random import point_count, random_points
 
 WORDS = st.from_regex(r"[a-z]{1,6}", fullmatch=True)
 VALUES = st.lists(WORDS, min_size=1, max_size=5, unique=True)
@@ -25,41 +25,41 @@ AXES = st.lists(
 )
 
 
-def test_a_list_of_values_stays_as_it_was_written():
-    assert parse_axis("risk.max_leverage=1, 2,5").every() == ("1", "2", "5")
-    assert parse_axis("model=groq/a,policy/hold").every() == ("groq/a", "policy/hold")
+def test_a_list_of_values_keeps_its_text():
+    assert parse_axis("risk.max_leverage=1, 2,5").grid_values() == ("1", "2", "5")
+    assert parse_axis("model=groq/a,policy/hold").grid_values() == ("groq/a", "policy/hold")
 
 
-def test_commas_inside_brackets_do_not_part_values():
-    assert parse_axis("context.symbols=[BTC,ETH],[SOL]").every() == ("[BTC,ETH]", "[SOL]")
+def test_commas_inside_brackets_do_not_separate_values():
+    assert parse_axis("context.symbols=[BTC,ETH],[SOL]").grid_values() == ("[BTC,ETH]", "[SOL]")
 
 
-def test_a_span_with_a_step_is_every_number_it_reaches():
-    assert parse_axis("context.bars_lookback=50..200:50").every() == ("50", "100", "150", "200")
-    assert parse_axis("x=0.5..1.2:0.25").every() == ("0.5", "0.75", "1", "1.25")[:3]
+def test_a_range_with_a_step_is_every_multiple():
+    assert parse_axis("context.bars_lookback=50..200:50").grid_values() == ("50", "100", "150", "200")
+    assert parse_axis("x=0.5..1.2:0.25").grid_values() == ("0.5", "0.75", "1", "1.25")[:3]
 
 
-def test_a_span_of_seeds_needs_no_step():
-    assert parse_axis("seed=3..6").every() == ("3", "4", "5", "6")
+def test_a_range_of_seeds_needs_no_step():
+    assert parse_axis("seed=3..6").grid_values() == ("3", "4", "5", "6")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("spec", "reason"),
     [
-        ("risk.max_leverage", "no field and values"),
-        ("=1,2", "no field and values"),
+        ("risk.max_leverage", "the field or its values are missing"),
+        ("=1,2", "the field or its values are missing"),
         ("a=1,,2", "a value is empty"),
         ("a=", "a value is empty"),
         ("a=5..1", "ends before it begins"),
         ("a=1..5:0", "a step must be above zero"),
     ],
 )
-def test_what_cannot_be_meant_is_said_in_one_line(words: str, said: str):
-    with pytest.raises(UserError, match=said):
-        parse_axis(words)
+def test_an_invalid_axis_is_refused_with_its_reason(spec: str, reason: str):
+    with pytest.raises(UserError, match=reason):
+        parse_axis(spec)
 
 
-def test_a_grid_of_a_span_without_a_step_asks_for_one():
+def test_a_grid_of_a_range_without_a_step_is_refused():
     with pytest.raises(UserError, match="a grid needs a step") as caught:
         grid([parse_axis("context.bars_lookback=50..200")])
     assert "50..200:37.5" in caught.value.hint
@@ -70,15 +70,15 @@ def test_a_field_may_be_varied_once():
         parse_axes(["a=1", "b=2", "a=3"])
 
 
-def test_a_grid_that_is_too_large_is_refused_before_it_is_made():
+def test_a_grid_that_is_too_large_is_refused():
     with pytest.raises(UserError, match="too large"):
         grid([parse_axis(f"{name}=1..1000:1") for name in "ab"])
 
 
 @settings(max_examples=40)
 @given(AXES)
-def test_what_is_written_reads_back_the_same(axes: list[Axis]):
-    assert parse_axes(axis.written for axis in axes) == tuple(axes)
+def test_the_spec_of_an_axis_parses_to_the_same_axis(axes: list[Axis]):
+    assert parse_axes(axis.spec for axis in axes) == tuple(axes)
 
 
 @given(st.dictionaries(WORDS, VALUES, min_size=1, max_size=3))
@@ -90,30 +90,32 @@ def test_a_grid_is_every_combination_once(axes: dict[str, list[str]]):
 
 @settings(max_examples=40)
 @given(AXES, st.integers(1, 30), st.integers(0, 2**62))
-def test_a_draw_is_within_the_axes_never_twice_and_the_same_for_a_seed(axes: list[Axis], count: int, seed: int):
-    found = drawn(axes, count, seed)
-    assert found == drawn(axes, count, seed)
+def test_random_points_are_within_the_axes_distinct_and_reproducible(axes: list[Axis], count: int, seed: int):
+    found = random_points(axes, count, seed)
+    assert found == random_points(axes, count, seed)
     assert len({tuple(point.values()) for point in found}) == len(found) <= count
     for axis in axes:
         for point in found:
             assert any(_within(point[axis.name], part) for part in axis.parts)
-    if size(axes) >= 20 * count:
+    if point_count(axes) >= 20 * count:
         assert len(found) == count
 
 
 @settings(max_examples=40)
 @given(AXES, st.integers(1, 10), st.integers(0, 99))
-def test_a_longer_draw_begins_with_the_shorter_one(axes: list[Axis], count: int, seed: int):
-    assert drawn(axes, count + 5, seed)[: len(drawn(axes, count, seed))] == drawn(axes, count, seed)
+def test_a_larger_sample_begins_with_the_smaller_one(axes: list[Axis], count: int, seed: int):
+    assert random_points(axes, count + 5, seed)[: len(random_points(axes, count, seed))] == random_points(
+        axes, count, seed
+    )
 
 
-def test_all_of_a_small_space_is_drawn_in_the_end():
+def test_all_points_of_a_small_space_are_drawn():
     axes = [parse_axis("a=1..4:1"), parse_axis("b=x,y")]
-    assert {tuple(point.values()) for point in drawn(axes, 100)} == set(product("1234", "xy"))
+    assert {tuple(point.values()) for point in random_points(axes, 100)} == set(product("1234", "xy"))
 
 
-def test_fractions_are_drawn_all_over_their_span():
-    found = [Decimal(point["a"]) for point in drawn([parse_axis("a=0.1..0.9")], 400, 1)]
+def test_fractions_are_drawn_over_the_entire_range():
+    found = [Decimal(point["a"]) for point in random_points([parse_axis("a=0.1..0.9")], 400, 1)]
     assert min(found) >= Decimal("0.1")
     assert max(found) <= Decimal("0.9")
     assert abs(sum(found, Decimal(0)) / len(found) - Decimal("0.5")) < Decimal("0.05")

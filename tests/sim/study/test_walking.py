@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
 from pitboss.sim.study.choice import best, score
-from pitboss.sim.study.trial import FixedTrials, Forward, Trial, trials_of
+from pitboss.sim.study.trial import FixedTrials, Trial, WalkForward, numbered_trials
 from pitboss.sim.study.walk import windows
 
 POINTS = tuple({"risk.max_leverage": str(value)} for value in range(1, 5))
@@ -24,7 +24,7 @@ POINTS = tuple({"risk.max_leverage": str(value)} for value in range(1, 5))
     st.integers(0, 50),
     st.booleans(),
 )
-def test_windows_judge_what_follows_and_never_overlap(
+def test_out_of_sample_periods_follow_their_in_sample_period_and_never_overlap(
     start: int, length: int, train: int, test: int, gap: int, anchored: bool
 ):
     if train + gap + test > length:
@@ -44,15 +44,15 @@ def test_windows_judge_what_follows_and_never_overlap(
     assert start + length - found[-1].test_to < test, "as many as fit"
 
 
-def test_stretches_that_make_no_sense_are_refused():
+def test_invalid_periods_are_refused():
     for train, test, gap in ((0, 1, 0), (1, 0, 0), (1, 1, -1)):
-        with pytest.raises(UserError, match="a stretch to choose on"):
+        with pytest.raises(UserError, match="an in-sample and an out-of-sample period"):
             windows(0, 100, train, test, gap)
     with pytest.raises(UserError, match="too many"):
         windows(0, 10**9, 1, 1)
 
 
-def worked(forward: Forward, market: Mapping[int, float]) -> tuple[dict[Trial, list[dict[str, Any]]], list[Trial]]:
+def worked(forward: WalkForward, market: Mapping[int, float]) -> tuple[dict[Trial, list[dict[str, Any]]], list[Trial]]:
     """A whole walk over a market of one number an hour; a point's figure is made of what it lives through, and no more."""
     results: dict[Trial, list[dict[str, Any]]] = {}
     made: list[Trial] = []
@@ -65,18 +65,18 @@ def worked(forward: Forward, market: Mapping[int, float]) -> tuple[dict[Trial, l
 
 
 @given(st.integers(0, 2**32), st.integers(0, 99), st.booleans())
-def test_no_choice_changes_when_everything_after_it_does(seed: int, cut: int, anchored: bool):
+def test_no_choice_depends_on_later_data(seed: int, cut: int, anchored: bool):
     import random
 
     dice = random.Random(seed)
     market = {hour: dice.uniform(-1, 1) for hour in range(100)}
     other = {hour: value if hour < cut else dice.uniform(-1, 1) for hour, value in market.items()}
-    forward = Forward(POINTS, tuple(windows(0, 100, 20, 10, anchored=anchored)), "sharpe")
+    forward = WalkForward(POINTS, tuple(windows(0, 100, 20, 10, anchored=anchored)), "sharpe")
     first, made = worked(forward, market)
     second, _ = worked(forward, other)
     for place, window in enumerate(forward.windows):
         if window.train_to <= cut:
-            one, another = forward.chosen(place, first), forward.chosen(place, second)
+            one, another = forward.out_of_sample_trial(place, first), forward.out_of_sample_trial(place, second)
             assert one is not None
             assert one == another
     judged = [trial for trial in made if trial.role == "out"]
@@ -84,8 +84,8 @@ def test_no_choice_changes_when_everything_after_it_does(seed: int, cut: int, an
     assert len(made) == len(set(made)) == len(forward.windows) * (len(POINTS) + 1)
 
 
-def test_a_window_is_judged_only_after_all_it_chooses_among_is_known():
-    forward = Forward(POINTS, tuple(windows(0, 40, 20, 10)), "sharpe")
+def test_a_window_is_tested_only_after_all_its_in_sample_trials():
+    forward = WalkForward(POINTS, tuple(windows(0, 40, 20, 10)), "sharpe")
     asked = forward.ask({})
     assert {trial.role for trial in asked} == {"in"}
     results = {trial: [{"sharpe": 1.0}] for trial in asked[:-1]}
@@ -93,31 +93,31 @@ def test_a_window_is_judged_only_after_all_it_chooses_among_is_known():
     assert [(trial.role, trial.window) for trial in wanted] == [("in", 1), ("out", 0)]
 
 
-def test_a_window_in_which_nothing_has_the_metric_judges_nothing():
-    forward = Forward(POINTS, tuple(windows(0, 30, 20, 10)), "sharpe")
+def test_a_window_without_the_metric_is_not_tested():
+    forward = WalkForward(POINTS, tuple(windows(0, 30, 20, 10)), "sharpe")
     results = {trial: [{"sharpe": None}] for trial in forward.ask({})}
     assert forward.ask(results) == []
 
 
-def test_a_study_whose_trials_are_known_goes_on_with_those_that_are_missing():
-    trials = trials_of(POINTS, 0, 10)
+def test_a_fixed_study_continues_with_its_missing_trials():
+    trials = numbered_trials(POINTS, 0, 10)
     assert FixedTrials(trials).ask({trials[1]: []}) == [trials[0], *trials[2:]]
 
 
-def test_less_is_better_where_it_is_and_the_first_of_equals_wins():
+def test_some_metrics_are_minimised_and_the_first_of_equal_trials_wins():
     drawdowns = [[{"max_drawdown_pct": value}] for value in (9.0, 3.0, 3.0, 12.0)]
     assert best(drawdowns, "max_drawdown_pct") == 1
     assert best([[{"sharpe": value}] for value in (-3.0, -1.0, None, -1.0)], "sharpe") == 1
     assert best([[{"sharpe": None}], []], "sharpe") is None
 
 
-def test_a_trial_counts_as_the_mean_of_its_repeats_and_not_at_all_if_one_has_no_figure():
+def test_a_trial_scores_the_mean_of_its_repeats_and_none_if_a_repeat_lacks_the_metric():
     assert score([{"sharpe": 1.0}, {"sharpe": 3}], "sharpe") == 2.0
     assert score([{"sharpe": 1.0}, {"sharpe": None}], "sharpe") is None
     assert score([{"sharpe": float("nan")}], "sharpe") is None
 
 
-def test_scores_of_forecasts_are_found_where_they_lie_and_less_of_them_is_better():
+def test_nested_scores_of_forecasts_are_found_and_minimised():
     trials = [[{"scores": {"all": {"brier": value}}}] for value in (0.25, 0.2, None)]
     assert best(trials, "brier") == 1
     assert score([{"sharpe": 1.0}], "brier") is None

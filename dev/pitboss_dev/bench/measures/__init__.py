@@ -1,1 +1,1 @@
-"""One file for each measurement. A file here has `MEASURE = Measure(name, summary, run)`."""
+"""The measurements, one file each with `MEASURE = Measure(name, summary, run)`."""

@@ -1,8 +1,8 @@
-"""What a tick costs after a month against after twelve: it must not depend on how much lies behind it.
+"""The cost of a tick after one month of history and after twelve: it must not grow with the length of the run.
 
-The long market is the short one over and over again, so both have the same orders in the same places, and only the
-amount of history differs. Processor time, not the clock on the wall: a few percent are at stake, and a busy disk or a
-neighbour would drown them.
+The long market repeats the short one, so both have the same orders in the same places and only the amount of history
+differs. Measured in processor time instead of wall-clock time: the gate is about a few percent, less than a busy disk or
+other processes add.
 """
 
 from collections.abc import Iterable
@@ -10,51 +10,60 @@ from time import process_time
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import HOUR_MS
+from pitboss_dev.bench.backtests import (
+    model_course,
+    model_request,
+    policy_request,
+    prepare,
+    replay_seconds,
+    trading_model,
+)
 from pitboss_dev.bench.market import MarketShape
 from pitboss_dev.bench.measure import Bench, Measure
 from pitboss_dev.bench.row import BenchRow, RatioGate
 from pitboss_dev.bench.timing import Side, interleave
-from pitboss_dev.bench.trial import assembled, model_request, policy_request, replay_seconds, trader, with_model
 
 GATE = RatioGate("at most", 1.10)
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
-    """One row for policies, one for models. The short run is done as often as it fits into the long one."""
+    """One row for policies, one for models. The short run is repeated until it has as many ticks as the long one."""
     month, months = bench.scale.month_days, bench.scale.months
     short, long = MarketShape(month, period=month), MarketShape(month * months, period=month)
-    with bench.grounds.workspace(short) as first, bench.grounds.workspace(long) as second:
+    with bench.folder.workspace(short) as short_workspace, bench.folder.workspace(long) as long_workspace:
         sides: dict[str, Side] = {
-            "policy short": _policy(first, short, months),
-            "policy long": _policy(second, long, 1),
-            "model short": _model(first, short, months),
-            "model long": _model(second, long, 1),
+            "policy short": _policy_tick(short_workspace, short, months),
+            "policy long": _policy_tick(long_workspace, long, 1),
+            "model short": _model_tick(short_workspace, short, months),
+            "model long": _model_tick(long_workspace, long, 1),
         }
-        taken = {name: seconds * 1e6 for name, seconds in interleave(sides, bench.repeats).items()}
-    named = f"{month} days"
-    yield BenchRow(
-        f"policy tick after {months}×{month} days", taken["policy long"], "µs CPU", named, taken["policy short"], GATE
-    )
-    yield BenchRow(
-        f"model tick after {months}×{month} days", taken["model long"], "µs CPU", named, taken["model short"], GATE
-    )
+        tick_us = {name: seconds * 1e6 for name, seconds in interleave(sides, bench.repeats).items()}
+    reference = f"{month} days"
+    for kind in ("policy", "model"):
+        name = f"{kind} tick after {months}×{month} days"
+        yield BenchRow(name, tick_us[f"{kind} long"], "µs CPU", reference, tick_us[f"{kind} short"], GATE)
 
 
-def _policy(workspace: Workspace, shape: MarketShape, rounds: int) -> Side:
-    loaded = assembled(workspace, policy_request(shape))
-    ticks = len(loaded.script.tick_at)
-    return lambda: sum(replay_seconds(workspace, loaded, clock=process_time) for _ in range(rounds)) / rounds / ticks
+def _policy_tick(workspace: Workspace, shape: MarketShape, rounds: int) -> Side:
+    prepared = prepare(workspace, policy_request(shape))
+    course = prepared.course()
+
+    def run() -> float:
+        return replay_seconds(workspace, prepared, course, clock=process_time)
+
+    return lambda: sum(run() for _ in range(rounds)) / rounds / len(prepared.tick_at)
 
 
-def _model(workspace: Workspace, shape: MarketShape, rounds: int) -> Side:
-    """Asked every four hours, which sees the same year with few calls."""
-    loaded = assembled(workspace, model_request(shape, 10**6, "4h", 4 * HOUR_MS))
+def _model_tick(workspace: Workspace, shape: MarketShape, rounds: int) -> Side:
+    """A tick every four hours: the whole year with few model calls."""
+    prepared = prepare(workspace, model_request(shape, 10**6, "4h", 4 * HOUR_MS))
 
-    def once() -> float:
-        model = trader()
-        return (replay_seconds(workspace, with_model(loaded, model), clock=process_time) - model.seconds) / model.asked
+    def run() -> float:
+        model = trading_model()
+        duration = replay_seconds(workspace, prepared, model_course(prepared, model), clock=process_time)
+        return (duration - model.seconds) / model.requests
 
-    return lambda: sum(once() for _ in range(rounds)) / rounds
+    return lambda: sum(run() for _ in range(rounds)) / rounds
 
 
-MEASURE = Measure("history", "cost of a tick after one month against twelve", measure, 40)
+MEASURE = Measure("history", "the cost of a tick after one month and after twelve", measure, 40)

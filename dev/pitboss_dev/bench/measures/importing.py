@@ -1,60 +1,55 @@
-"""Importing a year of 5m bars, as one file and as one a day: reading, judging, hashing and storing parquet files."""
+"""Importing a year of 5m bars as one file and as daily files: reading, checking, hashing and storing parquet files."""
 
 from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
-from time import perf_counter
 
 import polars as pl
 
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss_dev.bench.market import BARS_A_DAY, MarketShape, frame, walk
+from pitboss_dev.bench.market import BARS_A_DAY, MarketShape, bars_frame, random_walk
 from pitboss_dev.bench.measure import Bench, Measure
 from pitboss_dev.bench.row import BenchRow, RatioGate
 from pitboss_dev.bench.timing import Side, interleave, seconds
 
 GATE = RatioGate("at most", 5.0)
 _NUMBERS = count()
-
-
 _CALENDAR = "scheduled_at,kind,title\n" + "".join(
     f"2025-{1 + place % 12:02d}-{1 + place // 12:02d}T18:00:00Z,fomc,Statement {place}\n" for place in range(32)
 )
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
-    """Against polars reading the same files and writing them again, which is the least that has to happen."""
-    table = frame(walk("SOL", MarketShape(bench.scale.year_days))).rename({"open_at": "time"})
-    folder = bench.grounds.folder / "import"
-    whole = _written(folder / "whole", [table])
-    daily = _written(folder / "daily", list(table.iter_slices(BARS_A_DAY)))
-    small = folder / "calendar.csv"
-    small.write_text(_CALENDAR)
-    again = Lake(folder / "again")
-    import_paths(again, whole)
+    """Compared with polars reading the same files and writing them again, the least that an import has to do."""
+    table = bars_frame(random_walk("SOL", MarketShape(bench.scale.year_days))).rename({"open_at": "time"})
+    folder = bench.folder.path / "import"
+    year = _write(folder / "year", [table])
+    daily = _write(folder / "daily", list(table.iter_slices(BARS_A_DAY)))
+    calendar = folder / "calendar.csv"
+    calendar.write_text(_CALENDAR)
+    full_lake = Lake(folder / "full")
+    import_paths(full_lake, year)
     sides: dict[str, Side] = {
-        "whole": _importing(bench, whole),
-        "copy": _copying(folder, whole),
+        "year": _importing(bench, year),
+        "year copy": _copying(folder, year),
         "daily": _importing(bench, daily),
         "daily copy": _copying(folder, daily),
-        "again": lambda: seconds(lambda: import_paths(again, whole)),
-        "small": _importing(bench, [small]),
-        "small copy": lambda: seconds(lambda: pl.read_csv(small).write_parquet(folder / "copy.part")),
+        "again": lambda: seconds(lambda: import_paths(full_lake, year)),
+        "calendar": _importing(bench, [calendar]),
+        "calendar copy": lambda: seconds(lambda: pl.read_csv(calendar).write_parquet(folder / "copy.part")),
     }
-    taken = {name: value * 1e3 for name, value in interleave(sides, bench.repeats).items()}
-    note = f"{table.height:,} bars, checked row by row"
-    copied = "copy by polars"
-    yield BenchRow("import of a year of 5m bars", taken["whole"], "ms", copied, taken["copy"], GATE, note)
-    note = f"{len(daily)} files, one a day"
-    yield BenchRow("import of a year in daily files", taken["daily"], "ms", copied, taken["daily copy"], GATE, note)
-    note = "32 events in one small file"
-    yield BenchRow("import of a calendar", taken["small"], "ms", copied, taken["small copy"], GATE, note)
-    note = "nothing changes"
-    yield BenchRow("import of the same year again", taken["again"], "ms", copied, taken["copy"], GATE, note)
+    ms = {name: value * 1e3 for name, value in interleave(sides, bench.repeats).items()}
+    for name, side, copy, note in (
+        ("import of a year of 5m bars", "year", "year copy", f"{table.height:,} bars, checked row by row"),
+        ("import of a year in daily files", "daily", "daily copy", f"{len(daily)} files, one a day"),
+        ("import of a calendar", "calendar", "calendar copy", "32 events in one small file"),
+        ("import of the same year again", "again", "year copy", "nothing changes"),
+    ):
+        yield BenchRow(name, ms[side], "ms", "copy by polars", ms[copy], GATE, note)
 
 
-def _written(folder: Path, tables: list[pl.DataFrame]) -> list[Path]:
+def _write(folder: Path, tables: list[pl.DataFrame]) -> list[Path]:
     paths: list[Path] = []
     for number, table in enumerate(tables):
         path = folder / f"{number:04d}" / "5m" / "SOL.parquet"
@@ -66,10 +61,8 @@ def _written(folder: Path, tables: list[pl.DataFrame]) -> list[Path]:
 
 def _importing(bench: Bench, paths: list[Path]) -> Side:
     def once() -> float:
-        lake = Lake(bench.grounds.folder / f"imported-{next(_NUMBERS)}")
-        began = perf_counter()
-        import_paths(lake, paths)
-        return perf_counter() - began
+        lake = Lake(bench.folder.path / f"imported-{next(_NUMBERS)}")
+        return seconds(lambda: import_paths(lake, paths))
 
     return once
 

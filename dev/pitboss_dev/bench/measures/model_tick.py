@@ -1,6 +1,6 @@
-"""One tick in model mode, everything apart from the model, against the bare floor of a recorded tick.
+"""One tick in model mode without the model, compared with the floor of a recorded tick.
 
-The floor is what no design can leave out: cut 100 bars, join rows that are already text, hash the prompt, serialise
+The floor is the work that no design can leave out: cut 100 bars, join rows that are already text, hash the prompt, serialise
 and compress a snapshot of 8 KB, insert it, and commit once in 50 ticks. It is measured between our runs, on the same disk
 with the same SQLite settings.
 """
@@ -18,23 +18,24 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.market import Bars
 from pitboss.store.journal import LEVEL, StoredJournal
-from pitboss_dev.bench.market import MarketShape, walk
+from pitboss_dev.bench.backtests import model_course, model_request, prepare, replay_seconds, trading_model
+from pitboss_dev.bench.market import MarketShape, random_walk
 from pitboss_dev.bench.measure import Bench, Measure
 from pitboss_dev.bench.row import BenchRow, RatioGate
 from pitboss_dev.bench.timing import interleave
-from pitboss_dev.bench.trial import assembled, model_request, replay_seconds, trader, with_model
 
-TOGETHER, EACH = 50, 1
+SHARED_COMMIT, COMMIT_EACH = 50, 1
+"""Ticks of one transaction."""
 SNAPSHOT_BYTES = 8_192
 HIGHER_ROWS = 50
-REFERENCE, LIKE = "bare floor", "floor, our zstd"
+REFERENCE, JOURNAL_REFERENCE = "bare floor", "floor, our zstd"
 FLOOR_LEVEL = 1
-"""The gates stand against a floor pressed at zstd 1. The journal presses faster and looser, so rows without a gate
-show the same ticks against a floor pressed as the journal does: nobody gains by changing one side only."""
+"""The gates compare with a floor compressed at zstd 1. The journal compresses faster and less, so rows without a gate show
+the same ticks against a floor with the journal's level: changing the level of one side only gains nothing."""
 
 
 class Floor:
-    """The least that a recorded tick costs, over one bar after the other."""
+    """The least that a recorded tick costs, over consecutive bars."""
 
     def __init__(self, path: Path, bars: Bars, prompt: str, level: int) -> None:
         self._bars = bars
@@ -46,18 +47,18 @@ class Floor:
         text = prompt * (SNAPSHOT_BYTES // len(prompt) + 1)
         room = SNAPSHOT_BYTES - len(orjson.dumps({**snapshot, "prompt": ""}))
         self._snapshot = {**snapshot, "prompt": text[: room - text[:room].count("\n")]}
-        self._press = zstandard.ZstdCompressor(level=level).compress
+        self._compress = zstandard.ZstdCompressor(level=level).compress
         self._connection = sqlite3.connect(path, isolation_level=None)
         self._connection.execute("PRAGMA journal_mode=wal")
         self._connection.execute("PRAGMA synchronous=FULL")
         self._connection.execute("CREATE TABLE floor (seq INTEGER PRIMARY KEY, digest TEXT, body BLOB)")
         self._seq = 0
 
-    def seconds(self, ticks: int, together: int = TOGETHER) -> float:
-        """Seconds of one tick, over so many, with one commit for so many of them."""
-        bars, rows, press, execute = self._bars, self._rows, self._press, self._connection.execute
+    def seconds(self, ticks: int, commit_ticks: int = SHARED_COMMIT) -> float:
+        """Seconds of one tick over `ticks` of them, with one commit for every `commit_ticks`."""
+        bars, rows, compress, execute = self._bars, self._rows, self._compress, self._connection.execute
         columns = (bars.open_at, bars.open, bars.high, bars.low, bars.close, bars.volume)
-        began = perf_counter()
+        start = perf_counter()
         execute("BEGIN IMMEDIATE")
         for number in range(ticks):
             stop = 100 + number % (len(rows) - 100)
@@ -66,37 +67,38 @@ class Floor:
             for _ in range(2):
                 text += "\n".join(rows[stop - HIGHER_ROWS : stop])
             digest = hashlib.sha256(self._prompt).hexdigest()
-            body = press(orjson.dumps(self._snapshot))
+            body = compress(orjson.dumps(self._snapshot))
             self._seq += 1
             execute("INSERT INTO floor VALUES (?, ?, ?)", (self._seq, digest, body))
-            if self._seq % together == 0:
+            if self._seq % commit_ticks == 0:
                 execute("COMMIT")
                 execute("BEGIN IMMEDIATE")
         execute("COMMIT")
-        return (perf_counter() - began) / ticks
+        return (perf_counter() - start) / ticks
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._connection.close()
 
 
-class Ours:
-    """Ticks through the real replay, the time inside the model taken off. One database for each way of committing."""
+class ModelTicks:
+    """Ticks through the real replay, without the time inside the model."""
 
     def __init__(self, workspace: Workspace, shape: MarketShape, ticks: int) -> None:
         self.workspace = workspace
         self.ticks = ticks
         self.prompt = ("", "")
         self.record_bytes = 0
-        self._loaded = assembled(workspace, model_request(shape, ticks))
+        self._prepared = prepare(workspace, model_request(shape, ticks))
 
     def seconds(self) -> float:
         """Seconds of one tick."""
-        model = trader()
-        taken = replay_seconds(self.workspace, with_model(self._loaded, model), self._look)
-        return (taken - model.seconds) / model.asked
+        model = trading_model()
+        course = model_course(self._prepared, model)
+        duration = replay_seconds(self.workspace, self._prepared, course, self._read_prompt)
+        return (duration - model.seconds) / model.requests
 
-    def _look(self, journal: StoredJournal) -> None:
+    def _read_prompt(self, journal: StoredJournal) -> None:
         if self.prompt == ("", ""):
             record = next(iter(journal.records(self.ticks // 2)))
             system, user = codec.loads(record.extra)["prompt"]
@@ -104,52 +106,47 @@ class Ours:
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
-    """A commit for every 50 ticks and one for each, against both floors."""
+    """One commit for 50 ticks and one for each tick, compared with both floors."""
     ticks = bench.scale.model_ticks
     shape = MarketShape(max(8, 4 + ticks // 288))
-    grounds = bench.grounds
+    folder = bench.folder
     with (
-        grounds.workspace(shape, "one", TOGETHER) as shared,
-        grounds.workspace(shape, "one", EACH) as alone,
+        folder.workspace(shape, "one", SHARED_COMMIT) as shared_workspace,
+        folder.workspace(shape, "one", COMMIT_EACH) as each_workspace,
     ):
-        together, each = Ours(shared, shape, ticks), Ours(alone, shape, ticks)
-        together.seconds()
-        bars, prompt = walk("SOL", shape), "\n".join(together.prompt)
-        floor = Floor(grounds.folder / "floor.db", bars, prompt, FLOOR_LEVEL)
-        like = Floor(grounds.folder / "like.db", bars, prompt, LEVEL)
+        shared, each = ModelTicks(shared_workspace, shape, ticks), ModelTicks(each_workspace, shape, ticks)
+        shared.seconds()
+        bars, prompt = random_walk("SOL", shape), "\n".join(shared.prompt)
+        floor = Floor(folder.path / "floor.db", bars, prompt, FLOOR_LEVEL)
+        journal_floor = Floor(folder.path / "journal-floor.db", bars, prompt, LEVEL)
         try:
-            taken = interleave(
+            tick_s = interleave(
                 {
-                    "together": together.seconds,
+                    "shared": shared.seconds,
                     "floor": lambda: floor.seconds(ticks),
-                    "like": lambda: like.seconds(ticks),
+                    "journal floor": lambda: journal_floor.seconds(ticks),
                     "each": each.seconds,
-                    "floor each": lambda: floor.seconds(ticks, EACH),
+                    "floor each": lambda: floor.seconds(ticks, COMMIT_EACH),
                 },
                 bench.repeats,
             )
         finally:
             floor.close()
-            like.close()
-    shown = f"prompt {len(together.prompt[0]) + len(together.prompt[1]):,} characters, record {together.record_bytes:,} bytes"
-    floor_us = taken["floor"] * 1e6
-    yield BenchRow(
-        "model tick, commit per 50",
-        taken["together"] * 1e6,
-        "µs",
-        REFERENCE,
-        floor_us,
-        RatioGate("at most", 8.0),
-        shown,
+            journal_floor.close()
+    us = {name: value * 1e6 for name, value in tick_s.items()}
+    sizes = f"prompt {sum(map(len, shared.prompt)):,} characters, record {shared.record_bytes:,} bytes"
+    commit = (
+        f"the floor itself with a commit each: {us['floor each']:,.0f} µs, "
+        f"so this disk takes {us['floor each'] - us['floor']:,.0f} µs of it"
     )
-    alone_us = taken["floor each"] * 1e6
-    waits = f"the floor itself with a commit each: {alone_us:,.0f} µs, so this disk takes {alone_us - floor_us:,.0f} µs of it"
-    yield BenchRow(
-        "model tick, commit each", taken["each"] * 1e6, "µs", REFERENCE, floor_us, RatioGate("at most", 13.0), waits
-    )
-    same = f"the floor pressed at zstd {LEVEL} like the journal, not at {FLOOR_LEVEL}"
-    for name, key in (("model tick, commit per 50, like for like", "together"), ("commit each, like for like", "each")):
-        yield BenchRow(name, taken[key] * 1e6, "µs", LIKE, taken["like"] * 1e6, note=same)
+    for name, key, limit, note in (
+        ("model tick, commit per 50", "shared", 8.0, sizes),
+        ("model tick, commit each", "each", 13.0, commit),
+    ):
+        yield BenchRow(name, us[key], "µs", REFERENCE, us["floor"], RatioGate("at most", limit), note)
+    note = f"the floor compressed at zstd {LEVEL} like the journal, not at {FLOOR_LEVEL}"
+    for name, key in (("model tick, commit per 50, like for like", "shared"), ("commit each, like for like", "each")):
+        yield BenchRow(name, us[key], "µs", JOURNAL_REFERENCE, us["journal floor"], note=note)
 
 
-MEASURE = Measure("model_tick", "a whole tick apart from the model, against the bare floor", measure, 20)
+MEASURE = Measure("model_tick", "a whole tick without the model, against the bare floor", measure, 20)

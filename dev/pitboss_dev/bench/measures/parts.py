@@ -1,4 +1,4 @@
-"""The parts of a tick on their own: judging an intent, writing the user message, one exact bar, sealing a record."""
+"""The parts of a tick on their own: a verdict, the user message, one exact step of the world, a sealed record."""
 
 import asyncio
 from collections.abc import Iterable
@@ -8,19 +8,19 @@ from statistics import median
 
 from pitboss.core import codec
 from pitboss.core.snapshot import Record, seal
-from pitboss.core.state import State
+from pitboss.sim.connections import Connections
 from pitboss.sim.replay import replay
-from pitboss.sim.request import PreparedRun
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
+from pitboss.venues.perp.assembly import PerpRun, prepare
 from pitboss.venues.perp.course import first_state
-from pitboss.venues.perp.ports import judge as guard
+from pitboss.venues.perp.ports import judge
 from pitboss.venues.perp.world import OrderRequest, advance, submit
+from pitboss_dev.bench.backtests import model_request, trading_model
 from pitboss_dev.bench.market import MarketShape
 from pitboss_dev.bench.measure import Bench, Measure
 from pitboss_dev.bench.row import LIMIT, BenchRow, RatioGate
 from pitboss_dev.bench.timing import each_call, interleave, per_call, percentile
-from pitboss_dev.bench.trial import assembled, model_request, trader, with_model
 
 P99_LIMIT_US = 1_000.0
 INTENTS = (
@@ -32,65 +32,61 @@ INTENTS = (
     {"action": "open_long", "symbol": "PEPE", "size_usd": "much", "reason": ["no", "text"]},
     {"action": "no_op", "symbol": "SOL", "reason": "wait"},
 )  # fmt: skip
-"""Some that pass, some that break a rule, one that breaks the shape."""
+"""Some that pass, some that break a rule, one that is malformed."""
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
-    """One row each, and one for the slowest verdicts."""
+    """One row for each part, and one for the slowest verdicts."""
     calls, shape = bench.scale.calls, MarketShape(10)
-    with bench.grounds.workspace(shape) as workspace:
-        loaded = assembled(workspace, model_request(shape, 1_500))
-    script, ports = loaded.script, loaded.script.ports
-    state = first_state(script)
-    at = int(script.tick_at[0])
+    with bench.folder.workspace(shape) as workspace:
+        prepared = prepare(model_request(shape, 1_500), workspace.lake, workspace.settings)
+    course = prepared.course()
+    ports, state, at = course.ports, first_state(course), int(course.tick_at[0])
     intents = cycle(INTENTS)
 
-    def judge() -> object:
-        return guard(ports.limits, ports.terms, state, next(intents), at)
+    def verdict() -> object:
+        return judge(ports.limits, ports.terms, state, next(intents), at)
 
     order = OrderRequest("market", "SOL", 1, Decimal(100), leverage=2)
-    waiting, _, _ = submit(state.world, order, at)
-    record = _some_record(loaded)
+    world_with_order, _, _ = submit(state.world, order, at)
+    record = _record(prepared)
     covered = codec.loads(record.covered)
     extra = codec.loads(record.extra)
-    verdicts = each_call(judge, max(100, calls))
-    ticks = cycle(script.tick_at[: min(calls, len(script.tick_at))].tolist())
+    verdict_s = each_call(verdict, max(100, calls))
+    ticks = cycle(course.tick_at[:calls].tolist())
 
-    def write() -> object:
+    def message() -> str:
         return ports.context.user(ports.observe(state, next(ticks)))
 
-    taken = interleave(
+    call_s = interleave(
         {
-            "guard": lambda: per_call(judge, calls),
-            "message": lambda: per_call(write, calls),
-            "step": lambda: per_call(lambda: advance(waiting, ports.terms, script.tape, 0, 1), calls),
+            "guard": lambda: per_call(verdict, calls),
+            "message": lambda: per_call(message, calls),
+            "step": lambda: per_call(lambda: advance(world_with_order, ports.terms, course.tape, 0, 1), calls),
             "seal": lambda: per_call(lambda: seal(7, "tick", at, record.prev_digest, covered, extra), calls),
         },
         bench.repeats,
     )
-    worst = f"median {median(verdicts) * 1e6:.0f} µs over {len(verdicts):,} verdicts"
-    p99 = percentile(verdicts, 0.99) * 1e6
-    length = len(ports.context.user(_observation(loaded, state)))
+    us = {name: value * 1e6 for name, value in call_s.items()}
+    p99 = percentile(verdict_s, 0.99) * 1e6
+    p99_note = f"median {median(verdict_s) * 1e6:.0f} µs over {len(verdict_s):,} verdicts"
+    length = len(ports.context.user(ports.observe(state, at)))
     size = len(record.covered) + len(record.extra)
-    yield BenchRow("guard verdict", taken["guard"] * 1e6, "µs", note="allowed, refused and malformed intents in turn")
-    yield BenchRow("guard verdict, 99th percentile", p99, "µs", LIMIT, P99_LIMIT_US, RatioGate("at most", 1.0), worst)
+    yield BenchRow("guard verdict", us["guard"], "µs", note="allowed, refused and malformed intents in turn")
     yield BenchRow(
-        "user message, warm", taken["message"] * 1e6, "µs", note=f"{length:,} characters, a new bar each time"
+        "guard verdict, 99th percentile", p99, "µs", LIMIT, P99_LIMIT_US, RatioGate("at most", 1.0), p99_note
     )
-    yield BenchRow("world step with a fill", taken["step"] * 1e6, "µs", note="one bar, exact, a market order waiting")
-    yield BenchRow("record sealed", taken["seal"] * 1e6, "µs", note=f"canonical JSON and SHA-256 of {size:,} bytes")
+    yield BenchRow("user message, warm", us["message"], "µs", note=f"{length:,} characters, a new bar each time")
+    yield BenchRow("world step with a fill", us["step"], "µs", note="one bar, exact, a market order waiting")
+    yield BenchRow("record sealed", us["seal"], "µs", note=f"canonical JSON and SHA-256 of {size:,} bytes")
 
 
-def _observation(loaded: PreparedRun, state: State):
-    return loaded.script.ports.observe(state, int(loaded.script.tick_at[0]))
-
-
-def _some_record(loaded: PreparedRun) -> Record:
-    """A record as a run makes them."""
-    script = with_model(loaded, trader()).script
+def _record(prepared: PerpRun) -> Record:
+    """A record from the middle of a run."""
+    course = prepared.course(Connections(model=trading_model()))
     journal = MemoryJournal()
-    asyncio.run(replay(script, journal, first_state(script), Watch()))
-    return next(iter(journal.records(len(script.tick_at) // 2)))
+    asyncio.run(replay(course, journal, first_state(course), Watch()))
+    return next(iter(journal.records(len(prepared.tick_at) // 2)))
 
 
 MEASURE = Measure("parts", "verdict, message, world step, record", measure, 50)

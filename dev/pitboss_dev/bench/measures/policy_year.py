@@ -1,29 +1,28 @@
-"""A policy deciding on every 5m bar of a year, against backtesting.py doing the same work in the same run.
+"""A policy deciding on every 5m bar of a year, compared with backtesting.py doing the same work in the same run.
 
-Ours is everything a user gets: records in SQLite, digests, funnel, metrics with intervals, baselines. Theirs is
-`Backtest.run()` with its statistics. Interpreter start, imports and reading the bars into memory count for neither
-side; `from disk` adds our reading of the lake.
+Our side is everything a user gets: records in SQLite, digests, funnel, metrics with intervals, baselines. The peer's side is
+`Backtest.run()` with its statistics. Interpreter start, imports and reading the bars into memory count for neither side;
+the row `from disk` adds our reading of the lake.
 """
 
 import asyncio
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from time import perf_counter
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.runs.run import start
 from pitboss.store.runs import Run
-from pitboss_dev.bench.market import MarketShape, walk
+from pitboss_dev.bench.backtests import EQUITY_USD, POSITION_PCT, policy_request, prepare, replay_seconds
+from pitboss_dev.bench.market import MarketShape, random_walk
 from pitboss_dev.bench.measure import Bench, Measure
-from pitboss_dev.bench.peers.environment import Missing, prepare
+from pitboss_dev.bench.peers.environment import UnavailablePeer, install
 from pitboss_dev.bench.peers.process import Peer, PeerFailed, PeerResult, save_bars
 from pitboss_dev.bench.row import BenchRow, RatioGate, skipped
-from pitboss_dev.bench.timing import Side, interleave
-from pitboss_dev.bench.trial import EQUITY_USD, POSITION_PCT, assembled, policy_request, replay_seconds
+from pitboss_dev.bench.timing import Side, interleave, seconds
 
 GATE = RatioGate("at least", 1.5)
-CHIEF = "backtesting"
+MAIN_PEER = "backtesting"
 UNIT = "bars/s"
 WHOLE, REPLAY, FUNDED, DISK = (
     "sma_cross year, whole run",
@@ -34,99 +33,98 @@ WHOLE, REPLAY, FUNDED, DISK = (
 
 
 @dataclass(slots=True)
-class _Ours:
-    """A year of ours, run again and again."""
+class _YearRun:
+    """A backtest of a year that can be repeated."""
 
     workspace: Workspace
     shape: MarketShape
     run: Run | None = None
 
     def whole(self) -> float:
-        """A run from claim to metrics, by its own clock: the bars are in memory when it starts."""
+        """Seconds from claim to metrics, by the run's own clock: the bars are in memory when it starts."""
         self.run = asyncio.run(start(self.workspace, policy_request(self.shape)))
         return self.run.wall_s
 
     def from_disk(self) -> float:
-        """`start` from beginning to end, reading the lake included."""
-        began = perf_counter()
-        self.run = asyncio.run(start(self.workspace, policy_request(self.shape)))
-        return perf_counter() - began
+        """Seconds of all of `start`, reading the lake included."""
+        return seconds(self.whole)
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
-    """Rows for the whole run, the replay alone, and the same year with funding every hour."""
+    """Rows for the whole run, the replay alone, and the same year with hourly funding."""
     days = bench.scale.year_days
     plain, funded = MarketShape(days), MarketShape(days, funding=True)
     request = policy_request(plain)
-    bars = walk("SOL", plain)
-    count = len(bars)
+    bars = random_walk("SOL", plain)
     with ExitStack() as stack:
-        ours = _Ours(stack.enter_context(bench.grounds.workspace(plain)), plain)
-        paying = _Ours(stack.enter_context(bench.grounds.workspace(funded)), funded)
-        loaded = assembled(ours.workspace, request)
+        year = _YearRun(stack.enter_context(bench.folder.workspace(plain)), plain)
+        funded_year = _YearRun(stack.enter_context(bench.folder.workspace(funded)), funded)
+        prepared = prepare(year.workspace, request)
+        course = prepared.course()
         sides: dict[str, Side] = {
-            WHOLE: ours.whole,
-            REPLAY: lambda: replay_seconds(ours.workspace, loaded),
-            FUNDED: paying.whole,
-            DISK: ours.from_disk,
+            WHOLE: year.whole,
+            REPLAY: lambda: replay_seconds(year.workspace, prepared, course),
+            FUNDED: funded_year.whole,
+            DISK: year.from_disk,
         }
-        answers: dict[str, PeerResult] = {}
-        missing: dict[str, str] = {} if CHIEF in bench.peers else {CHIEF: "peers were not asked for"}
-        path = save_bars(bars, bench.grounds.folder / "bars.npz")
+        results: dict[str, PeerResult] = {}
+        unavailable: dict[str, str] = {} if MAIN_PEER in bench.peers else {MAIN_PEER: "peers were not asked for"}
+        path = save_bars(bars, bench.folder.path / "bars.npz")
         for name in bench.peers:
-            python = prepare(name, bench.peers_folder, bench.say)
-            if isinstance(python, Missing):
-                missing[name] = python.reason
+            python = install(name, bench.peers_folder, bench.progress)
+            if isinstance(python, UnavailablePeer):
+                unavailable[name] = python.reason
                 continue
             try:
                 peer = stack.enter_context(
                     Peer(name, python, path, float(EQUITY_USD), POSITION_PCT, float(request.taker_bps))
                 )
-                answers[name] = peer.run()
+                results[name] = peer.run()
             except PeerFailed as error:
-                missing[name] = str(error)
+                unavailable[name] = str(error)
                 continue
-            sides[name] = _asking(peer)
-        taken = interleave(sides, bench.repeats)
-        assert ours.run is not None
-        yield from _rows(count, ours.run, taken, answers, missing)
+            sides[name] = _peer_side(peer)
+        durations = interleave(sides, bench.repeats)
+        assert year.run is not None
+        yield from _rows(len(bars), year.run, durations, results, unavailable)
 
 
-def _asking(peer: Peer) -> Side:
+def _peer_side(peer: Peer) -> Side:
     return lambda: peer.run().seconds
 
 
 def _rows(
-    count: int, run: Run, taken: dict[str, float], answers: dict[str, PeerResult], missing: dict[str, str]
+    bars: int, run: Run, durations: dict[str, float], results: dict[str, PeerResult], unavailable: dict[str, str]
 ) -> Iterable[BenchRow]:
-    speed = {name: count / seconds for name, seconds in taken.items()}
-    chief = speed.get(CHIEF)
-    reference = None if chief is None else "backtesting.py"
-    note = _agreement(count, run, answers[CHIEF]) if CHIEF in answers else f"no peer: {missing[CHIEF]}"
-    yield BenchRow(WHOLE, speed[WHOLE], UNIT, reference, chief, GATE, note)
-    yield BenchRow(REPLAY, speed[REPLAY], UNIT, reference, chief, note="stored records, without loading and metrics")
-    yield BenchRow(FUNDED, speed[FUNDED], UNIT, reference, chief, note="whole run; the peer has no funding to pay")
-    yield BenchRow(
-        DISK, speed[DISK], UNIT, reference, chief, note="whole run with reading the lake; the peer has its bars"
-    )
-    for name, seconds in taken.items():
-        if name in answers and name != CHIEF:
-            note = _agreement(count, run, answers[name])
-            yield BenchRow(f"sma_cross year, against {name}", speed[WHOLE], UNIT, name, count / seconds, note=note)
-    for name, reason in missing.items():
-        if name != CHIEF:
+    speed = {name: bars / duration for name, duration in durations.items()}
+    peer_speed = speed.get(MAIN_PEER)
+    reference = None if peer_speed is None else "backtesting.py"
+    note = _agreement(bars, run, results[MAIN_PEER]) if MAIN_PEER in results else f"no peer: {unavailable[MAIN_PEER]}"
+    yield BenchRow(WHOLE, speed[WHOLE], UNIT, reference, peer_speed, GATE, note)
+    for name, note in (
+        (REPLAY, "stored records, without loading and metrics"),
+        (FUNDED, "whole run; the peer has no funding to pay"),
+        (DISK, "whole run with reading the lake; the peer has its bars"),
+    ):
+        yield BenchRow(name, speed[name], UNIT, reference, peer_speed, note=note)
+    for name in durations:
+        if name in results and name != MAIN_PEER:
+            note = _agreement(bars, run, results[name])
+            yield BenchRow(f"sma_cross year, against {name}", speed[WHOLE], UNIT, name, speed[name], note=note)
+    for name, reason in unavailable.items():
+        if name != MAIN_PEER:
             yield skipped(f"sma_cross year, against {name}", UNIT, reason, name)
 
 
-def _agreement(count: int, run: Run, answer: PeerResult) -> str:
-    """Whether both sides did the same work, in their own numbers."""
+def _agreement(bars: int, run: Run, result: PeerResult) -> str:
+    """Whether both sides did the same work, with the figures of each."""
     metrics = run.metrics or {}
     trades, equity = int(metrics["total_trades"]), float(metrics["final_equity_usd"])
-    close = abs(trades - answer.trades) <= 3 and abs(equity / answer.final_equity - 1) < 0.01
-    judgement = "same work" if count == answer.bars and close else "NOT the same work"
+    is_close = abs(trades - result.trades) <= 3 and abs(equity / result.final_equity - 1) < 0.01
+    judgement = "same work" if bars == result.bars and is_close else "NOT the same work"
     return (
-        f"{judgement}: bars {count:,}/{answer.bars:,}, trades {trades:,}/{answer.trades:,}, "
-        f"final equity {equity:,.0f}/{answer.final_equity:,.0f}"
+        f"{judgement}: bars {bars:,}/{result.bars:,}, trades {trades:,}/{result.trades:,}, "
+        f"final equity {equity:,.0f}/{result.final_equity:,.0f}"
     )
 
 

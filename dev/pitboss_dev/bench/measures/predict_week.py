@@ -1,13 +1,13 @@
-"""A week of ticks a minute apart on the predict venue, against as many ticks on the perp venue in the same run.
+"""A week of ticks a minute apart on the predict venue, compared with as many ticks on the perp venue in the same run.
 
-Both sides do what a user gets: records in SQLite, digests, metrics, baselines. The policy is `alternate` under the
-default caps, against `sma_cross` over as many 5m bars; in model mode both ask a scripted model at every tick and the time
-inside the model is taken off.
+Both sides are whole runs: records in SQLite, digests, metrics, baselines. The policy is `alternate` under the default caps,
+against `sma_cross` over as many 5m bars; in model mode both ask a scripted model at every tick, and the time inside the
+model is subtracted.
 """
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -20,19 +20,19 @@ from pitboss.models.scripted import ScriptedModel, calls
 from pitboss.runs.run import start
 from pitboss.sim.request import BacktestRequest
 from pitboss.venues.predict.request import PredictRequest
-from pitboss_dev.bench.market import START_AT, MarketShape, frame, walk
+from pitboss_dev.bench.backtests import (
+    TimedModel,
+    model_course,
+    model_request,
+    policy_request,
+    prepare,
+    replay_seconds,
+    trading_model,
+)
+from pitboss_dev.bench.market import START_AT, STEP_MS, MarketShape, bars_frame, random_walk
 from pitboss_dev.bench.measure import Bench, Measure
 from pitboss_dev.bench.row import BenchRow, RatioGate
 from pitboss_dev.bench.timing import interleave
-from pitboss_dev.bench.trial import (
-    Stopwatch,
-    assembled,
-    model_request,
-    policy_request,
-    replay_seconds,
-    trader,
-    with_model,
-)
 
 VENUE = "bench-minutes"
 WEEK_TICKS = 10_080
@@ -47,17 +47,17 @@ SKILL = {
 }
 
 
-def minutes(days: int) -> Bars:
-    """A walk in steps of a minute."""
-    bars = walk("BTC", MarketShape(days * 5, ("BTC",)))
+def minute_bars(days: int) -> Bars:
+    """A random walk in steps of a minute."""
+    bars = random_walk("BTC", MarketShape(days * 5, ("BTC",)))
     count = days * DAY_MS // MINUTE_MS
     open_at = START_AT + np.arange(count, dtype=np.int64) * MINUTE_MS
     columns = (bars.open, bars.high, bars.low, bars.close, bars.volume)
     return Bars("BTC", "1m", MINUTE_MS, open_at, *(column[:count] for column in columns))
 
 
-def request_of(ticks: int, model: str = "policy/alternate") -> PredictRequest:
-    """So many ticks, a day of prices behind them."""
+def predict_request(ticks: int, model: str = "policy/alternate") -> PredictRequest:
+    """A run of `ticks` ticks that starts after a day of prices."""
     from_at = START_AT + DAY_MS
     return PredictRequest(
         skill={**SKILL, "model": model},
@@ -68,88 +68,69 @@ def request_of(ticks: int, model: str = "policy/alternate") -> PredictRequest:
     )
 
 
-def better(market: str = "BTC-") -> Stopwatch:
-    """A scripted model that mostly holds and mints at every 40th question, at the strike it was shown first."""
+def betting_model(market: str = "BTC-") -> TimedModel:
+    """A scripted model that mostly holds and mints at every 40th request, at the first strike of its prompt."""
     hold = calls("submit_decision", action="hold", reasoning="Nothing has changed enough to act on it.")
-    asked = 0
+    count = 0
 
-    def answer(request: ModelRequest) -> ModelReply:
-        nonlocal asked
-        asked += 1
-        if asked % 40 != 10:
+    def reply(request: ModelRequest) -> ModelReply:
+        nonlocal count
+        count += 1
+        if count % 40 != 10:
             return hold
         line = next(line for line in request.messages[0].text.splitlines() if line.startswith(market) and "YES" in line)
         cells = [cell.strip() for cell in line.split("|")]
         strike = float(cells[-1].split(":")[0].replace(",", ""))
-        words = {"action": "mint", "market_id": cells[0], "side": "YES", "strike": strike, "spend": 2}
-        return calls("submit_decision", **words, confidence=0.55, reasoning="It turns up.")
+        order = {"action": "mint", "market_id": cells[0], "side": "YES", "strike": strike, "spend": 2}
+        return calls("submit_decision", **order, confidence=0.55, reasoning="It turns up.")
 
-    return Stopwatch(ScriptedModel(answer))
-
-
-@dataclass(slots=True)
-class _PolicyRun:
-    """A whole run of a policy, by its own clock, and what a tick of it costs."""
-
-    workspace: Workspace
-    request: BacktestRequest
-
-    def seconds(self) -> float:
-        run = asyncio.run(start(self.workspace, self.request))
-        return run.wall_s / run.ticks
+    return TimedModel(ScriptedModel(reply))
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
     """Policies over a week, then models."""
     ticks = WEEK_TICKS if bench.scale.year_days >= 365 else bench.scale.model_ticks * 4
-    asked = min(bench.scale.model_ticks, ticks)
+    model_ticks = min(bench.scale.model_ticks, ticks)
     shape = MarketShape(max(8, -(-ticks // 288) + 4))
-    grounds = bench.grounds
-    with grounds.workspace(shape) as workspace, grounds.workspace(shape, "one") as one:
-        workspace.lake.put("bars", VENUE, "BTC", "1m", frame(minutes(-(-ticks // 1_440) + 2)), replace=True)
-        ours, theirs = _PolicyRun(workspace, request_of(ticks)), _PolicyRun(workspace, _perp_policy(shape, ticks))
-        models = {
-            "predict": assembled(one, request_of(asked, "standin/analyst")),
-            "perp": assembled(one, model_request(shape, asked)),
+    folder = bench.folder
+    with folder.workspace(shape) as policies, folder.workspace(shape, "one") as models:
+        policies.lake.put("bars", VENUE, "BTC", "1m", bars_frame(minute_bars(-(-ticks // 1_440) + 2)), replace=True)
+        perp_policy = policy_request(shape)
+        perp_policy = replace(perp_policy, to_at=perp_policy.from_at + ticks * STEP_MS)
+        prepared = {
+            "predict": prepare(models, predict_request(model_ticks, "standin/analyst")),
+            "perp": prepare(models, model_request(shape, model_ticks)),
         }
 
-        def model_seconds(side: str) -> float:
-            model = better() if side == "predict" else trader()
-            taken = replay_seconds(one, with_model(models[side], model))
-            return (taken - model.seconds) / model.asked
+        def model_seconds(venue: str) -> float:
+            model = betting_model() if venue == "predict" else trading_model()
+            duration = replay_seconds(models, prepared[venue], model_course(prepared[venue], model))
+            return (duration - model.seconds) / model.requests
 
-        taken = interleave(
+        tick_s = interleave(
             {
-                "policy": ours.seconds,
-                "perp policy": theirs.seconds,
+                "policy": lambda: _policy_seconds(policies, predict_request(ticks)),
+                "perp policy": lambda: _policy_seconds(policies, perp_policy),
                 "model": lambda: model_seconds("predict"),
                 "perp model": lambda: model_seconds("perp"),
             },
             bench.repeats,
         )
-    yield BenchRow(
-        f"predict, {ticks:,} ticks of policy/alternate",
-        taken["policy"] * 1e6,
-        "µs a tick",
-        REFERENCE,
-        taken["perp policy"] * 1e6,
-        GATE,
-        "whole run with baselines and metrics, against sma_cross over as many 5m bars",
-    )
-    yield BenchRow(
-        "predict, model tick",
-        taken["model"] * 1e6,
-        "µs a tick",
-        REFERENCE,
-        taken["perp model"] * 1e6,
-        GATE,
-        "everything apart from the model, a commit for every 50 ticks",
-    )
+    for name, key, note in (
+        (
+            f"predict, {ticks:,} ticks of policy/alternate",
+            "policy",
+            "whole run with baselines and metrics, against sma_cross over as many 5m bars",
+        ),
+        ("predict, model tick", "model", "everything apart from the model, a commit for every 50 ticks"),
+    ):
+        yield BenchRow(name, tick_s[key] * 1e6, "µs a tick", REFERENCE, tick_s[f"perp {key}"] * 1e6, GATE, note)
 
 
-def _perp_policy(shape: MarketShape, ticks: int) -> BacktestRequest:
-    request = policy_request(shape)
-    return replace(request, to_at=request.from_at + ticks * 300_000)
+def _policy_seconds(workspace: Workspace, request: BacktestRequest) -> float:
+    """Seconds of one tick of a whole run, by the run's own clock."""
+    run = asyncio.run(start(workspace, request))
+    return run.wall_s / run.ticks
 
 
 MEASURE = Measure("predict_week", "a week of ticks on the predict venue, against the perp venue", measure, 24)

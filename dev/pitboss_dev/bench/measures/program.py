@@ -1,90 +1,82 @@
-"""The program as it is typed: how soon help, a list and a day's backtest are there, and how long the demo takes."""
+"""The program as it is typed: the time of `--help`, of short commands and of the demo."""
 
 import subprocess
 import sys
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 
 from pitboss_dev.bench.measure import Bench, Measure
 from pitboss_dev.bench.row import LIMIT, BenchRow, RatioGate, skipped
 from pitboss_dev.bench.timing import interleave, seconds
 
 DEMO_LIMIT_S = 60.0
-"""`make demo` has a minute after installation."""
+"""`make demo` may take a minute after installation."""
 LIBRARIES = "import numpy, polars, sqlalchemy, pydantic"
-"""What a command that works cannot do without: loading them is the floor of its time."""
+"""Libraries that every working command needs: loading them is the floor of its time."""
 
 
-class _Failed(Exception):
-    """The program did not end well."""
+class _CommandFailed(Exception):
+    """The program exited with an error."""
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
-    """Help against an interpreter that does nothing; the demo against its minute; work against loading its libraries."""
+    """Help compared with an empty interpreter, the demo with a minute, short commands with loading their libraries."""
     try:
-        taken = interleave({"help": lambda: _run("--help"), "bare": _bare}, bench.repeats)
-        yield BenchRow("pitboss --help", taken["help"] * 1e3, "ms", "python -c pass", taken["bare"] * 1e3)
-    except _Failed as error:
+        durations = interleave({"help": lambda: _run("--help"), "bare": lambda: _python("pass")}, bench.repeats)
+        yield BenchRow("pitboss --help", durations["help"] * 1e3, "ms", "python -c pass", durations["bare"] * 1e3)
+    except _CommandFailed as error:
         yield skipped("pitboss --help", "ms", str(error), "python -c pass")
-    gate, home = RatioGate("at most", 1.0), str(bench.grounds.folder / "demo")
+    gate, home = RatioGate("at most", 1.0), str(bench.folder.path / "demo")
     try:
-        taken_s = _run("demo", "--home", home)
-        yield BenchRow(
-            "pitboss demo", taken_s, "s", LIMIT, DEMO_LIMIT_S, gate, "market, run and report in a new workspace"
-        )
-    except _Failed as error:
+        note = "market, run and report in a new workspace"
+        yield BenchRow("pitboss demo", _run("demo", "--home", home), "s", LIMIT, DEMO_LIMIT_S, gate, note)
+    except _CommandFailed as error:
         yield skipped("pitboss demo", "s", str(error), LIMIT, gate)
         return
-    yield from _started(home, bench)
+    yield from _short_commands(home, bench)
 
 
-def _started(home: str, bench: Bench) -> Iterable[BenchRow]:
-    """How long commands take that have next to nothing to do, in the workspace of the demo."""
-    skills = bench.grounds.folder / "skills"
+def _short_commands(home: str, bench: Bench) -> Iterable[BenchRow]:
+    """Commands with hardly any work, in the workspace of the demo."""
+    skills = bench.folder.path / "skills"
     day = ("--from", "2025-03-20", "--to", "2025-03-21", "--model", "policy/hold")
-    words = {
+    commands = {
         "pitboss runs list": ("runs", "list", "--home", home),
         "pitboss backtest of a day": ("backtest", str(skills / "trend-thesis.yaml"), *day, "--home", home),
     }
-    sides = {name: partial(_run, *typed) for name, typed in words.items()}
+    reference = f"python -c '{LIBRARIES}'"
+    sides = {name: partial(_run, *words) for name, words in commands.items()}
     try:
         _run("init", str(skills))
-        taken = interleave({**sides, "libraries": _libraries}, bench.repeats)
-    except _Failed as error:
-        yield from (skipped(name, "ms", str(error), f"python -c '{LIBRARIES}'") for name in words)
+        durations = interleave({**sides, "libraries": lambda: _python(LIBRARIES)}, bench.repeats)
+    except _CommandFailed as error:
+        yield from (skipped(name, "ms", str(error), reference) for name in commands)
         return
-    for name in words:
-        yield BenchRow(name, taken[name] * 1e3, "ms", f"python -c '{LIBRARIES}'", taken["libraries"] * 1e3)
+    for name in commands:
+        yield BenchRow(name, durations[name] * 1e3, "ms", reference, durations["libraries"] * 1e3)
 
 
 def _run(*words: str) -> float:
-    ended: list[subprocess.CompletedProcess[str]] = []
-
-    def call() -> None:
-        ended.append(
-            subprocess.run(
-                [sys.executable, "-m", "pitboss", *words],
-                capture_output=True,
-                text=True,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                cwd=Path(__file__).anchor,  # a stray .pitboss or module in the current folder must not take part
-            )
-        )
-
-    taken = seconds(call)
-    if ended[0].returncode:
-        raise _Failed((ended[0].stderr.strip().splitlines() or [f"exit {ended[0].returncode}"])[-1][:200])
-    return taken
+    """Seconds of one command. Raises `_CommandFailed` with its last line."""
+    start = perf_counter()
+    process = subprocess.run(
+        [sys.executable, "-m", "pitboss", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        cwd=Path(__file__).anchor,  # a .pitboss folder or a module in the current folder must not be used
+    )
+    duration = perf_counter() - start
+    if process.returncode:
+        raise _CommandFailed((process.stderr.strip().splitlines() or [f"exit {process.returncode}"])[-1][:200])
+    return duration
 
 
-def _bare() -> float:
-    return seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
+def _python(code: str) -> float:
+    return seconds(lambda: subprocess.run([sys.executable, "-c", code], check=True))
 
 
-def _libraries() -> float:
-    return seconds(lambda: subprocess.run([sys.executable, "-c", LIBRARIES], check=True))
-
-
-MEASURE = Measure("program", "`pitboss --help`, `pitboss demo` and short commands as they are typed", measure, 70)
+MEASURE = Measure("program", "`pitboss --help`, `pitboss demo` and short commands", measure, 70)

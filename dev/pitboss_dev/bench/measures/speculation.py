@@ -1,19 +1,17 @@
-"""What asking ahead is worth: a day of ticks with a model that takes 100 ms, against the same run one tick at a time.
+"""The speed-up of speculation: a day of ticks with a model that takes 100 ms, compared with one tick at a time.
 
-Whether the model orders at a tick hangs on the digest of its prompt alone, so both runs are given the same answers.
-Every run is held against a sequential one without any waiting: another digest, a question asked twice, or more waste
-than the cap allows ends the measurement. Answers go through the cache that a real model has in front of it, and are
-committed.
+Whether the model orders at a tick depends on the digest of its prompt alone, so both runs get the same replies. Every run
+is checked against a sequential one without waiting: a different digest, a request sent twice, or more waste than the cap
+allows fails the measurement. Replies go through the cache that a real model has in front of it, and are committed.
 
-With the same share of holds, one sequence of orders can be twice as hard as another: what counts is how they are spread.
-The gates are held on sequences thrown by chance with that share; beside them stand evenly spaced orders, as of a skill
-that acts by the clock.
+With the same share of holds, one sequence of orders can be twice as hard as another: their spacing counts. The gates hold
+for random sequences with that share; rows without a gate show evenly spaced orders, as of a skill that acts by the clock.
 """
 
 import asyncio
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
 from pitboss.bootstrap.workspace import Workspace
@@ -23,27 +21,27 @@ from pitboss.core.instant import parse_instant
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.cached import Cached
 from pitboss.models.scripted import calls
-from pitboss.sim.speculator import Speculation, Tally
+from pitboss.sim.speculation import Speculation, Tally
 from pitboss.store.answers import Answers
 from pitboss.store.journal import StoredJournal
-from pitboss_dev.bench.market import MarketShape
+from pitboss_dev.bench.backtests import model_course, model_request, prepare, replay_seconds
+from pitboss_dev.bench.market import STEP_MS, MarketShape
 from pitboss_dev.bench.measure import Bench, Measure
 from pitboss_dev.bench.row import BenchRow, RatioGate, skipped
-from pitboss_dev.bench.trial import assembled, model_request, replay_seconds, with_model
 
-TICKS, WAIT_S, STEP_MS = 288, 0.1, 300_000
+TICKS, WAIT_S = 288, 0.1
 SHORT_WAIT_S = 0.002
 """For a run that only shows that everything works."""
 
 SHARE_WITHIN, MOST_TRIED = 0.01, 200
-"""How near a sequence's share of orders must come to be measured, and how many are looked at."""
+"""How close the share of orders in a sequence must be for it to be measured, and how many sequences are tried."""
 
 REFERENCE = "one tick at a time"
 
 
 @dataclass(frozen=True, slots=True)
 class SpeculationCase:
-    """How often the model orders, what may be wasted, and what must come of it."""
+    """The share of ticks at which the model orders, the cap on waste, and the gate."""
 
     name: str
     orders: float
@@ -56,21 +54,21 @@ CASES = (
     SpeculationCase("speculation, 95 % holds", 0.05, 35, RatioGate("at least", 8.0)),
     SpeculationCase("speculation, 98 % holds", 0.02, 35, RatioGate("at least", 11.0)),
 )
-BUSY = SpeculationCase("speculation, orders at every tick", 1.0, 35, RatioGate("at most", 1.05))
+ALWAYS_ORDERS = SpeculationCase("speculation, orders at every tick", 1.0, 35, RatioGate("at most", 1.05))
 
 
-class Moody:
-    """A model that waits, and then holds or turns its position round as the digest of the prompt says."""
+class HashedOrdersModel:
+    """A model that waits, then holds, opens or closes as the digest of the prompt decides."""
 
-    name = "scripted/moody"
+    name = "scripted/hashed-orders"
 
     def __init__(self, orders: float, wait_s: float, salt: int | None) -> None:
         """Without a salt the orders are evenly spaced."""
-        self._share, self._every = int(orders * 2**32), round(1 / orders)
+        self._threshold, self._every = int(orders * 2**32), round(1 / orders)
         self._wait_s, self._salt = wait_s, None if salt is None else str(salt).encode()
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """The answer to this prompt."""
+        """The reply to this prompt."""
         if self._wait_s:
             await asyncio.sleep(self._wait_s)
         (message,) = request.messages
@@ -78,59 +76,62 @@ class Moody:
             return calls("propose_order", action="no_op", symbol="SOL", reason="Nothing has changed enough.")
         if "no open positions" not in message.text:
             return calls("propose_order", action="close", symbol="SOL", reason="The move has had its time.")
-        words = {"action": "open_long", "symbol": "SOL", "size_usd": 20_000, "leverage": 2}
-        return calls("propose_order", **words, reason="It turns up.")
+        order = {"action": "open_long", "symbol": "SOL", "size_usd": 20_000, "leverage": 2}
+        return calls("propose_order", **order, reason="It turns up.")
 
     def _orders(self, prompt: str) -> bool:
         if self._salt is not None:
-            return int.from_bytes(hashlib.sha256(self._salt + prompt.encode()).digest()[:4]) < self._share
-        shown = prompt.split("## Time\n", 1)[1].split(" UTC", 1)[0]
-        return parse_instant(shown.replace(" ", "T") + "Z") // STEP_MS % self._every == self._every - 1
+            return int.from_bytes(hashlib.sha256(self._salt + prompt.encode()).digest()[:4]) < self._threshold
+        time = prompt.split("## Time\n", 1)[1].split(" UTC", 1)[0]
+        return parse_instant(time.replace(" ", "T") + "Z") // STEP_MS % self._every == self._every - 1
 
 
 class RepeatedDay:
-    """The same day again and again."""
+    """A backtest of one day that can be repeated. `digest` and `orders` are those of its last run."""
 
     def __init__(self, workspace: Workspace, shape: MarketShape, ticks: int) -> None:
         self._workspace = workspace
-        self._loaded = assembled(workspace, model_request(shape, ticks))
+        self._prepared = prepare(workspace, model_request(shape, ticks))
         self._answers = Answers(workspace.database, workspace.now)
-        self._made = 0
+        self._runs = 0
         self.digest = ""
-        self.ordered: list[bool] = []
+        self.orders: list[bool] = []
 
-    def quick(self, case: SpeculationCase, salt: int | None) -> None:
-        """What must come out, found without waiting and without a cache."""
-        replay_seconds(self._workspace, with_model(self._loaded, Moody(case.orders, 0.0, salt)), self._look)
+    def run_sequential(self, case: SpeculationCase, salt: int | None) -> None:
+        """The expected result, without waiting and without a cache."""
+        course = model_course(self._prepared, HashedOrdersModel(case.orders, 0.0, salt))
+        replay_seconds(self._workspace, self._prepared, course, self._read_records)
 
-    def seconds(self, case: SpeculationCase, wait_s: float, salt: int | None, plan: Speculation | None = None) -> float:
-        """One run. No run finds the answers of another."""
-        self._made += 1
-        cached = Cached(Moody(case.orders, wait_s, salt), self._answers, f"bench-{self._made}", self._made)
-        made = with_model(self._loaded, cached)
-        made = replace(made, script=replace(made.script, speculation=plan))
-        taken = replay_seconds(self._workspace, made, self._look)
-        paid = len(made.script.tick_at) + (plan.tally.wasted if plan else 0)
-        if cached.calls != paid:
-            raise InvariantError(f"{cached.calls} questions were asked where {paid} were accounted for")
-        return taken
+    def seconds(
+        self, case: SpeculationCase, wait_s: float, salt: int | None, speculation: Speculation | None = None
+    ) -> float:
+        """The duration of one run. No run uses the cached replies of another."""
+        self._runs += 1
+        model = HashedOrdersModel(case.orders, wait_s, salt)
+        cached = Cached(model, self._answers, f"bench-{self._runs}", self._runs)
+        course = model_course(self._prepared, cached, speculation)
+        duration = replay_seconds(self._workspace, self._prepared, course, self._read_records)
+        expected = len(self._prepared.tick_at) + (speculation.tally.wasted if speculation else 0)
+        if cached.calls != expected:
+            raise InvariantError(f"{cached.calls} requests were sent where {expected} were accounted for")
+        return duration
 
-    def checked(self, case: SpeculationCase, wait_s: float, salt: int | None) -> tuple[float, Tally]:
-        """One run ahead, held against the run that `quick` has just made."""
-        plan, digest = Speculation(max_waste_pct=case.max_waste_pct), self.digest
-        taken = self.seconds(case, wait_s, salt, plan)
+    def checked_seconds(self, case: SpeculationCase, wait_s: float, salt: int | None) -> tuple[float, Tally]:
+        """The duration of a run with speculation, checked against the run of `run_sequential` before it."""
+        speculation, digest = Speculation(max_waste_pct=case.max_waste_pct), self.digest
+        duration = self.seconds(case, wait_s, salt, speculation)
         if digest != self.digest:
             raise InvariantError(f"{case.name}: the run has another digest than the sequential one")
-        if plan.tally.waste_pct > case.max_waste_pct:
-            raise InvariantError(f"{case.name}: {plan.tally.waste_pct:.1f} % was wasted")
-        return taken, plan.tally
+        if speculation.tally.waste_pct > case.max_waste_pct:
+            raise InvariantError(f"{case.name}: {speculation.tally.waste_pct:.1f} % was wasted")
+        return duration, speculation.tally
 
-    def _look(self, journal: StoredJournal) -> None:
-        self.ordered = []
+    def _read_records(self, journal: StoredJournal) -> None:
+        self.orders = []
         for record in journal.records():
             self.digest = record.digest
             if record.kind == "tick":
-                self.ordered.append(codec.loads(record.covered)["verdicts"][0]["outcome"] != "noop")
+                self.orders.append(codec.loads(record.covered)["verdicts"][0]["outcome"] != "noop")
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
@@ -138,46 +139,50 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
     ticks = min(TICKS, bench.scale.model_ticks)
     wait_s = WAIT_S if ticks == TICKS else SHORT_WAIT_S
     shape = MarketShape(8)
-    rounds = max(1, min(bench.repeats * 3, 15))  # sequences differ more than measurements do
-    with bench.grounds.workspace(shape, "one") as workspace:
-        runs = RepeatedDay(workspace, shape, ticks)
-        runs.quick(BUSY, 0)
-        alone = runs.seconds(CASES[1], wait_s, 0)  # nearly all of it is waiting: once is enough
+    sequences = max(1, min(bench.repeats * 3, 15))  # sequences differ more than measurements do
+    with bench.folder.workspace(shape, "one") as workspace:
+        day = RepeatedDay(workspace, shape, ticks)
+        day.run_sequential(ALWAYS_ORDERS, 0)
+        sequential_s = day.seconds(CASES[1], wait_s, 0)  # nearly all of it is waiting: once is enough
         for case in CASES:
-            yield _row(case, runs, alone, wait_s, rounds)
+            yield _random_orders_row(case, day, sequential_s, wait_s, sequences)
         for case in CASES:
-            runs.quick(case, None)
-            taken, tally = runs.checked(case, wait_s, None)
+            day.run_sequential(case, None)
+            duration, tally = day.checked_seconds(case, wait_s, None)
             name = f"{case.name}, evenly spaced orders"
-            yield BenchRow(name, ticks / taken, "ticks/s", REFERENCE, ticks / alone, note=_waste([tally]))
-        runs.quick(BUSY, 0)
-        taken, tally = runs.checked(BUSY, wait_s, 0)
-        yield BenchRow(BUSY.name, taken, "s", REFERENCE, runs.seconds(BUSY, wait_s, 0), BUSY.gate, _waste([tally]))
+            yield BenchRow(name, ticks / duration, "ticks/s", REFERENCE, ticks / sequential_s, note=_waste([tally]))
+        case = ALWAYS_ORDERS
+        day.run_sequential(case, 0)
+        duration, tally = day.checked_seconds(case, wait_s, 0)
+        yield BenchRow(case.name, duration, "s", REFERENCE, day.seconds(case, wait_s, 0), case.gate, _waste([tally]))
 
 
-def _row(case: SpeculationCase, runs: RepeatedDay, alone: float, wait_s: float, rounds: int) -> BenchRow:
-    """The speed-up over several sequences of answers."""
-    took: list[float] = []
+def _random_orders_row(
+    case: SpeculationCase, day: RepeatedDay, sequential_s: float, wait_s: float, sequences: int
+) -> BenchRow:
+    """The median speed-up over several sequences of replies."""
+    durations: list[float] = []
     tallies: list[Tally] = []
-    ticks = len(runs.ordered)
+    ticks = len(day.orders)
     for salt in range(MOST_TRIED):
-        runs.quick(case, salt)
-        if abs(sum(runs.ordered) / ticks - case.orders) <= max(SHARE_WITHIN, 1 / ticks):
-            taken, tally = runs.checked(case, wait_s, salt)
-            took.append(taken)
+        day.run_sequential(case, salt)
+        if abs(sum(day.orders) / ticks - case.orders) <= max(SHARE_WITHIN, 1 / ticks):
+            duration, tally = day.checked_seconds(case, wait_s, salt)
+            durations.append(duration)
             tallies.append(tally)
-            if len(took) == rounds:
+            if len(durations) == sequences:
                 break
-    if not took:
-        return skipped(case.name, "ticks/s", "no sequence of answers with that share of holds", REFERENCE, case.gate)
-    note = f"{len(took)} sequences, {alone / max(took):.1f} to {alone / min(took):.1f}×; {_waste(tallies)}"
-    return BenchRow(case.name, ticks / median(took), "ticks/s", REFERENCE, ticks / alone, case.gate, note)
+    if not durations:
+        return skipped(case.name, "ticks/s", "no sequence of replies with that share of holds", REFERENCE, case.gate)
+    slowest, fastest = sequential_s / max(durations), sequential_s / min(durations)
+    note = f"{len(durations)} sequences, {slowest:.1f} to {fastest:.1f}×; {_waste(tallies)}"
+    return BenchRow(case.name, ticks / median(durations), "ticks/s", REFERENCE, ticks / sequential_s, case.gate, note)
 
 
 def _waste(tallies: list[Tally]) -> str:
-    launched, used, wasted = (sum(getattr(one, word) for one in tallies) for word in ("launched", "used", "wasted"))
-    most = max(one.waste_pct for one in tallies)
+    launched, used, wasted = (sum(getattr(tally, name) for tally in tallies) for name in ("launched", "used", "wasted"))
+    most = max(tally.waste_pct for tally in tallies)
     return f"{launched:,} asked ahead, {used:,} used, {wasted:,} wasted, at most {most:.0f} % of a run"
 
 
-MEASURE = Measure("speculation", "288 ticks of 100 ms asked ahead, against one after the other", measure, 22)
+MEASURE = Measure("speculation", "288 ticks of 100 ms with speculation, against one after the other", measure, 22)

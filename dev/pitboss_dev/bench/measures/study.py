@@ -1,8 +1,8 @@
-"""A study of a thousand runs: how long it takes to list the studies, to filter its runs, to open it, and to judge its luck.
+"""A study of a thousand runs: listing the studies, filtering its runs, opening it, estimating the part of luck.
 
-The runs are rows as real runs leave them: one is really made, and stored again under other names, with daily returns of two
-months for each. What is measured is what a page or a command calls, from the database to the finished document; judging
-counts from the second time on, as the first reads every record of every run once.
+The runs are rows as real runs store them: one run is made and stored again under other ids, each with two months of daily
+returns. What is measured is what a page or a command calls, from the database to the finished document. Estimating counts
+from the second time on, because the first reads every record of every run once.
 """
 
 import asyncio
@@ -22,52 +22,52 @@ from pitboss.sim.study.axis import parse_axes
 from pitboss.store import sealed_rows as rows
 from pitboss.store.schema import SEAL
 from pitboss.store.schema import runs as table
+from pitboss_dev.bench.backtests import policy_request
 from pitboss_dev.bench.market import MarketShape
 from pitboss_dev.bench.measure import FULL, Bench, Measure
 from pitboss_dev.bench.row import LIMIT, BenchRow, RatioGate
 from pitboss_dev.bench.timing import Side, interleave, seconds
-from pitboss_dev.bench.trial import policy_request
 
 RUNS, FEW = 1_000, 20
 LIMIT_MS = 300.0
 GATE = RatioGate("at most", 1.0)
 DAYS = 60
-"""So many daily returns make 16 blocks, the most that judging takes."""
+"""Enough daily returns for 16 blocks, the most that the estimate uses."""
 SHARES = 50
-"""Values of the varied field; each has its part of the runs, told apart by their seed."""
+"""Values of the varied field; the runs of each value differ by their seed."""
 
 
 def measure(bench: Bench) -> Iterable[BenchRow]:
-    """One row each for the list, a filter, the whole, and the whole with how much of it is luck."""
+    """One row each for the list, a filter, the study, and the study with its estimate of luck."""
     count = RUNS if bench.scale == FULL else FEW
     shape = MarketShape(4)
-    with bench.grounds.workspace(shape) as workspace:
-        study_id = _made(workspace, shape, count)
-        asked = {
+    with bench.folder.workspace(shape) as workspace:
+        study_id = _make_study(workspace, shape, count)
+        queries = {
             "listed": lambda: studies(workspace),
             "filtered": lambda: runs_of(workspace, study_id, "complete", point={"risk.max_position_pct": "7"}),
             "opened": lambda: opened(workspace, study_id),
             "judged": lambda: judged(workspace, study_id),
         }
-        found = len(runs_of(workspace, study_id))
-        taken = interleave({name: _timed(call) for name, call in asked.items()}, max(3, bench.repeats))
-        for name, call in asked.items():
-            began = process_time()
+        count = len(runs_of(workspace, study_id))
+        ms = interleave({name: _timed(call) for name, call in queries.items()}, max(3, bench.repeats))
+        for name, call in queries.items():
+            start = process_time()
             call()
-            note = f"{found:,} runs in the study; {(process_time() - began) * 1_000:.0f} ms of processor"
-            yield BenchRow(f"study {name}", taken[name], "ms", LIMIT, LIMIT_MS, GATE, note)
+            note = f"{count:,} runs in the study; {(process_time() - start) * 1_000:.0f} ms of processor"
+            yield BenchRow(f"study {name}", ms[name], "ms", LIMIT, LIMIT_MS, GATE, note)
 
 
 def _timed(call: Callable[[], object]) -> Side:
     return lambda: seconds(call) * 1_000
 
 
-def _made(workspace: Workspace, shape: MarketShape, count: int) -> str:
-    """A study of so many runs, of which one was really done."""
-    made = sweep(policy_request(shape), parse_axes(["risk.max_position_pct=1"]))
-    done = asyncio.run(study(workspace, made.plan, made.method, StudySettings("here", 1)))
+def _make_study(workspace: Workspace, shape: MarketShape, count: int) -> str:
+    """A study of `count` runs, one of which was executed."""
+    planned = sweep(policy_request(shape), parse_axes(["risk.max_position_pct=1"]))
+    finished = asyncio.run(study(workspace, planned.plan, planned.method, StudySettings("here", 1)))
     with workspace.database.write() as connection:
-        (first,) = rows.fetch_all(connection, rows.raw(table).where(table.c.study_id == done.id))
+        (first,) = rows.fetch_all(connection, rows.raw(table).where(table.c.study_id == finished.id))
         params = codec.loads(first["params"])
         copies: list[dict[str, object]] = []
         for number in range(1, count):
@@ -78,9 +78,9 @@ def _made(workspace: Workspace, shape: MarketShape, count: int) -> str:
             copies.append({**row, SEAL: rows.seal_of(table, row)})
         connection.execute(insert(table), copies)
     random = Generator(PCG64(0))
-    names = [name_of(run.id, run.digest) for run in runs_of(workspace, done.id) if run.digest is not None]
-    keep(workspace, done.id, [(name, Trace(tuple(random.normal(0, 0.01, DAYS).tolist()))) for name in names])
-    return done.id
+    names = [name_of(run.id, run.digest) for run in runs_of(workspace, finished.id) if run.digest is not None]
+    keep(workspace, finished.id, [(name, Trace(tuple(random.normal(0, 0.01, DAYS).tolist()))) for name in names])
+    return finished.id
 
 
-MEASURE = Measure("study", "a study of a thousand runs: listed, filtered, opened, judged", measure, 60)
+MEASURE = Measure("study", "a study of a thousand runs: list, filter, open, estimate of luck", measure, 60)

@@ -1,1 +1,1 @@
-"""Other people's backtesters, measured beside us. They live in environments of their own and are never imported here."""
+"""Other backtesters, measured in the same run. Each is installed in an environment of its own and never imported here."""

@@ -1,4 +1,4 @@
-"""A peer at work in a process of its own: asked for one run at a time, so that ours can be run in between."""
+"""A peer in a process of its own. It does one run per request, so that our runs can take turns with it."""
 
 import json
 import subprocess
@@ -16,12 +16,12 @@ from pitboss_dev.bench.peers import program
 
 
 class PeerFailed(Exception):
-    """The peer's process ended or said something that is no answer."""
+    """The peer's process ended, or printed something that is not a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeerResult:
-    """What a peer did in one run."""
+    """The result of one run of a peer."""
 
     seconds: float
     bars: int
@@ -30,14 +30,14 @@ class PeerResult:
 
 
 class Peer:
-    """A running peer. Use it in a `with`; leaving ends its process."""
+    """A running peer. A context manager: leaving it ends the process."""
 
     def __init__(
         self, name: str, python: Path, bars: Path, equity_usd: float, position_pct: float, fee_bps: float
     ) -> None:
         self.name = name
         self._files = ExitStack()
-        self._errors = self._files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))  # noqa: SIM115 – it is one
+        self._errors = self._files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))  # noqa: SIM115 – closed by the stack
         arguments = [name, str(bars), str(equity_usd), str(position_pct), str(fee_bps)]
         self._process = subprocess.Popen(
             [str(python), "-I", program.__file__, *arguments],
@@ -59,9 +59,8 @@ class Peer:
             self._process.stdin.write("run\n")
             self._process.stdin.flush()
         except OSError:
-            raise PeerFailed(self._complaint()) from None
-        found = self._read()
-        return PeerResult(found["seconds"], found["bars"], found["trades"], found["final_equity"])
+            raise PeerFailed(self._last_error()) from None
+        return PeerResult(**self._read())
 
     def close(self) -> None:
         """End the process."""
@@ -81,16 +80,16 @@ class Peer:
         try:
             return json.loads(line)
         except ValueError:
-            raise PeerFailed(self._complaint()) from None
+            raise PeerFailed(self._last_error()) from None
 
-    def _complaint(self) -> str:
+    def _last_error(self) -> str:
         self._errors.seek(0)
         lines = [line.strip() for line in self._errors.read().splitlines() if line.strip()]
-        return f"{self.name} stopped: {lines[-1][:300] if lines else 'it said nothing'}"
+        return f"{self.name} stopped: {lines[-1][:300] if lines else 'it printed no error'}"
 
 
 def save_bars(bars: Bars, path: Path) -> Path:
-    """Bars in a form that every environment with numpy can read."""
+    """Write bars to a file that every environment with numpy can read."""
     np.savez(
         path,
         open_at=bars.open_at,

@@ -1,8 +1,8 @@
 """Runs inside a peer's own environment: `python program.py PEER BARS.npz EQUITY POSITION_PCT FEE_BPS`.
 
-Reads bars, says `{"ready": …}`, then does the work once for every line it gets and answers with one JSON line: seconds
-inside the peer (imports and loading excluded, its statistics included), bars, trades, final equity. It knows nothing of
-pitboss: neither is installed where the other is.
+Reads bars, prints `{"ready": …}`, then does the work once for every input line and prints one JSON line: seconds inside the
+peer (imports and loading excluded, its statistics included), bars, trades, final equity. It imports nothing of pitboss,
+which is not installed there.
 
 The work: long a fixed share of equity while SMA(20) of closes is above SMA(50), else flat; orders fill at the next open.
 """
@@ -22,7 +22,7 @@ Work = Callable[[], dict[str, Any]]
 
 
 def average(closes: Any, length: int) -> Any:
-    """A simple moving average; not a number until there are enough bars."""
+    """A simple moving average; NaN until there are enough bars."""
     values = np.asarray(closes, dtype=float)
     sums = np.cumsum(np.insert(values, 0, 0.0))
     out = np.full(len(values), np.nan)
@@ -31,7 +31,7 @@ def average(closes: Any, length: int) -> Any:
 
 
 def frame_of(bars: dict[str, Any]) -> Any:
-    """Bars as the table most peers want."""
+    """Bars as the pandas table that most peers take."""
     import pandas as pd  # pyright: ignore[reportMissingImports]
 
     names = ("open", "high", "low", "close", "volume")
@@ -41,7 +41,7 @@ def frame_of(bars: dict[str, Any]) -> Any:
 
 
 def backtesting(bars: dict[str, Any], equity: float, share: float, fee: float) -> Work:
-    """backtesting.py, with the cheapest strategy it can have: two indicators and a comparison."""
+    """backtesting.py with the cheapest strategy for this work: two indicators and a comparison."""
     from backtesting import Backtest, Strategy  # pyright: ignore[reportMissingImports]
 
     class Cross(Strategy):
@@ -66,26 +66,26 @@ def backtesting(bars: dict[str, Any], equity: float, share: float, fee: float) -
 
 
 def vectorbt(bars: dict[str, Any], equity: float, share: float, fee: float) -> Work:
-    """vectorbt: signals as whole columns, no decision at any bar; the upper end of what a vectorised engine does."""
+    """vectorbt: signals as whole columns without a decision per bar; the speed of a vectorised engine."""
     import vectorbt as vbt  # pyright: ignore[reportMissingImports]
 
     frame = frame_of(bars)
 
     def work() -> dict[str, Any]:
         above = average(frame["Close"], FAST) > average(frame["Close"], SLOW)
-        wish = np.insert(above[:-1], 0, False)  # decided at a close, filled at the next open
-        made = vbt.Portfolio.from_signals(
+        signal = np.insert(above[:-1], 0, False)  # decided at a close, filled at the next open
+        portfolio = vbt.Portfolio.from_signals(
             frame["Open"],
-            entries=wish,
-            exits=~wish,
+            entries=signal,
+            exits=~signal,
             size=share,
             size_type="percent",
             fees=fee,
             init_cash=equity,
             freq="5min",
         )
-        made.stats()
-        return {"trades": int(made.trades.count()), "final_equity": float(made.final_value())}
+        portfolio.stats()
+        return {"trades": int(portfolio.trades.count()), "final_equity": float(portfolio.final_value())}
 
     return work
 
@@ -116,8 +116,8 @@ def backtrader(bars: dict[str, Any], equity: float, share: float, fee: float) ->
         engine.addstrategy(Cross)
         engine.broker.setcash(equity)
         engine.broker.setcommission(commission=fee)
-        (ran,) = engine.run()
-        return {"trades": ran.closed, "final_equity": float(engine.broker.getvalue())}
+        (strategy,) = engine.run()
+        return {"trades": strategy.closed, "final_equity": float(engine.broker.getvalue())}
 
     return work
 
@@ -126,19 +126,19 @@ PEERS = {"backtesting": backtesting, "vectorbt": vectorbt, "backtrader": backtra
 
 
 def main(peer: str, path: str, equity: str, position_pct: str, fee_bps: str) -> None:
-    """Serve until the caller closes our input."""
+    """Serve until the caller closes the input."""
     warnings.simplefilter("ignore")
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a peer prints must not stand between the answers
+    results, sys.stdout = sys.stdout, sys.stderr  # output of the peer must not mix with the results
     bars = dict(np.load(path))
     work = PEERS[peer](bars, float(equity), float(position_pct) / 100, float(fee_bps) / 10_000)
-    print(json.dumps({"ready": peer}), file=answers, flush=True)
+    print(json.dumps({"ready": peer}), file=results, flush=True)
     for _ in sys.stdin:
         gc.collect()
-        began = time.perf_counter()
-        found = work()
-        found["seconds"] = time.perf_counter() - began
-        found["bars"] = len(bars["close"])
-        print(json.dumps(found), file=answers, flush=True)
+        start = time.perf_counter()
+        result = work()
+        result["seconds"] = time.perf_counter() - start
+        result["bars"] = len(bars["close"])
+        print(json.dumps(result), file=results, flush=True)
 
 
 if __name__ == "__main__":

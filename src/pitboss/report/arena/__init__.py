@@ -1,6 +1,6 @@
-"""The page of an arena: who takes part, who can be told from whom, and what it cost. Self-contained like every report.
+"""The page of an arena: its entrants, the significant differences between them, and their cost.
 
-It is given the document that `jobs/arena.py` makes, and reads nothing else.
+It renders the document of `jobs/arena.py` and reads nothing else.
 """
 
 from pitboss.report.arena.page import render

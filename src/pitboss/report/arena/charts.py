@@ -1,72 +1,74 @@
-"""The pictures of an arena: differences from the first of the board, equity of all, and the spread of the repeats."""
+"""The charts of an arena: differences from the highest entrant, equity of all entrants, and variation between repeats."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from pitboss.core.instant import DAY_MS, parse_instant
 from pitboss.report import figures
-from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
+from pitboss.report.arena.pairs import reversed_percent
+from pitboss.report.frame import Frame, chart_figure, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, tag
-from pitboss.report.source import pair
+from pitboss.report.source import Plain, pair
 
-Plain = Mapping[str, Any]
 WIDTH, NAMES, ROW, TOP, FOOT = 1120.0, 230.0, 34.0, 14.0, 34.0
 HUES = 8
-"""Colours there are; more entrants share them."""
+"""The number of colours; more entrants share them."""
 
 
-def duel_chart(arena: Plain) -> Html:
-    """How far each ended above or below the first of the board, with the interval that holds for all pairs."""
+def difference_chart(arena: Plain) -> Html:
+    """The difference of each entrant from the highest, with simultaneous intervals over all pairs."""
     entries = [entry for entry in arena["entries"] if entry["tier"] is not None]
     if len(entries) < 2:
-        return tag("p", "There is nobody to compare with.", class_="note")
+        return tag("p", "There is no other entrant with a result.", class_="note")
     first = entries[0]["model"]
-    found = [_against(arena["pairs"], entry["model"], first) for entry in entries[1:]]
-    edges = [value for middle, around in found for value in (middle, *(around or ()))]
-    low, high = roomy(min([0.0, *edges]), max([0.0, *edges]))
-    frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(found), low, high, 0, 1)
+    differences = [_against(arena["pairs"], entry["model"], first) for entry in entries[1:]]
+    edges = [value for middle, around in differences for value in (middle, *(around or ()))]
+    low, high = padded_range(min([0.0, *edges]), max([0.0, *edges]))
+    frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(differences), low, high, 0, 1)
     marks: list[Html] = [_scale(frame, low, high)]
-    for place, (entry, (middle, around)) in enumerate(zip(entries[1:], found, strict=True)):
+    for place, (entry, (middle, around)) in enumerate(zip(entries[1:], differences, strict=True)):
         y = f"{TOP + ROW * (place + 0.5):.1f}"
-        sure = around is not None and (around[0] > 0 or around[1] < 0)
-        style = "sure" if sure else "open"
+        significant = around is not None and (around[0] > 0 or around[1] < 0)
+        style = "sure" if significant else "open"
         if around is not None:
             marks.append(
                 tag("line", class_=f"reach {style}", x1=_at(frame, around[0]), x2=_at(frame, around[1]), y1=y, y2=y)
             )
         marks.append(tag("circle", class_=f"dot {style}", cx=_at(frame, middle), cy=y, r=5))
         marks.append(tag("text", entry["model"], x=NAMES - 14, y=y, dy="0.32em", text_anchor="end", class_="name"))
-        words = figures.percent(middle, signed=True, digits=1) + ("" if sure else ", open")
+        words = figures.percent(middle, signed=True, digits=1) + ("" if significant else ", n.s.")
         marks.append(tag("text", words, x=WIDTH - 140, y=y, dy="0.32em"))
-    said = f"How far each entrant ended above or below {first}, with simultaneous 95% intervals"
-    return _figure(said, marks, frame.bottom + FOOT, f"Compared with {first}, which ended highest")
+    title = f"Final equity of each entrant relative to {first}, with simultaneous 95% intervals"
+    caption = f"Compared with {first}, which ended highest; n.s.: not significant"
+    return _figure(title, marks, frame.bottom + FOOT, caption)
 
 
 def repeat_chart(arena: Plain) -> Html:
-    """The total return of every single run."""
+    """The total return of every run."""
     entries = [entry for entry in arena["entries"] if entry["returns_pct"]]
     if not entries:
         return tag("p", "No run has a result yet.", class_="note")
     values = [value for entry in entries for value in entry["returns_pct"]]
-    low, high = roomy(min([0.0, *values]), max([0.0, *values]))
+    low, high = padded_range(min([0.0, *values]), max([0.0, *values]))
     frame = Frame(NAMES, TOP, WIDTH - NAMES - 150, ROW * len(entries), low, high, 0, 1)
     marks: list[Html] = [_scale(frame, low, high)]
     for place, entry in enumerate(entries):
         y = f"{TOP + ROW * (place + 0.5):.1f}"
-        found = entry["returns_pct"]
-        marks.append(tag("line", class_="reach open", x1=_at(frame, min(found)), x2=_at(frame, max(found)), y1=y, y2=y))
-        marks += [tag("circle", class_="dot run", cx=_at(frame, value), cy=y, r=4.5) for value in found]
+        returns = entry["returns_pct"]
+        marks.append(
+            tag("line", class_="reach open", x1=_at(frame, min(returns)), x2=_at(frame, max(returns)), y1=y, y2=y)
+        )
+        marks += [tag("circle", class_="dot run", cx=_at(frame, value), cy=y, r=4.5) for value in returns]
         marks.append(tag("text", entry["model"], x=NAMES - 14, y=y, dy="0.32em", text_anchor="end", class_="name"))
-        words = f"{max(found) - min(found):.1f} points apart" if len(found) > 1 else "one run"
+        words = f"{max(returns) - min(returns):.1f} points range" if len(returns) > 1 else "one run"
         marks.append(tag("text", words, x=WIDTH - 140, y=y, dy="0.32em"))
     words = "Each dot is one run of the same skill over the same market"
     return _figure("Total return of every run", marks, frame.bottom + FOOT, words)
 
 
 def curve_chart(arena: Plain) -> Html:
-    """What each entrant made of 100, day by day, its repeats held in equal parts."""
+    """Daily equity of each entrant from 100, as the mean of its repeats."""
     curves: Mapping[str, Sequence[float]] = arena["curves"]
     entries = [entry for entry in arena["entries"] if curves.get(entry["model"])]
     if not entries:
@@ -76,12 +78,12 @@ def curve_chart(arena: Plain) -> Html:
         entry["model"]: np.array([100.0, *(100.0 * value for value in curves[entry["model"]])]) for entry in entries
     }
     length = max(len(values) for values in lines.values())
-    low, high = roomy(
+    low, high = padded_range(
         min(float(values.min()) for values in lines.values()), max(float(values.max()) for values in lines.values())
     )
     frame = Frame(56.0, TOP, WIDTH - 56 - 250, 320.0, start, start + (length - 1) * DAY_MS, low, high)
     at = start + np.arange(length, dtype=np.float64) * DAY_MS
-    marks: list[Html] = [grid(frame, labelled(round_ticks(low, high, 5))), time_axis(frame, frame.top)]
+    marks: list[Html] = [grid(frame, tick_labels(round_ticks(low, high, 5))), time_axis(frame, frame.top)]
     ends = _spread([(frame.y(float(values[-1])), name) for name, values in lines.items()])
     for place, entry in enumerate(entries):
         name, hue = entry["model"], f"h{place % HUES}"
@@ -90,33 +92,29 @@ def curve_chart(arena: Plain) -> Html:
         marks.append(tag("path", class_=style, d="M" + frame.points(at[: len(values)], values)))
         words = f"{name} {figures.percent(float(values[-1]) - 100, signed=True, digits=1)}"
         marks.append(tag("text", words, x=frame.right + 10, y=f"{ends[name]:.1f}", dy="0.32em", class_=f"name {hue}"))
-    return _figure("Equity of every entrant", marks, frame.bottom + FOOT, "What became of 100; baselines are dashed")
+    return _figure("Equity of every entrant", marks, frame.bottom + FOOT, "Equity from 100; baselines are dashed")
 
 
 def _spread(ends: list[tuple[float, str]], apart: float = 16.0) -> dict[str, float]:
-    """Heights for labels that do not lie on each other."""
-    found: dict[str, float] = {}
+    """Heights at which labels do not overlap."""
+    heights: dict[str, float] = {}
     last = -1e9
     for y, name in sorted(ends):
         last = max(y, last + apart)
-        found[name] = last
-    return found
+        heights[name] = last
+    return heights
 
 
-def _against(pairs: Sequence[Plain], name: str, other: str) -> tuple[float, tuple[float, float] | None]:
-    """How far `name` ended above `other`, with the interval."""
-    for one in pairs:
-        around = pair(one["together"])
-        if (one["first"], one["second"]) == (name, other):
-            return one["percent"], around
-        if (one["first"], one["second"]) == (other, name):
-            turned = None if around is None else (_turn(around[1]), _turn(around[0]))
-            return _turn(one["percent"]), turned
+def _against(pairs: Sequence[Plain], name: str, reference: str) -> tuple[float, tuple[float, float] | None]:
+    """The difference of `name` from `reference` in percent, with its interval."""
+    for difference in pairs:
+        around = pair(difference["together"])
+        if (difference["first"], difference["second"]) == (name, reference):
+            return difference["percent"], around
+        if (difference["first"], difference["second"]) == (reference, name):
+            bounds = None if around is None else (reversed_percent(around[1]), reversed_percent(around[0]))
+            return reversed_percent(difference["percent"]), bounds
     return 0.0, None
-
-
-def _turn(percent: float) -> float:
-    return 100 * (1 / (1 + max(percent, -99.9) / 100) - 1)
 
 
 def _at(frame: Frame, value: float) -> str:
@@ -125,7 +123,7 @@ def _at(frame: Frame, value: float) -> str:
 
 def _scale(frame: Frame, low: float, high: float) -> Html:
     marks: list[Html] = []
-    for value, words in labelled(round_ticks(low, high, 7), after="%"):
+    for value, words in tick_labels(round_ticks(low, high, 7), after="%"):
         x = _at(frame, value)
         style = "zero" if abs(value) < 1e-12 else None
         marks.append(tag("line", x1=x, x2=x, y1=frame.top, y2=frame.bottom, class_=style))
@@ -134,13 +132,4 @@ def _scale(frame: Frame, low: float, high: float) -> Html:
 
 
 def _figure(title: str, marks: Sequence[Html], height: float, words: str) -> Html:
-    svg = tag(
-        "svg",
-        tag("title", title),
-        *marks,
-        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
-        role="img",
-        aria_label=title,
-        tabindex="0",
-    )
-    return tag("figure", tag("figcaption", words, class_="muted"), tag("div", svg, class_="scroll"), class_="chart")
+    return chart_figure(title, marks, (WIDTH, height), tag("span", words, class_="muted"))

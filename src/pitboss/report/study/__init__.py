@@ -1,6 +1,6 @@
-"""The page of a study: what was varied, what came of it, and how much of that is luck. Self-contained like every report.
+"""The page of a study: the varied fields, the results of its trials, and how likely chance explains them.
 
-It is given the document that `jobs/study_status.py` makes, and reads nothing else. An arena has a page of its own.
+It renders the document of `jobs/study_status.py` and reads nothing else. An arena has its own page.
 """
 
 from pitboss.report.study.page import render

@@ -1,36 +1,36 @@
-"""What each field does to the metric, at a glance: one picture for each field that was varied, a map where there are two.
+"""The effect of each varied field on the metric: one chart per field, and a heat map if there are two fields.
 
-Every dot is a trial; the line goes through the mean at each value. What fields do together is only seen on the map.
+Every dot is a trial; the line connects the means at each value. Only the map shows interactions between fields.
 """
 
 import math
 from collections.abc import Sequence
 
-from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks
+from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.meaning import Form
-from pitboss.report.source import number
-from pitboss.report.study.view import Plain, StudyView, ordered
+from pitboss.report.source import Plain, number
+from pitboss.report.study.view import StudyView, sorted_values
 from pitboss.report.table import LEFT, RIGHT, table
 
 WIDTH, HEIGHT, LEFT_SIDE, TOP, FOOT = 540.0, 210.0, 62.0, 12.0, 42.0
 MOST_NAMES = 9
-"""Values of a field that fit beneath a picture; of more, some are named."""
+"""Values of a field labelled below a chart; of more values, only some are."""
 MOST_DOTS = 2_000
 MAP_SIDE = 14
 SHADES = 6
-LONG = 18
-"""Letters of a value beneath a picture."""
+MAX_LABEL_LENGTH = 18
+"""Characters of a value below a chart."""
 
 
 def field_section(view: StudyView) -> Html:
-    """A map of two fields where there are two, then every field by itself."""
+    """A chart of every field, then a map if there are two."""
     trials, fields = view.compared, view.fields
     if not trials:
         return tag("p", f"No trial has a {view.label} yet.", class_="note")
-    varied = [name for name in fields if len({one["point"].get(name) for one in trials}) > 1]
+    varied = [name for name in fields if len({trial["point"].get(name) for trial in trials}) > 1]
     if not varied:
-        return tag("p", "Only one point was tried: there is nothing to compare.", class_="note")
+        return tag("p", "Only one point was run: there is nothing to compare.", class_="note")
     ring = "" if view.walks else ", the ring the best trial"
     words = f"Each dot is a trial, the line the mean at a value{ring}. {view.metric.label}: {view.direction}."
     charts = tag("div", *[_chart(view, trials, name) for name in varied], class_="halves fields")
@@ -40,25 +40,25 @@ def field_section(view: StudyView) -> Html:
 
 def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
     groups: dict[str, list[float]] = {}
-    for one in trials:
-        value = view.value(one)
-        if value is not None and name in one["point"]:
-            groups.setdefault(one["point"][name], []).append(value)
-    values = ordered(list(groups))
-    every = [value for found in groups.values() for value in found]
-    low, high = roomy(min(every), max(every), 0.1)
+    for trial in trials:
+        value = view.value(trial)
+        if value is not None and name in trial["point"]:
+            groups.setdefault(trial["point"][name], []).append(value)
+    values = sorted_values(list(groups))
+    metrics = [value for group in groups.values() for value in group]
+    low, high = padded_range(min(metrics), max(metrics), 0.1)
     frame = Frame(LEFT_SIDE, TOP, WIDTH - LEFT_SIDE - 16, HEIGHT, *_reach(values), low, high)
     places = {value: frame.x(_place(value, place, values)) for place, value in enumerate(values)}
-    marks: list[Html] = [grid(frame, ticks(low, high, view.metric.form)), _names(frame, values, places)]
+    marks: list[Html] = [grid(frame, metric_ticks(low, high, view.metric.form)), _names(frame, values, places)]
     means = [(places[value], math.fsum(groups[value]) / len(groups[value])) for value in values]
     line = "L".join(f"{x:.1f} {frame.y(mean):.1f}" for x, mean in means)
     if len(means) > 1 and _is_scale(values):
         marks.append(tag("path", class_="line mean", d=f"M{line}"))
-    else:  # between names there is nothing that a line could go through
+    else:  # a line between categories has no meaning
         marks += [_level(x, frame.y(mean)) for x, mean in means]
-    dots = [(places[value], frame.y(found)) for value in values for found in groups[value]][:MOST_DOTS]
+    dots = [(places[value], frame.y(metric)) for value in values for metric in groups[value]][:MOST_DOTS]
     marks += [tag("circle", class_="dot", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5) for x, y in dots]
-    best = None if view.walks else view.best  # the best of one window is none of the others
+    best = None if view.walks else view.best  # in a walk-forward each window has its own best
     if best is not None and best["point"].get(name) in places:
         x, y = places[best["point"][name]], frame.y(view.value(best) or 0.0)
         marks.append(tag("circle", class_="ring", cx=f"{x:.1f}", cy=f"{y:.1f}", r=8))
@@ -73,19 +73,19 @@ def _chart(view: StudyView, trials: Sequence[Plain], name: str) -> Html:
     )
     return tag(
         "figure",
-        tag("figcaption", tag("strong", name), tag("span", _told(view, groups, values), class_="muted")),
+        tag("figcaption", tag("strong", name), tag("span", _extremes(view, groups, values), class_="muted")),
         svg,
         class_="chart small",
     )
 
 
-def _told(view: StudyView, groups: dict[str, list[float]], values: Sequence[str]) -> str:
-    """On average the best and the worst value, in words."""
+def _extremes(view: StudyView, groups: dict[str, list[float]], values: Sequence[str]) -> str:
+    """The values with the best and the worst mean, as text."""
     means = {value: math.fsum(groups[value]) / len(groups[value]) for value in values}
     order = sorted(values, key=lambda value: means[value], reverse=view.plain["better"] != "less")
     first, last = order[0], order[-1]
     if means[first] == means[last]:
-        return "makes no difference"
+        return "no difference"
     return f"mean {view.shown(means[first])} at {_cut(first)}, {view.shown(means[last])} at {_cut(last)}"
 
 
@@ -94,7 +94,7 @@ def _is_scale(values: Sequence[str]) -> bool:
 
 
 def _place(value: str, place: int, values: Sequence[str]) -> float:
-    """Where a value stands: numbers by size where there are many of them, else one after the other."""
+    """The position of a value: many numbers by size, other values in equal steps."""
     return (number(value) or 0.0) if _by_size(values) else float(place)
 
 
@@ -105,18 +105,18 @@ def _by_size(values: Sequence[str]) -> bool:
 def _reach(values: Sequence[str]) -> tuple[float, float]:
     if _by_size(values):
         numbers = [number(value) or 0.0 for value in values]
-        return roomy(min(numbers), max(numbers), 0.04)
+        return padded_range(min(numbers), max(numbers), 0.04)
     return -0.5, len(values) - 0.5
 
 
 def _names(frame: Frame, values: Sequence[str], places: dict[str, float]) -> Html:
     if _by_size(values):
-        at = [(frame.x(tick), words) for tick, words in labelled(round_ticks(frame.start, frame.end, 6))]
+        at = [(frame.x(tick), words) for tick, words in tick_labels(round_ticks(frame.start, frame.end, 6))]
     else:
         step = math.ceil(len(values) / MOST_NAMES)
         at = [(places[value], _cut(value, len(values))) for value in values[::step]]
-    found = [tag("text", words, x=f"{x:.1f}", y=frame.bottom + 20, text_anchor="middle") for x, words in at]
-    return tag("g", *found)
+    labels = [tag("text", words, x=f"{x:.1f}", y=frame.bottom + 20, text_anchor="middle") for x, words in at]
+    return tag("g", *labels)
 
 
 def _level(x: float, y: float) -> Html:
@@ -124,24 +124,24 @@ def _level(x: float, y: float) -> Html:
 
 
 def _cut(value: str, among: int = 3) -> str:
-    """A value short enough to stand beside so many others; of a model's name, the model."""
-    most = max(6, min(LONG, 60 // max(among, 1)))
+    """A value shortened to fit beside `among` others; of a model name only the last part."""
+    most = max(6, min(MAX_LABEL_LENGTH, 60 // max(among, 1)))
     short = value.rpartition("/")[2] if "/" in value and not value[:1].isdigit() else value
     return short if len(short) <= most else f"{short[: most - 1]}…"
 
 
 def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Html | None:
-    """The mean of the metric at every pair of values, shaded."""
+    """The mean of the metric at every pair of values, as a heat map; None if it is too large or too sparse."""
     down, across = fields
     cells: dict[tuple[str, str], list[float]] = {}
-    for one in trials:
-        value = view.value(one)
+    for trial in trials:
+        value = view.value(trial)
         if value is not None:
-            cells.setdefault((one["point"][down], one["point"][across]), []).append(value)
-    rows, columns = ordered([one for one, _ in cells]), ordered([other for _, other in cells])
+            cells.setdefault((trial["point"][down], trial["point"][across]), []).append(value)
+    rows, columns = sorted_values([row for row, _ in cells]), sorted_values([column for _, column in cells])
     if not (2 <= len(rows) <= MAP_SIDE and 2 <= len(columns) <= MAP_SIDE) or 2 * len(cells) < len(rows) * len(columns):
         return None
-    means = {at: math.fsum(found) / len(found) for at, found in cells.items()}
+    means = {at: math.fsum(values) / len(values) for at, values in cells.items()}
     low, high = min(means.values()), max(means.values())
     top = min(means, key=lambda at: means[at] if view.plain["better"] == "less" else -means[at])
 
@@ -160,17 +160,19 @@ def _map(view: StudyView, trials: Sequence[Plain], fields: Sequence[str]) -> Htm
     words = f"{view.metric.label} at every pair of {down} and {across}; the darker the better, the best is framed."
     return join(
         [
-            tag("h3", "Both together"),
+            tag("h3", "Both fields"),
             tag("p", words, class_="note"),
-            table("Both fields together", head, body, style="map"),
+            table("Both fields", head, body, style="map"),
         ]
     )
 
 
-def ticks(low: float, high: float, form: Form, wanted: int = 5) -> list[tuple[float, str]]:
-    """Round values of a metric with labels in its own form."""
+def metric_ticks(low: float, high: float, form: Form, count: int = 5) -> list[tuple[float, str]]:
+    """Round values of a metric with labels in its form."""
     if form in ("share", "signed_share"):
-        return [(tick / 100, words) for tick, words in labelled(round_ticks(low * 100, high * 100, wanted), after="%")]
+        return [
+            (tick / 100, words) for tick, words in tick_labels(round_ticks(low * 100, high * 100, count), after="%")
+        ]
     before = "$" if form == "usd" else ""
     after = "%" if form in ("percent", "signed_percent") else ""
-    return labelled(round_ticks(low, high, wanted), before, after)
+    return tick_labels(round_ticks(low, high, count), before, after)

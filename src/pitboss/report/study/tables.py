@@ -1,85 +1,83 @@
-"""The tables of a study: what was varied, every trial, what it cost, and the runs that have no result."""
+"""The tables of a study: varied fields, trials, costs, and runs without a result."""
 
 from collections.abc import Sequence
 
 from pitboss.report import figures
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.measures import show
-from pitboss.report.runs import failure_section, name_of
-from pitboss.report.source import number
-from pitboss.report.study.view import Plain, StudyView, ordered, stretch
-from pitboss.report.table import LEFT, RIGHT, table
-from pitboss.sim.study.axis import words_of
+from pitboss.report.measures import format_metric
+from pitboss.report.runs import failure_section, run_link
+from pitboss.report.source import Plain, number
+from pitboss.report.study.view import StudyView, period, sorted_values
+from pitboss.report.table import LEFT, RIGHT, facts, table
+from pitboss.sim.study.axis import describe_point
 
 MOST_TRIALS = 500
 MOST_VALUES = 12
 MOST_RUNS = 6
-"""Runs of a trial that are named in its row."""
+"""Runs of a trial listed in its row."""
 
 
 def varied_section(view: StudyView) -> Html:
-    """Which fields, over which values, and how points were chosen."""
+    """The varied fields with their values, and how points were chosen."""
     rows = [
-        (tag("code", name), *_seen(view, name, values))
+        (tag("code", name), *_values_tried(view, name, values))
         for name, _, values in (written.partition("=") for written in view.plain["vary"])
     ]
-    head = [("Field", LEFT), ("Values tried", LEFT), ("How many", RIGHT)]
-    body = table("What was varied", head, rows, style="varied") if rows else None
-    nothing = None if rows else tag("p", "Nothing was varied: the skill was run as it is.", class_="note")
+    head = [("Field", LEFT), ("Values tried", LEFT), ("Count", RIGHT)]
+    body = table("Varied fields", head, rows, style="varied") if rows else None
+    nothing = None if rows else tag("p", "No field was varied: the skill ran unchanged.", class_="note")
     return join([tag("p", _method(view), class_="note"), body or nothing or Html()])
 
 
-def _seen(view: StudyView, name: str, asked: str) -> tuple[Html, str]:
-    values = ordered([one["point"][name] for one in view.trials if name in one["point"]])
+def _values_tried(view: StudyView, name: str, spec: str) -> tuple[Html, str]:
+    values = sorted_values([trial["point"][name] for trial in view.trials if name in trial["point"]])
     shown = ", ".join(values[:MOST_VALUES]) + (", …" if len(values) > MOST_VALUES else "")
-    span = tag("small", f"asked for: {asked}") if ".." in asked else None
+    span = tag("small", f"requested: {spec}") if ".." in spec else None
     return tag("span", shown, span, class_="stack"), figures.count(len(values))
 
 
 def _method(view: StudyView) -> str:
     method, kind = view.plain["method"], view.plain["kind"]
-    count = figures.plural(len({tuple(one["point"].items()) for one in view.trials}), "point")
+    count = figures.plural(len({tuple(trial["point"].items()) for trial in view.trials}), "point")
     if kind == "search":
-        points = (
-            f"{count}, chosen one after the other by what earlier ones came to (optuna, seed {method.get('seed', 0)})."
-        )
+        points = f"{count}, each chosen from the results of earlier ones (optuna, seed {method.get('seed', 0)})."
     elif "random" in method:
         points = f"{count}, drawn at random (seed {method.get('seed', 0)})."
     else:
         points = f"{count}: every combination."
     repeats = view.plain["repeats"]
-    again = f" Each was run {repeats} times with another seed, unless it ignores the seed." if repeats > 1 else ""
+    again = f" Each ran {repeats} times with another seed, unless it ignores the seed." if repeats > 1 else ""
     if kind != "walk":
         return points + again
-    gap = f", leaves {figures.span(method['gap_ms'])} out," if method.get("gap_ms") else ""
-    begin = "Every stretch to choose on begins at the start and grows. " if method.get("anchored") else ""
+    gap = f", omits {figures.span(method['gap_ms'])}," if method.get("gap_ms") else ""
+    begin = "Every in-sample period begins at the start of the range and grows. " if method.get("anchored") else ""
     return (
-        f"{points}{again} Each window chooses the best of them on {figures.span(method['train_ms'])}{gap} and judges the choice on "
+        f"{points}{again} Each window chooses the best of them on {figures.span(method['train_ms'])}{gap} and tests the choice on "
         f"the {figures.span(method['test_ms'])} that follow. {begin}"
     )
 
 
 def trial_section(view: StudyView) -> Html:
-    """Every trial, the best first, with links to the reports that there are."""
-    beside = [
+    """Every trial, the best first, with links to existing reports."""
+    metrics = [
         name
         for name in (view.trials[0]["metrics"] if view.trials else ())
         if name not in (view.by, "total_ai_cost_usd")
     ]
     walks = view.walks
     rows: list[tuple[object, ...]] = []
-    for place, one in enumerate(view.trials[:MOST_TRIALS]):
-        role = {"in": "chosen among", "out": "judged"}.get(one["role"], "")
-        window = (f"{one['window'] + 1}, {role}",) if walks else ()
+    for place, trial in enumerate(view.trials[:MOST_TRIALS]):
+        role = {"in": "in sample", "out": "out of sample"}.get(trial["role"], "")
+        window = (f"{trial['window'] + 1}, {role}",) if walks else ()
         rows.append(
             (
-                figures.count(place + 1) if one["score"] is not None else figures.NONE,
-                words_of(one["point"]),
+                figures.count(place + 1) if trial["score"] is not None else figures.NONE,
+                describe_point(trial["point"]),
                 *window,
-                tag("b", view.shown(view.value(one))),
-                *[show(one["metrics"][name], view.named(name).form) for name in beside],
-                figures.usd(one["cost_usd"]),
-                _runs(one["runs"]),
+                tag("b", view.shown(view.value(trial))),
+                *[format_metric(trial["metrics"][name], view.named(name).form) for name in metrics],
+                figures.usd(trial["cost_usd"]),
+                _runs(trial["runs"]),
             )
         )
     head = [
@@ -87,7 +85,7 @@ def trial_section(view: StudyView) -> Html:
         ("Point", LEFT),
         *([("Window", LEFT)] if walks else []),
         (view.metric.label, RIGHT),
-        *[(view.named(name).label, RIGHT) for name in beside],
+        *[(view.named(name).label, RIGHT) for name in metrics],
         ("Cost", RIGHT),
         ("Runs", LEFT),
     ]
@@ -96,61 +94,62 @@ def trial_section(view: StudyView) -> Html:
         "p", f"… and {left:,} more; `pitboss study show {view.plain['study_id']} --json` has all.", class_="note after"
     )
     words = (
-        f"Sorted by {view.label}, {view.direction}; a trial counts as the mean of its runs. A run with a report is a "
-        "link to it; `pitboss report RUN` writes one."
+        f"Sorted by {view.label}, {view.direction}; a trial counts as the mean of its runs. Runs with a report are "
+        "links; `pitboss report RUN` writes a report."
     )
-    made = table("Trials", head, rows, style="trials", tall=len(rows) > 25)
-    return join([tag("p", words, class_="note"), made, more if left > 0 else Html()])
+    trial_table = table("Trials", head, rows, style="trials", tall=len(rows) > 25)
+    return join([tag("p", words, class_="note"), trial_table, more if left > 0 else Html()])
 
 
 def _runs(runs: Sequence[Plain]) -> Html:
-    """The runs of a trial by their ids; those with a page lead to it."""
+    """The runs of a trial by their ids, linked to their pages."""
     shown: list[object] = []
     for run in runs[:MOST_RUNS]:
-        shown += [name_of(run), " "]
+        shown += [run_link(run), " "]
     if len(runs) > MOST_RUNS:
         shown.append(f"+{len(runs) - MOST_RUNS}")
     return tag("span", *shown, class_="ids")
 
 
 def cost_section(view: StudyView) -> Html:
-    """Money and time, by who decided."""
+    """Cost and time by deciding model."""
     plain = view.plain
     models: dict[str, list[Plain]] = {}
-    for one in view.trials:
-        models.setdefault(one["model"], []).append(one)
+    for trial in view.trials:
+        models.setdefault(trial["model"], []).append(trial)
     rows = [
         (
             model,
-            figures.count(len(found)),
-            figures.count(sum(len(one["runs"]) for one in found)),
-            _sum([one["cost_usd"] for one in found]),
+            figures.count(len(trials)),
+            figures.count(sum(len(trial["runs"]) for trial in trials)),
+            _sum([trial["cost_usd"] for trial in trials]),
         )
-        for model, found in models.items()
+        for model, trials in models.items()
     ]
-    head = [("Who decided", LEFT), ("Trials", RIGHT), ("Runs", RIGHT), ("Paid", RIGHT)]
-    facts = [
+    head = [("Model", LEFT), ("Trials", RIGHT), ("Runs", RIGHT), ("Paid", RIGHT)]
+    totals = [
         ("Paid for this study", figures.usd(plain["cost_usd"])),
-        ("Spared by known answers", figures.usd(plain["saved_usd"])),
-        ("Work", _time(plain["wall_s"])),
+        ("Saved by cached answers", figures.usd(plain["saved_usd"])),
+        ("Computing time", _time(plain["wall_s"])),
     ]
     if plain["unpriced"]:
-        facts.append(("Runs of unknown price", figures.count(plain["unpriced"])))
-    shown = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts]
-    return join([tag("dl", *shown, class_="facts wide"), table("Cost by who decided", head, rows, style="after-facts")])
+        totals.append(("Runs of unknown price", figures.count(plain["unpriced"])))
+    return join([facts(totals, "facts wide"), table("Cost by model", head, rows, style="after-facts")])
 
 
 def _sum(values: Sequence[object]) -> str:
-    known = [value for one in values if (value := number(one)) is not None]
-    return figures.usd(sum(known)) if len(known) == len(values) else "unknown"
+    numbers = [value for cost in values if (value := number(cost)) is not None]
+    return figures.usd(sum(numbers)) if len(numbers) == len(values) else "unknown"
 
 
 def _time(seconds: object) -> str:
-    found = number(seconds) or 0.0
-    return f"{found:,.1f} s" if found < 120 else figures.span(found * 1_000)
+    duration_s = number(seconds) or 0.0
+    return f"{duration_s:,.1f} s" if duration_s < 120 else figures.span(duration_s * 1_000)
 
 
 def missing_section(view: StudyView) -> Html:
-    """Runs without a result and why."""
-    failures = [(run, (words_of(one["point"]), stretch(one["from"], one["to"]))) for one, run in view.failures]
-    return failure_section(failures, ("Point", "Stretch"))
+    """Runs without a result and their causes."""
+    failures = [
+        (run, (describe_point(trial["point"]), period(trial["from"], trial["to"]))) for trial, run in view.failures
+    ]
+    return failure_section(failures, ("Point", "Period"))

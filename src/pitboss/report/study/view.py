@@ -1,22 +1,19 @@
-"""A study as its page sees it: the document with the few things that several sections ask of it. Draws nothing."""
+"""A study as its page needs it: the document with the values that several sections share. Draws nothing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
 from pitboss.report.meaning import Metric
-from pitboss.report.measures import show
+from pitboss.report.measures import format_metric
 from pitboss.report.metric import meanings_of, named
-from pitboss.report.source import instant, number
-
-Plain = Mapping[str, Any]
+from pitboss.report.source import Plain, instant, number
 
 
 @dataclass(frozen=True, slots=True)
 class StudyView:
-    """The document of a study. `by` is the metric that trials are judged by."""
+    """The document of a study. `by` is the metric by which trials are compared."""
 
     plain: Plain
 
@@ -34,7 +31,7 @@ class StudyView:
 
     @property
     def label(self) -> str:
-        """The metric inside a sentence; a name such as Sharpe keeps its letter."""
+        """The metric inside a sentence; proper names such as Sharpe keep their capital."""
         words = self.metric.label
         return words if words.startswith(("Sharpe", "Sortino", "Brier")) else words[:1].lower() + words[1:]
 
@@ -44,71 +41,71 @@ class StudyView:
 
     @property
     def forward(self) -> Plain:
-        """What came of the choices of a walk-forward; empty for other kinds."""
+        """The results of a walk-forward; empty for other kinds."""
         return self.plain.get("forward") or {}
 
     @property
-    def luck(self) -> Plain:
+    def significance(self) -> Plain:
         return self.plain.get("luck") or {}
 
     @property
     def trials(self) -> Sequence[Plain]:
-        """The best first."""
+        """All trials, the best first."""
         return self.plain["trials"]
 
     @property
     def compared(self) -> list[Plain]:
-        """The trials that were chosen among and have the figure: of a walk-forward, those to choose on."""
-        return [one for one in self.trials if one["role"] != "out" and self.value(one) is not None]
+        """The trials that compete and have the metric: of a walk-forward, those in sample."""
+        return [trial for trial in self.trials if trial["role"] != "out" and self.value(trial) is not None]
 
     @property
     def best(self) -> Plain | None:
-        return next((one for one in self.compared if one["score"] is not None), None)
+        return next((trial for trial in self.compared if trial["score"] is not None), None)
 
     @property
     def fields(self) -> list[str]:
-        """What was varied."""
-        found: dict[str, None] = {}
-        for one in self.trials:
-            found.update(dict.fromkeys(one["point"]))
-        return list(found)
+        """The names of the varied fields."""
+        names: dict[str, None] = {}
+        for trial in self.trials:
+            names.update(dict.fromkeys(trial["point"]))
+        return list(names)
 
     @property
     def runs(self) -> list[Plain]:
-        return [run for one in self.trials for run in one["runs"]]
+        return [run for trial in self.trials for run in trial["runs"]]
 
     @property
     def failures(self) -> list[tuple[Plain, Plain]]:
         """Runs without a result, each with its trial."""
-        return [(one, run) for one in self.trials for run in one["runs"] if run["status"] != "complete"]
+        return [(trial, run) for trial in self.trials for run in trial["runs"] if run["status"] != "complete"]
 
     def value(self, trial: Plain) -> float | None:
-        """The metric of a trial as it stands there, less or more."""
+        """The metric of a trial."""
         return number(trial["metrics"].get(self.by))
 
     def shown(self, value: object) -> str:
-        """A figure of the metric, in its own form."""
-        return show(value, self.metric.form)
+        """A value of the metric, formatted."""
+        return format_metric(value, self.metric.form)
 
-    def is_better(self, one: float, other: float) -> bool:
-        return one < other if self.plain["better"] == "less" else one > other
+    def is_better(self, value: float, reference: float) -> bool:
+        return value < reference if self.plain["better"] == "less" else value > reference
 
     @property
     def direction(self) -> str:
         return "lower is better" if self.plain["better"] == "less" else "higher is better"
 
 
-def ordered(values: Sequence[str]) -> list[str]:
-    """Values of a field in the order in which they are drawn: numbers by size, others as they came."""
-    every = list(dict.fromkeys(values))
-    numbers = [number(value) for value in every]
+def sorted_values(values: Sequence[str]) -> list[str]:
+    """Distinct values of a field in the order of the charts: numbers by size, others as they came."""
+    distinct = list(dict.fromkeys(values))
+    numbers = [number(value) for value in distinct]
     if any(value is None for value in numbers):
-        return every
-    return sorted(every, key=lambda value: number(value) or 0.0)
+        return distinct
+    return sorted(distinct, key=lambda value: number(value) or 0.0)
 
 
-def stretch(start: object, end: object) -> str:
-    """A stretch of time in a line: by days where it begins and ends with one, else to the minute."""
+def period(start: object, end: object) -> str:
+    """A period in one line: dates if it begins and ends at midnight, else times to the minute."""
     first, last = instant(start), instant(end)
     if first is None or last is None:
         return figures.NONE

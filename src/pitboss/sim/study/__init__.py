@@ -1,6 +1,6 @@
-"""Studies: many runs that belong together, as arithmetic.
+"""Planning of studies: which trials to run and how to choose among them.
 
-What to run (`axis`, `grid`, `random`, `walk`), how to choose (`choice`) and how much of a result is luck (`overfit`,
-`paired`, `tiers`). Everything here is pure: points, windows and returns in, points, windows and figures out. Making the
-runs, keeping them and showing them is the business of layers above.
+The points (`axis`, `grid`, `random`), the windows of a walk-forward (`walk`), the order of trials (`trial`) and the choice of
+the best (`choice`). Everything here is pure. How significant a result is, is computed by `sim/statistics`; running, storing
+and showing trials belongs to the layers above.
 """

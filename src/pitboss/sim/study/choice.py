@@ -1,4 +1,4 @@
-"""Choosing among trials by a named metric: which way is better, what a trial without the figure is worth, who wins a tie."""
+"""The choice among trials by a metric: its direction, its place in the metrics of a run, and the handling of ties."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,39 +23,38 @@ SMALLER_IS_BETTER = frozenset(
         "calibration_error",
     }
 )
-WHERE = {
+PATHS = {
     **{name: ("scores", "all", name) for name in ("brier", "log_loss", "calibration_error")},
     "brier_skill": ("scores", "all", "against", "normalised", "skill"),
 }
-"""Figures that lie deeper than others: scores of forecasts."""
+"""The paths of metrics that are nested: scores of forecasts."""
 
 Metrics = Mapping[str, Any]
 
 
 def score(repeats: Sequence[Metrics], metric: str) -> float | None:
-    """What a trial is worth, more being better: the mean over its repeats. None if one of them has no such figure."""
-    found = [figure(one, metric) for one in repeats]
-    known = [value for value in found if value is not None]
-    if not known or len(known) < len(found):
+    """The score of a trial, higher being better: the mean over its repeats. None if a repeat lacks the metric."""
+    values = [value for repeat in repeats if (value := figure(repeat, metric)) is not None]
+    if not values or len(values) < len(repeats):
         return None
-    mean = math.fsum(known) / len(known)
+    mean = math.fsum(values) / len(values)
     return -mean if metric in SMALLER_IS_BETTER else mean
 
 
 def best(trials: Sequence[Sequence[Metrics]], metric: str) -> int | None:
-    """The place of the best trial, the first of equals; None if no trial has the figure."""
+    """The index of the best trial, the first of equal ones; None if no trial has the metric."""
     scores = [score(repeats, metric) for repeats in trials]
     chosen: int | None = None
-    for place, value in enumerate(scores):
+    for index, value in enumerate(scores):
         if value is not None and (chosen is None or value > (scores[chosen] or 0.0)):
-            chosen = place
+            chosen = index
     return chosen
 
 
 def figure(metrics: Metrics, metric: str) -> float | None:
-    """One figure as a finite number."""
+    """A metric of a run as a finite number; None if it is missing or not finite."""
     value: Any = metrics
-    for name in WHERE.get(metric, (metric,)):
+    for name in PATHS.get(metric, (metric,)):
         value = value.get(name) if isinstance(value, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

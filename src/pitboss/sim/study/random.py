@@ -1,4 +1,4 @@
-"""Points drawn at random from some axes: the same seed draws the same points, and none of them twice."""
+"""Random points of a study: the same seed gives the same points, without duplicates."""
 
 from collections.abc import Sequence
 from math import prod
@@ -7,28 +7,28 @@ from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, sa
 
 from pitboss.core.errors import UserError
 from pitboss.sim.study.axis import Axis, NumberRange, Point
-from pitboss.sim.study.grid import MOST_POINTS
+from pitboss.sim.study.grid import MAX_POINTS
 
 TRIES = 50
-"""How often a point may come up that is known already, before there are taken to be no more."""
+"""Consecutive duplicates per requested point after which no further point is assumed to exist."""
 
 
-def drawn(axes: Sequence[Axis], count: int, seed: int = 0) -> list[Point]:
-    """So many different points, fewer if there are no more. A longer draw of the same seed begins with a shorter one."""
-    if not 1 <= count <= MOST_POINTS:
-        raise UserError(f"--random: {count} is not from 1 to {MOST_POINTS:,}", "for example --random 50")
+def random_points(axes: Sequence[Axis], count: int, seed: int = 0) -> list[Point]:
+    """`count` different points, fewer if there are no more. A larger sample of the same seed begins with a smaller one."""
+    if not 1 <= count <= MAX_POINTS:
+        raise UserError(f"--random: {count} is not between 1 and {MAX_POINTS:,}", "for example --random 50")
     random = Generator(PCG64(seed))
-    found: dict[tuple[str, ...], None] = {}
-    known_in_a_row = 0
-    most = min(count, size(axes))
-    while len(found) < most and known_in_a_row < TRIES * max(most, 20):
+    points: dict[tuple[str, ...], None] = {}
+    duplicates_in_a_row = 0
+    most = min(count, point_count(axes))
+    while len(points) < most and duplicates_in_a_row < TRIES * max(most, 20):
         values = tuple(axis.draw(share) for axis, share in zip(axes, random.random(len(axes)).tolist(), strict=True))
-        known_in_a_row = known_in_a_row + 1 if values in found else 0
-        found[values] = None
+        duplicates_in_a_row = duplicates_in_a_row + 1 if values in points else 0
+        points[values] = None
     names = [axis.name for axis in axes]
-    return [dict(zip(names, values, strict=True)) for values in found]
+    return [dict(zip(names, values, strict=True)) for values in points]
 
 
-def size(axes: Sequence[Axis]) -> int:
-    """How many different points can be drawn at most."""
+def point_count(axes: Sequence[Axis]) -> int:
+    """The largest number of different points."""
     return prod(sum(part.count if isinstance(part, NumberRange) else 1 for part in axis.parts) for axis in axes)

@@ -1,8 +1,8 @@
-"""Which trials a study makes next, given what is known of those it has made.
+"""The methods of a study: which trials to run next, given the results so far.
 
-A method is asked again and again with all results so far and names the trials that are still wanted; when it names none the
-study is over. It remembers nothing that it could not work out again from the same results, so a study that was broken off
-goes on by being asked anew. Making a trial (its repeats, its runs) is not done here.
+A method is called repeatedly with all results and returns the trials that are still missing; when it returns none the study is
+complete. It has no state beyond what it can derive from the same results, so an interrupted study continues with another
+call. Running a trial (its repeats, its runs) is not done here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ Role = Literal["", "in", "out"]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One point over one stretch of time. `role` says whether a walk-forward chooses by it or judges by it."""
+    """One point over one period. In a walk-forward, `role` says whether it is in sample or out of sample."""
 
     number: int
     point: tuple[tuple[str, str], ...]
@@ -30,70 +30,71 @@ class Trial:
 
 
 Results = Mapping[Trial, Sequence[Metrics]]
-"""The metrics of a trial's repeats; none of them where it failed."""
+"""The metrics of each trial's repeats; empty for a failed trial."""
 
 
 class Method(Protocol):
-    """How a study finds its trials."""
+    """The method by which a study selects its trials."""
 
     def ask(self, results: Results) -> list[Trial]:
-        """The trials that are wanted and not among the results yet; none when the study is over."""
+        """The trials that have no result yet; none when the study is complete."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FixedTrials:
-    """Trials that are all known from the start: a grid, a draw, an arena."""
+    """A fixed set of trials: a grid, a random sample, an arena."""
 
     trials: tuple[Trial, ...]
 
     def ask(self, results: Results) -> list[Trial]:
-        """Those that are missing."""
+        """The trials without a result."""
         return [trial for trial in self.trials if trial not in results]
 
 
 @dataclass(frozen=True, slots=True)
-class Forward:
-    """A walk-forward: every point over every stretch to choose on, then the chosen one over the stretch that follows."""
+class WalkForward:
+    """A walk-forward: every point over every in-sample period, then the best one over the period that follows."""
 
     points: tuple[Point, ...]
     windows: tuple[Window, ...]
     metric: str
 
     def ask(self, results: Results) -> list[Trial]:
-        """What is missing to choose on, and for windows that are chosen, what is missing to judge."""
-        wanted = [trial for trials in self.inside() for trial in trials]
-        wanted += [trial for place in range(len(self.windows)) if (trial := self.chosen(place, results)) is not None]
-        return [trial for trial in wanted if trial not in results]
+        """The in-sample trials without a result, and the out-of-sample trials of windows whose choice is known."""
+        trials = [trial for window in self.in_sample_trials() for trial in window]
+        choices = (self.out_of_sample_trial(index, results) for index in range(len(self.windows)))
+        trials += [trial for trial in choices if trial is not None]
+        return [trial for trial in trials if trial not in results]
 
-    def inside(self) -> list[list[Trial]]:
-        """The trials that are chosen among, by window."""
+    def in_sample_trials(self) -> list[list[Trial]]:
+        """The in-sample trials by window."""
         count = len(self.points)
         return [
             [
-                Trial(place * count + number, _pairs(point), window.train_from, window.train_to, "in", place)
+                Trial(index * count + number, _pairs(point), window.train_from, window.train_to, "in", index)
                 for number, point in enumerate(self.points)
             ]
-            for place, window in enumerate(self.windows)
+            for index, window in enumerate(self.windows)
         ]
 
-    def chosen(self, place: int, results: Results) -> Trial | None:
-        """The trial that judges a window's choice; None while it is open, or if nothing there has the metric.
+    def out_of_sample_trial(self, index: int, results: Results) -> Trial | None:
+        """The trial that tests a window's choice; None while results are missing, or if no trial has the metric.
 
-        Only results of this window's own stretch to choose on are looked at.
+        The choice uses only results of this window's in-sample period.
         """
-        window, trials = self.windows[place], self.inside()[place]
+        window, trials = self.windows[index], self.in_sample_trials()[index]
         if any(trial not in results for trial in trials):
             return None
-        found = best([results[trial] for trial in trials], self.metric)
-        if found is None:
+        chosen = best([results[trial] for trial in trials], self.metric)
+        if chosen is None:
             return None
-        number = len(self.points) * len(self.windows) + place
-        return Trial(number, trials[found].point, window.test_from, window.test_to, "out", place)
+        number = len(self.points) * len(self.windows) + index
+        return Trial(number, trials[chosen].point, window.test_from, window.test_to, "out", index)
 
 
-def trials_of(points: Sequence[Point], from_at: Instant, to_at: Instant) -> tuple[Trial, ...]:
-    """Points over one range, numbered."""
+def numbered_trials(points: Sequence[Point], from_at: Instant, to_at: Instant) -> tuple[Trial, ...]:
+    """One trial per point, all over the same range."""
     return tuple(Trial(number, _pairs(point), from_at, to_at) for number, point in enumerate(points))
 
 

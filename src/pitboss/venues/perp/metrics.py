@@ -14,7 +14,6 @@ from pitboss.core.instant import Instant
 from pitboss.core.market import Ints
 from pitboss.core.money import ZERO, exact
 from pitboss.core.receipt import Receipt
-from pitboss.sim import statistics
 from pitboss.sim.metrics import (
     EquityCourse,
     Intervals,
@@ -25,6 +24,8 @@ from pitboss.sim.metrics import (
     finite,
     intervals,
 )
+from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS
+from pitboss.sim.statistics.returns import deflated_sharpe
 from pitboss.venues.perp.trades import Trade, TradeBook, amount, book
 
 
@@ -40,7 +41,7 @@ def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = No
     course = equity_course(outcome)
     metrics = _figures(outcome, course, intervals([course.returns], seed)[0])
     if trials is not None:
-        metrics["deflated_sharpe"] = statistics.deflated_sharpe(course.returns, trials)
+        metrics["deflated_sharpe"] = deflated_sharpe(course.returns, trials)
     return metrics
 
 
@@ -154,8 +155,8 @@ def _warnings(outcome: Outcome, trades: TradeBook, sums: _Sums, days: int) -> li
         said.append(f"Liquidated {_times(sums.liquidations)}.")
     if sums.deficit:
         said.append(f"Losses went {float(sums.deficit):.2f} USD beyond the account; on a venue that may be owed.")
-    if days < statistics.MIN_BOOTSTRAP_RETURNS:
-        said.append(f"Only {days} daily returns: intervals need {statistics.MIN_BOOTSTRAP_RETURNS}.")
+    if days < MIN_BOOTSTRAP_RETURNS:
+        said.append(f"Only {days} daily returns: intervals need {MIN_BOOTSTRAP_RETURNS}.")
     return said
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pitboss.core.money import exact
-from pitboss.venues.predict import forecast_scores as scores
+from pitboss.sim.statistics import scores
 from pitboss.venues.predict.metrics import compute_predict, forecasts, reference
 from pitboss.venues.predict.outcome import MarketCall, PredictLedger, PredictOutcome
 

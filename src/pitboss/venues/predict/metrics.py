@@ -13,10 +13,10 @@ from typing import Any
 
 from pitboss.core.money import ZERO, exact
 from pitboss.core.receipt import Receipt
-from pitboss.sim import statistics
 from pitboss.sim.metrics import columns, count_figures, daily_returns, equity_course, equity_figures, intervals
-from pitboss.venues.predict import calibration
-from pitboss.venues.predict import forecast_scores as scores
+from pitboss.sim.statistics import calibration, scores
+from pitboss.sim.statistics.binomial import wilson
+from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS
 from pitboss.venues.predict.outcome import MarketCall, PredictOutcome
 
 REFERENCES = ("ask", "normalised", "fair")
@@ -72,7 +72,7 @@ def score(calls: Sequence[MarketCall], seed: int = 0) -> dict[str, Any]:
         "log_loss": scores.log_loss(chances, won),
         "mean_confidence": math.fsum(chances) / len(chances) if chances else None,
         "observed": sum(won) / len(won) if won else None,
-        "calibration_error": calibration.error(curve),
+        "calibration_error": calibration.calibration_error(curve),
         "calibration": curve,
         "against": {kind: _against(calls, kind, seed) for kind in REFERENCES},
     }
@@ -98,7 +98,7 @@ def _against(calls: Sequence[MarketCall], kind: str, seed: int) -> dict[str, Any
         "market_log_loss": scores.log_loss(theirs, won),
         "skill": scores.skill(model, market),
         "skill_ci": scores.skill_interval(ours, theirs, won, [call.market_id for call in same], seed),
-        "calibration_error": calibration.error(curve),
+        "calibration_error": calibration.calibration_error(curve),
         "calibration": curve,
     }
 
@@ -115,7 +115,7 @@ def _call_figures(calls: Sequence[MarketCall], seed: int) -> dict[str, Any]:
         "minted_resolved": len(resolved),
         "wins": wins,
         "hit_rate": wins / len(resolved) if resolved else None,
-        "hit_rate_ci": calibration.wilson(wins, len(resolved)),
+        "hit_rate_ci": wilson(wins, len(resolved)),
         "log_loss_clip": scores.CLIP,
         "scores": {"all": score(scored, seed), "minted": score([call for call in scored if call.minted], seed)},
         "edge": {"calls": _call_edge(scored), "minted": _minted_edge(resolved)},
@@ -242,10 +242,8 @@ def _warnings(outcome: PredictOutcome) -> list[str]:
     if unresolved:
         said.append(f"{unresolved} of {len(tried)} calls are on markets that did not settle within the run.")
     days = len(daily_returns(float(outcome.initial_usd), *columns(outcome.equity_at, outcome.equity_usd)))
-    if days < statistics.MIN_BOOTSTRAP_RETURNS:
-        said.append(
-            f"Only {days} daily returns: intervals of return and Sharpe need {statistics.MIN_BOOTSTRAP_RETURNS}."
-        )
+    if days < MIN_BOOTSTRAP_RETURNS:
+        said.append(f"Only {days} daily returns: intervals of return and Sharpe need {MIN_BOOTSTRAP_RETURNS}.")
     return said
 
 

@@ -7,7 +7,7 @@ from pitboss.report import figures
 from pitboss.report.source import mapping, pair
 from pitboss.runs.result_table import ResultTable
 from pitboss.store.runs import Run
-from pitboss.venues.predict.panels.source import PRICE, inside
+from pitboss.venues.predict.panels.source import PRICE, nested
 
 Plain = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ def result_tables(run: Run) -> list[ResultTable]:
 
 def answer(metrics: Plain) -> str:
     """Whether the model was better than the market's price, in one line."""
-    beside = mapping(inside(metrics, "scores", "all", "against", PRICE))
+    beside = mapping(nested(metrics, "scores", "all", "against", PRICE))
     if not beside.get("calls"):
         return "no confidence was named on a market that settled: there is nothing to hold against the market's price"
     reach = pair(beside.get("skill_ci"))
@@ -48,17 +48,17 @@ def answer(metrics: Plain) -> str:
 def rows(metrics: Plain, baselines: Plain) -> list[tuple[str, str, str, str, str]]:
     """The figures of the run; where a figure is a score, those of other forecasters on the same calls beside it."""
     others = ("market", "coin", "always_no")
-    all_calls = mapping(inside(baselines, "forecasts", "all"))
-    minted = mapping(inside(baselines, "forecasts", "minted"))
+    all_calls = mapping(nested(baselines, "forecasts", "all"))
+    minted = mapping(nested(baselines, "forecasts", "minted"))
 
     def scored(name: str, group: Plain, key: str) -> tuple[str, str, str, str, str]:
-        market, coin, never = (figures.plain(inside(group, other, key), 4) for other in others)
-        return name, figures.plain(inside(group, "model", key), 4), market, coin, never
+        market, coin, never = (figures.plain(nested(group, other, key), 4) for other in others)
+        return name, figures.plain(nested(group, "model", key), 4), market, coin, never
 
     def alone(name: str, value: str) -> tuple[str, str, str, str, str]:
         return name, value, "", "", ""
 
-    edge = mapping(inside(metrics, "edge", "minted"))
+    edge = mapping(nested(metrics, "edge", "minted"))
     spread = mapping(metrics.get("spread_cost"))
     return [
         alone("Return", _around(_percent(metrics.get("total_return_pct")), metrics.get("total_return_ci"), _percent)),
@@ -90,8 +90,8 @@ def trading_rows(metrics: Plain, baselines: Plain) -> list[tuple[str, ...]]:
             figures.usd(one.get("pnl_usd"), signed=True),
             figures.count(one.get("mints")),
             figures.share(one.get("hit_rate")),
-            figures.usd(inside(one, "spread_cost", "total_usd")),
-            cents(inside(one, "edge", "minted", "realised_per_contract")),
+            figures.usd(nested(one, "spread_cost", "total_usd")),
+            cents(nested(one, "edge", "minted", "realised_per_contract")),
         )
         for name, one in ((name, mapping(one)) for name, one in found.items())
     ]
@@ -113,7 +113,7 @@ def _around(shown: str, reach: object, form: Any) -> str:
 
 
 def _skill(metrics: Plain) -> str:
-    beside = mapping(inside(metrics, "scores", "all", "against", PRICE))
+    beside = mapping(nested(metrics, "scores", "all", "against", PRICE))
     return _around(
         figures.share(beside.get("skill"), signed=True),
         beside.get("skill_ci"),

@@ -1,12 +1,12 @@
-"""The page of a perp run: its sections in order. The document around them is `shell`."""
+"""The page of a perp run: its sections in order, inside the document of `report/shell.py`."""
 
-from pitboss.report.decisions import anchors, chosen, decision_section
+from pitboss.report.decisions import anchors, decision_section, select_rows
 from pitboss.report.equity import equity_chart
 from pitboss.report.funnel import Funnel, funnel_section
 from pitboss.report.headline import labels, tiles, title
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.measures import cost_section, metric_section
-from pitboss.report.proof import assumption_section, skill_section, verify_section
+from pitboss.report.provenance import assumption_section, skill_section, verify_section
 from pitboss.report.refusals import refusal_section
 from pitboss.report.shell import Part, document, layout
 from pitboss.report.source import RunReport
@@ -16,43 +16,47 @@ from pitboss.venues.perp.panels.summary import paragraphs
 from pitboss.venues.perp.panels.trades import trade_section
 
 OPEN_CHARTS = 4
-"""Price charts shown unfolded; the others open with a click."""
+"""Price charts shown open; the others open with a click."""
+LIMITS = (
+    "This is one run over one period of history. The intervals come from resampling its own daily returns: they show how much "
+    "chance could change the result within this period, not the result of another period.",
+    "Fills follow fixed rules on bars. Order books, outages and the market impact of large orders are simplified.",
+)
 
 
 def render(report: RunReport) -> str:
-    """The whole report as one HTML document."""
+    """The report as one HTML document."""
     funnel = Funnel.of(report)
-    rows = chosen(report.decisions)
-    known = anchors(rows)
+    rows = select_rows(report.decisions)
+    row_ids = anchors(rows)
     sections: list[Part] = [
         ("equity", "Equity", "Equity against its baselines", equity_chart(report)),
-        ("prices", "Prices", "Where it acted", _prices(report, known)),
+        ("prices", "Prices", "Prices and orders", _prices(report, row_ids)),
         ("funnel", "Funnel", "From ticks to fills", funnel_section(funnel)),
-        ("refused", "Refused", "What the engine refused", refusal_section(report, funnel, known)),
-        ("decisions", "Decisions", "Every decision and why", decision_section(report, rows)),
+        ("refused", "Refused", "Refused by the engine", refusal_section(report, funnel, row_ids)),
+        ("decisions", "Decisions", "All decisions", decision_section(report, rows)),
         ("trades", "Trades", "Round trips", trade_section(report)),
         ("metrics", "Metrics", "All metrics", metric_section(report)),
-        ("costs", "Costs", "What it cost", cost_section(report)),
-        ("limits", "Limits", "Assumptions and limits", assumption_section(report)),
+        ("costs", "Costs", "Costs", cost_section(report)),
+        ("limits", "Limits", "Assumptions and limits", assumption_section(report, report.assumptions, LIMITS)),
         ("skill", "Skill", "The skill", skill_section(report)),
-        ("verify", "Verify", "Check it yourself", verify_section(report)),
+        ("verify", "Verify", "Verify this result", verify_section(report)),
     ]
     body = layout(
         [title(report), labels(report), tiles(report, funnel)],
         paragraphs(report, funnel),
         sections,
-        "Past results of a simulation are not a promise. All times are UTC, all money is USD.",
     )
     return document(report.skill_name, join([shapes(), body]))
 
 
-def _prices(report: RunReport, known: dict[tuple[int, str], str]) -> Html:
+def _prices(report: RunReport, row_ids: dict[tuple[int, str], str]) -> Html:
     if not report.prices:
-        return tag("p", "No bars were given to this report.", class_="note")
-    active = position.symbols(report.fills, report.decisions)
+        return tag("p", "This report has no bars.", class_="note")
+    active = position.active_symbols(report.fills, report.decisions)
     charts: list[Html] = []
     for symbol in sorted(report.prices, key=lambda name: (name not in active, name)):
-        chart = price_chart(report, symbol, known)
+        chart = price_chart(report, symbol, row_ids)
         if len(charts) < OPEN_CHARTS:
             charts.append(chart)
         else:

@@ -1,4 +1,4 @@
-"""What the fills say about a symbol: which of them open, which close and why, and from when to when a side was held."""
+"""Positions reconstructed from fills: which fills open and close, and the periods in which a side was held."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _DUST = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class FillEvent:
-    """A fill with the part that it played."""
+    """A fill with its role: entry, exit, stop, take-profit or liquidation."""
 
     kind: str
     at: Instant
@@ -23,18 +23,18 @@ class FillEvent:
 
 @dataclass(frozen=True, slots=True)
 class HoldingPeriod:
-    """A stretch of time with one side held; `end` is None while it is still open."""
+    """A period with one side held; `end` is None for an open position."""
 
     side: str
     start: Instant
     end: Instant | None
 
 
-def read(fills: Sequence[Plain], symbol: str) -> tuple[list[FillEvent], list[HoldingPeriod]]:
-    """Walk the fills of a symbol in order, keeping the signed size."""
+def read_positions(fills: Sequence[Plain], symbol: str) -> tuple[list[FillEvent], list[HoldingPeriod]]:
+    """The fills and holding periods of a symbol, from its fills in time order."""
     events: list[FillEvent] = []
     holds: list[HoldingPeriod] = []
-    held, since = 0.0, 0
+    size_before, since = 0.0, 0
     for fill in fills:
         if fill.get("symbol") != symbol:
             continue
@@ -42,31 +42,31 @@ def read(fills: Sequence[Plain], symbol: str) -> tuple[list[FillEvent], list[Hol
         if at is None or size is None or price is None:
             continue
         change = abs(size) if fill.get("side") == "buy" else -abs(size)
-        after = held + change
+        after = size_before + change
         if abs(after) < _DUST * max(1.0, abs(size)):
             after = 0.0
-        events.append(FillEvent(_kind(fill, held, change), at, price, fill))
-        if held and after * held <= 0:
-            holds.append(HoldingPeriod("long" if held > 0 else "short", since, at))
-        if after and after * held <= 0:
+        events.append(FillEvent(_kind(fill, size_before, change), at, price, fill))
+        if size_before and after * size_before <= 0:
+            holds.append(HoldingPeriod("long" if size_before > 0 else "short", since, at))
+        if after and after * size_before <= 0:
             since = at
-        held = after
-    if held:
-        holds.append(HoldingPeriod("long" if held > 0 else "short", since, None))
+        size_before = after
+    if size_before:
+        holds.append(HoldingPeriod("long" if size_before > 0 else "short", since, None))
     return events, holds
 
 
-def _kind(fill: Plain, held: float, change: float) -> str:
+def _kind(fill: Plain, size_before: float, change: float) -> str:
     forced = _FORCED.get(str(fill.get("reason")))
     if forced:
         return forced
-    if held * change < 0:
+    if size_before * change < 0:
         return "exit"
     return "enter_long" if change > 0 else "enter_short"
 
 
-def symbols(fills: Iterable[Plain], decisions: Iterable[Plain]) -> set[str]:
-    """Symbols in which anything was traded or refused."""
+def active_symbols(fills: Iterable[Plain], decisions: Iterable[Plain]) -> set[str]:
+    """Symbols with a fill or a refusal."""
     named: set[Any] = {row.get("symbol") for row in fills}
     named |= {row.get("symbol") for row in decisions if row.get("outcome") == "refused"}
     return {name for name in named if isinstance(name, str)}

@@ -1,6 +1,6 @@
-"""The price of one symbol with what the agent did in it: entries, exits, stops, take-profits, liquidations, refusals.
+"""The price chart of one symbol with the agent's entries, exits, stops, take-profits, liquidations and refusals.
 
-Every kind of mark has its own shape, so that the picture can be read without its colours.
+Every kind of mark has its own shape, so that the chart can be read without colours.
 """
 
 import json
@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pitboss.report import figures
-from pitboss.report.frame import Frame, grid, labelled, roomy, round_ticks, time_axis
+from pitboss.report.frame import Frame, grid, padded_range, round_ticks, tick_labels, time_axis
 from pitboss.report.markup import Html, join, tag
-from pitboss.report.series import Floats, candles
+from pitboss.report.series import Floats, merge_bars
 from pitboss.report.source import Plain, RunReport, instant, number
 from pitboss.venues.perp.panels import position
 
@@ -32,7 +32,7 @@ MARKS: dict[str, tuple[str, str]] = {
 
 
 def shapes() -> Html:
-    """The outlines, once for the page; charts and legends refer to them."""
+    """The outlines of the marks, once per page; charts and legends refer to them."""
     hatch = tag(
         "pattern",
         tag("path", d="M0 6L6 0", class_="hatch"),
@@ -46,12 +46,12 @@ def shapes() -> Html:
 
 
 def legend() -> Html:
-    """Shapes and shadings with their names."""
+    """The marks and shadings with their names."""
     items = [
         tag("li", tag("svg", tag("use", href=f"#m-{kind}"), viewBox="-9 -9 18 18", class_="key"), name)
         for kind, (name, _) in MARKS.items()
     ]
-    for side, name in (("long", "Long held"), ("short", "Short held")):
+    for side, name in (("long", "Long position"), ("short", "Short position")):
         shade = tag("rect", x=-9, y=-9, width=18, height=18, class_=f"held {side}")
         items.append(tag("li", tag("svg", shade, viewBox="-9 -9 18 18", class_="key"), name))
     for level, name in (("sl", "Stop level"), ("tp", "Take-profit level")):
@@ -61,17 +61,17 @@ def legend() -> Html:
 
 
 def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], str]) -> Html:
-    """The figure of one symbol. `rows` gives the anchor of the decision taken at an instant for a symbol."""
+    """The chart of one symbol. `rows` maps an instant and a symbol to the element id of the decision."""
     bars = np.asarray(report.prices[symbol], dtype=np.float64).reshape(-1, 5)
     bars = bars[np.isfinite(bars).all(axis=1)]
     if not len(bars):
-        return tag("p", f"No bars of {symbol} were given, so its price is not drawn.", class_="note")
-    events, holds = position.read(report.fills, symbol)
+        return tag("p", f"This report has no bars of {symbol}.", class_="note")
+    events, holds = position.read_positions(report.fills, symbol)
     step = float(np.median(np.diff(bars[:, 0]))) if len(bars) > 1 else 60_000.0
     start, end = float(bars[0, 0]), float(bars[-1, 0]) + step
     columns = max(200, min(MOST_COLUMNS, 3_000 // max(len(report.prices), 1)))
-    merged = candles(bars, start, end, columns)
-    low, high = roomy(
+    merged = merge_bars(bars, start, end, columns)
+    low, high = padded_range(
         min(float(bars[:, 3].min()), *(event.price for event in events), np.inf),
         max(float(bars[:, 2].max()), *(event.price for event in events), -np.inf),
     )
@@ -80,9 +80,9 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
     refused = [row for row in report.decisions if row.get("symbol") == symbol and row.get("outcome") == "refused"]
     svg = tag(
         "svg",
-        tag("title", f"Price of {symbol} with what the agent did"),
+        tag("title", f"Price of {symbol} with the agent's orders"),
         _held(frame, holds),
-        grid(frame, labelled(round_ticks(frame.low, frame.high, 5))),
+        grid(frame, tick_labels(round_ticks(frame.low, frame.high, 5))),
         time_axis(lane, frame.top),
         _levels(frame, holds, report.decisions, symbol),
         _bars(frame, merged),
@@ -106,7 +106,7 @@ def price_chart(report: RunReport, symbol: str, rows: Mapping[tuple[int, str], s
 
 
 def _bars(frame: Frame, merged: Floats) -> Html:
-    """Candles while there is room for them; else the range of each column with the close through it."""
+    """Candles if there is room for them, else the range of each column with a line of closes."""
     if len(merged) > CANDLES_UP_TO:
         width = frame.width / len(merged)
         middle = merged[:, 0] + (frame.end - frame.start) / len(merged) / 2
@@ -139,7 +139,7 @@ def _bars(frame: Frame, merged: Floats) -> Html:
 
 
 def _held(frame: Frame, holds: list[position.HoldingPeriod]) -> Html:
-    """Shading while a side was held: with a title for each stretch, or as one shape when there are very many."""
+    """The shading of holding periods: with a title each, or as one shape if there are very many."""
     areas: dict[str, list[str]] = {"long": [], "short": []}
     shades: list[Html] = []
     for hold in holds:
@@ -157,7 +157,7 @@ def _held(frame: Frame, holds: list[position.HoldingPeriod]) -> Html:
 
 
 def _levels(frame: Frame, holds: list[position.HoldingPeriod], decisions: Sequence[Plain], symbol: str) -> Html:
-    """Stop and take-profit as named at the entry, for as long as the position was held."""
+    """Stop and take-profit levels of the entry, drawn while the position was held."""
     if len(holds) > MOST_LEVELS:
         return Html()
     named: list[tuple[int, Plain]] = []
@@ -181,7 +181,7 @@ def _levels(frame: Frame, holds: list[position.HoldingPeriod], decisions: Sequen
 
 
 def _events(frame: Frame, events: list[position.FillEvent], rows: Mapping[tuple[int, str], str], most: int) -> Html:
-    """One mark for each kind and place; fills that would cover one another are counted in one mark."""
+    """One mark per kind and position; fills that would overlap share one mark."""
     shown = [event for event in events if frame.inside(event.at)]
     places: dict[tuple[str, int, int], list[position.FillEvent]] = {}
     for cell in (4, 7, 11, 16, 24):
@@ -192,18 +192,18 @@ def _events(frame: Frame, events: list[position.FillEvent], rows: Mapping[tuple[
         if len(places) <= most:
             break
     scale = 1.0 if len(places) <= 50 else 0.78
-    return tag("g", *[_mark(frame, found, rows, scale) for found in places.values()], class_="marks")
+    return tag("g", *[_mark(frame, group, rows, scale) for group in places.values()], class_="marks")
 
 
-def _mark(frame: Frame, found: list[position.FillEvent], rows: Mapping[tuple[int, str], str], scale: float) -> Html:
-    event, name = found[0], MARKS[found[0].kind][0]
+def _mark(frame: Frame, group: list[position.FillEvent], rows: Mapping[tuple[int, str], str], scale: float) -> Html:
+    event, name = group[0], MARKS[group[0].kind][0]
     fill = event.fill
-    said = f"{name} {fill.get('symbol')}: {fill.get('side')} {figures.amount(fill.get('size'))} at "
-    said += f"{figures.price(event.price)}, {figures.clock(event.at)} UTC ({fill.get('reason')})"
-    if len(found) > 1:
-        said += f" and {len(found) - 1} more here"
+    title = f"{name} {fill.get('symbol')}: {fill.get('side')} {figures.amount(fill.get('size'))} at "
+    title += f"{figures.price(event.price)}, {figures.clock(event.at)} UTC ({fill.get('reason')})"
+    if len(group) > 1:
+        title += f" and {len(group) - 1} more here"
     place = f"translate({frame.x(event.at):.1f} {frame.y(event.price):.1f}) scale({scale})"
-    use = tag("use", tag("title", said), href=f"#m-{event.kind}", transform=place)
+    use = tag("use", tag("title", title), href=f"#m-{event.kind}", transform=place)
     anchor = rows.get((event.at, str(fill.get("symbol")))) if fill.get("reason") == "market" else None
     return tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use
 
@@ -215,12 +215,12 @@ def _refusals(lane: Frame, refused: list[Plain], rows: Mapping[tuple[int, str], 
         if at is not None and lane.inside(at):
             places.setdefault(round(lane.x(at) / 5), []).append((at, row))
     marks: list[Html] = []
-    for found in places.values():
-        at, row = found[0]
-        said = f"Refused {row.get('action')} at {figures.clock(at)} UTC: {row.get('code')} {row.get('detail') or ''}"
-        if len(found) > 1:
-            said += f" and {len(found) - 1} more here"
-        use = tag("use", tag("title", said), href="#m-refused", x=f"{lane.x(at):.1f}", y=f"{lane.top + LANE / 2:.1f}")
+    for group in places.values():
+        at, row = group[0]
+        title = f"Refused {row.get('action')} at {figures.clock(at)} UTC: {row.get('code')} {row.get('detail') or ''}"
+        if len(group) > 1:
+            title += f" and {len(group) - 1} more here"
+        use = tag("use", tag("title", title), href="#m-refused", x=f"{lane.x(at):.1f}", y=f"{lane.top + LANE / 2:.1f}")
         anchor = rows.get((at, str(row.get("symbol"))))
         marks.append(tag("a", use, href=f"#{anchor}", tabindex="-1") if anchor else use)
     return tag("g", *marks, class_="marks")

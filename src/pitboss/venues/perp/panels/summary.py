@@ -1,4 +1,4 @@
-"""What the run shows in plain words, computed from its numbers. No hype: chance, luck and cost are named."""
+"""The summary of a run in sentences computed from its numbers, including significance and cost."""
 
 from pitboss.core.instant import DAY_MS
 from pitboss.report import figures
@@ -9,13 +9,13 @@ from pitboss.report.source import RunReport, model_cost, number, pair
 
 
 def paragraphs(report: RunReport, funnel: Funnel) -> list[str]:
-    """What came out, then how it came about."""
+    """The result, then how it came about."""
     if funnel.total_fills:
         first = [_result(report), _chance(report), _against_holding(report), _caveat(report)]
-        second = [_risk(report), _trading(report), _refusals(funnel), _halts(report), _costs(report, funnel)]
+        second = [_risk(report), _trading(report), funnel.refusals("proposal"), _halts(report), _costs(report, funnel)]
     else:
         first = [_result(report), _nothing(funnel), _caveat(report)]
-        second = [_against_holding(report), _refusals(funnel), _halts(report), _costs(report, funnel)]
+        second = [_against_holding(report), funnel.refusals("proposal"), _halts(report), _costs(report, funnel)]
     return [" ".join(filter(None, sentences)) for sentences in (first, second) if any(sentences)]
 
 
@@ -25,9 +25,9 @@ def _result(report: RunReport) -> str:
     change = number(report.metrics.get("total_return_pct"))
     if change is None:
         change = 100.0 * (report.final_usd / report.initial_usd - 1.0) if report.initial_usd else 0.0
-    partly = "" if report.finished else "The run did not finish, so this covers only its first part. "
+    partial = "" if report.finished else "The run did not finish, so this covers only its first part. "
     return (
-        f"{partly}From {start} to {last} the account went from {figures.usd(report.initial_usd)} to "
+        f"{partial}From {start} to {last} the account went from {figures.usd(report.initial_usd)} to "
         f"{figures.usd(report.final_usd)}, a return of {figures.percent(change, signed=True)}."
     )
 
@@ -37,10 +37,10 @@ def _nothing(funnel: Funnel) -> str:
         flag = next(iter(funnel.flags), "plain")
         why = f" The agent never proposed an order; most often {FLAGS.get(flag, f'the tick was flagged {flag}')}."
     elif funnel.accepted == 0:
-        why = " Every proposal was refused; the table of refusals says by which rule and how far it was from the limit."
+        why = " Every proposal was refused; the table of refusals shows the rule and the distance to its limit."
     else:
-        why = " Orders were accepted but none of them filled, so look at their prices and at what the venue answered."
-    return f"Nothing was traded. The funnel: {funnel.said()}.{why}"
+        why = " Orders were accepted but none was filled; check their prices and the replies of the venue."
+    return f"Nothing was traded. The funnel: {funnel.summary()}.{why}"
 
 
 def _chance(report: RunReport) -> str:
@@ -48,13 +48,13 @@ def _chance(report: RunReport) -> str:
     if interval is None:
         short = len(report.equity) < 2 or report.equity[-1][0] - report.equity[0][0] < 20 * DAY_MS
         why = "The run is too short for an interval (20 days are needed)" if short else "No interval could be computed"
-        return f"{why}, so read the return as an anecdote."
+        return f"{why}, so the return has no statistical significance."
     low, high = (figures.percent(value, signed=True) for value in interval)
-    said = f"The 95% interval of that return runs from {low} to {high}"
+    text = f"The 95% interval of that return is {low} to {high}"
     if interval[0] <= 0 <= interval[1]:
-        return f"{said}. It includes zero: this result cannot be told from luck."
+        return f"{text}. It includes zero: this result is not distinguishable from chance."
     side = "above" if interval[0] > 0 else "below"
-    return f"{said}, wholly {side} zero; that speaks for this period only and promises nothing for another."
+    return f"{text}, entirely {side} zero; this holds for this period only and predicts nothing for another."
 
 
 def _against_holding(report: RunReport) -> str:
@@ -63,10 +63,10 @@ def _against_holding(report: RunReport) -> str:
     if own is None or holding is None:
         return ""
     gap = abs(own - holding)
-    said = f"Buying and holding the same symbols would have returned {figures.percent(holding, signed=True)}: "
+    text = f"Buying and holding the same symbols would have returned {figures.percent(holding, signed=True)}: "
     if gap < 0.005:
-        return said + "the agent did the same."
-    return said + f"the agent did {'better' if own > holding else 'worse'} by {figures.plain(gap)} percentage points."
+        return text + "the agent returned the same."
+    return text + f"the agent did {'better' if own > holding else 'worse'} by {figures.plain(gap)} percentage points."
 
 
 def _risk(report: RunReport) -> str:
@@ -74,39 +74,28 @@ def _risk(report: RunReport) -> str:
     if fall is None:
         return ""
     holding = number(report.baseline("buy_and_hold").get("max_drawdown_pct"))
-    beside = "" if holding is None else f" (buy and hold: {figures.percent(holding)})"
-    said = f"At its worst it stood {figures.percent(fall)} below an earlier peak{beside}."
+    baseline = "" if holding is None else f" (buy and hold: {figures.percent(holding)})"
+    text = f"The largest fall from a peak was {figures.percent(fall)}{baseline}."
     liquidations = number(report.metrics.get("liquidations"))
     if liquidations:
-        said += f" It was liquidated {'once' if liquidations == 1 else figures.count(liquidations) + ' times'}."
+        text += f" It was liquidated {'once' if liquidations == 1 else figures.count(liquidations) + ' times'}."
     deficit = number(report.metrics.get("deficit_usd"))
     if deficit:
-        said += f" Losses went {figures.usd(deficit)} beyond the account, which a real venue might claim."
-    return said
+        text += f" Losses went {figures.usd(deficit)} beyond the account, which a real venue might claim."
+    return text
 
 
 def _trading(report: RunReport) -> str:
     trades = number(report.metrics.get("total_trades"))
     if not trades:
-        return "No position was closed again, so there is no finished trade to judge."
+        return "No position was closed, so there is no completed trade."
     wins = number(report.metrics.get("win_rate"))
-    said = f"It finished {figures.plural(trades, 'trade')}"
+    text = f"It completed {figures.plural(trades, 'trade')}"
     if wins is not None:
-        said += f", {figures.share(wins, 0)} of them at a profit"
+        text += f", {figures.share(wins, 0)} of them at a profit"
     if trades < 30:
-        said += "; so few say little about the next one"
-    return said + "."
-
-
-def _refusals(funnel: Funnel) -> str:
-    if not funnel.refused:
-        return "The engine refused nothing." if funnel.proposals else ""
-    code = next(iter(funnel.refused))
-    most = "most often " if len(funnel.refused) > 1 else ""
-    return (
-        f"The engine refused {figures.count(funnel.total_refused)} of {figures.plural(funnel.proposals, 'proposal')}, "
-        f"{most}by {code} ({funnel.rule_names[code].lower()})."
-    )
+        text += "; too few to generalise"
+    return text + "."
 
 
 def _halts(report: RunReport) -> str:
@@ -120,29 +109,29 @@ def _halts(report: RunReport) -> str:
 def _costs(report: RunReport, funnel: Funnel) -> str:
     metrics = report.metrics
     parts = [number(metrics.get(f"total_{name}_usd")) or 0.0 for name in ("fees", "funding", "slippage", "penalties")]
-    said: list[str] = []
+    sentences: list[str] = []
     if funnel.total_fills and report.initial_usd:
-        whole = sum(parts)
-        said.append(
-            f"Fees, funding, slippage and penalties took {figures.usd(whole)}, "
-            f"{figures.percent(100 * whole / report.initial_usd)} of the starting equity."
+        total = sum(parts)
+        sentences.append(
+            f"Fees, funding, slippage and penalties cost {figures.usd(total)}, "
+            f"{figures.percent(100 * total / report.initial_usd)} of the starting equity."
         )
     spent, wasted = model_cost(report.document)
     if spent:
-        vain = f" ({figures.usd(wasted)} of it for questions asked ahead in vain)" if wasted else ""
+        unused = f" ({figures.usd(wasted)} of it for unused speculative calls)" if wasted else ""
         left = 100.0 * ((report.final_usd - spent) / report.initial_usd - 1.0) if report.initial_usd else 0.0
-        said.append(
-            f"The model cost {figures.usd(spent)}{vain}, which the account does not pay; "
+        sentences.append(
+            f"The model cost {figures.usd(spent)}{unused}, which the account does not pay; "
             f"with it the return would be {figures.percent(left, signed=True)}."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _caveat(report: RunReport) -> str:
     if report.synthetic and report.standin:
-        return "The market is generated and the agent is a program, so this shows how pitboss works and nothing about markets or models."
+        return "The market is generated and the agent is a program, so this shows how pitboss works and allows no conclusion about markets or models."
     if report.synthetic:
-        return "The market is generated, so this says nothing about a real one."
+        return "The market is generated, so this allows no conclusion about a real one."
     if report.standin:
-        return "The agent is a program with fixed rules, so this says nothing about what a language model would do."
+        return "The agent is a program with fixed rules, so this allows no conclusion about language models."
     return ""

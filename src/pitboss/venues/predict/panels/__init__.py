@@ -1,7 +1,7 @@
-"""The report of a predict backtest, as one HTML file that opens offline: whether the model knew better than the price.
+"""The report page of a predict run: whether the model's probabilities were better than the market's price.
 
-It stands on the parts of the other venue's report (markup, frame, charts, tables, the document around them) and adds what
-only probabilities have. Like it, it reads no store, no clock and no file but style sheets and a script.
+It uses the parts of `report` and adds the panels that only forecasts have: conclusion, calibration, scores and spread. It
+reads no store, no clock and no file but style sheets and a script.
 """
 
 from pitboss.venues.predict.panels.page import render

@@ -1,4 +1,4 @@
-"""The calibration chart: what was said against what happened, for the model and beside it for the market's price."""
+"""The calibration charts: forecast probability against observed share, for the model and for the market's price."""
 
 from collections.abc import Sequence
 
@@ -13,19 +13,19 @@ PANEL, TALL = 440.0, 330.0
 LEFT_EDGE, RIGHT_EDGE, TOP, GAP, COUNTS, FOOT = 48.0, 22.0, 10.0, 40.0, 54.0, 26.0
 TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 FEW = 10
-"""A point of fewer calls is drawn hollow."""
+"""Points with fewer calls are drawn hollow."""
 
 
 def calibration_section(report: PredictReport) -> Html:
-    """The two panels, and the numbers behind them."""
+    """The two charts and their numbers."""
     model, market = _rows(report.scores()), _rows(report.against())
     if not model:
-        return tag("p", "No call with a confidence was settled, so there is nothing to draw.", class_="note")
+        return tag("p", "No call with a confidence has settled, so there is nothing to draw.", class_="note")
     most = max(number(row.get("calls")) or 0 for row in (*model, *market))
     words = (
-        "Each point is a tenth of the scale: how likely the chosen sides were said to be, and how many of them won. On the "
-        "dashed line both agree; below it somebody was too sure. Bars are 95% intervals that take calls for independent, so "
-        f"where many calls share a market they are too short. Hollow points have fewer than {FEW} calls."
+        "Each point is a tenth of the scale: the mean probability of the chosen sides and the share of them that won. On the "
+        "dashed line both agree; points below it show overconfidence. Bars are 95% intervals that treat calls as independent, "
+        f"so they are too short where many calls share a market. Hollow points have fewer than {FEW} calls."
     )
     return join(
         [
@@ -36,19 +36,19 @@ def calibration_section(report: PredictReport) -> Html:
                 _panel("The market's price", "market", market, most),
                 class_="halves panels",
             ),
-            tag("details", tag("summary", "The numbers"), _table(model, market), class_="folded"),
+            tag("details", tag("summary", "Numbers"), _table(model, market), class_="folded"),
         ]
     )
 
 
-def _rows(found: Plain) -> list[Plain]:
-    rows = found.get("calibration")
+def _rows(scores: Plain) -> list[Plain]:
+    rows = scores.get("calibration")
     return [mapping(row) for row in rows] if isinstance(rows, Sequence) and not isinstance(rows, str) else []
 
 
 def _panel(name: str, style: str, rows: Sequence[Plain], most: float) -> Html:
     frame = Frame(LEFT_EDGE, TOP, PANEL, TALL, 0.0, 1.0, 0.0, 1.0)
-    # A little air above the highest bar, for its number.
+    # Room above the highest bar for its number.
     counts = Frame(LEFT_EDGE, TOP + TALL + GAP, PANEL, COUNTS, 0.0, 1.0, 0.0, (most or 1.0) * 1.1)
     calls = figures.plural(sum(number(row.get("calls")) or 0 for row in rows), "call")
     lines: list[Html] = []
@@ -86,13 +86,13 @@ def _point(frame: Frame, row: Plain) -> Html | None:
     if mean is None or observed is None:
         return None
     x, y = f"{frame.x(mean):.1f}", f"{frame.y(observed):.1f}"
-    said = f"said {figures.share(mean)}, happened {figures.share(observed)}, {figures.plural(count, 'call')}"
+    title = f"forecast {figures.share(mean)}, observed {figures.share(observed)}, {figures.plural(count, 'call')}"
     bar = None
     if reach is not None:
         low, high = f"{frame.y(reach[0]):.1f}", f"{frame.y(reach[1]):.1f}"
         bar = tag("line", class_="reach", x1=x, x2=x, y1=low, y2=high)
     dot = tag("circle", cx=x, cy=y, r=5.5, class_="few" if count < FEW else "dot")
-    return tag("g", tag("title", said), bar, dot)
+    return tag("g", tag("title", title), bar, dot)
 
 
 def _count(frame: Frame, row: Plain) -> Html:
@@ -116,21 +116,21 @@ def _count(frame: Frame, row: Plain) -> Html:
 
 def _table(model: Sequence[Plain], market: Sequence[Plain]) -> Html:
     columns = (
-        ("Who", LEFT),
-        ("Said between", LEFT),
+        ("Forecaster", LEFT),
+        ("Probability", LEFT),
         ("Calls", RIGHT),
-        ("Said on average", RIGHT),
-        ("Happened", RIGHT),
+        ("Mean forecast", RIGHT),
+        ("Observed", RIGHT),
         ("95% interval", RIGHT),
     )
     rows: list[tuple[object, ...]] = []
-    for who, found in (("Model", model), ("Market", market)):
-        for row in found:
+    for forecaster, bins in (("Model", model), ("Market", market)):
+        for row in bins:
             reach = pair(row.get("interval"))
             rows.append(
                 (
-                    who,
-                    f"{figures.share(row.get('from'), 0)} and {figures.share(row.get('to'), 0)}",
+                    forecaster,
+                    f"{figures.share(row.get('from'), 0)} to {figures.share(row.get('to'), 0)}",
                     figures.count(row.get("calls")),
                     figures.share(row.get("mean")),
                     figures.share(row.get("observed")),
@@ -140,8 +140,9 @@ def _table(model: Sequence[Plain], market: Sequence[Plain]) -> Html:
     return table("Calibration", columns, rows)
 
 
-def _spoken(who: str, rows: Sequence[Plain]) -> str:
+def _spoken(forecaster: str, rows: Sequence[Plain]) -> str:
     parts = [
-        f"said {figures.share(row.get('mean'), 0)}, happened {figures.share(row.get('observed'), 0)}" for row in rows
+        f"forecast {figures.share(row.get('mean'), 0)}, observed {figures.share(row.get('observed'), 0)}"
+        for row in rows
     ]
-    return f"{who}: {'; '.join(parts)}."
+    return f"{forecaster}: {'; '.join(parts)}."

@@ -1,4 +1,4 @@
-"""What the report of a predict run is made from: what both venues have (`RunReport`), and how its market came about."""
+"""The input of a predict run's page: the common `RunReport`, the calls, and the origin of the prices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from pitboss.venues.predict.outcome import MarketCall
 
 Surfaces = Literal["recorded", "mixed", "fitted"]
 PRICE = "normalised"
-"""The reading of the market's probability that the page compares with: both sides' asks add up to one."""
+"""The market probability that the page compares with: asks normalised so that both sides add up to one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredictReport:
-    """A finished or partial run, ready to be shown.
+    """A finished or partial run with everything that its page shows.
 
     In `run`, `document["metrics"]` is what `compute_predict` gives and `document["baselines"]` what `baseline_metrics`
-    does; `decisions` are rows of proposals as they were made; `fills` carry `reason`, mint or redeem.
+    does; `decisions` are rows of proposals; `fills` have a `reason`, mint or redeem.
     """
 
     run: RunReport
     calls: Sequence[MarketCall] = ()
     surfaces: Surfaces = "fitted"
     surface_note: str = ""
-    """Anything more there is to say about the surfaces, such as where they were recorded."""
+    """More about the surfaces, such as where they were recorded."""
 
     @property
     def metrics(self) -> Plain:
@@ -39,13 +39,13 @@ class PredictReport:
         return mapping(mapping(self.metrics.get("scores")).get(group))
 
     def against(self, group: str = "all", kind: str = PRICE) -> Plain:
-        """The model beside one reading of the market."""
+        """The comparison of the model with one reading of the market."""
         return mapping(mapping(self.scores(group).get("against")).get(kind))
 
 
-def inside(values: Plain, *path: str) -> object:
-    """A value some steps down; None where a step is missing."""
-    found: object = values
+def nested(values: Plain, *path: str) -> object:
+    """The value at a path of keys; None if a key is missing."""
+    value: object = values
     for name in path:
-        found = mapping(found).get(name)
-    return found
+        value = mapping(value).get(name)
+    return value

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import math
 import re
-import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from pitboss.core.instant import DAY_MS, iso
 from pitboss.report.markup import tag
 from pitboss.report.meaning import RULES
-from pitboss.report.series import thin
+from pitboss.report.series import downsample
 from pitboss.report.source import RunReport
 from pitboss.venues.perp.panels.page import render
 
@@ -271,7 +270,7 @@ def test_the_same_run_gives_the_same_bytes(page: str) -> None:
     assert render(sample()) == page
 
 
-def test_the_page_asks_nothing_of_another_machine(page: str) -> None:
+def test_the_page_fetches_nothing(page: str) -> None:
     assert not re.search(r"https?:|//[a-z]+\.|@import|url\((?!#)", page)
     for element, name, value in Outline(page).attributes:
         if name in ("src", "href", "action", "srcset", "poster", "data"):
@@ -290,7 +289,7 @@ def test_the_policy_allows_this_script_and_nothing_else(page: str) -> None:
     assert "innerHTML" not in script
 
 
-def test_hostile_text_stays_text_wherever_it_stands(report: RunReport) -> None:
+def test_hostile_text_is_escaped_everywhere(report: RunReport) -> None:
     row = {
         **report.decisions[0], "seq": 0, "outcome": "refused", "code": HOSTILE, "action": HOSTILE, "symbol": HOSTILE, "reason": HOSTILE,
         "detail": HOSTILE, "flags": [HOSTILE], "text": HOSTILE, "tick_at": HOSTILE,
@@ -332,7 +331,7 @@ def test_hostile_text_stays_text_wherever_it_stands(report: RunReport) -> None:
 
 @given(st.text(alphabet=st.characters(), max_size=60))
 @settings(max_examples=60)
-def test_any_text_comes_back_as_the_same_text_or_with_marks_for_what_cannot_be_shown(words: str) -> None:
+def test_any_text_is_preserved_except_unprintable_characters(words: str) -> None:
     html = tag("p", words, title=words)
     outline = Outline(html)
     html.encode()
@@ -341,27 +340,25 @@ def test_any_text_comes_back_as_the_same_text_or_with_marks_for_what_cannot_be_s
     assert html.count("<") == 2
 
 
-def test_the_labels_say_when_the_market_is_made_up_and_the_model_is_no_language_model(
-    report: RunReport, page: str
-) -> None:
+def test_labels_mark_a_generated_market_and_a_model_that_is_a_program(report: RunReport, page: str) -> None:
     assert "Synthetic market" in page
     assert "Not a language model" in page
     real = render(replace(report, synthetic=False, standin=False))
     assert "Synthetic market" not in real
     assert "Not a language model" not in real
-    assert "while it was trained" in real
+    assert "training data of a language model" in real
 
 
-def test_the_summary_says_luck_and_worse_than_holding(page: str) -> None:
+def test_the_summary_states_the_significance_and_the_distance_to_holding(page: str) -> None:
     text = Outline(page).text
-    assert "It includes zero: this result cannot be told from luck." in text
+    assert "It includes zero: this result is not distinguishable from chance." in text
     assert "the agent did worse by" in text
 
 
-def test_an_interval_above_zero_and_a_better_result_are_said_plainly(report: RunReport) -> None:
+def test_an_interval_above_zero_and_a_better_result_are_stated(report: RunReport) -> None:
     metrics = {**report.metrics, "total_return_pct": 60.0, "total_return_ci": [5.0, 130.0]}
     text = Outline(render(replace(report, document={**report.document, "metrics": metrics}))).text
-    assert "wholly above zero" in text
+    assert "entirely above zero" in text
     assert "the agent did better by" in text
 
 
@@ -375,12 +372,16 @@ def test_a_run_without_trades_says_so_and_shows_its_funnel(report: RunReport) ->
     assert RULES["R8_HALTED"].meaning in text
 
 
-def test_the_cost_of_the_model_is_all_that_was_paid_also_what_was_asked_ahead_in_vain(report: RunReport) -> None:
-    document = {**report.document, "cost_usd": 1.53, "wasted_usd": 0.40}  # its metrics know of the 1.13 that were used
+def test_the_cost_of_the_model_includes_unused_speculative_calls(report: RunReport) -> None:
+    document = {
+        **report.document,
+        "cost_usd": 1.53,
+        "wasted_usd": 0.40,
+    }  # the metrics have the 1.13 of the answers that were used
     text = Outline(render(replace(report, document=document))).text
-    assert "$0.40 of it asked ahead in vain" in text
-    assert "The model cost $1.53 ($0.40 of it for questions asked ahead in vain)" in text
-    assert "in vain" not in Outline(render(report)).text
+    assert "$0.40 of it for unused speculative calls" in text
+    assert "The model cost $1.53 ($0.40 of it for unused speculative calls)" in text
+    assert "unused" not in Outline(render(report)).text
 
 
 def test_unknown_numbers_are_dashes_and_never_nan_or_none(report: RunReport) -> None:
@@ -426,18 +427,18 @@ def test_every_kind_of_mark_has_its_own_shape_on_the_chart(page: str) -> None:
         assert page.count(f'href="#m-{kind}"') >= 2, f"{kind} is in the legend and on a chart"
 
 
-def test_a_refusal_shows_limit_what_was_asked_and_how_far_beyond(report: RunReport) -> None:
+def test_a_refusal_shows_limit_request_and_excess(report: RunReport) -> None:
     row = said(1, START, "refused", code="R3_POSITION_CAP", action="open_long", symbol="BTC", size_usd=4_000,
                margins=[{"code": "R3_POSITION_CAP", "limit": "2500", "used": "4000", "left": "-1500", "unit": "usd"}])  # fmt: skip
     text = Outline(render(replace(report, decisions=[row]))).text
-    assert "limit $2,500.00, asked $4,000.00: $1,500.00 beyond" in text
+    assert "limit $2,500.00, requested $4,000.00: $1,500.00 beyond" in text
 
 
 def test_all_thirteen_rules_have_a_meaning() -> None:
     assert [code.partition("_")[0] for code in RULES] == [f"R{number}" for number in range(1, 14)]
 
 
-def test_of_too_many_decisions_proposals_are_kept_and_the_cut_is_said(report: RunReport) -> None:
+def test_of_too_many_decisions_proposals_are_shown_and_the_omission_is_stated(report: RunReport) -> None:
     quiet = [said(seq, START + seq * BAR, "noop", reason=f"reason {seq}") for seq in range(3_000)]
     loud = [{**row, "seq": 3_000 + index} for index, row in enumerate(report.decisions) if row["outcome"] != "noop"]
     page = render(replace(report, decisions=[*quiet, *loud]))
@@ -454,15 +455,15 @@ def test_equal_no_ops_in_a_row_are_shown_as_one(report: RunReport) -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=400), st.integers(1, 40))
-def test_thinning_keeps_both_extremes_and_the_last_point(values: list[float], columns: int) -> None:
+def test_downsampling_keeps_both_extremes_and_the_last_point(values: list[float], columns: int) -> None:
     at, series = np.arange(len(values), dtype=float), np.array(values)
-    kept = thin(at, series, 0.0, float(len(values)), columns)
+    kept = downsample(at, series, 0.0, float(len(values)), columns)
     assert {series.min(), series.max(), series[-1]} <= set(series[kept])
     assert (np.diff(kept) > 0).all()
     assert len(kept) <= max(3 * columns, 2 * columns)
 
 
-def test_a_year_of_bars_and_two_thousand_full_decisions_render_fast_and_small() -> None:
+def test_a_year_of_bars_and_two_thousand_full_decisions_stay_within_three_megabytes() -> None:
     year = sample(days=365)
     full = next(row for row in year.decisions if row["outcome"] == "refused")
     steps = [
@@ -471,11 +472,6 @@ def test_a_year_of_bars_and_two_thousand_full_decisions_render_fast_and_small() 
     rows = [{**full, "seq": seq, "steps": steps, "reason": f"{seq} " + "because " * 30} for seq in range(2_000)]
     heavy = replace(year, decisions=rows)
     assert len(heavy.equity) == 105_120
-    took, page = [], ""
-    for _ in range(3):
-        began = time.perf_counter()
-        page = render(heavy)
-        took.append(time.perf_counter() - began)
+    page = render(heavy)
     assert len(page.encode()) < 3_000_000
-    assert "left out to keep this file small" in page
-    assert min(took) < 2.0, "one second on a free machine; two where others run beside it"
+    assert "omitted to keep this file small" in page

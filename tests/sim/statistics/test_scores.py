@@ -1,7 +1,6 @@
 """Scores of probabilities against slow, obvious references, and what must hold of them."""
 
 import math
-from decimal import Decimal as D
 from fractions import Fraction
 from random import Random
 
@@ -9,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.venues.predict import calibration
-from pitboss.venues.predict import forecast_scores as scores
+from pitboss.sim.statistics import scores
 
 chance = st.floats(0, 1)
 forecast = st.tuples(chance, st.booleans())
@@ -33,7 +31,7 @@ def test_the_brier_score_is_the_exact_mean_of_squared_distances(rows: list[tuple
 
 
 @given(st.lists(forecast, max_size=40))
-def test_log_loss_is_the_mean_of_what_the_truth_was_given_and_never_infinite(rows: list[tuple[float, bool]]) -> None:
+def test_log_loss_is_the_mean_log_likelihood_and_never_infinite(rows: list[tuple[float, bool]]) -> None:
     found = scores.log_loss([row[0] for row in rows], [row[1] for row in rows])
     if not rows:
         assert found is None
@@ -46,12 +44,12 @@ def test_log_loss_is_the_mean_of_what_the_truth_was_given_and_never_infinite(row
     assert 0 < found <= -math.log(0.001)
 
 
-def test_a_coin_has_the_scores_everybody_knows() -> None:
+def test_a_constant_half_has_the_well_known_scores() -> None:
     assert scores.brier([0.5] * 4, [True, False, True, True]) == 0.25
     assert scores.log_loss([0.5] * 4, [True, False, True, True]) == pytest.approx(math.log(2))
 
 
-def test_skill_is_above_zero_for_the_better_and_nothing_beside_a_perfect_reference() -> None:
+def test_skill_is_positive_for_the_better_and_none_against_a_perfect_reference() -> None:
     assert scores.skill(0.1, 0.2) == 0.5
     assert scores.skill(0.3, 0.2) == pytest.approx(-0.5)
     assert scores.skill(0.2, 0.0) is None
@@ -61,7 +59,7 @@ def test_skill_is_above_zero_for_the_better_and_nothing_beside_a_perfect_referen
 
 @given(st.lists(compared, max_size=60), st.integers(0, 5))
 @settings(max_examples=25)
-def test_the_interval_of_the_skill_is_that_of_drawing_whole_markets_one_by_one(rows, seed: int) -> None:
+def test_the_interval_of_the_skill_resamples_entire_markets(rows, seed: int) -> None:
     ours, theirs, won, markets = columns(rows)
     found = scores.skill_interval(ours, theirs, won, markets, seed, draws=40)
     names = list(dict.fromkeys(markets))
@@ -88,7 +86,7 @@ def test_the_interval_of_the_skill_is_that_of_drawing_whole_markets_one_by_one(r
 
 @given(st.lists(compared, min_size=1, max_size=60))
 @settings(max_examples=25)
-def test_an_interval_of_the_skill_is_the_same_every_time_and_does_not_ask_how_calls_are_ordered_in_a_market(
+def test_the_interval_of_the_skill_is_reproducible_and_independent_of_the_order_of_calls(
     rows,
 ) -> None:
     rows = [*rows, *((0.4, 0.6, True, f"m{place}") for place in range(40))]
@@ -99,7 +97,7 @@ def test_an_interval_of_the_skill_is_the_same_every_time_and_does_not_ask_how_ca
     assert scores.skill_interval(*columns(shuffled), 3, draws=50) == pytest.approx(first, rel=1e-12)
 
 
-def test_many_calls_on_one_market_make_nobody_sure() -> None:
+def test_repeated_calls_on_a_market_do_not_narrow_the_interval() -> None:
     rng = Random(1)
     lone = [(0.6, 0.5, rng.random() < 0.55, f"m{place}") for place in range(60)]
     crowd = [row for row in lone for _ in range(20)]
@@ -108,7 +106,7 @@ def test_many_calls_on_one_market_make_nobody_sure() -> None:
     )
 
 
-def test_an_interval_of_the_skill_covers_the_truth_about_as_often_as_it_says() -> None:
+def test_the_interval_of_the_skill_covers_the_true_value_at_about_its_level() -> None:
     truth, covered = [], 0
     rng = Random(5)
     own, other = 0.55, 0.5  # of events that happen six times in ten
@@ -120,56 +118,3 @@ def test_an_interval_of_the_skill_covers_the_truth_about_as_often_as_it_says() -
         covered += interval[0] <= true_skill <= interval[1]
         truth.append(interval)
     assert 105 <= covered <= 120
-
-
-@given(st.integers(0, 400), st.integers(0, 400))
-def test_wilsons_interval_holds_the_share_and_solves_its_own_equation(hits: int, misses: int) -> None:
-    count = hits + misses
-    found = calibration.wilson(hits, count)
-    if not count:
-        assert found is None
-        return
-    assert found is not None
-    low, high = found
-    share = hits / count
-    assert 0 <= low <= share <= high <= 1
-    z = calibration.Z
-    for edge in (low, high):  # at both ends the share is just z deviations of that end away
-        if 0 < edge < 1:
-            assert abs(share - edge) == pytest.approx(z * math.sqrt(edge * (1 - edge) / count), rel=1e-6, abs=1e-9)
-
-
-@given(st.lists(forecast, max_size=60), st.integers(1, 20))
-def test_a_calibration_curve_is_what_counting_by_hand_gives(rows: list[tuple[float, bool]], bins: int) -> None:
-    found = calibration.curve([p for p, _ in rows], [hit for _, hit in rows], bins)
-    expected = []
-    for place in range(bins):
-        low, high = place / bins, (place + 1) / bins
-        inside = [(p, hit) for p, hit in rows if low <= p < high or (p == 1 and place == bins - 1)]
-        if inside:
-            hits = sum(hit for _, hit in inside)
-            expected.append((low, high, len(inside), float(sum(Fraction(p) for p, _ in inside) / len(inside)), hits))
-    assert [(row["from"], row["to"], row["calls"]) for row in found] == [row[:3] for row in expected]
-    for row, (_, _, count, mean, hits) in zip(found, expected, strict=True):
-        assert row["mean"] == pytest.approx(mean, abs=1e-12)
-        assert row["observed"] == hits / count
-        assert row["interval"] == calibration.wilson(hits, count)
-    distance = sum(row["calls"] * abs(row["mean"] - row["observed"]) for row in found)
-    error = calibration.error(found)
-    assert error is None if not rows else error == pytest.approx(distance / len(rows))
-
-
-@pytest.mark.parametrize("tenths", range(11))
-def test_a_probability_on_an_edge_belongs_to_the_bin_above_it(tenths: int) -> None:
-    assert calibration.bin_of(float(D(tenths) / 10)) == min(tenths, 9)
-
-
-def test_what_lies_just_below_an_edge_belongs_to_the_bin_below_it_however_the_product_rounds() -> None:
-    crossed = 0
-    for bins in range(1, 101):
-        for place in range(1, bins):
-            below = math.nextafter(place / bins, 0)
-            crossed += int(below * bins) == place
-            assert calibration.bin_of(below, bins) == place - 1
-            assert calibration.bin_of(place / bins, bins) == place
-    assert crossed  # else this would show nothing

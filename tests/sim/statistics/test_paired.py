@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.errors import InvariantError
-from pitboss.sim.statistics import stationary_days
-from pitboss.sim.study.paired import PairedDifference, differences, log_growth, resampled
-from pitboss.sim.study.tiers import tiers
+from pitboss.sim.statistics.bootstrap import stationary_days
+from pitboss.sim.statistics.paired import PairedDifference, differences, log_growth, resampled_log_growth
+from pitboss.sim.statistics.tiers import tiers
 
 DRAWS = 200
 
@@ -53,12 +53,12 @@ def obvious(entries: Sequence[Sequence[Sequence[float]]], draws: int, seed: int)
 def test_resampling_agrees_with_the_definition(count: int, repeats: int, days: int, seed: int):
     entries = [[history(days, 10 * place + turn) for turn in range(repeats)] for place in range(count)]
     entries[0] = entries[0][:1]  # one that was run once is compared with those that were run more often
-    found = resampled(entries, 40, seed)
+    found = resampled_log_growth(entries, 40, seed)
     for got, expected in zip(found, obvious(entries, 40, seed), strict=True):
         assert got == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_the_difference_is_how_far_one_ends_above_the_other_and_turns_round_with_the_pair():
+def test_the_difference_is_relative_final_equity_and_reverses_with_the_pair():
     one, other = [history(40, 1), history(40, 2)], [history(40, 3), history(40, 4)]
     (found,) = differences([one, other], DRAWS)
     (turned,) = differences([other, one], DRAWS)
@@ -71,7 +71,7 @@ def test_the_difference_is_how_far_one_ends_above_the_other_and_turns_round_with
     assert found.together == pytest.approx((100 * (high - 1), 100 * (low - 1)))
 
 
-def test_one_history_that_ends_twice_as_high_is_a_hundred_percent_above():
+def test_twice_the_final_equity_is_a_difference_of_a_hundred_percent():
     (found,) = differences([[[1.0, *[0.0] * 30]], [[0.0] * 31]], DRAWS)
     assert found.percent == pytest.approx(100)
 
@@ -82,7 +82,7 @@ def test_an_entry_that_lost_everything_is_compared_like_any_other():
     assert found.percent > 1_000
 
 
-def test_what_moves_both_alike_falls_out_of_the_difference():
+def test_common_movements_cancel_in_the_difference():
     market = history(60, 1, wild=0.05)
     better = [value + 0.002 for value in market]
     (found,) = differences([[better], [market]])
@@ -110,7 +110,7 @@ def test_more_comparisons_make_every_interval_wider():
 
 
 @pytest.mark.parametrize("days", [25, 90])
-def test_among_entries_without_skill_some_pair_is_told_apart_in_few_worlds_only(days: int):
+def test_entries_without_skill_rarely_have_a_significant_pair(days: int):
     together = alone = 0
     for world in range(60):
         found = differences([[history(days, 1_000 * world + place)] for place in range(6)], 200, world)
@@ -135,24 +135,24 @@ def test_fewer_than_twenty_days_have_a_difference_but_no_interval():
     assert (found.alone, found.together, found.p, found.side) == (None, None, None, 0)
 
 
-def test_the_same_seed_gives_the_same_digits_and_another_one_others():
+def test_equal_seeds_give_equal_digits_and_different_seeds_different_ones():
     entries = [[history(40, seed)] for seed in range(3)]
     assert differences(entries, DRAWS, 5) == differences(entries, DRAWS, 5)
     assert differences(entries, DRAWS, 5) != differences(entries, DRAWS, 6)
 
 
-def test_other_days_cannot_be_compared():
+def test_entries_over_different_days_cannot_be_compared():
     with pytest.raises(InvariantError):
         differences([[history(30, 1)], [history(31, 1)]])
 
 
-def told(first: int, second: int, side: int) -> PairedDifference:
+def difference(first: int, second: int, side: int) -> PairedDifference:
     around = {1: (1.0, 2.0), 0: (-1.0, 1.0), -1: (-2.0, -1.0)}[side]
     return PairedDifference(first, second, sum(around) / 2, around, around, 0.5)
 
 
-def test_entries_that_cannot_be_told_apart_share_a_tier():
-    found = tiers([3.0, 2.0, 1.0], [told(0, 1, 0), told(0, 2, 0), told(1, 2, 0)])
+def test_entries_without_significant_differences_share_a_tier():
+    found = tiers([3.0, 2.0, 1.0], [difference(0, 1, 0), difference(0, 2, 0), difference(1, 2, 0)])
     assert [(one.entry, one.tier, one.best_rank, one.worst_rank) for one in found] == [
         (0, 1, 1, 3),
         (1, 1, 1, 3),
@@ -160,8 +160,8 @@ def test_entries_that_cannot_be_told_apart_share_a_tier():
     ]
 
 
-def test_one_that_is_told_from_the_first_but_not_from_the_second_begins_a_tier_and_keeps_its_range():
-    found = tiers([3.0, 2.0, 1.0], [told(0, 1, 0), told(0, 2, 1), told(1, 2, 0)])
+def test_an_entry_that_differs_from_the_first_only_starts_a_tier_and_keeps_its_range_of_ranks():
+    found = tiers([3.0, 2.0, 1.0], [difference(0, 1, 0), difference(0, 2, 1), difference(1, 2, 0)])
     assert [(one.entry, one.tier, one.best_rank, one.worst_rank) for one in found] == [
         (0, 1, 1, 2),
         (1, 1, 1, 3),
@@ -170,7 +170,9 @@ def test_one_that_is_told_from_the_first_but_not_from_the_second_begins_a_tier_a
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=7), st.data())
-def test_tiers_never_fall_and_hold_only_what_cannot_be_told_from_their_first(scores: list[float], data: st.DataObject):
+def test_tiers_are_ordered_and_contain_no_entry_significantly_below_their_first(
+    scores: list[float], data: st.DataObject
+):
     # Nobody is surely better than one with a higher score: the interval surrounds the difference of the scores.
     order = sorted(range(len(scores)), key=lambda entry: (-scores[entry], entry))
     above = {entry: place for place, entry in enumerate(order)}
@@ -178,7 +180,7 @@ def test_tiers_never_fall_and_hold_only_what_cannot_be_told_from_their_first(sco
     for first in range(len(scores)):
         for second in range(first + 1, len(scores)):
             sure = data.draw(st.booleans())
-            found.append(told(first, second, (1 if above[first] < above[second] else -1) if sure else 0))
+            found.append(difference(first, second, (1 if above[first] < above[second] else -1) if sure else 0))
     places = tiers(scores, found)
     sides = {(one.first, one.second): one.side for one in found}
     assert [one.entry for one in places] == order

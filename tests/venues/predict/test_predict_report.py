@@ -17,10 +17,10 @@ from pitboss.venues.predict.heuristics import heuristics
 from pitboss.venues.predict.metrics import compute_predict
 from pitboss.venues.predict.outcome import PredictLedger
 from pitboss.venues.predict.panels import PredictReport, render
-from pitboss.venues.predict.panels.verdict import ANSWERS, FITTED, MIXED, RECORDED, standing
+from pitboss.venues.predict.panels.summary import ANSWERS, FITTED, MIXED, RECORDED, conclude
 from pitboss.venues.predict.rules import RULES
+from report.test_report import HOSTILE, Outline
 from sim.predict.run import INITIAL, drive, forecaster
-from sim.test_report import HOSTILE, Outline
 
 MINUTES = 150
 
@@ -101,7 +101,7 @@ def test_the_page_has_every_part(page: str) -> None:
         "verify",
     )
     assert set(parts) <= set(outline.ids)
-    for words in ("The market's price", "A coin", "Always NO", "Alternate", "YES only", "NO only", "ab" * 32):
+    for words in ("The market's price", "Constant 50%", "Always NO", "Alternate", "YES only", "NO only", "ab" * 32):
         assert words in outline.text
 
 
@@ -115,9 +115,9 @@ def test_the_page_has_every_part(page: str) -> None:
         ({"calls": 0, "skill": None, "skill_ci": None}, "none"),
     ],
 )
-def test_the_answer_says_no_more_than_the_interval_allows(report: PredictReport, beside: dict, found: str) -> None:
+def test_the_answer_follows_from_the_interval(report: PredictReport, beside: dict, found: str) -> None:
     shown = with_skill(report, **beside)
-    assert standing(shown) == found
+    assert conclude(shown) == found
     text = Outline(render(shown)).text
     assert [key for key, words in ANSWERS.items() if words in text] == [found]
     line = showing.answer(shown.metrics)
@@ -125,7 +125,7 @@ def test_the_answer_says_no_more_than_the_interval_allows(report: PredictReport,
 
 
 @pytest.mark.parametrize(("kind", "words"), [("fitted", FITTED), ("recorded", RECORDED), ("mixed", MIXED)])
-def test_how_the_surfaces_came_about_is_said_at_the_top_and_among_the_assumptions(
+def test_the_origin_of_the_surfaces_is_stated_at_the_top_and_in_the_assumptions(
     report: PredictReport, kind: Any, words: str
 ) -> None:
     text = Outline(render(replace(report, surfaces=kind, surface_note="7 of 9 calls had one."))).text
@@ -133,7 +133,7 @@ def test_how_the_surfaces_came_about_is_said_at_the_top_and_among_the_assumption
     assert text.count("7 of 9 calls had one.") == 2
 
 
-def test_hostile_text_stays_text_wherever_it_stands(report: PredictReport) -> None:
+def test_hostile_text_is_escaped_everywhere(report: PredictReport) -> None:
     row = {
         "seq": 999, "tick_at": HOSTILE, "outcome": "refused", "code": HOSTILE, "detail": HOSTILE, "action": HOSTILE,
         "market_id": HOSTILE, "side": HOSTILE, "strike": HOSTILE, "spend": HOSTILE, "confidence": HOSTILE, "reasoning": HOSTILE,
@@ -169,10 +169,10 @@ def test_a_run_with_almost_nothing_in_it_still_gives_a_page() -> None:
     assert showing.trading_rows({}, {})
 
 
-def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_what_came_of_it(page: str) -> None:
+def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_its_outcome(page: str) -> None:
     text = Outline(page).text
     assert "B14_DUPLICATE" in text
-    assert "not among the decisions kept here" not in text
+    assert "not among the decisions of this page" not in text
     assert "its side won" in text
     assert "its side lost" in text
     assert "not settled yet" in text

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.sim.study.overfit import blocks_for, overfitting
+from pitboss.sim.statistics.overfitting import blocks_for, overfitting
 
 
 def obvious(returns: Sequence[Sequence[float]], blocks: int) -> tuple[float, float]:
@@ -61,7 +61,7 @@ def test_choosing_among_noise_is_overfitting_about_half_the_time():
     assert sum(shares) / len(shares) == pytest.approx(0.5, abs=0.15)
 
 
-def test_a_trial_that_is_really_better_is_no_overfitting():
+def test_a_trial_with_skill_is_not_overfitting():
     returns = noise(20, 240, 3)
     returns[7] = [value + 0.02 for value in returns[7]]
     found = overfitting(returns)
@@ -71,7 +71,7 @@ def test_a_trial_that_is_really_better_is_no_overfitting():
     assert found.outside > 5
 
 
-def test_trials_that_shine_in_one_stretch_only_are_nothing_but_overfitting():
+def test_trials_that_are_good_in_one_period_only_are_overfitting():
     days, trials = 160, 16
     quiet = np.random.default_rng(1).normal(0, 0.001, (trials, days))
     returns = [
@@ -85,7 +85,7 @@ def test_trials_that_shine_in_one_stretch_only_are_nothing_but_overfitting():
     assert found.inside > found.outside
 
 
-def test_trials_that_are_all_the_same_say_nothing_and_count_as_overfitting():
+def test_equal_trials_count_as_overfitting():
     found = overfitting([noise(1, 64, 1)[0]] * 5)
     assert found is not None
     assert found.probability == 1.0
@@ -99,10 +99,10 @@ def test_the_order_of_the_trials_does_not_matter_when_they_differ():
     assert first.probability == second.probability
 
 
-def test_it_is_the_same_to_the_last_digit_each_time_and_in_small_pieces(monkeypatch: pytest.MonkeyPatch):
+def test_batches_of_any_size_give_the_same_digits(monkeypatch: pytest.MonkeyPatch):
     returns = noise(30, 90, 11)
     whole = overfitting(returns)
-    monkeypatch.setattr("pitboss.sim.study.overfit.MOST_CELLS", 100)
+    monkeypatch.setattr("pitboss.sim.statistics.overfitting.MAX_CELLS", 100)
     assert overfitting(returns) == whole
 
 
@@ -111,7 +111,7 @@ def test_blocks_have_at_least_three_days(days: int, blocks: int | None):
     assert blocks_for(days) == blocks
 
 
-def test_too_little_to_split_has_no_answer():
+def test_one_trial_or_too_few_days_have_no_result():
     assert overfitting(noise(1, 100, 0)) is None
     assert overfitting(noise(5, 11, 0)) is None
     assert overfitting([]) is None
