@@ -21,8 +21,10 @@ from pitboss.core.instant import parse_duration
 from pitboss.core.intent import Usage
 from pitboss.core.money import ZERO, exact
 from pitboss.models import catalog
-from pitboss.models.prices import FREE, TOOLS_TOKENS, ModelPrice, flat, price
+from pitboss.models.price_list import price
+from pitboss.models.prices import FREE, ModelPrice, flat
 from pitboss.models.providers import MAX_TOKENS
+from pitboss.models.token_bounds import TOOLS_TOKENS
 from pitboss.runs.run import start
 from pitboss.sim.course import ticks_between
 from pitboss.sim.request import BacktestRequest

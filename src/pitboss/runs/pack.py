@@ -19,8 +19,8 @@ from pitboss.core.errors import ReplayMismatch, UserError
 from pitboss.core.money import text
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
-from pitboss.models.cached import request_key
 from pitboss.models.replayed import Replayed
+from pitboss.models.request_key import request_key
 from pitboss.runs.bundle import (
     ANSWERS,
     FORMAT,

@@ -6,7 +6,6 @@ calls and tokens, the deadline, the bound on its size. They take turns, so that 
 """
 
 import asyncio
-import random
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -19,8 +18,10 @@ from pitboss.bench.measure import Bench, Measure
 from pitboss.bench.row import BenchRow, RatioGate
 from pitboss.bench.timing import interleave
 from pitboss.core.ports import Message, ModelRequest, ToolSpec
-from pitboss.models.chat import pool, wire
+from pitboss.models import http_pool
+from pitboss.models.chat import wire
 from pitboss.models.chat.client import ChatModel
+from pitboss.models.json_body import encode_json
 from pitboss.models.providers import Dialect, entry
 from pitboss.models.secret import Secret
 
@@ -74,8 +75,8 @@ def server(latency_ms: int = LATENCY_MS) -> Iterator[str]:
 
 
 async def _ours(url: str, total: int) -> float:
-    model = ChatModel("fake/model", entry("fake", url), Secret("fake-key"), random=random.random, clock=monotonic)
-    async with pool.opened():
+    model = ChatModel("fake/model", entry("fake", url), Secret("fake-key"), clock=monotonic)
+    async with http_pool.opened():
 
         async def ask() -> None:
             reply = await model.complete(QUESTION)
@@ -85,7 +86,7 @@ async def _ours(url: str, total: int) -> float:
 
 
 async def _bare(url: str, total: int) -> float:
-    content = wire.content(QUESTION, "model", Dialect())
+    content = encode_json(wire.body(QUESTION, "model", Dialect()))
     headers = {"Content-Type": "application/json", "Authorization": "Bearer fake-key"}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 

@@ -26,6 +26,7 @@ from pitboss.core.errors import InvariantError
 from pitboss.core.instant import parse_instant
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.cached import Cached
+from pitboss.models.call import DirectClient
 from pitboss.models.scripted import calls
 from pitboss.sim.speculator import Speculation, Tally
 from pitboss.store.answers import Answers
@@ -106,7 +107,9 @@ class RepeatedDay:
     def seconds(self, case: SpeculationCase, wait_s: float, salt: int | None, plan: Speculation | None = None) -> float:
         """One run. No run finds the answers of another."""
         self._made += 1
-        cached = Cached(Moody(case.orders, wait_s, salt), self._answers, f"bench-{self._made}", self._made)
+        cached = Cached(
+            DirectClient(Moody(case.orders, wait_s, salt)), self._answers, f"bench-{self._made}", self._made
+        )
         made = with_model(self._loaded, cached)
         made = replace(made, script=replace(made.script, speculation=plan))
         taken = replay_seconds(self._workspace, made, self._look)

@@ -19,6 +19,7 @@ from pitboss.core import codec
 from pitboss.core.errors import InvariantError
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.models.cached import Cached
+from pitboss.models.call import DirectClient
 from pitboss.sim.speculator import Speculation
 from pitboss.store.answers import Answers
 from pitboss.store.journal import StoredJournal
@@ -59,7 +60,7 @@ class Reruns:
 
     def _run(self, model: Model) -> tuple[float, int]:
         self._made += 1
-        cached = Cached(model, self._answers, f"bench-{self._made}")
+        cached = Cached(DirectClient(model), self._answers, f"bench-{self._made}")
         made = with_model(self._loaded, cached)
         made = replace(made, script=replace(made.script, speculation=Speculation()))
         return replay_seconds(self._workspace, made, self._look), cached.calls

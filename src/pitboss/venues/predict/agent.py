@@ -20,7 +20,7 @@ from pitboss.core.instant import Instant
 from pitboss.core.ports import Model, Tool, ToolSpec
 from pitboss.engine.execute import Broker
 from pitboss.models import catalog
-from pitboss.models.providers import route
+from pitboss.models.routes import route
 from pitboss.skill.load import check_predict_plain, summary
 from pitboss.tools.define import ToolContext, ToolDefinition
 from pitboss.tools.registry import lookup, permit

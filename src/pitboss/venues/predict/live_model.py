@@ -16,9 +16,11 @@ from pitboss.bootstrap.model_stack import ModelConnection, known_price, route_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant, day_of
 from pitboss.core.money import ZERO
-from pitboss.core.ports import Model, ModelReply, ModelRequest
+from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models import catalog
-from pitboss.models.budgeted import Budget, Budgeted, usd
+from pitboss.models.budget import Budget, usd
+from pitboss.models.budgeted import Budgeted
+from pitboss.models.call import ModelClient
 from pitboss.models.prices import FREE, ModelPrice
 from pitboss.sim.request import BacktestRequest, PreparedRun
 from pitboss.skill.document import to_plain
@@ -38,7 +40,12 @@ class Daily:
     """A model that may cost so much on one UTC day, judged before each call by the most it can cost."""
 
     def __init__(
-        self, inner: Model, most_usd: Decimal, price: ModelPrice | None, now: Callable[[], Instant], spent_usd: Decimal
+        self,
+        inner: ModelClient,
+        most_usd: Decimal,
+        price: ModelPrice | None,
+        now: Callable[[], Instant],
+        spent_usd: Decimal,
     ) -> None:
         self.name = inner.name
         self._inner = inner
@@ -104,7 +111,7 @@ async def connected(
         bound: PredictPorts = ready.script.ports
         most, loop = deployment.max_cost_usd_per_day, bound.decider
         if line is not None and most is not None and isinstance(loop, ToolLoop):
-            daily = Daily(loop.model, most, _price(workspace, request), workspace.now, spent_usd)
+            daily = Daily(line.model, most, _price(workspace, request), workspace.now, spent_usd)
             bound = replace(bound, decider=replace(loop, model=daily))
         yield ConnectedPorts(bound, line)
 
