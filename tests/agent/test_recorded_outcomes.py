@@ -31,8 +31,6 @@ def chat_replies() -> tuple[tuple[Exchange, ModelReply], ...]:
 def recorded(place: str) -> ModelReply:
     """The reply of one exchange, named by the end of its place."""
     (exchange,) = [one for one in exchanges() if one.place.endswith(place)]
-    if kind(exchange) != "chat":
-        pytest.importorskip("pydantic_ai", reason="pitboss[native] is not installed")
     reply = parse(exchange)
     assert isinstance(reply, ModelReply)
     return reply

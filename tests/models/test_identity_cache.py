@@ -20,4 +20,4 @@ def test_objects_that_come_and_go_are_not_taken_for_each_other_and_do_not_pile_u
     remembered = IdentityCache[list[int], int](lambda one: one[0])
     for number in range(3 * MOST_ENTRIES):
         assert remembered([number]) == number
-        assert len(remembered._known) <= MOST_ENTRIES
+        assert len(remembered._entries) <= MOST_ENTRIES

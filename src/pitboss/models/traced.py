@@ -1,8 +1,8 @@
-"""A model whose calls are seen from outside: a span, a few figures and a log line each.
+"""`Traced`: a span, counters and a log line for each call of a model.
 
-The outermost wrapper of a model, so that an answer from the cache is seen too. Names follow OpenTelemetry's conventions
-for generative models (`chat <model>`, `gen_ai.usage.*`). Nothing that was said is told: no prompt, no answer, no argument
-of a call, and of an error its kind alone.
+The outermost wrapper, so that replies from the cache are traced too. Names follow OpenTelemetry's conventions for
+generative models (`chat <model>`, `gen_ai.usage.*`). No content is exported: no prompt, no reply, no argument of a call,
+and of an error only its type.
 """
 
 import logging

@@ -75,12 +75,13 @@ def state_of(provider: str, content: list[dict[str, Any]]) -> str:
 def kept_content(state: str, provider: str) -> tuple[dict[str, Any], ...]:
     """The content that `state_of` kept; empty where there is none or it is another provider's."""
     try:
-        kept = orjson.loads(state) if state else None
+        document = orjson.loads(state) if state else None
     except ValueError:
         return ()
-    if not isinstance(kept, dict) or kept.get("provider") != provider or not isinstance(kept.get("content"), list):
+    if not isinstance(document, dict) or document.get("provider") != provider:
         return ()
-    return tuple(part for part in kept["content"] if isinstance(part, dict))
+    content = document.get("content")
+    return tuple(part for part in content if isinstance(part, dict)) if isinstance(content, list) else ()
 
 
 def arguments_object(arguments: object) -> dict[str, Any]:
