@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.models.chat import finish, reply
+from pitboss.models.chat.content import without_thoughts
 from pitboss.models.chat.usage import read_cost, read_usage
 from pitboss.models.failures import Failure
 from pitboss.models.json_body import parse_body
@@ -468,5 +469,5 @@ def test_tokens_counted_in_anthropics_way_are_counted_in_ours() -> None:
 
 
 def test_thoughts_in_googles_own_tags_are_no_part_of_the_answer() -> None:
-    assert reply.without_thoughts("<thought>hm</thought>4") == "4"
-    assert reply.without_thoughts("a second thought") == "a second thought"
+    assert without_thoughts("<thought>hm</thought>4") == "4"
+    assert without_thoughts("a second thought") == "a second thought"

@@ -5,7 +5,6 @@ Everything in a body was written by another party, so every field is checked bef
 a reply at all is a failure. Without a `usage` the number of tokens is unknown, and so is the price.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.ports import ModelReply
 from pitboss.models.chat.calls import call_extras, read_calls, rejected_calls, short_text
+from pitboss.models.chat.content import read_content, without_thoughts
 from pitboss.models.chat.finish import BLOCKED, read_finish
 from pitboss.models.chat.usage import read_cost, read_usage
 from pitboss.models.error_bodies import error_message, error_of
@@ -40,8 +40,6 @@ _FILTERED = frozenset(
         "invalid_prompt",
     ]
 )
-_THOUGHT = re.compile(r"\s*<(?:think(?:ing)?|thought)>")
-_THOUGHT_ENDS = re.compile(r"</(?:think(?:ing)?|thought)>\s*")
 
 
 def read(
@@ -64,7 +62,7 @@ def read(
     if not isinstance(message, dict):
         text = choice.get("text")
         message = {"content": text} if isinstance(text, str) else {}
-    content, refusal = _content(message.get("content"))
+    content, refusal = read_content(message.get("content"))
     text = without_thoughts(content)
     calls = read_calls(message, first_call)
     field = message.get("refusal")
@@ -120,34 +118,6 @@ def rejected(error: Mapping[str, Any], first_call: int = 0) -> ModelReply:
     calls = rejected_calls(generated, first_call) if error.get("code") == "tool_use_failed" else ()
     text = "" if calls else codec.printable(without_thoughts(generated))
     return ModelReply(text, calls, finish_reason="tool_calls" if calls else "stop", problem=problem, cost_usd=None)
-
-
-def without_thoughts(text: str) -> str:
-    """The text after the reasoning that some servers leave in it. Reasoning without an end leaves nothing."""
-    if "think" not in text and "thought" not in text:
-        return text
-    if _THOUGHT.match(text):
-        end = _THOUGHT_ENDS.search(text)
-        return text[end.end() :] if end else ""
-    end = _THOUGHT_ENDS.search(text)  # the opening tag is part of some servers' prompts
-    return text[end.end() :] if end and "<th" not in text[: end.start()] else text
-
-
-def _content(content: object) -> tuple[str, str]:
-    """Text and refusal of a content, in any of its forms."""
-    if isinstance(content, str):
-        return content, ""
-    texts: list[str] = []
-    refusals: list[str] = []
-    for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, dict):
-            if part.get("type") in (None, "text", "output_text") and isinstance(part.get("text"), str):
-                texts.append(part["text"])
-            elif part.get("type") == "refusal" and isinstance(part.get("refusal"), str):
-                refusals.append(part["refusal"])
-    return "".join(texts), "".join(refusals)
 
 
 def _state(message: Mapping[str, Any], keeps: Sequence[str]) -> str:

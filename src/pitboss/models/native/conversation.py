@@ -19,7 +19,7 @@ INVALID = "INVALID_JSON"
 
 
 @noun
-class ToolResult:
+class ResultPart:
     """The result of a call, for the provider."""
 
     call_id: str
@@ -31,7 +31,7 @@ class ToolResult:
 class UserTurn:
     """Neighbouring messages to the model: results of calls, and texts, in their order."""
 
-    results: tuple[ToolResult, ...]
+    results: tuple[ResultPart, ...]
     texts: tuple[str, ...]
 
 
@@ -45,7 +45,7 @@ class ModelTurn:
 
 def turns(request: ModelRequest, provider: str, prompt: str = "") -> Iterator[UserTurn | ModelTurn]:
     """The turns of a request, with `prompt` as the last text."""
-    results: list[ToolResult] = []
+    results: list[ResultPart] = []
     texts: list[str] = []
     open_calls: dict[str, str] = {}
     for message in request.messages:
@@ -59,7 +59,7 @@ def turns(request: ModelRequest, provider: str, prompt: str = "") -> Iterator[Us
                 yield ModelTurn(message, content)
         elif message.role == "tool" and message.call_id in open_calls:
             name = message.name or open_calls[message.call_id]
-            results.append(ToolResult(message.call_id, name, message.text or NOTHING))
+            results.append(ResultPart(message.call_id, name, message.text or NOTHING))
         else:
             texts.append(message.text)
     texts += [prompt] if prompt else []
