@@ -52,6 +52,11 @@ def as_dict(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def as_str(value: object) -> str:
+    """The value where it is text, in a form that can be stored, else an empty text."""
+    return codec.printable(value) if isinstance(value, str) else ""
+
+
 def token_count(value: object) -> int:
     """A number of tokens; 0 for what cannot be one."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:

@@ -1,6 +1,9 @@
 """Server-sent events, read from the whole text of a stream. Requests never ask for one, but some servers stream anyway."""
 
 from collections.abc import Iterator
+from typing import Any
+
+from pitboss.models.json_body import parse_body
 
 DONE = "[DONE]"
 _FIELDS = ("data:", "event:", "id:", "retry:", ":")
@@ -23,6 +26,19 @@ def events(text: str) -> Iterator[tuple[str, str]]:
             name = value
     if data:
         yield name, "\n".join(data)
+
+
+def json_events(text: str) -> list[dict[str, Any]] | None:
+    """The data of every event as a JSON object; None where one of them is not an object."""
+    objects: list[dict[str, Any]] = []
+    for _, data in events(text):
+        if data.strip() in ("", DONE):
+            continue
+        value = parse_body(data)
+        if not isinstance(value, dict):
+            return None
+        objects.append(value)
+    return objects
 
 
 def is_stream(text: str) -> bool:

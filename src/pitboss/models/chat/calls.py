@@ -6,7 +6,7 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.ports import ToolCall
-from pitboss.models.json_body import as_text, parse_body
+from pitboss.models.json_body import as_str, as_text, parse_body
 
 _TAGGED = re.compile(r"<function[=(]([\w.-]+)[)>]?\s*>?\s*(\{.*\})\s*(?:</function>)?", re.DOTALL)
 _WRAPPED = re.compile(r"</?tool_call>")
@@ -38,7 +38,7 @@ def read_calls(message: Mapping[str, Any], first_call: int) -> tuple[ToolCall, .
         calls.append(
             ToolCall(
                 id_,
-                codec.printable(name) if isinstance(name, str) else "",
+                as_str(name),
                 codec.printable(arguments) if isinstance(arguments, str) else as_text(arguments),
             )
         )
@@ -80,4 +80,4 @@ def call_extras(entries: object) -> list[Any] | None:
 
 def short_text(value: object, most: int = 200) -> str:
     """A text of bounded length; empty for anything else."""
-    return codec.printable(value)[:most] if isinstance(value, str) else ""
+    return as_str(value)[:most]

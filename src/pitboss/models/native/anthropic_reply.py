@@ -11,7 +11,7 @@ from pitboss.core import codec
 from pitboss.core.intent import Usage
 from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.models.failures import Failure, malformed
-from pitboss.models.json_body import as_dict, token_count
+from pitboss.models.json_body import as_dict, as_str, token_count
 from pitboss.models.native.anthropic_stream import join_stream
 from pitboss.models.native.reply import (
     NO_NAME,
@@ -49,7 +49,7 @@ def read(content: object, status: int, headers: Mapping[str, str], context: Repl
         blocks = [{"type": "text", "text": blocks}]
     blocks = blocks if isinstance(blocks, list) else []
     parts = [part for block in blocks if (part := _part(as_dict(block))) is not None]
-    provider_id, model = _text(body.get("id")), _text(body.get("model"))
+    provider_id, model = as_str(body.get("id")), as_str(body.get("model"))
     return build_reply("anthropic", parts, _ending(body), _usage(body.get("usage")), context, provider_id, model)
 
 
@@ -59,7 +59,7 @@ def _part(block: dict[str, Any]) -> ReplyPart | None:
         text = codec.printable(block["text"])
         return ReplyPart("text", {"type": kind, "text": text}, text)
     if kind == "thinking" and isinstance(block.get("thinking"), str):
-        signature = _text(block.get("signature"))
+        signature = as_str(block.get("signature"))
         return ReplyPart("thought", {"type": kind, "thinking": block["thinking"], "signature": signature})
     if kind == "redacted_thinking" and isinstance(block.get("data"), str):
         return ReplyPart("thought", {"type": kind, "data": block["data"]})
@@ -67,19 +67,19 @@ def _part(block: dict[str, Any]) -> ReplyPart | None:
         return None
     value = block.get("input")
     arguments = "{}" if value is None else codec.printable(value) if isinstance(value, str) else arguments_text(value)
-    call = ToolCall(_text(block.get("id")), _text(block.get("name")) or NO_NAME, arguments or "{}")
+    call = ToolCall(as_str(block.get("id")), as_str(block.get("name")) or NO_NAME, arguments or "{}")
     wire = {"type": kind, "id": call.id, "name": call.name, "input": {} if value is None else value}
     return ReplyPart("call", wire, call=call)
 
 
 def _ending(body: dict[str, Any]) -> ReplyEnding:
-    reason = _text(body.get("stop_reason"))
+    reason = as_str(body.get("stop_reason"))
     if reason in _CUT:
         return ReplyEnding("length", reason)
     if reason != "refusal":
         return ReplyEnding("stop", reason)
     details = as_dict(body.get("stop_details"))
-    explanation = _text(details.get("explanation")) or _text(details.get("category"))
+    explanation = as_str(details.get("explanation")) or as_str(details.get("category"))
     return ReplyEnding("failed", reason, f"the model refused: {explanation}" if explanation else "the model refused")
 
 
@@ -91,7 +91,3 @@ def _usage(value: object) -> Usage:
     thinking = token_count(as_dict(usage.get("output_tokens_details")).get("thinking_tokens"))
     total = token_count(usage.get("input_tokens")) + cached + written
     return Usage(total, output, cached, min(thinking, output), written)
-
-
-def _text(value: object) -> str:
-    return codec.printable(value) if isinstance(value, str) else ""

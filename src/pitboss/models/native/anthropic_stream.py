@@ -6,9 +6,9 @@ Recordings hold streams, and a proxy may send one. `anthropic_reply` reads the r
 from typing import Any
 
 from pitboss.models.failures import Failure, malformed
-from pitboss.models.json_body import as_dict, parse_body
+from pitboss.models.json_body import as_dict
 from pitboss.models.native.reply import embedded_error
-from pitboss.models.server_events import DONE, events
+from pitboss.models.server_events import json_events
 
 _FIELDS = {
     "text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature", "input_json_delta": "partial_json",
@@ -21,9 +21,9 @@ def join_stream(text: str, name: str) -> dict[str, Any] | Failure:
     message: dict[str, Any] | None = None
     blocks: dict[str, dict[str, Any]] = {}
     usage: dict[str, Any] = {}
-    pieces = stream_pieces(text, name)
-    if isinstance(pieces, Failure):
-        return pieces
+    pieces = json_events(text)
+    if pieces is None:
+        return malformed(name, "a piece of the stream is not JSON")
     for event in pieces:
         failure = embedded_error(event, "message", name)
         if failure is not None:
@@ -42,19 +42,6 @@ def join_stream(text: str, name: str) -> dict[str, Any] | Failure:
     if message is None or not message.get("stop_reason"):
         return malformed(name, "the stream ended in the middle of the reply")
     return message | {"content": [_complete(block) for block in blocks.values()], "usage": usage}
-
-
-def stream_pieces(text: str, name: str) -> list[dict[str, Any]] | Failure:
-    """The JSON objects of a stream's events."""
-    pieces: list[dict[str, Any]] = []
-    for _, data in events(text):
-        if data.strip() in ("", DONE):
-            continue
-        piece = parse_body(data)
-        if not isinstance(piece, dict):
-            return malformed(name, "a piece of the stream is not JSON")
-        pieces.append(piece)
-    return pieces
 
 
 def _extend(blocks: dict[str, dict[str, Any]], index: str, delta: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 from pitboss.core.errors import UserError
 from pitboss.core.noun import noun
@@ -114,7 +115,8 @@ class GoogleModel(NativeModel):
         **options: Any,
     ) -> None:
         """`options` are those of `HttpModel`."""
-        url = f"{(base_url or GOOGLE).rstrip('/')}/v1beta/models/{model}:generateContent"
+        path = model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
+        url = f"{(base_url or GOOGLE).rstrip('/')}/v1beta/{quote(path)}:generateContent"
         super().__init__(name, key, url, "x-goog-api-key", clock=clock, **options)
         self._model = model
         self._capabilities = google_capabilities(model)

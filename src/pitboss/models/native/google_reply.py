@@ -13,7 +13,7 @@ from pitboss.core import codec
 from pitboss.core.intent import Usage
 from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.models.failures import Failure, malformed
-from pitboss.models.json_body import as_dict, token_count
+from pitboss.models.json_body import as_dict, as_str, token_count
 from pitboss.models.native.google_stream import first_candidate, join_stream
 from pitboss.models.native.reply import (
     NO_NAME,
@@ -59,7 +59,7 @@ def read(content: object, status: int, headers: Mapping[str, str], context: Repl
             parts.append(part)
         elif _is_partial(as_dict(value)):
             return malformed(context.name, "a call came in pieces, which nobody asked for")
-    provider_id, model = _text(body.get("responseId")), _text(body.get("modelVersion"))
+    provider_id, model = as_str(body.get("responseId")), as_str(body.get("modelVersion"))
     ending = _ending(candidate, as_dict(body.get("promptFeedback")))
     return build_reply("google", parts, ending, _usage(body.get("usageMetadata")), context, provider_id, model)
 
@@ -85,7 +85,7 @@ def _part(part: Mapping[str, Any]) -> ReplyPart | None:
             arguments = {}
         elif not isinstance(arguments, dict):
             arguments = {"arguments": arguments}  # no tool takes this, and the model is told so
-        call = ToolCall(_text(value.get("id")), _text(value.get("name")) or NO_NAME, arguments_text(arguments))
+        call = ToolCall(as_str(value.get("id")), as_str(value.get("name")) or NO_NAME, arguments_text(arguments))
         wire = {"functionCall": {"id": call.id, "name": call.name, "args": arguments}}
         return ReplyPart("call", wire | signed, call=call, is_signed=bool(signed))
     if not isinstance(part.get("text"), str):
@@ -97,11 +97,11 @@ def _part(part: Mapping[str, Any]) -> ReplyPart | None:
 
 
 def _ending(candidate: Mapping[str, Any], feedback: Mapping[str, Any]) -> ReplyEnding:
-    blocked = _text(feedback.get("blockReason"))
+    blocked = as_str(feedback.get("blockReason"))
     if blocked and not candidate:
-        message = _text(feedback.get("blockReasonMessage")) or blocked
+        message = as_str(feedback.get("blockReasonMessage")) or blocked
         return ReplyEnding("failed", blocked, f"the provider blocked the question: {message}")
-    reason = _text(candidate.get("finishReason")).upper()
+    reason = as_str(candidate.get("finishReason")).upper()
     if reason in _FILTERED:
         return ReplyEnding("failed", reason, f"the reply was blocked by the provider's filter ({reason})")
     if reason in _FAILED:
@@ -127,7 +127,3 @@ def _is_base64(value: object) -> bool:
     except binascii.Error:
         return False
     return True
-
-
-def _text(value: object) -> str:
-    return codec.printable(value) if isinstance(value, str) else ""
