@@ -31,8 +31,6 @@ def chat_replies() -> tuple[tuple[Exchange, ModelReply], ...]:
 def recorded(place: str) -> ModelReply:
     """The reply of one exchange, named by the end of its place."""
     (exchange,) = [one for one in exchanges() if one.place.endswith(place)]
-    if kind(exchange) != "chat":
-        pytest.importorskip("pydantic_ai", reason="pitboss[native] is not installed")
     reply = parse(exchange)
     assert isinstance(reply, ModelReply)
     return reply
@@ -107,8 +105,8 @@ def test_answers_to_a_schema_hold_one_object_which_is_the_answer() -> None:
     asked = [
         (exchange, reply)
         for exchange, reply in chat_replies()
-        if isinstance(exchange.asked, dict)
-        and (exchange.asked.get("response_format") or {}).get("type") in ("json_schema", "json_object")
+        if isinstance(exchange.request, dict)
+        and (exchange.request.get("response_format") or {}).get("type") in ("json_schema", "json_object")
         and not reply.calls
         and reply.finish_reason == "stop"
     ]

@@ -1,4 +1,4 @@
-"""`pitboss bench`: one document, and an exit code that only `--gate` lets a timing decide."""
+"""`pitboss bench`: one document, and an exit code that depends on timings only with `--gate`."""
 
 import json
 from collections.abc import Callable
@@ -18,15 +18,15 @@ ABSENT = skipped("absent", "bars/s", "not here", "peer", GATE)
 @pytest.fixture
 def measuring(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[BenchOptions]]:
     def give(*rows: BenchRow) -> list[BenchOptions]:
-        asked: list[BenchOptions] = []
+        received: list[BenchOptions] = []
 
-        def run(options: BenchOptions, say: Callable[[str], None]) -> list[BenchRow]:
-            asked.append(options)
-            say("measuring")
+        def run(options: BenchOptions, progress: Callable[[str], None]) -> list[BenchRow]:
+            received.append(options)
+            progress("measuring")
             return list(rows)
 
         monkeypatch.setattr("pitboss_dev.bench.suite.run", run)
-        return asked
+        return received
 
     return give
 
@@ -61,8 +61,8 @@ def test_the_table_names_every_row(
     assert "absent" in out
 
 
-def test_no_peers_asks_for_none(measuring: Callable[..., list[BenchOptions]]) -> None:
-    asked = measuring(FAST)
+def test_no_peers_measures_no_peer(measuring: Callable[..., list[BenchOptions]]) -> None:
+    received = measuring(FAST)
     bench(no_peers=True)
     bench()
-    assert [options.peers for options in asked] == [(), ("backtesting",)]
+    assert [options.peers for options in received] == [(), ("backtesting",)]

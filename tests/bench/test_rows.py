@@ -2,7 +2,7 @@
 
 import pytest
 
-from pitboss_dev.bench import show
+from pitboss_dev.bench import row_table
 from pitboss_dev.bench.row import LIMIT, BenchRow, RatioGate, failed, skipped
 
 DOCUMENTED = {"name", "value", "unit", "reference", "reference_value", "ratio"}
@@ -57,7 +57,9 @@ def test_a_skipped_row_says_why_and_keeps_its_gate_unjudged() -> None:
     assert plain["note"] == "skipped: it does not install here"
 
 
-def test_the_table_shows_the_ratio_and_what_became_of_the_gate() -> None:
-    cells = show.cells(BenchRow("slow", 123_456.7, "bars/s", "peer", 246_913.4, RatioGate("at least", 1.5), "a note"))
+def test_the_table_shows_the_ratio_and_whether_the_gate_holds() -> None:
+    cells = row_table.cells(
+        BenchRow("slow", 123_456.7, "bars/s", "peer", 246_913.4, RatioGate("at least", 1.5), "a note")
+    )
     assert cells == ("slow", "123,457", "bars/s", "peer", "246,913", "0.50×", "≥ 1.5× FAILS", "a note")
-    assert show.cells(skipped("absent", "s", "no")).count("–") == 1
+    assert row_table.cells(skipped("absent", "s", "no")).count("–") == 1

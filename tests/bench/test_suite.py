@@ -1,4 +1,4 @@
-"""A tiny run of every measurement, and what is refused."""
+"""A tiny run of the measurements, the peers' environments, and the names that are refused."""
 
 import json
 import sys
@@ -9,15 +9,15 @@ import pytest
 
 from pitboss.core.errors import UserError
 from pitboss.core.ports import ModelRequest
-from pitboss_dev.bench.market import MarketShape, walk
+from pitboss_dev.bench.backtests import trading_model
+from pitboss_dev.bench.market import MarketShape, random_walk
 from pitboss_dev.bench.measure import TINY, Bench, Measure
 from pitboss_dev.bench.measures import policy_year
 from pitboss_dev.bench.peers import environment
-from pitboss_dev.bench.peers.environment import Missing, prepare
+from pitboss_dev.bench.peers.environment import UnavailablePeer, install
 from pitboss_dev.bench.peers.process import Peer, PeerFailed, save_bars
 from pitboss_dev.bench.row import BenchRow
-from pitboss_dev.bench.suite import BenchOptions, found, run
-from pitboss_dev.bench.trial import trader
+from pitboss_dev.bench.suite import BenchOptions, all_measures, run
 
 KEYS = {"name", "value", "unit", "reference", "reference_value", "ratio", "gate", "note"}
 QUICK = ("policy_year", "model_tick", "memory_year", "hydration", "history", "parts", "report_page", "importing")
@@ -28,8 +28,8 @@ def rows() -> list[BenchRow]:
     return run(BenchOptions(only=QUICK, scale=TINY, repeats=1, peers=()))
 
 
-def test_every_file_in_measures_is_found_in_the_order_of_its_place() -> None:
-    assert list(found()) == [
+def test_every_file_in_measures_is_a_measurement_in_its_order() -> None:
+    assert list(all_measures()) == [
         "policy_year",
         "model_tick",
         "hydration",
@@ -47,7 +47,7 @@ def test_every_file_in_measures_is_found_in_the_order_of_its_place() -> None:
         "study",
         "program",
     ]
-    assert all(isinstance(one, Measure) and one.summary for one in found().values())
+    assert all(isinstance(measure, Measure) and measure.summary for measure in all_measures().values())
 
 
 def test_a_tiny_run_gives_rows_with_the_documented_keys_and_positive_values(rows: list[BenchRow]) -> None:
@@ -89,7 +89,7 @@ def test_without_peers_the_peer_row_says_so_and_its_gate_is_not_judged(rows: lis
     assert "no peer" in row.note
 
 
-def test_memory_is_told_by_a_process_of_its_own() -> None:
+def test_memory_is_measured_in_a_process_of_its_own() -> None:
     policy, standin = run(BenchOptions(only=("memory",), scale=TINY, repeats=1, peers=()))
     assert 10 < (policy.value or 0) < 400
     assert 10 < (standin.value or 0) < 400
@@ -112,13 +112,15 @@ def test_unknown_names_and_no_repeats_are_refused(options: BenchOptions, hint: s
 
 
 @pytest.mark.chaos
-def test_a_peer_that_does_not_install_is_missing_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_does_not_install_is_unavailable_with_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(environment.REQUIREMENTS, "backtesting", str(tmp_path / "no-such-package.whl"))
-    said: list[str] = []
-    found = prepare("backtesting", tmp_path / "peers", said.append)
-    assert isinstance(found, Missing)
-    assert found.reason.startswith("backtesting does not install here: ")
-    assert len(said) == 1
+    messages: list[str] = []
+    peer = install("backtesting", tmp_path / "peers", messages.append)
+    assert isinstance(peer, UnavailablePeer)
+    assert peer.reason.startswith("backtesting does not install here: ")
+    assert len(messages) == 1
 
 
 def test_an_environment_that_is_complete_is_used_again(tmp_path: Path) -> None:
@@ -126,52 +128,56 @@ def test_an_environment_that_is_complete_is_used_again(tmp_path: Path) -> None:
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "python").symlink_to(sys.executable)
     (home / "installed").write_text("complete\n")
-    assert prepare("backtesting", tmp_path, lambda text: pytest.fail(text)) == home / "bin" / "python"
+    assert install("backtesting", tmp_path, lambda text: pytest.fail(text)) == home / "bin" / "python"
 
 
-def test_a_peer_that_cannot_start_says_why(tmp_path: Path) -> None:
-    path = save_bars(walk("SOL", MarketShape(1)), tmp_path / "bars.npz")
+def test_a_peer_that_cannot_start_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    path = save_bars(random_walk("SOL", MarketShape(1)), tmp_path / "bars.npz")
     with pytest.raises(PeerFailed, match="backtesting stopped: ModuleNotFoundError"):
         Peer("backtesting", Path(sys.executable), path, 1_000, 25, 4.5)
 
 
-def test_the_scripted_trader_opens_and_closes_once_in_forty_questions() -> None:
-    model = trader()
+def test_the_scripted_model_opens_and_closes_once_in_forty_requests() -> None:
+    model = trading_model()
     request = ModelRequest("", (), ())
 
-    def ask() -> str:
-        asking = model.complete(request)
+    def action() -> str:
+        reply = model.complete(request)
         try:
-            asking.send(None)
+            reply.send(None)
         except StopIteration as done:
             return json.loads(done.value.calls[0].arguments)["action"]
         raise AssertionError("it waited")
 
-    actions = [ask() for _ in range(80)]
+    actions = [action() for _ in range(80)]
     assert actions.count("open_long") == actions.count("close") == 2
     assert actions.index("open_long") < actions.index("close")
-    assert model.asked == 80
+    assert model.requests == 80
     assert model.inner.requests == []
 
 
-def test_measurements_are_given_what_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Bench] = []
+def test_measurements_run_with_the_options_in_a_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    benches: list[Bench] = []
 
-    def look(bench: Bench) -> Iterable[BenchRow]:
-        seen.append(bench)
-        return [BenchRow("looked", 1.0, "×")]
+    def measure(bench: Bench) -> Iterable[BenchRow]:
+        benches.append(bench)
+        return [BenchRow("row", 1.0, "×")]
 
-    monkeypatch.setattr("pitboss_dev.bench.suite.found", lambda: {"look": Measure("look", "looks", look)})
-    said: list[str] = []
-    rows = run(BenchOptions(scale=TINY, repeats=3, peers=(), peers_folder=tmp_path), said.append)
-    assert [row.name for row in rows] == ["looked"]
-    assert said == ["look: looks"]
-    assert (seen[0].scale, seen[0].repeats, seen[0].peers_folder) == (TINY, 3, tmp_path)
-    assert not seen[0].grounds.folder.exists()
+    monkeypatch.setattr(
+        "pitboss_dev.bench.suite.all_measures", lambda: {"short": Measure("short", "a summary", measure)}
+    )
+    messages: list[str] = []
+    rows = run(BenchOptions(scale=TINY, repeats=3, peers=(), peers_folder=tmp_path), messages.append)
+    assert [row.name for row in rows] == ["row"]
+    assert messages == ["short: a summary"]
+    assert (benches[0].scale, benches[0].repeats, benches[0].peers_folder) == (TINY, 3, tmp_path)
+    assert not benches[0].folder.path.exists()
 
 
 def test_help_names_every_measurement() -> None:
     from pitboss_dev.bench.command import bench
 
-    named = " ".join((bench.__doc__ or "").split()).split("Measurements: ")[1].split(". ")[0].split(", ")
-    assert sorted(named) == sorted(found())
+    names = " ".join((bench.__doc__ or "").split()).split("Measurements: ")[1].split(". ")[0].split(", ")
+    assert sorted(names) == sorted(all_measures())

@@ -7,7 +7,8 @@ import pytest
 from pitboss.bootstrap.keys import Values, key_for, open_secrets, owners, variable_of
 from pitboss.bootstrap.redact import GONE, Redactor
 from pitboss.core.errors import UserError
-from pitboss.models.providers import PROVIDERS, route
+from pitboss.models.providers import PROVIDERS
+from pitboss.models.routes import route
 from pitboss.store.secrets import Secrets
 
 KEPT, SET = "kept-key-123456", "set-key-1234567"

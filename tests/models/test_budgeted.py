@@ -13,8 +13,13 @@ from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.intent import Usage
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, ModelReply, ModelRequest
-from pitboss.models.budgeted import Budget, Budgeted, may_have_charged
-from pitboss.models.prices import FREE, flat, worst_case
+from pitboss.models.budget import Budget
+from pitboss.models.budgeted import Budgeted
+from pitboss.models.call import CallContext, CallResult, DirectClient, ModelClient
+from pitboss.models.failures import Failure
+from pitboss.models.prices import FREE, flat
+from pitboss.models.retried import Retried
+from pitboss.models.token_bounds import worst_case
 
 ASK = ModelRequest("system", (Message("user", "hello"),), (), settings={"max_tokens": 100})
 PRICE = flat(0, 10_000)  # a cent a token of the answer, so that a call's worst case is its max_tokens in cents
@@ -25,22 +30,28 @@ def ask(max_tokens: int) -> ModelRequest:
     return ModelRequest("", (), (), settings={"max_tokens": max_tokens})
 
 
-class Provider:
+class Provider(ModelClient):
     """Answers after a while at a cost, or fails."""
 
     name = "openai/some-model"
 
-    def __init__(self, *plan: tuple[float, Decimal | BaseException | None]) -> None:
+    def __init__(self, *plan: tuple[float, Decimal | Failure | BaseException | None]) -> None:
         self.plan = list(plan)
         self.asked = 0
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         delay, outcome = self.plan[self.asked]
         self.asked += 1
-        await asyncio.sleep(delay)
+        with context.sending():
+            await asyncio.sleep(delay)
         if isinstance(outcome, BaseException):
             raise outcome
-        return ModelReply(usage=Usage(1, 1), cost_usd=outcome)
+        if isinstance(outcome, Failure):
+            return CallResult(failure=outcome, attempts=1)
+        return CallResult(self.reply(outcome), attempts=1)
+
+    def reply(self, cost_usd: Decimal | None) -> ModelReply:
+        return ModelReply(usage=Usage(1, 1), cost_usd=cost_usd)
 
 
 def test_a_call_that_could_pass_the_limit_is_never_made() -> None:
@@ -98,42 +109,59 @@ def test_an_answer_without_a_cost_counts_at_its_worst() -> None:
     assert (budget.spent, budget.uncertain, budget.reserved) == (0, 1, 0)
 
 
-class Refused(Exception):
-    status = 429
-
-
-def caused(error: BaseException, cause: BaseException) -> BaseException:
-    error.__cause__ = cause
-    return error
-
-
-def said(charged: bool) -> BaseException:
-    error = TransientError("the client knows")
-    error.charged = charged  # type: ignore[attr-defined]
-    return error
+LATE = Failure("retry", "timeout", "no answer")
+REFUSED = Failure("retry", "busy", "too busy", status=429)
 
 
 @pytest.mark.parametrize(
-    ("error", "charged"),
+    ("failure", "is_charged"),
     [
-        (TransientError("timed out"), True),
-        (TimeoutError(), True),
-        (asyncio.CancelledError(), True),
-        (ConnectionResetError(), True),
-        (caused(TransientError("down"), ConnectionRefusedError()), False),
-        (caused(TransientError("busy"), Refused()), False),
-        (UserError("bad key"), False),
-        (BudgetExceeded("inner"), False),
-        (said(False), False),
-        (said(True), True),
+        (LATE, True),
+        (Failure("retry", "timeout", "gateway", status=408), True),
+        (Failure("retry", "server", "down", status=500), True),
+        (Failure("retry", "malformed", "half a reply"), True),
+        (Failure("retry", "unreachable", "nobody there"), False),
+        (REFUSED, False),
+        (Failure("user", "bad_key", "bad key", status=401), False),
+        (Failure("give_up", "paused", "turned away by the limiter"), False),
     ],
 )
-def test_a_failure_costs_its_worst_unless_it_was_certainly_not_charged(error: BaseException, charged: bool) -> None:
-    assert may_have_charged(error) is charged
+def test_a_failure_costs_its_worst_unless_it_was_certainly_not_charged(failure: Failure, is_charged: bool) -> None:
+    budget = Budget(Decimal(2))
+    result = run(Budgeted(Provider((0, failure)), budget, PRICE).call(ASK, CallContext()))
+    assert (result.failure, result.uncertain_usd) == (failure, 1 if is_charged else 0)
+    assert (budget.spent, budget.uncertain, budget.reserved) == (0, 1 if is_charged else 0, 0)
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), ConnectionResetError(), TimeoutError()])
+def test_an_exception_costs_the_worst_of_a_request_that_was_sent(error: BaseException) -> None:
     budget = Budget(Decimal(2))
     with pytest.raises(type(error)):
         run(Budgeted(Provider((0, error)), budget, PRICE).complete(ASK))
-    assert (budget.spent, budget.uncertain, budget.reserved) == (0, 1 if charged else 0, 0)
+    assert (budget.uncertain, budget.reserved) == (1, 0)
+
+
+def test_an_exception_before_anything_was_sent_costs_nothing() -> None:
+    class Unsent(Provider):
+        async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
+            raise asyncio.CancelledError
+
+    budget = Budget(Decimal(2))
+    with pytest.raises(asyncio.CancelledError):
+        run(Budgeted(Unsent(), budget, PRICE).complete(ASK))
+    assert (budget.uncertain, budget.reserved) == (0, 0)
+
+
+@pytest.mark.parametrize(("failures", "uncertain"), [([LATE, LATE], 2), ([LATE, REFUSED], 1), ([LATE], 1)])
+def test_a_budget_around_retries_counts_every_attempt_that_may_have_been_charged(
+    failures: list[Failure], uncertain: int
+) -> None:
+    """As for the money of a day, which stands around the whole stack."""
+    inner, day = Budget(), Budget(Decimal(9))
+    provider = Provider(*((0, failure) for failure in failures), (0, CENT))
+    retried = Retried(Budgeted(provider, inner, PRICE), random=lambda: 0.0)
+    run(Budgeted(retried, day, PRICE).complete(ASK))
+    assert (day.spent, day.uncertain, day.reserved) == (CENT, uncertain, 0)
 
 
 def test_a_call_waits_for_others_that_only_might_cost_too_much() -> None:
@@ -215,7 +243,7 @@ def test_whatever_the_interleaving_the_limit_is_never_passed_and_what_fits_is_le
         fitted = budget.fits(CENT * worst)
         known = budget.spent + budget.uncertain
         try:
-            await Budgeted(World(), budget, PRICE, patient=patient).complete(request)
+            await Budgeted(DirectClient(World()), budget, PRICE, patient=patient).complete(request)
         except BudgetExceeded:
             assert not fitted
             if patient:  # even with nobody else under way it would not have fitted
@@ -262,9 +290,9 @@ def test_a_call_is_written_down_before_it_is_made() -> None:
     seen: list[list[Decimal]] = []
 
     class Watching(Provider):
-        async def complete(self, request: ModelRequest) -> ModelReply:
+        async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
             seen.append(list(notebook.lines))
-            return await super().complete(request)
+            return await super().call(request, context)
 
     run(Budgeted(Watching((0, CENT)), Budget(note=notebook), PRICE).complete(ASK))
     assert len(seen[0]) == 1
@@ -307,8 +335,8 @@ def test_a_free_model_writes_nothing_down() -> None:
 
 def test_a_reply_that_is_not_kept_and_cost_more_than_it_could_is_written_down_at_once() -> None:
     class Dear(Provider):
-        async def complete(self, request: ModelRequest) -> ModelReply:
-            return replace(await super().complete(request), finish_reason="error")
+        def reply(self, cost_usd: Decimal | None) -> ModelReply:
+            return replace(super().reply(cost_usd), finish_reason="error")
 
     notebook = Notebook()
     run(Budgeted(Dear((0, Decimal(9))), Budget(note=notebook), PRICE).complete(ASK))
@@ -318,7 +346,7 @@ def test_a_reply_that_is_not_kept_and_cost_more_than_it_could_is_written_down_at
 def test_an_end_in_good_order_leaves_what_is_uncertain_and_no_more() -> None:
     notebook = Notebook()
     budget = Budget(Decimal(9), note=notebook)
-    model = Budgeted(Provider((0, TransientError("late")), (0, CENT)), budget, PRICE)
+    model = Budgeted(Provider((0, LATE), (0, CENT)), budget, PRICE)
     with pytest.raises(TransientError):
         run(model.complete(ASK))
     run(model.complete(ASK))
@@ -328,8 +356,8 @@ def test_an_end_in_good_order_leaves_what_is_uncertain_and_no_more() -> None:
 
 def test_what_a_reply_cost_that_is_not_kept_is_left_too() -> None:
     class Failing(Provider):
-        async def complete(self, request: ModelRequest) -> ModelReply:
-            return replace(await super().complete(request), finish_reason="error")
+        def reply(self, cost_usd: Decimal | None) -> ModelReply:
+            return replace(super().reply(cost_usd), finish_reason="error")
 
     notebook = Notebook()
     budget = Budget(Decimal(9), note=notebook)
@@ -357,21 +385,21 @@ def test_wherever_a_run_is_killed_what_was_paid_and_written_down_covers_all_that
     kept = charged = ZERO
 
     async def main() -> None:
-        class Merciless:
+        class Merciless(ModelClient):
             name = "m"
 
-            async def complete(self, request: ModelRequest) -> ModelReply:
+            async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
                 nonlocal charged, kept
                 tokens, kind, takes_s = request.settings["call"]
                 charged += 0 if kind == "refused" else CENT * tokens
-                await asyncio.sleep(takes_s)
+                with context.sending():
+                    await asyncio.sleep(takes_s)
                 if kind in ("late", "refused"):
-                    raise said(kind == "late")
+                    return CallResult(failure=LATE if kind == "late" else REFUSED, attempts=1)
                 kept += CENT * tokens if kind == "ok" else 0
-                return ModelReply(
-                    finish_reason="error" if kind == "unkept" else "stop",
-                    cost_usd=None if kind == "unknown" else CENT * tokens,
-                )
+                finish = "error" if kind == "unkept" else "stop"
+                cost_usd = None if kind == "unknown" else CENT * tokens
+                return CallResult(ModelReply(finish_reason=finish, cost_usd=cost_usd), attempts=1)
 
         model = Budgeted(Merciless(), Budget(limit, note=notebook), PRICE)
 

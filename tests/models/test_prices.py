@@ -15,7 +15,9 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import parse_instant
 from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.ports import Message, ModelRequest, ToolCall, ToolSpec
-from pitboss.models.prices import FREE, flat, most_input_tokens, price, price_of, worst_case
+from pitboss.models.price_list import price, price_of
+from pitboss.models.prices import FREE, flat
+from pitboss.models.token_bounds import most_input_tokens, worst_case
 
 AT = parse_instant("2026-11-15T12:00:00Z")
 KNOWN = (

@@ -6,7 +6,8 @@ import pickle
 import pytest
 
 from pitboss.core.errors import UserError
-from pitboss.models.providers import PROVIDERS, origin, route
+from pitboss.models.providers import PROVIDERS, origin
+from pitboss.models.routes import route
 from pitboss.models.secret import HIDDEN, Secret, forms
 
 

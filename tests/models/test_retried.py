@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,28 +10,38 @@ import pytest
 from models.virtual import run
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure
-from pitboss.models.retried import Learnt, Retried, SingleAttempt
+from pitboss.models.retried import Retried
 
 ASK = ModelRequest("", (), ())
 DOWN = Failure("retry", "server", "down", status=500)
 OK = ModelReply("fine")
 
 
-class Client:
+class Client(ModelClient):
+    """Gives the outcomes of a plan, the last one for ever."""
+
     name = "example/model"
 
-    def __init__(self, *plan: ModelReply | Failure | Learnt, takes_s: float = 0.0) -> None:
+    def __init__(self, *plan: ModelReply | Failure | CallResult, takes_s: float = 0.0) -> None:
         self.plan, self.takes_s = plan, takes_s
         self.asked = 0
         self.left_s: list[float] = []
 
-    async def once(self, request: ModelRequest, left_s: float) -> ModelReply | Failure | Learnt:
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         outcome = self.plan[min(self.asked, len(self.plan) - 1)]
         self.asked += 1
-        self.left_s.append(left_s)
-        await asyncio.sleep(min(self.takes_s, left_s))
-        return outcome
+        self.left_s.append(context.left_s)
+        with context.sending():
+            await asyncio.sleep(min(self.takes_s, context.left_s))
+        if isinstance(outcome, CallResult):
+            return outcome
+        return CallResult(outcome, attempts=1) if isinstance(outcome, ModelReply) else CallResult(None, outcome, 1)
+
+
+def adapted(failure: Failure) -> CallResult:
+    return CallResult(failure=failure, attempts=1, is_adapted=True)
 
 
 def patient(client: Any, **more: Any) -> Retried:
@@ -48,13 +59,13 @@ async def outcome(model: Retried) -> tuple[Any, float]:
 
 def test_it_asks_until_there_is_an_answer() -> None:
     client = Client(DOWN, DOWN, OK)
-    found, at = run(outcome(patient(SingleAttempt(client))))
+    found, at = run(outcome(patient(client)))
     assert (found, client.asked, at) == (OK, 3, pytest.approx(0.75, abs=0.001))
 
 
 def test_tries_end_and_the_last_failure_is_told() -> None:
     client = Client(DOWN, replace(DOWN, message="still down"))
-    found, _ = run(outcome(patient(SingleAttempt(client), attempts=3)))
+    found, _ = run(outcome(patient(client, attempts=3)))
     assert isinstance(found, TransientError)
     assert (str(found), client.asked) == ("still down", 3)
 
@@ -62,18 +73,18 @@ def test_tries_end_and_the_last_failure_is_told() -> None:
 @pytest.mark.parametrize("reaction", ["give_up", "user"])
 def test_what_cannot_get_better_is_asked_once(reaction: Any) -> None:
     client = Client(replace(DOWN, reaction=reaction, status=400))
-    found, _ = run(outcome(patient(SingleAttempt(client))))
+    found, _ = run(outcome(patient(client)))
     assert isinstance(found, UserError if reaction == "user" else TransientError)
     assert client.asked == 1
 
 
 def test_an_error_that_is_no_failure_of_a_try_is_passed_on() -> None:
-    class Elsewhere:
+    class Elsewhere(ModelClient):
         name, asked = "m", 0
 
-        async def complete(self, request: ModelRequest) -> ModelReply:
+        async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
             self.asked += 1
-            raise TransientError("turned away by the limiter")
+            return CallResult(failure=Failure("give_up", "paused", "turned away by the limiter"))
 
     inner = Elsewhere()
     found, _ = run(outcome(patient(inner)))
@@ -82,7 +93,7 @@ def test_an_error_that_is_no_failure_of_a_try_is_passed_on() -> None:
 
 def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
     client = Client(DOWN, takes_s=50.0)
-    found, at = run(outcome(patient(SingleAttempt(client), random=lambda: 0.0)))
+    found, at = run(outcome(patient(client, random=lambda: 0.0)))
     assert isinstance(found, TransientError)
     assert client.left_s == pytest.approx([120.0, 70.0, 20.0], abs=0.01)
     assert at == pytest.approx(120.0, abs=0.01)
@@ -90,52 +101,59 @@ def test_the_time_for_a_try_is_what_is_left_of_the_deadline() -> None:
 
 def test_pauses_count_against_the_deadline_and_one_that_would_pass_it_is_not_begun() -> None:
     client = Client(replace(DOWN, wait_s=50.0))
-    found, at = run(outcome(patient(SingleAttempt(client), random=lambda: 0.0)))
+    found, at = run(outcome(patient(client, random=lambda: 0.0)))
     assert isinstance(found, TransientError)
     assert (client.asked, at) == (3, pytest.approx(100.0, abs=0.01))
 
 
 def test_waiting_for_a_turn_does_not_use_the_deadline_up() -> None:
-    class Queue:
+    class Queue(ModelClient):
         """An hour's wait in front of every try."""
 
         name = "m"
 
-        def __init__(self, inner: SingleAttempt) -> None:
+        def __init__(self, inner: ModelClient) -> None:
             self.inner = inner
 
-        async def complete(self, request: ModelRequest) -> ModelReply:
+        async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
             await asyncio.sleep(3_600)
-            return await self.inner.complete(request)
+            return await self.inner.call(request, context)
 
     client = Client(DOWN, OK, takes_s=1.0)
-    found, at = run(outcome(patient(Queue(SingleAttempt(client)))))
+    found, at = run(outcome(patient(Queue(client))))
     assert (found, at > 7_200) == (OK, True)
 
 
 def test_a_client_that_has_learnt_is_asked_again_at_once_and_it_is_no_try() -> None:
-    client = Client(Learnt(replace(DOWN, reaction="user", status=400)), OK)
-    found, at = run(outcome(patient(SingleAttempt(client), attempts=1)))
+    client = Client(adapted(replace(DOWN, reaction="user", status=400)), OK)
+    found, at = run(outcome(patient(client, attempts=1)))
     assert (found, client.asked, at) == (OK, 2, pytest.approx(0.0, abs=0.001))
 
 
 def test_a_client_that_never_stops_learning_is_left_in_the_end() -> None:
-    client = Client(Learnt(replace(DOWN, reaction="user", status=400)))
-    found, _ = run(outcome(patient(SingleAttempt(client))))
+    client = Client(adapted(replace(DOWN, reaction="user", status=400)))
+    found, _ = run(outcome(patient(client)))
     assert isinstance(found, UserError)
     assert client.asked == 5
 
 
 def test_without_somebody_who_asks_again_a_try_has_all_the_time_of_its_client() -> None:
     client = Client(OK)
-    assert run(SingleAttempt(client).complete(ASK)) == OK
+    assert run(client.complete(ASK)) == OK
     assert client.left_s == [float("inf")]
 
 
 def test_two_questions_at_once_have_a_deadline_each() -> None:
     async def both() -> None:
         client = Client(DOWN, takes_s=50.0)
-        await asyncio.gather(*(outcome(patient(SingleAttempt(client), random=lambda: 0.0)) for _ in range(2)))
+        await asyncio.gather(*(outcome(patient(client, random=lambda: 0.0)) for _ in range(2)))
         assert sorted(client.left_s) == pytest.approx([20.0, 20.0, 70.0, 70.0, 120.0, 120.0], abs=0.01)
 
     run(both())
+
+
+def test_the_result_counts_all_attempts_and_everything_that_is_uncertain() -> None:
+    late = CallResult(failure=DOWN, attempts=1, uncertain_usd=Decimal(2))
+    client = Client(late, late, CallResult(OK, attempts=1))
+    result = run(patient(client).call(ASK, CallContext()))
+    assert (result.reply, result.attempts, result.uncertain_usd) == (OK, 3, 4)

@@ -13,12 +13,15 @@ from models.virtual import now_ms, run
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
 from pitboss.core.intent import Usage
 from pitboss.core.ports import ModelReply, ModelRequest
-from pitboss.models.budgeted import Budget, Budgeted
+from pitboss.models.budget import Budget
+from pitboss.models.budgeted import Budgeted
+from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure
-from pitboss.models.limited import Lane, Limited
+from pitboss.models.lane import Lane
+from pitboss.models.limited import Limited
 from pitboss.models.priced import Priced
 from pitboss.models.prices import flat
-from pitboss.models.retried import Retried, SingleAttempt
+from pitboss.models.retried import Retried
 
 PRICE = flat(0, 10_000)  # a cent a token of the answer: with 100 tokens asked for, no call costs more than a dollar
 ASK = ModelRequest("", (), (), settings={"max_tokens": 100})
@@ -30,7 +33,7 @@ OK = ModelReply("fine", usage=Usage(1, 5), cost_usd=None)
 Outcome = ModelReply | Failure
 
 
-class Client:
+class Client(ModelClient):
     """Takes its time over every try, then does what the plan says; the last of it for ever."""
 
     name = "example/model"
@@ -41,15 +44,16 @@ class Client:
         self.charged = Decimal(0)
         """What a merciless provider has charged: everything for whatever it did not refuse."""
 
-    async def once(self, request: ModelRequest, left_s: float) -> Outcome:
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
         outcome = self.plan[min(len(self.sent_at), len(self.plan) - 1)]
         self.sent_at.append(asyncio.get_running_loop().time())
         if isinstance(outcome, ModelReply):
             self.charged += CENT * outcome.usage.output_tokens
-        elif outcome.charged:
+        elif outcome.may_be_charged:
             self.charged += DOLLAR
-        await asyncio.sleep(min(self.takes_s, left_s))
-        return outcome
+        with context.sending():
+            await asyncio.sleep(min(self.takes_s, context.left_s))
+        return CallResult(outcome, attempts=1) if isinstance(outcome, ModelReply) else CallResult(None, outcome, 1)
 
 
 def lane(**limits: int) -> Lane:
@@ -57,7 +61,7 @@ def lane(**limits: int) -> Lane:
 
 
 def stacked(client: Client, budget: Budget, one: Lane, run_id: str = "a", **patience: Any) -> Retried:
-    inner = Budgeted(Priced(Limited(SingleAttempt(client), one, run_id), PRICE), budget, PRICE)
+    inner = Budgeted(Priced(Limited(client, one, run_id), PRICE), budget, PRICE)
     return Retried(inner, **({"random": lambda: 0.0, "attempts": 4, "deadline_s": 120.0} | patience))
 
 
@@ -137,7 +141,7 @@ def test_a_call_that_was_sent_and_is_cancelled_may_have_been_charged() -> None:
 def test_a_call_that_the_limiter_turns_away_costs_nothing() -> None:
     async def main() -> None:
         one, budget, client = lane(), Budget(DOLLAR * 10), Client(OK)
-        one.learn({"retry-after": "7200"}, None, 429)
+        one.learn({"retry-after": "7200"}, 429)
         with pytest.raises(TransientError, match="no more calls"):
             await stacked(client, budget, one).complete(ASK)
         assert (budget.uncertain, budget.reserved, client.sent_at) == (0, 0, [])

@@ -9,7 +9,7 @@ from pitboss.audit.blind_comparison import FIGURES, ComparedDays, Figure
 from pitboss.audit.memorisation import MemorisationReport
 from pitboss.audit.recognition import ChanceVerdict
 from pitboss.core.instant import iso
-from pitboss.models import cutoffs
+from pitboss.models.cutoff_text import cutoff_record, cutoff_text
 from pitboss.report.markup import Html, join, tag
 from pitboss.report.table import LEFT, RIGHT, table
 from pitboss.sim.statistics.binomial import HitRate
@@ -90,7 +90,7 @@ def stretches(report: MemorisationReport) -> list[tuple[str, ComparedDays]]:
 def remarks(report: MemorisationReport) -> list[str]:
     """What a reader of the figures has to know."""
     request, named, exam = report.wish.request, report.named, report.exam
-    said = [cutoffs.words(report.cutoff, request.from_at, request.to_at)]
+    said = [cutoff_text(report.cutoff, request.from_at, request.to_at)]
     if report.synthetic:
         said.append(
             "The market is generated: nobody can have read about it, so signs of memory here are signs of a fault."
@@ -139,7 +139,7 @@ def document(report: MemorisationReport) -> dict[str, Any]:
         "conclusions": [
             {"about": one.about, "finding": one.finding, "words": one.words} for one in verdicts.conclusions(report)
         ],
-        "cutoff": cutoffs.told(report.cutoff, request.from_at, request.to_at),
+        "cutoff": cutoff_record(report.cutoff, request.from_at, request.to_at),
         "naming": _naming_document(report),
         "pairs": None if report.whole is None else _stretch_document(report.whole),
         "runs": [

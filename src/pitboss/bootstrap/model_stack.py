@@ -21,18 +21,27 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.core.money import ZERO
-from pitboss.core.ports import Message, Model, ModelRequest, ToolSpec
+from pitboss.core.ports import Message, ModelRequest, ToolSpec
 from pitboss.core.trace import Tracer
-from pitboss.models import catalog, native
-from pitboss.models.budgeted import Budget, Budgeted, usd
-from pitboss.models.cached import Cached, Flights
-from pitboss.models.limited import Lane, Limited, Limiter, fingerprint
-from pitboss.models.local import LocalModel, LocalServer, find_weights
+from pitboss.models import catalog
+from pitboss.models.budget import Budget, usd
+from pitboss.models.budgeted import Budgeted
+from pitboss.models.cached import Cached
+from pitboss.models.call import DirectClient, ModelClient
+from pitboss.models.lane import Lane
+from pitboss.models.limited import Limited
+from pitboss.models.limiter import Limiter, fingerprint
+from pitboss.models.local import LocalModel
+from pitboss.models.local_server import LocalServer
+from pitboss.models.local_weights import find_weights
+from pitboss.models.price_list import price
 from pitboss.models.priced import Priced
-from pitboss.models.prices import FREE, ModelPrice, flat, price
-from pitboss.models.providers import OWN, Route, entry, route
+from pitboss.models.prices import FREE, ModelPrice, flat
+from pitboss.models.providers import OWN, entry
 from pitboss.models.replayed import Replayed
-from pitboss.models.retried import Retried, SingleAttempt
+from pitboss.models.retried import Retried
+from pitboss.models.routes import Route, route
+from pitboss.models.shared_calls import SharedCalls
 from pitboss.models.traced import Traced
 from pitboss.sim.request import BacktestRequest
 from pitboss.sim.speculation_budget import Purse
@@ -48,7 +57,7 @@ from pitboss.store.uncertain_charges import Doubts
 class ModelConnection:
     """An open line to a model for one run: what to ask, and what has come of the money."""
 
-    model: Model
+    model: ModelClient
     forcing: Literal["call", "schema"] = "call"
     rescue: bool = True
     cached: Cached | None = None
@@ -81,10 +90,7 @@ def check_line(workspace: Workspace, request: BacktestRequest) -> None:
     elif provider == catalog.LOCAL:
         find_weights(rest, workspace.home / "models")
     else:
-        found = route_of(workspace, request.source)
-        if found.provider.native:
-            native.load(_kind(found))
-        known_price(request, found)
+        known_price(request, route_of(workspace, request.source))
 
 
 def route_of(workspace: Workspace, name: str) -> Route:
@@ -101,7 +107,7 @@ async def open_line(
     tracer: Tracer,
 ) -> ModelConnection:
     """A line for one run. What it opens is closed with the stack."""
-    from pitboss.models.chat import pool
+    from pitboss.models import http_pool
 
     settings = workspace.settings
     provider, _, rest = request.source.partition("/")
@@ -109,19 +115,18 @@ async def open_line(
         source = workspace.runs.get(rest)
         records = StoredJournal(workspace.database, source.id, source.lease_epoch, workspace.now).records()
         told = source.params.get("manner") or {}
-        return ModelConnection(Replayed(records, source.id), told.get("forcing", "call"), told.get("rescue", False))
+        return ModelConnection(
+            DirectClient(Replayed(records, source.id)), told.get("forcing", "call"), told.get("rescue", False)
+        )
     if provider == catalog.LOCAL:
         client = _local(workspace, request.source)
         stack.callback(client.close)
-        await stack.enter_async_context(pool.opened())
+        await stack.enter_async_context(http_pool.opened())
         return _stacked(stack, workspace, request, run_id, client, FREE, None, "schema", tracer)
     found = route_of(workspace, request.source)
     lane = limiter(settings).lane(found.provider.host, fingerprint(found.key.reveal() if found.key else ""))
-    client = open_client(found, settings, lane)
-    if found.provider.native:
-        stack.push_async_callback(client.close)
-    else:
-        await stack.enter_async_context(pool.opened())
+    client = open_client(found, settings)
+    await stack.enter_async_context(http_pool.opened())
     forcing = _forcing(found, skill)
     return _stacked(stack, workspace, request, run_id, client, known_price(request, found), lane, forcing, tracer)
 
@@ -145,7 +150,7 @@ def _stacked(
     workspace: Workspace,
     request: BacktestRequest,
     run_id: str,
-    client: Any,
+    client: ModelClient,
     known: ModelPrice | None,
     lane: Lane | None,
     forcing: Literal["call", "schema"],
@@ -155,13 +160,11 @@ def _stacked(
     doubts = Doubts(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
     budget = Budget(request.max_cost_usd, answers.paid_usd(run_id), doubts.before_usd, doubts.note)
     stack.callback(budget.close)
-    # A model on this machine costs nothing and is nobody else's: it may try again by itself.
-    asked: Model = client if lane is None else Limited(SingleAttempt(client), lane, run_id)
-    asked = budgeted = Budgeted(Priced(asked, known, workspace.now), budget, known)
-    if lane is not None:
-        settings = workspace.settings
-        asked = Retried(asked, random=_dice(), attempts=settings.model_attempts, deadline_s=settings.model_deadline_s)
-    cached = Cached(asked, answers, run_id, request.repeat, _flights(workspace.database))
+    # A model on this machine costs nothing and has no limits: its client retries by itself.
+    limited = client if lane is None else Limited(client, lane, run_id)
+    budgeted = Budgeted(Priced(limited, known, workspace.now), budget, known)
+    retried = budgeted if lane is None else _retried(budgeted, workspace.settings)
+    cached = Cached(retried, answers, run_id, request.repeat, _flights(workspace.database))
     stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)
     # A model on this machine answers one question at a time.
@@ -176,22 +179,21 @@ def _speculation(request: BacktestRequest, purse: Purse) -> Speculation | None:
     return Speculation(window, float(request.max_waste_pct), purse=purse)
 
 
-def open_client(found: Route, settings: Settings, lane: Lane | None = None) -> Any:
-    """The bare client of a route. A run asks it try by try; by itself it tries again and gives up in time."""
-    from pitboss.models.chat.client import ChatModel
+def _retried(client: ModelClient, settings: Settings) -> Retried:
+    attempts, deadline_s = settings.model_attempts, settings.model_deadline_s
+    return Retried(client, random=_dice(), attempts=attempts, deadline_s=deadline_s)
 
-    patience: dict[str, Any] = {
-        "timeout_s": settings.model_timeout_s,
-        "attempts": settings.model_attempts,
-        "deadline_s": settings.model_deadline_s,
-        "random": _dice(),
-        "clock": stopwatch,
-    }
-    patience["seen"] = None if lane is None else lane.learn
+
+def open_client(found: Route, settings: Settings) -> ModelClient:
+    """The bare client of a route: one attempt per call."""
+    from pitboss.models.chat.client import ChatModel
+    from pitboss.models.native.client import AnthropicModel, GoogleModel
+
+    options: dict[str, Any] = {"timeout_s": settings.model_timeout_s, "clock": stopwatch}
     if found.provider.native:
-        adapter = native.load(_kind(found))
-        return adapter(found.name, found.model, found.key, base_url=found.provider.base_url, **patience)
-    return ChatModel(found.name, found.provider, found.key, model=found.model, **patience)
+        native_model = AnthropicModel if found.provider.name == "anthropic" else GoogleModel
+        return native_model(found.name, found.model, found.key, base_url=found.provider.base_url, **options)
+    return ChatModel(found.name, found.provider, found.key, model=found.model, **options)
 
 
 def _local(workspace: Workspace, name: str) -> LocalModel:
@@ -200,18 +202,11 @@ def _local(workspace: Workspace, name: str) -> LocalModel:
     settings = workspace.settings
     weights = find_weights(name.partition("/")[2], workspace.home / "models")
 
-    def connect(base_url: str) -> Model:
+    def connect(base_url: str) -> ModelClient:
         served = entry("local", base_url, dialect=OWN, needs_key=False, free=True)
-        return ChatModel(
-            name,
-            served,
-            model=weights.stem,
-            random=_dice(),
-            clock=stopwatch,
-            timeout_s=settings.local_timeout_s,
-            attempts=2,
-            deadline_s=2 * settings.local_timeout_s,
-        )
+        timeout_s = settings.local_timeout_s
+        client = ChatModel(name, served, model=weights.stem, clock=stopwatch, timeout_s=timeout_s)
+        return Retried(client, random=_dice(), attempts=2, deadline_s=2 * timeout_s)
 
     # With its size: another file under the same name must not be answered for by this one's answers in the cache.
     known = f"{name}#{weights.stat().st_size}"
@@ -233,16 +228,12 @@ def known_price(request: BacktestRequest, found: Route) -> ModelPrice | None:
     return known
 
 
-def _kind(found: Route) -> native.Kind:
-    return "anthropic" if found.provider.name == "anthropic" else "google"
+_FLIGHTS: WeakKeyDictionary[Database, SharedCalls] = WeakKeyDictionary()
 
 
-_FLIGHTS: WeakKeyDictionary[Database, Flights] = WeakKeyDictionary()
-
-
-def _flights(database: Database) -> Flights:
+def _flights(database: Database) -> SharedCalls:
     """The calls under way of all runs that keep their answers in one database, as far as they are in this process."""
-    return _FLIGHTS.setdefault(database, Flights())
+    return _FLIGHTS.setdefault(database, SharedCalls())
 
 
 def _dice() -> Callable[[], float]:
@@ -280,24 +271,23 @@ TRIAL = ToolSpec(
 async def trial(workspace: Workspace, name: str) -> dict[str, Any]:
     """One small question to a model: does it answer, does it keep to a forced call, how long does it take, what does it
     cost. Nothing is stored."""
-    from pitboss.models.chat import pool
+    from pitboss.models import http_pool
 
     entry_ = catalog.describe(name)
     if not entry_.is_model or name.startswith(f"{catalog.REPLAY}/"):
         raise UserError(f"{name} is not asked over a line: there is nothing to test", "it always works")
     form: Literal["call", "schema"] = "call"
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(pool.opened())
+        await stack.enter_async_context(http_pool.opened())
         if name.startswith(f"{catalog.LOCAL}/"):
-            client: Any = _local(workspace, name)
-            stack.callback(client.close)
+            local = _local(workspace, name)
+            stack.callback(local.close)
+            client: ModelClient = local
             known, form, where = FREE, "schema", "this machine"
         else:
             found = route_of(workspace, name)
-            client = open_client(found, workspace.settings)
-            if found.provider.native:
-                stack.push_async_callback(client.close)
-            elif not found.provider.forces():
+            client = _retried(open_client(found, workspace.settings), workspace.settings)
+            if not found.provider.native and not found.provider.forces():
                 form = "schema"
             known = FREE if found.provider.free else price(found.provider.prices, found.model, workspace.now())
             where = found.provider.host

@@ -6,6 +6,7 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import iso
 from pitboss.models import cutoffs
+from pitboss.models.cutoff_text import cutoff_text
 from pitboss.models.providers import PROGRAMS
 from pitboss.report import figures
 from pitboss.report.meaning import METRICS
@@ -75,7 +76,7 @@ def labels(workspace: Workspace, run: Run) -> list[str]:
 def cutoff_words(workspace: Workspace, run: Run) -> str:
     """What is known of the training of the model that decided, and on which side of it the run lies."""
     request, cutoff = request_of(run), cutoffs.cutoff_of(run.model, workspace.settings.model_cutoffs)
-    return one_line(cutoffs.words(cutoff, request.from_at, request.to_at), MOST_ERROR)
+    return one_line(cutoff_text(cutoff, request.from_at, request.to_at), MOST_ERROR)
 
 
 def _show_tables(tables: Sequence[ResultTable]) -> None:

@@ -7,7 +7,7 @@ from pitboss.bootstrap.machine import environment
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.models import catalog
-from pitboss.models.providers import route
+from pitboss.models.routes import route
 
 
 class _Read(Mapping[str, str]):

@@ -19,8 +19,10 @@ from pitboss.core.errors import UserError
 from pitboss.core.intent import Usage
 from pitboss.core.money import ZERO, exact
 from pitboss.models import catalog
-from pitboss.models.prices import FREE, TOOLS_TOKENS, ModelPrice, flat, price
+from pitboss.models.price_list import price
+from pitboss.models.prices import FREE, ModelPrice, flat
 from pitboss.models.providers import MAX_TOKENS
+from pitboss.models.token_bounds import TOOLS_TOKENS
 from pitboss.runs.preview import CHARS_PER_TOKEN
 from pitboss.runs.run import start
 from pitboss.runs.venues import period_ms, venue_of

@@ -1,4 +1,5 @@
-"""Who answers: deterministic policies, files of decisions, the demo's stand-in, scripts for tests.
+"""Models behind the `Model` port: providers, local files, recorded and scripted replies; `catalog` finds them by name.
 
-Adapters behind the `Model` port and the `Decider` protocol; `catalog` finds them by name. Nothing here judges or acts.
+A call passes through wrappers that share one interface, `call.ModelClient`: outermost first `Traced`, `Cached`, `Retried`,
+`Budgeted`, `Priced`, `Limited`, and a client (`chat`, `native`, `local`). Nothing here judges a decision or acts on it.
 """

@@ -1,7 +1,7 @@
-"""Until when the text that a model was trained on reaches, and on which side of that a stretch of time lies.
+"""Training cutoffs: the last day that a model's training data reaches, and how a period of time lies to it.
 
-The table is `cutoffs.toml`: what publishers say, with where they say it. A person may know better and say so in a
-setting or an option; that wins. What nobody has said is unknown and never guessed. Nothing here judges a result.
+The table is `cutoffs.toml`: what publishers state, with the source. A date that a person gives in a setting or an option
+takes precedence. A cutoff that is not stated is unknown and never guessed. Nothing here judges a result.
 """
 
 import re
@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
@@ -20,20 +20,20 @@ from pitboss.models.providers import LOCAL, PROGRAMS, REPLAY
 
 Kind = Literal["training", "knowledge", "given"]
 Side = Literal["before", "after", "across", "unknown", "not_applicable"]
-"""Where a range lies, seen from the cutoff."""
+"""How a range lies to the cutoff."""
 
 UNKNOWN = "unknown"
 GIVEN = "given by you"
-NOT_LISTED = "no row of our table fits this name"
-OWN_FILE = "a file of this machine: what it was trained on nobody here can say"
-REPLAYED = "the answers are those of an earlier run: look at the model of that one"
+NOT_LISTED = "no row of the table matches this name"
+OWN_FILE = "a file on this machine: its training data is not known here"
+REPLAYED = "the replies are those of an earlier run: see the model of that run"
 
 _DAY = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 
 
 @noun
 class Cutoff:
-    """What is known about a model. `until` is the last day that its training reaches; None where nobody says.
+    """The cutoff of a model. `until` is the last day that its training reaches; None where it is unknown.
 
     Programs and files of decisions were not trained on anything: `applies` is False.
     """
@@ -47,14 +47,14 @@ class Cutoff:
 
     @property
     def ends_at(self) -> Instant | None:
-        """The first instant after it."""
+        """The first instant after the cutoff."""
         if self.until is None:
             return None
         after = self.until + timedelta(days=1)
         return int(datetime(after.year, after.month, after.day, tzinfo=UTC).timestamp() * 1000)
 
     def side(self, from_at: Instant, to_at: Instant) -> Side:
-        """Whether [from, to) lies before it, after it, or across it."""
+        """Whether [from, to) lies before the cutoff, after it, or across it."""
         ends_at = self.ends_at
         if not self.applies:
             return "not_applicable"
@@ -75,13 +75,13 @@ class CutoffRow:
 
 
 def cutoff_of(model: str, given: str | date = "") -> Cutoff:
-    """What is known about a model by its whole name, such as `groq/llama-3.3-70b-versatile`.
+    """The cutoff of a model by its full name, such as `groq/llama-3.3-70b-versatile`.
 
-    `given` is a date that holds for this model, or the text of the setting `model_cutoffs`.
+    `given` is a date for this model, or the text of the setting `model_cutoffs`.
     """
     if model == "decisions" or model.startswith(PROGRAMS):
         return Cutoff(model, source="not a language model", applies=False)
-    own = given if isinstance(given, date) else read_given(given).get(model)
+    own = given if isinstance(given, date) else parse_cutoffs(given).get(model)
     if own is not None:
         return Cutoff(model, own, "given", GIVEN)
     provider, _, rest = model.partition("/")
@@ -89,15 +89,15 @@ def cutoff_of(model: str, given: str | date = "") -> Cutoff:
         return Cutoff(model, source=REPLAYED)
     if provider == LOCAL:
         return Cutoff(model, source=OWN_FILE)
-    row = find(rest)
+    row = matching_row(rest)
     return Cutoff(model) if row is None else Cutoff(model, row.until, row.kind, row.source, row.as_of)
 
 
-def find(name: str) -> CutoffRow | None:
-    """The row whose pattern fits a provider's own name of a model best."""
+def matching_row(name: str) -> CutoffRow | None:
+    """The row with the longest pattern that matches a provider's name of a model."""
     last = name.rpartition("/")[2].lower().removesuffix(":free")
-    fitting = [(len(pattern), row) for row in table() for pattern in row.models if fnmatchcase(last, pattern)]
-    return max(fitting, key=lambda one: one[0])[1] if fitting else None
+    matches = [(len(pattern), row) for row in table() for pattern in row.models if fnmatchcase(last, pattern)]
+    return max(matches, key=lambda match: match[0])[1] if matches else None
 
 
 @cache
@@ -118,73 +118,26 @@ def table() -> Sequence[CutoffRow]:
 
 def read_day(text: str) -> date:
     """`2025-07-14`, or `2025-07` for the last day of that month."""
-    found = _DAY.fullmatch(text.strip())
+    match = _DAY.fullmatch(text.strip())
     try:
-        if found is None:
+        if match is None:
             raise ValueError(text)
-        first = date(int(found[1]), int(found[2]), int(found[3] or 1))
-        if found[3] is not None:
+        first = date(int(match[1]), int(match[2]), int(match[3] or 1))
+        if match[3] is not None:
             return first
         return date(first.year + first.month // 12, first.month % 12 + 1, 1) - timedelta(days=1)
     except (ValueError, OverflowError):
         raise UserError(
-            f"{text.strip()!r} is no day for a cutoff", "write 2025-07-31, or 2025-07 for its end"
+            f"{text.strip()!r} is not a day for a cutoff", "write 2025-07-31, or 2025-07 for its end"
         ) from None
 
 
-def read_given(text: str) -> Mapping[str, date]:
+def parse_cutoffs(text: str) -> Mapping[str, date]:
     """The setting: `groq/llama-3.3-70b-versatile=2023-12, llm/mine=2025-01-31`."""
-    found: dict[str, date] = {}
-    for one in filter(None, (part.strip() for part in text.split(","))):
-        name, sign, day = one.rpartition("=")
+    days: dict[str, date] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, sign, day = entry.rpartition("=")
         if not sign or not name.strip():
-            raise UserError(f"setting model_cutoffs: {one!r} is not name=day", "for example llm/mine=2025-01-31")
-        found[name.strip()] = read_day(day)
-    return found
-
-
-# In words -------------------------------------------------------------------------------------------------------------
-
-
-def told(cutoff: Cutoff, from_at: Instant, to_at: Instant) -> dict[str, Any]:
-    """As it stands in the document of a run."""
-    return {
-        "until": None if cutoff.until is None else cutoff.until.isoformat(),
-        "kind": cutoff.kind,
-        "source": cutoff.source,
-        "as_of": cutoff.as_of or None,
-        "range": cutoff.side(from_at, to_at),
-        "words": words(cutoff, from_at, to_at),
-    }
-
-
-def words(cutoff: Cutoff, from_at: Instant, to_at: Instant) -> str:
-    """One or two sentences for a person."""
-    side = cutoff.side(from_at, to_at)
-    if side == "not_applicable":
-        return "Training cutoff: not applicable, the decisions are not a language model's."
-    if cutoff.until is None:
-        return (
-            f"Training cutoff of {cutoff.model}: unknown ({cutoff.source}). The model may have read about this period "
-            "while it was trained."
-        )
-    return f"Training cutoff of {cutoff.model}: {_stated(cutoff)}. {_meaning(cutoff, side)}"
-
-
-def _stated(cutoff: Cutoff) -> str:
-    if cutoff.kind == "given":
-        return f"{cutoff.until}, {GIVEN}"
-    what = "its training data ends there" if cutoff.kind == "training" else "its knowledge is said to reach so far"
-    return f"{cutoff.until}, {what} ({cutoff.source}; as of {cutoff.as_of})"
-
-
-def _meaning(cutoff: Cutoff, side: Side) -> str:
-    said = f"The whole range lies {side} it"
-    if side == "before":
-        return f"{said}: a good result can be memory."
-    if side == "across":
-        said = "The range lies across it: what comes before it can be memory"
-    elif cutoff.kind != "knowledge":
-        return f"{said}: if that is right, the model has not read about it in its training."
-    further = ". The training data itself may reach some months further." if cutoff.kind == "knowledge" else "."
-    return said + further
+            raise UserError(f"setting model_cutoffs: {entry!r} is not name=day", "for example llm/mine=2025-01-31")
+        days[name.strip()] = read_day(day)
+    return days

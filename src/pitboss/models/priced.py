@@ -1,30 +1,34 @@
-"""`Priced`: says what each reply cost. Around the provider and inside the budget, which settles with what is said here."""
+"""`Priced`: sets the cost of each reply. Outside the client and inside the budget, which settles with this cost."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from pitboss.core.instant import Instant
 from pitboss.core.intent import NO_USAGE
-from pitboss.core.ports import Model, ModelReply, ModelRequest
+from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.prices import FREE, ModelPrice
 
 
-class Priced:
-    """Sets `cost_usd`: what the provider says it charged, else tokens times price, else None for unknown.
+class Priced(ModelClient):
+    """Sets `cost_usd`: what the provider reports as charged, else tokens times price, else None for unknown.
 
-    A reply is charged as the model that was asked, whatever name stands in it. A reported 0 is taken for "not said", as
-    that is what a field nobody filled looks like: a model that is free has a price of 0.
+    A reply is priced as the model that was requested, whatever name the reply carries. A reported 0 counts as not
+    reported, because that is what an unfilled field looks like: a model that is free has a price of 0.
     """
 
-    def __init__(self, inner: Model, price: ModelPrice | None, now: Callable[[], Instant] | None = None) -> None:
+    def __init__(self, inner: ModelClient, price: ModelPrice | None, now: Callable[[], Instant] | None = None) -> None:
         self.name = inner.name
         self.inner = inner
         self.price = price
         self._now = now
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        """Ask, then price the answer."""
-        reply = await self.inner.complete(request)
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
+        """Make the call, then price its reply."""
+        result = await self.inner.call(request, context)
+        return result if result.reply is None else replace(result, reply=self._priced(result.reply))
+
+    def _priced(self, reply: ModelReply) -> ModelReply:
         if reply.cost_usd is not None and reply.cost_usd.is_finite() and reply.cost_usd > 0:
             return reply
         if self.price is None or (reply.usage == NO_USAGE and self.price != FREE):

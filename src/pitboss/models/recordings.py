@@ -1,7 +1,7 @@
-"""Recorded exchanges with providers: reading a file of them and what each one amounts to in our own terms.
+"""Recorded exchanges with providers: reads a file of them, and each exchange with the reader that live calls use.
 
-A recording is a file, gzipped or not, with one session a line. The readers are the ones that live calls use; this only finds out
-which of them an exchange is for. What no reader is for (other protocols) is `Unsupported`, a value to be counted.
+A recording is a file, gzipped or not, with one session per line. An exchange in a protocol without a reader is
+`Unsupported`, a value that can be counted.
 """
 
 import gzip
@@ -17,26 +17,30 @@ from pitboss.core.noun import noun
 from pitboss.core.ports import ModelReply
 from pitboss.models.chat import reply, stream
 from pitboss.models.failures import Failure
+from pitboss.models.json_body import parse_body
+from pitboss.models.native import anthropic_reply, google_reply
+from pitboss.models.native.reply import ReplyContext
+from pitboss.models.server_events import is_stream
 
 Kind = Literal["chat", "anthropic", "google", "unsupported"]
 
 
 @noun
 class Exchange:
-    """One request and what was answered. `place` says where in the recording it stands."""
+    """One request and its response. `place` is its position in the recording."""
 
     place: str
     uri: str
-    asked: Any
+    request: Any
     status: int
     headers: Mapping[str, str]
     body: Any
 
     @property
     def streamed(self) -> bool:
-        """Whether the answer came as server-sent events, whatever its headers say."""
+        """Whether the response consists of server-sent events, whatever its headers say."""
         text = self.body.decode("utf-8", "replace") if isinstance(self.body, bytes) else self.body
-        return isinstance(text, str) and stream.is_stream(text)
+        return isinstance(text, str) and is_stream(text)
 
 
 @noun
@@ -50,30 +54,30 @@ Outcome = ModelReply | Failure | Unsupported
 
 
 def read(path: Path) -> Iterator[Exchange]:
-    """Every exchange of a file, in its order."""
+    """Every exchange of a file, in order."""
     with _open(path) as lines:
         for line in lines:
             if not line.strip():
                 continue
-            session: Any = reply.parse(line)
-            for number, one in enumerate(session["interactions"]):
+            session: Any = parse_body(line)
+            for number, entry in enumerate(session["interactions"]):
                 yield Exchange(
                     f"{session.get('cassette', '')}#{number}",
-                    one["uri"],
-                    one.get("request_body"),
-                    _status(one["status"]),
-                    {str(name): _first(value) for name, value in (one.get("response_headers") or {}).items()},
-                    _body(one.get("response_body")),
+                    entry["uri"],
+                    entry.get("request_body"),
+                    _status(entry["status"]),
+                    {str(name): _first(value) for name, value in (entry.get("response_headers") or {}).items()},
+                    _body(entry.get("response_body")),
                 )
 
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
-    """Pressed or plain; what is neither JSON lines nor there is the person's to put right."""
+    """The lines of a file, comis_gzip or not. A file that is missing or not of JSON lines is a `UserError`."""
     try:
         with path.open("rb") as plain:
-            pressed = plain.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if pressed else path.open("rb") as lines:
+            is_gzip = plain.read(2) == b"\x1f\x8b"
+        with gzip.open(path, "rb") if is_gzip else path.open("rb") as lines:
             yield lines  # pyright: ignore[reportReturnType]
     except (OSError, EOFError, AttributeError, KeyError, TypeError, ValueError, zlib.error) as error:
         raise UserError(
@@ -82,7 +86,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
 
 
 def kind(exchange: Exchange) -> Kind:
-    """The protocol, judged by the address alone; hosts do not matter."""
+    """The protocol, by the path of the address; the host does not matter."""
     path = urlsplit(exchange.uri).path.rstrip("/")
     if path.endswith("/chat/completions"):
         return "chat"
@@ -92,23 +96,21 @@ def kind(exchange: Exchange) -> Kind:
 
 
 def parse(exchange: Exchange) -> Outcome:
-    """What an exchange amounts to."""
+    """What the response of an exchange means."""
     which = kind(exchange)
     if which == "unsupported":
         return Unsupported(exchange.uri)
-    body = exchange.body
-    if which != "chat":
-        # The native adapters need packages that not everybody has.
-        from pitboss.models.native.recordings import parse_native
-
-        return parse_native(which, body, exchange.status, exchange.headers)
-    asked = urlsplit(exchange.uri).netloc
+    body, host = exchange.body, urlsplit(exchange.uri).netloc
+    if which == "anthropic":
+        return anthropic_reply.read(body, exchange.status, exchange.headers, ReplyContext("anthropic/recorded"))
+    if which == "google":
+        return google_reply.read(body, exchange.status, exchange.headers, ReplyContext("google/recorded"))
     if exchange.streamed and exchange.status < 300:
-        return stream.read(body, asked)
-    plain = reply.parse(body) if isinstance(body, str | bytes) else body
+        return stream.read(body, host)
+    plain = parse_body(body) if isinstance(body, str | bytes) else body
     if exchange.status >= 300:
-        return reply.read_error(exchange.status, plain, exchange.headers, asked)
-    return reply.read(plain, asked)
+        return reply.read_error(exchange.status, plain, exchange.headers, host)
+    return reply.read(plain, host)
 
 
 def _first(value: object) -> str:
@@ -116,10 +118,10 @@ def _first(value: object) -> str:
 
 
 def _status(value: Any) -> int:
-    """The number, also where a recorder keeps the words beside it."""
+    """The status as a number, also where the recorder stored its text with it."""
     return int(value["code"] if isinstance(value, dict) else value)
 
 
 def _body(value: Any) -> Any:
-    """The body itself, also where a recorder keeps it as a field of its own."""
+    """The body, also where the recorder stored it in a field of its own."""
     return value["string"] if isinstance(value, dict) and set(value) == {"string"} else value

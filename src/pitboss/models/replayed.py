@@ -1,8 +1,8 @@
-"""`replay/<run id>`: the recorded answers of an earlier run, and nothing else.
+"""`replay/<run id>`: a model that returns the recorded replies of an earlier run, and nothing else.
 
-Built from the covered half of its records alone, the half that two honest runs share byte for byte: a replay needs no
-cache, no prompt texts and no provider, and ends in the digest of the run it replays. A question is found by the digest of
-the prompt it began with and by how many answers it has had; one that is not found is a `ReplayMismatch`, never a guess.
+It is built from the part of the records that digests cover, which two equal runs share byte for byte: a replay needs no
+cache, no prompt texts and no provider, and ends in the digest of the run it replays. A reply is found by the digest of the
+first prompt of its tick and by the number of replies before it; a request without one is a `ReplayMismatch`.
 """
 
 import re
@@ -24,7 +24,7 @@ REFLECTION = "reflection"
 
 @dataclass(frozen=True, slots=True)
 class AnswerPosition:
-    """Where an answer stands: the number of its record and of its step. Steps of a reflection are counted after the others."""
+    """The position of a reply: its record and its step. Steps of a reflection are counted after the others."""
 
     seq: int
     step: int
@@ -36,17 +36,17 @@ class _RecordedAnswer:
     tick_at: Instant
     covered: bytes
     part: str = ""
-    """The part of the record that it stands in: a reflection is asked beside the decision."""
+    """The part of the record that holds it: empty, or the reflection."""
 
 
 class Replayed:
-    """The answers of one run, by their questions."""
+    """The replies of one run, by request."""
 
     def __init__(self, records: Iterable[Record], run_id: str = "") -> None:
         self.name = f"replay/{run_id}" if run_id else "replay"
         self.calls = 0
         self._entries: dict[str, list[_RecordedAnswer]] = {}
-        self._asked: dict[str, int] = {}
+        self._uses: dict[str, int] = {}
         self._order: list[tuple[str, Instant]] = []
         self._last: tuple[str, Instant] | None = None
         self._parsed: tuple[_RecordedAnswer, dict[str, Any]] | None = None
@@ -64,7 +64,7 @@ class Replayed:
                     self._order.append((digest, record.tick_at))
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """The recorded answer to this question, or the failure that was recorded in its place."""
+        """The recorded reply, or the failure that was recorded in its place."""
         self.calls += 1
         entry, turn = self._find(request)
         body = self._body(entry)
@@ -79,7 +79,7 @@ class Replayed:
         )
 
     def place(self, request: ModelRequest) -> AnswerPosition:
-        """Where the answer to a question stands that has just been asked."""
+        """The position of the reply to a request that has just been made."""
         entry, turn = self._find(request, new=False)
         return AnswerPosition(entry.seq, turn + (len(codec.loads(entry.covered)["steps"]) if entry.part else 0))
 
@@ -87,13 +87,13 @@ class Replayed:
         user = next((message.text for message in request.messages if message.role == "user"), "")
         digest = prompt_sha256((request.system, user))
         turn = sum(message.role == "assistant" for message in request.messages)
-        found = self._entries.get(digest)
-        if found is None:
+        entries = self._entries.get(digest)
+        if entries is None:
             raise ReplayMismatch(self._first_difference(digest))
-        # The same prompt may come twice, where it tells no time: then the answers come in the order of the records.
+        # A prompt without a time may occur twice: the replies then come in the order of the records.
         if turn == 0 and new:
-            self._asked[digest] = self._asked.get(digest, 0) + 1
-        entry = found[(self._asked.get(digest, 1) - 1) % len(found)]
+            self._uses[digest] = self._uses.get(digest, 0) + 1
+        entry = entries[(self._uses.get(digest, 1) - 1) % len(entries)]
         self._last = digest, entry.tick_at
         return entry, turn
 
@@ -104,7 +104,7 @@ class Replayed:
         return self._parsed[1]
 
     def _first_difference(self, digest: str) -> str:
-        """What can be told of a question that the run was never asked."""
+        """The message for a request that the run never made."""
         lead = f"{self.name} has no answer to this prompt (sha256 {digest[:_SHOWN]}…)"
         if not self._order:
             return f"{lead}: its records hold no prompts at all; it was decided by a program, not by a model"
@@ -125,20 +125,20 @@ def _reply(step: dict[str, Any], problem: str) -> ModelReply:
 
 
 def _arguments(call: dict[str, Any]) -> str:
-    """The text of a call's arguments: recorded as the JSON that they were, or as raw text where they were none."""
-    kept = call["arguments"]
-    if isinstance(kept, str):
-        told = call["result"]
-        if len(kept) == MAX_ARGUMENT_CHARS and f"over {MAX_ARGUMENT_CHARS} characters" in told:
-            return kept + " "  # it was cut there: what matters is that it was longer
-        if call["failed"] and "not valid JSON" in told:
-            return kept
-    return codec.dumps(codec.number_fragments(kept)).decode()
+    """The text of a call's arguments: they are recorded as JSON, or as raw text where they were not JSON."""
+    arguments = call["arguments"]
+    if isinstance(arguments, str):
+        result = call["result"]
+        if len(arguments) == MAX_ARGUMENT_CHARS and f"over {MAX_ARGUMENT_CHARS} characters" in result:
+            return arguments + " "  # it was cut there, and must be longer than the limit
+        if call["failed"] and "not valid JSON" in result:
+            return arguments
+    return codec.dumps(codec.number_fragments(arguments)).decode()
 
 
 def _problem(body: dict[str, Any]) -> str:
-    """Why the last reply of a tick was no decision, or of a reflection no notes, as its record tells it."""
+    """Why the last reply of a tick was not a decision, or of a reflection not notes, from the text of its record."""
     if "no_notes" in body["flags"]:
         return body["text"]
-    found = _NO_DECISION.search(body["text"]) if "no_decision" in body["flags"] else None
-    return found[1] if found else ""
+    match = _NO_DECISION.search(body["text"]) if "no_decision" in body["flags"] else None
+    return match[1] if match else ""

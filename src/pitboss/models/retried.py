@@ -1,114 +1,43 @@
-"""`Retried`: asks again where that helps, so often and so long as was said. `SingleAttempt`: one try of a client, at the very bottom.
+"""`Retried`: repeats a failed call while that can help, within a number of attempts and a deadline.
 
-Budget, price and limiter stand between the two, so that every try waits for its turn and has its worst case set aside; a
-try that may have been charged stays counted even if a later one succeeds. What a failure means is judged in `failures`.
+It stands outside budget, price and limiter, so that every attempt waits for its turn and has its worst case reserved. An
+attempt that may have been charged stays counted even if a later one succeeds. What a failure means is decided in
+`failures`; how long a pause lasts in `core.backoff`.
 """
 
 import asyncio
 import logging
-import math
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
-from pitboss.core.errors import TransientError, UserError
-from pitboss.core.noun import noun
-from pitboss.core.ports import Model, ModelReply, ModelRequest
+from pitboss.core.backoff import backoff_s
+from pitboss.core.money import ZERO
+from pitboss.core.ports import ModelRequest
+from pitboss.models.call import CallContext, CallResult, ModelClient
 from pitboss.models.failures import Failure
 
 LOG = logging.getLogger("pitboss.models")
 ATTEMPTS = 4
 DEADLINE_S = 120.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 20.0
-MOST_LEARNT = 4
-"""More forms of asking than this are not tried out on one question: some servers complain about either of two."""
+MOST_ADAPTATIONS = 4
+"""Changes of form tried for one request. Bounded because some servers object to either of two forms."""
 
 
-@noun
-class Learnt:
-    """A try that was refused over its form, by which its client has learnt: it would ask in another one now."""
-
-    failure: Failure
-
-
-class Client(Protocol):
-    """Something that can make one try, within `left_s` seconds."""
-
-    name: str
-
-    async def once(self, request: ModelRequest, left_s: float) -> ModelReply | Failure | Learnt: ...
-
-
-@dataclass(slots=True)
-class _Patience:
-    """Seconds that a question may still take. Waiting for a turn is not counted: that is other people's time."""
-
-    left_s: float
-
-
-_PATIENCE: ContextVar[_Patience | None] = ContextVar("pitboss_patience", default=None)
-"""Of the question that is being asked: the wrappers in between only know the port."""
-
-
-@dataclass(slots=True)
-class Interest:
-    """Between who may give a question up and who makes the tries at it.
-
-    While a try is at the provider it will be paid for, so it is worth waiting for even if nobody wants it; another try then
-    is not made.
-    """
-
-    wanted: bool = True
-    sent: bool = False
-
-
-INTEREST: ContextVar[Interest | None] = ContextVar("pitboss_interest", default=None)
-"""In the question that is being asked, where somebody may lose it."""
-
-
-class SingleAttempt:
-    """A client behind the Model port that asks once. Its errors carry the `failure` that they came of."""
-
-    def __init__(self, client: Client) -> None:
-        self.name = client.name
-        self.client = client
-
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        """Make one try in the time that is left."""
-        patience, interest = _PATIENCE.get(), INTEREST.get()
-        time = asyncio.get_running_loop().time
-        began = time()
-        if interest is not None:
-            interest.sent = True
-        try:
-            found = await self.client.once(request, math.inf if patience is None else patience.left_s)
-        finally:
-            if interest is not None:
-                interest.sent = False
-        if patience is not None:
-            patience.left_s -= time() - began
-        if isinstance(found, ModelReply):
-            return found
-        failure = found.failure if isinstance(found, Learnt) else found
-        error = failure.error()
-        setattr(error, "failure", found)  # noqa: B010 – for `Retried`, wherever it stands
-        raise error
-
-
-class Retried:
-    """Asks until there is an answer, no point in asking, or no try or time left."""
+class Retried(ModelClient):
+    """Calls `inner` until there is a reply, a failure that is not retried, or no attempt or time left."""
 
     def __init__(
         self,
-        inner: Model,
+        inner: ModelClient,
         *,
         random: Callable[[], float],
         attempts: int = ATTEMPTS,
         deadline_s: float = DEADLINE_S,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """`random` gives numbers from 0 to 1 for the jitter."""
+        """`random` returns numbers from 0 to 1 for the jitter."""
         self.name = inner.name
         self.inner = inner
         self.attempts = attempts
@@ -116,45 +45,34 @@ class Retried:
         self._random = random
         self._sleep = sleep
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        """Ask, and ask again."""
-        patience = _Patience(self.deadline_s)
-        mark = _PATIENCE.set(patience)
-        interest = INTEREST.get()
-        tried = learnt = 0
-        try:
-            while True:
-                try:
-                    return await self.inner.complete(request)
-                except (TransientError, UserError) as error:
-                    failed = getattr(error, "failure", None)
-                    if isinstance(failed, Learnt):
-                        learnt += 1
-                        pause_s, again = 0.0, learnt <= MOST_LEARNT
-                    elif isinstance(failed, Failure):
-                        tried += 1
-                        pause_s = self._pause(tried, failed.wait_s)
-                        again = failed.reaction == "retry" and tried < self.attempts
-                    else:
-                        raise  # nobody was asked
-                    if not again or pause_s >= patience.left_s or not (interest is None or interest.wanted):
-                        raise
-                    LOG.info("model call is tried again", extra=_line(self.name, failed, pause_s))
-                if pause_s:
-                    patience.left_s -= pause_s
-                    await self._sleep(pause_s)
-        finally:
-            _PATIENCE.reset(mark)
-
-    def _pause(self, tried: int, wanted_s: float | None) -> float:
-        """Full jitter; where the provider says how long, that long and a little more, so that not all come at once."""
-        most = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(tried - 1, 16))
-        if wanted_s is None:
-            return self._random() * most
-        return wanted_s + self._random() * min(1.0, most)
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
+        """Call, and call again. The result counts all attempts and everything that is uncertain."""
+        context.left_s = self.deadline_s
+        failures = adaptations = attempts = 0
+        uncertain_usd = ZERO
+        while True:
+            result = await self.inner.call(request, context)
+            attempts += result.attempts
+            uncertain_usd += result.uncertain_usd
+            result = replace(result, attempts=attempts, uncertain_usd=uncertain_usd)
+            failure = result.failure
+            if failure is None:
+                return result
+            if result.is_adapted:
+                adaptations += 1
+                pause_s, may_retry = 0.0, adaptations <= MOST_ADAPTATIONS
+            else:
+                failures += 1
+                pause_s = backoff_s(failures, self._random(), FIRST_PAUSE_S, LONGEST_PAUSE_S, failure.wait_s)
+                may_retry = failure.reaction == "retry" and failures < self.attempts
+            if not may_retry or pause_s >= context.left_s or not context.is_wanted:
+                return result
+            LOG.info("model call is retried", extra=_fields(self.name, failure, pause_s))
+            if pause_s:
+                context.left_s -= pause_s
+                await self._sleep(pause_s)
 
 
-def _line(model: str, failed: Failure | Learnt, pause_s: float) -> dict[str, Any]:
-    """Why, in a word: what a provider says is not for the log."""
-    failure = failed.failure if isinstance(failed, Learnt) else failed
+def _fields(model: str, failure: Failure, pause_s: float) -> dict[str, Any]:
+    """The reason as a code: the provider's text stays out of the log."""
     return {"fields": {"model": model, "error": failure.code, "status": failure.status, "pause_s": round(pause_s, 3)}}

@@ -1,4 +1,4 @@
-"""A model that says what it is told to say, and remembers what it was asked. For tests."""
+"""A model that returns the replies of a script and records the requests. For tests."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ Line = ModelReply | Exception
 
 
 class ScriptedModel:
-    """Plays a script line by line, or asks a function for every reply."""
+    """Returns the lines of a script in order, or calls a function for every reply."""
 
     def __init__(self, replies: Sequence[Line] | Callable[[ModelRequest], Line], name: str = "scripted/model") -> None:
         self.name = name
@@ -29,14 +29,14 @@ class ScriptedModel:
         return line
 
     def _next(self, replies: Sequence[Line]) -> Line:
-        asked = len(self.requests)
-        if asked > len(replies):
-            raise InvariantError(f"the script has {len(replies)} replies and was asked for number {asked}")
-        return replies[asked - 1]
+        number = len(self.requests)
+        if number > len(replies):
+            raise InvariantError(f"the script has {len(replies)} replies and was asked for number {number}")
+        return replies[number - 1]
 
 
 def says(text: str) -> ModelReply:
-    """A reply that only talks."""
+    """A reply of text without calls."""
     return ModelReply(text)
 
 
@@ -51,10 +51,10 @@ def calls_text(name: str, arguments: str) -> ModelReply:
 
 
 def together(*replies: ModelReply) -> ModelReply:
-    """Several replies as one that makes all their calls, each with an id of its own."""
-    every = [call for reply in replies for call in reply.calls]
+    """Several replies joined into one with all their calls, each with its own id."""
+    calls_ = [call for reply in replies for call in reply.calls]
     return ModelReply(
         "\n".join(reply.text for reply in replies if reply.text),
-        tuple(replace(call, id=f"call-{number}") for number, call in enumerate(every, 1)),
-        finish_reason="tool_calls" if every else "stop",
+        tuple(replace(call, id=f"call-{number}") for number, call in enumerate(calls_, 1)),
+        finish_reason="tool_calls" if calls_ else "stop",
     )

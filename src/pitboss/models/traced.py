@@ -1,59 +1,67 @@
-"""A model whose calls are seen from outside: a span, a few figures and a log line each.
+"""`Traced`: a span, counters and a log line for each call of a model.
 
-The outermost wrapper of a model, so that an answer from the cache is seen too. Names follow OpenTelemetry's conventions
-for generative models (`chat <model>`, `gen_ai.usage.*`). Nothing that was said is told: no prompt, no answer, no argument
-of a call, and of an error its kind alone.
+The outermost wrapper, so that replies from the cache are traced too. Names follow OpenTelemetry's conventions for
+generative models (`chat <model>`, `gen_ai.usage.*`). No content is exported: no prompt, no reply, no argument of a call,
+and of an error only its type.
 """
 
 import logging
 from typing import Any
 
-from pitboss.core.ports import Model, ModelReply, ModelRequest
+from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.trace import Attributes, Span, Tracer, Value
+from pitboss.models.call import CallContext, CallResult, ModelClient
 
 LOG = logging.getLogger("pitboss.models")
 SETTINGS = ("temperature", "max_tokens", "seed")
 
 
-class Traced:
-    """`inner`, observed."""
+class Traced(ModelClient):
+    """`inner`, observed: a span, counters and a log line for each call."""
 
-    def __init__(self, inner: Model, tracer: Tracer) -> None:
+    def __init__(self, inner: ModelClient, tracer: Tracer) -> None:
         self.inner = inner
         self.tracer = tracer
         self.name = inner.name
 
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        """Ask, and say that it was asked and what it took."""
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
+        """Make the call and report what it took."""
         try:
-            reply = await (self._observed(request) if self.tracer.on else self.inner.complete(request))
+            result = await (self._observed if self.tracer.on else self.inner.call)(request, context)
         except Exception as error:
             LOG.warning("model call failed", extra=_line(self.name, {"error": type(error).__name__}))
             raise
-        if LOG.isEnabledFor(logging.DEBUG):
-            LOG.debug("model call", extra=_line(self.name, _answered(reply)))
-        return reply
+        if result.reply is None:
+            LOG.warning("model call failed", extra=_line(self.name, {"error": _error_name(result)}))
+        elif LOG.isEnabledFor(logging.DEBUG):
+            LOG.debug("model call", extra=_line(self.name, _reply_attributes(result.reply)))
+        return result
 
-    async def _observed(self, request: ModelRequest) -> ModelReply:
+    async def _observed(self, request: ModelRequest, context: CallContext) -> CallResult:
         provider, _, model = self.name.partition("/")
         about: dict[str, Value] = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": provider,
             "gen_ai.request.model": model or provider,
         }
-        with self.tracer.span(f"chat {model or provider}", about | _asked(request)) as span:
+        with self.tracer.span(f"chat {model or provider}", about | _request_attributes(request)) as span:
             try:
-                reply = await self.inner.complete(request)
+                result = await self.inner.call(request, context)
             except Exception as error:
-                kind = type(error).__name__
-                span.fail(kind)
-                self.tracer.count("pitboss.model.errors", 1, {**about, "error.type": kind})
+                self._report_error(span, about, type(error).__name__)
                 raise
-            self._tell(span, about, reply)
-        return reply
+            if result.reply is None:
+                self._report_error(span, about, _error_name(result))
+            else:
+                self._report_reply(span, about, result.reply)
+        return result
 
-    def _tell(self, span: Span, about: Attributes, reply: ModelReply) -> None:
-        span.set(_answered(reply))
+    def _report_error(self, span: Span, about: Attributes, name: str) -> None:
+        span.fail(name)
+        self.tracer.count("pitboss.model.errors", 1, {**about, "error.type": name})
+
+    def _report_reply(self, span: Span, about: Attributes, reply: ModelReply) -> None:
+        span.set(_reply_attributes(reply))
         self.tracer.count("pitboss.model.calls", 1, about)
         self.tracer.count("pitboss.model.tokens", reply.usage.input_tokens, {**about, "gen_ai.token.type": "input"})
         self.tracer.count("pitboss.model.tokens", reply.usage.output_tokens, {**about, "gen_ai.token.type": "output"})
@@ -67,8 +75,8 @@ def _line(model: str, fields: Attributes) -> dict[str, Any]:
     return {"fields": {"model": model, **fields}}
 
 
-def _asked(request: ModelRequest) -> dict[str, Value]:
-    """What kind of question it is."""
+def _request_attributes(request: ModelRequest) -> dict[str, Value]:
+    """The kind of a request."""
     about: dict[str, Value] = {"pitboss.turns": len(request.messages), "pitboss.answer": request.answer}
     if request.must_call is not None:
         about["pitboss.must_call"] = request.must_call
@@ -79,8 +87,8 @@ def _asked(request: ModelRequest) -> dict[str, Value]:
     return about
 
 
-def _answered(reply: ModelReply) -> dict[str, Value]:
-    """What the answer took. A cost that nobody knows is left out, for it is not 0."""
+def _reply_attributes(reply: ModelReply) -> dict[str, Value]:
+    """What a reply took. An unknown cost is left out, because it is not 0."""
     usage = reply.usage
     about: dict[str, Value] = {
         "gen_ai.response.finish_reasons": (reply.finish_reason,),
@@ -101,3 +109,8 @@ def _answered(reply: ModelReply) -> dict[str, Value]:
     if reply.provider_id:
         about["gen_ai.response.id"] = reply.provider_id
     return about
+
+
+def _error_name(result: CallResult) -> str:
+    """The name of the exception that the failure becomes at the public port."""
+    return "" if result.failure is None else type(result.failure.error()).__name__

@@ -18,8 +18,8 @@ from pitboss.core.money import text
 from pitboss.core.past import NO_RECORDINGS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
-from pitboss.models.cached import request_key
 from pitboss.models.replayed import Replayed
+from pitboss.models.request_key import request_key
 from pitboss.runs.bundle import (
     ANSWERS,
     FORMAT,

@@ -10,6 +10,7 @@ from pitboss.core.snapshot import Record
 from pitboss.core.verdict import unfold
 from pitboss.data.synthetic_marker import DEMO, is_marked
 from pitboss.models import cutoffs
+from pitboss.models.cutoff_text import cutoff_record
 from pitboss.runs.venues import venue_of
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
@@ -49,7 +50,7 @@ def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],
         "realism": venue_of(params["skill"]).realism(request_of(run)),
-        "cutoff": cutoffs.told(cutoff, params["from_at"], params["to_at"]),
+        "cutoff": cutoff_record(cutoff, params["from_at"], params["to_at"]),
         **({"blind": True} if params.get("blind") else {}),
     }
 

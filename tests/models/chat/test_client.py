@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from pitboss.core.errors import TransientError, UserError
-from pitboss.core.intent import NO_USAGE, Usage
+from pitboss.core.intent import Usage
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
-from pitboss.models.chat import client, pool
+from pitboss.models import http_pool, http_post
+from pitboss.models.call import CallContext
 from pitboss.models.chat.client import ChatModel
-from pitboss.models.failures import Failure
 from pitboss.models.providers import PROVIDERS, Provider, entry
-from pitboss.models.retried import Learnt
+from pitboss.models.retried import Retried
 from pitboss.models.secret import HIDDEN, Secret
 from pitboss.testing import provider as fake
 from pitboss.testing.provider import FakeProvider, Play
@@ -37,20 +37,21 @@ class Waits:
         self.seconds.append(seconds)
 
 
-def model(url: str, key: str | None = KEY, **more: Any) -> ChatModel:
-    settings = {
-        "random": lambda: 0.5,
-        "clock": monotonic,
-        "sleep": Waits(),
-        "timeout_s": 5.0,
-        "deadline_s": 60.0,
-    } | more
-    return ChatModel("fake/m", entry("fake", url), Secret(key) if key else None, **settings)
+def client(url: str, key: str | None = KEY, **more: Any) -> ChatModel:
+    """One attempt per call."""
+    options = {"clock": monotonic, "timeout_s": 5.0} | more
+    return ChatModel("fake/m", entry("fake", url), Secret(key) if key else None, **options)
+
+
+def model(url: str, key: str | None = KEY, **more: Any) -> Retried:
+    retries = {"random": lambda: 0.5, "sleep": Waits(), "deadline_s": 60.0}
+    retries |= {name: more.pop(name) for name in ("random", "sleep", "deadline_s", "attempts") if name in more}
+    return Retried(client(url, key, **more), **retries)
 
 
 def run(script: Any, work: Callable[[FakeProvider], Awaitable[Any]]) -> Any:
     async def inside() -> Any:
-        async with FakeProvider(script) as server, pool.opened():
+        async with FakeProvider(script) as server, http_pool.opened():
             return await work(server)
 
     return asyncio.run(inside())
@@ -107,7 +108,7 @@ def test_a_server_that_never_finishes_is_left_after_the_timeout(fault: Play) -> 
 
 
 def test_a_flood_is_not_drunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "LARGEST", 1_000)
+    monkeypatch.setattr(http_post, "LARGEST_BYTES", 1_000)
     error, server = ask_in_vain([fake.flood, fake.say("x" * 2_000)], TransientError, attempts=2)
     assert "larger than" in str(error)
     assert server.calls == 2
@@ -217,7 +218,7 @@ def test_a_form_that_the_server_does_not_know_is_left_out_from_then_on(
 def test_a_name_is_forced_as_required_before_nothing_is_forced() -> None:
     async def work(server: FakeProvider) -> None:
         served = replace(entry("fake", server.url), dialect=PROVIDERS["openai"].dialect)
-        asked = ChatModel("fake/m", served, random=lambda: 0.0, clock=monotonic)
+        asked = Retried(ChatModel("fake/m", served, clock=monotonic), random=lambda: 0.0)
         assert (await asked.complete(FORCED)).text == "fine"
         named = {"type": "function", "function": {"name": "decide"}}
         assert [question.get("tool_choice") for question in server.questions] == [named, "required", None]
@@ -236,7 +237,7 @@ def test_a_late_refusal_does_not_unlearn_what_others_have_learnt_since() -> None
 
     async def work(server: FakeProvider) -> None:
         served = replace(entry("fake", server.url), dialect=PROVIDERS["openai"].dialect)
-        asked = ChatModel("fake/m", served, random=lambda: 0.0, clock=monotonic)
+        asked = Retried(ChatModel("fake/m", served, clock=monotonic), random=lambda: 0.0)
         plays = iter([late])
         server.script = lambda question: next(plays, refused if question.get("tool_choice") else OK)
         first = asyncio.create_task(asked.complete(FORCED))
@@ -252,10 +253,10 @@ def test_a_late_refusal_does_not_unlearn_what_others_have_learnt_since() -> None
 
 def test_one_try_is_one_request_whatever_comes_of_it() -> None:
     async def work(server: FakeProvider) -> None:
-        found = await model(server.url).once(QUESTION, 5.0)
-        assert isinstance(found, Failure)
-        assert (found.code, found.wait_s, server.calls) == ("busy", 7.0, 1)
-        assert isinstance(await model(server.url).once(FORCED, 5.0), Learnt)
+        busy = await client(server.url).call(QUESTION, CallContext())
+        assert busy.failure is not None
+        assert (busy.failure.code, busy.failure.wait_s, busy.attempts, server.calls) == ("busy", 7.0, 1, 1)
+        assert (await client(server.url).call(FORCED, CallContext())).is_adapted
         assert server.calls == 2
 
     run([fake.busy("7"), fake.error(400, "`tool_choice` is not supported", param="tool_choice")], work)
@@ -263,11 +264,11 @@ def test_one_try_is_one_request_whatever_comes_of_it() -> None:
 
 def test_a_try_takes_no_longer_than_is_left() -> None:
     async def work(server: FakeProvider) -> None:
-        began = monotonic()
-        found = await model(server.url, timeout_s=30.0).once(QUESTION, 0.1)
-        assert isinstance(found, Failure)
-        assert (found.code, found.charged) == ("timeout", True)
-        assert monotonic() - began < 5
+        context = CallContext(left_s=0.1)
+        result = await client(server.url, timeout_s=30.0).call(QUESTION, context)
+        assert result.failure is not None
+        assert (result.failure.code, result.failure.may_be_charged) == ("timeout", True)
+        assert context.left_s < 0.1
 
     run([fake.hang], work)
 
@@ -291,7 +292,7 @@ def test_a_request_that_can_never_work_is_not_repeated() -> None:
 def test_a_key_is_not_even_held_for_an_address_it_does_not_belong_to() -> None:
     stolen = replace(PROVIDERS["openai"], base_url="https://elsewhere.test/v1")
     with pytest.raises(UserError, match="not sent to"):
-        ChatModel("openai/x", stolen, Secret(KEY), random=lambda: 0.0, clock=monotonic)
+        ChatModel("openai/x", stolen, Secret(KEY), clock=monotonic)
 
 
 @pytest.mark.parametrize(
@@ -351,21 +352,21 @@ def test_ids_that_are_missing_go_on_from_the_calls_before() -> None:
     assert [call.id for call in reply.calls] == ["c2"]
 
 
-def test_whoever_watches_is_told_headers_tokens_and_status_of_every_reply() -> None:
-    seen: list[tuple[str | None, Usage, int]] = []
+def test_the_result_holds_headers_and_status_of_every_response() -> None:
+    async def work(server: FakeProvider) -> None:
+        busy, good = [await client(server.url).call(QUESTION, CallContext()) for _ in range(2)]
+        assert (busy.status, busy.headers["retry-after"], busy.reply) == (429, "0", None)
+        assert good.reply is not None
+        assert (good.status, good.reply.usage) == (200, Usage(1_000, 50))
 
-    def watch(headers: Mapping[str, str], usage: Usage, status: int) -> None:
-        seen.append((headers.get("retry-after"), usage, status))
-
-    ask([fake.busy("0"), OK], seen=watch)
-    assert seen == [("0", NO_USAGE, 429), (None, Usage(1_000, 50), 200)]
+    run([fake.busy("0"), OK], work)
 
 
 def test_a_server_that_is_not_there_is_named() -> None:
     async def work() -> None:
         async with FakeProvider() as server:
             url = server.url
-        async with pool.opened():
+        async with http_pool.opened():
             with pytest.raises(TransientError, match=r"cannot reach 127\.0\.0\.1"):
                 await model(url, attempts=2).complete(QUESTION)
 
@@ -400,17 +401,17 @@ def test_a_storm_of_faults_leaves_every_call_answered_or_accounted_for() -> None
 
 def test_one_session_serves_a_loop_until_it_is_closed() -> None:
     async def work() -> None:
-        first = pool.session()
-        assert pool.session() is first
-        await pool.close()
+        first = http_pool.session()
+        assert http_pool.session() is first
+        await http_pool.close()
         assert first.closed
-        async with pool.opened() as second:
+        async with http_pool.opened() as second:
             assert second is not first
-            async with pool.opened() as third:
+            async with http_pool.opened() as third:
                 assert third is second
             assert not second.closed
         assert second.closed
-        await pool.close()
+        await http_pool.close()
 
     asyncio.run(work())
 
@@ -436,4 +437,4 @@ def test_being_cancelled_is_passed_on() -> None:
 def test_an_address_that_cannot_be_read_is_the_users_to_put_right() -> None:
     broken = Provider("x", "http://[::1/v1", ())
     with pytest.raises(UserError):
-        ChatModel("x/m", broken, random=lambda: 0.0, clock=monotonic)
+        ChatModel("x/m", broken, clock=monotonic)

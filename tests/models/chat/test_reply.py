@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.ports import ModelReply, ToolCall
-from pitboss.models.chat import reply
+from pitboss.models.chat import finish, reply
+from pitboss.models.chat.content import without_thoughts
+from pitboss.models.chat.usage import read_cost, read_usage
 from pitboss.models.failures import Failure
+from pitboss.models.json_body import parse_body
 
 NAMES = [
     "choices",
@@ -154,18 +157,18 @@ def test_tools_that_the_provider_ran_itself_are_not_calls() -> None:
         (7, {"content": "x"}, "stop", ""),
         ("eos", {"content": "x"}, "stop", ""),
         ("tool_calls", {"content": "x"}, "stop", ""),
-        ("tool_calls", {"content": None}, "stop", reply.EMPTY),
-        ("stop", {"content": " \n"}, "stop", reply.EMPTY),
-        ("stop", None, "stop", reply.EMPTY),
+        ("tool_calls", {"content": None}, "stop", finish.EMPTY),
+        ("stop", {"content": " \n"}, "stop", finish.EMPTY),
+        ("stop", None, "stop", finish.EMPTY),
         ("stop", {"tool_calls": [wish()]}, "tool_calls", ""),
-        ("length", {"content": "half an ans"}, "length", reply.CUT),
-        ("MAX_TOKENS", {"content": ""}, "length", reply.CUT),
-        ("length", {"tool_calls": [wish(arguments='{"a')]}, "length", reply.CUT),
-        ("content_filter", {"content": ""}, "error", reply.BLOCKED),
-        ("SAFETY", {"content": None}, "error", reply.BLOCKED),
-        ("error", {"content": "so f"}, "error", reply.BROKE),
-        ("stop", {"content": None, "refusal": "I will not."}, "error", f"{reply.REFUSED}: I will not."),
-        ("stop", {"content": [{"type": "refusal", "refusal": "No."}]}, "error", f"{reply.REFUSED}: No."),
+        ("length", {"content": "half an ans"}, "length", finish.CUT),
+        ("MAX_TOKENS", {"content": ""}, "length", finish.CUT),
+        ("length", {"tool_calls": [wish(arguments='{"a')]}, "length", finish.CUT),
+        ("content_filter", {"content": ""}, "error", finish.BLOCKED),
+        ("SAFETY", {"content": None}, "error", finish.BLOCKED),
+        ("error", {"content": "so f"}, "error", finish.BROKE),
+        ("stop", {"content": None, "refusal": "I will not."}, "error", f"{finish.REFUSED}: I will not."),
+        ("stop", {"content": [{"type": "refusal", "refusal": "No."}]}, "error", f"{finish.REFUSED}: No."),
     ],
 )
 def test_each_way_of_ending_has_its_outcome(finish: Any, message: Any, reason: str, problem: str) -> None:
@@ -180,7 +183,7 @@ def test_what_a_refusal_says_is_kept_as_text() -> None:
 def test_a_reply_without_choices_is_empty_when_it_says_so_and_malformed_when_it_does_not() -> None:
     found = reply.read({"choices": [], "usage": {"prompt_tokens": 5}})
     assert isinstance(found, ModelReply)
-    assert (found.problem, found.usage.input_tokens) == (reply.EMPTY, 5)
+    assert (found.problem, found.usage.input_tokens) == (finish.EMPTY, 5)
     for strange in ({}, [], "text", None, 5, {"choices": None}, {"choices": {}}):
         failed = reply.read(strange)
         assert isinstance(failed, Failure)
@@ -238,7 +241,7 @@ def test_the_older_text_form_is_read() -> None:
     ],
 )  # fmt: skip
 def test_every_way_of_counting_tokens_becomes_ours(usage: Any, expected: Usage) -> None:
-    assert reply.read_usage(usage) == expected
+    assert read_usage(usage) == expected
 
 
 @pytest.mark.parametrize(
@@ -258,7 +261,7 @@ def test_every_way_of_counting_tokens_becomes_ours(usage: Any, expected: Usage) 
     ],
 )
 def test_a_cost_is_known_only_when_the_provider_says_it(usage: Any, cost: Decimal | None) -> None:
-    assert reply.read_cost(usage) == cost
+    assert read_cost(usage) == cost
     assert read({"content": "x"}, usage=usage).cost_usd == cost
 
 
@@ -336,11 +339,11 @@ def test_other_errors_are_failures() -> None:
 
 
 def test_bytes_that_are_no_json_are_given_as_text() -> None:
-    assert reply.parse(b'{"a": 1}') == {"a": 1}
-    assert reply.parse(b"\xff<html>") == "\ufffd<html>"
-    assert reply.parse('{"a": "\\ud800"}') == {"a": "\ud800"}
+    assert parse_body(b'{"a": 1}') == {"a": 1}
+    assert parse_body(b"\xff<html>") == "\ufffd<html>"
+    assert parse_body('{"a": "\\ud800"}') == {"a": "\ud800"}
     deep = "[" * 100_000
-    assert reply.parse(deep) == deep
+    assert parse_body(deep) == deep
 
 
 @given(JSON)
@@ -363,14 +366,14 @@ def test_any_json_gives_a_reply_or_a_failure(value: object) -> None:
 
 @given(st.binary(max_size=200) | st.text(max_size=200))
 def test_any_bytes_give_a_reply_or_a_failure(raw: bytes | str) -> None:
-    assert isinstance(reply.read(reply.parse(raw)), ModelReply | Failure)
+    assert isinstance(reply.read(parse_body(raw)), ModelReply | Failure)
 
 
 # Shapes from the wild -----------------------------------------------------------------------------------------------
 
 
 def found_in(value: Any) -> ModelReply | Failure:
-    return reply.read(reply.parse(value) if isinstance(value, str | bytes) else value)
+    return reply.read(parse_body(value) if isinstance(value, str | bytes) else value)
 
 
 def test_a_mark_of_the_byte_order_before_a_body_is_passed_over() -> None:
@@ -414,10 +417,10 @@ def test_an_error_with_a_good_status_is_that_error_in_any_envelope(value: Any, r
 @pytest.mark.parametrize(
     ("reason", "problem"),
     [
-        ("content_filter: PROHIBITED_CONTENT", reply.BLOCKED),
-        ("function_call_filter: MALFORMED_FUNCTION_CALL", reply.BROKE),
-        ("insufficient_system_resource", reply.BROKE),
-        ("abort", reply.BROKE),
+        ("content_filter: PROHIBITED_CONTENT", finish.BLOCKED),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", finish.BROKE),
+        ("insufficient_system_resource", finish.BROKE),
+        ("abort", finish.BROKE),
         ("eos", ""),
     ],
 )
@@ -448,7 +451,7 @@ def test_a_question_that_a_provider_will_not_pass_on_is_blocked_and_no_fault_of_
 ) -> None:
     answer = reply.read_error(status, {"error": error})
     assert isinstance(answer, ModelReply)
-    assert answer.problem.startswith(reply.BLOCKED)
+    assert answer.problem.startswith(finish.BLOCKED)
 
 
 def test_arguments_nested_without_end_are_not_taken_for_none() -> None:
@@ -461,12 +464,10 @@ def test_arguments_nested_without_end_are_not_taken_for_none() -> None:
 
 def test_tokens_counted_in_anthropics_way_are_counted_in_ours() -> None:
     usage = {"input_tokens": 3, "output_tokens": 4, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 5}
-    assert reply.read_usage(usage) == Usage(15, 4, 7, 0, 5)
-    assert reply.read_usage({"prompt_tokens": 10, "completion_tokens": 1, "cache_read_input_tokens": 7}) == Usage(
-        10, 1, 7
-    )
+    assert read_usage(usage) == Usage(15, 4, 7, 0, 5)
+    assert read_usage({"prompt_tokens": 10, "completion_tokens": 1, "cache_read_input_tokens": 7}) == Usage(10, 1, 7)
 
 
 def test_thoughts_in_googles_own_tags_are_no_part_of_the_answer() -> None:
-    assert reply.without_thoughts("<thought>hm</thought>4") == "4"
-    assert reply.without_thoughts("a second thought") == "a second thought"
+    assert without_thoughts("<thought>hm</thought>4") == "4"
+    assert without_thoughts("a second thought") == "a second thought"

@@ -10,9 +10,13 @@ import pytest
 
 from pitboss.core.errors import InvariantError
 from pitboss.core.ports import Message, ModelRequest, ToolCall, ToolSpec
-from pitboss.models.chat import pool, wire
+from pitboss.models import http_pool
+from pitboss.models.chat import wire
+from pitboss.models.chat.adaptation import simpler_dialect
 from pitboss.models.chat.client import ChatModel
+from pitboss.models.json_body import encode_json
 from pitboss.models.providers import MAX_TOKENS, PROVIDERS, Dialect, entry
+from pitboss.models.retried import Retried
 from pitboss.testing import provider as fake
 from pitboss.testing.provider import FakeProvider
 
@@ -35,7 +39,7 @@ def question(*messages: Message, **more: Any) -> ModelRequest:
 
 
 def written(request: ModelRequest, dialect: Dialect | None = None) -> dict[str, Any]:
-    return json.loads(wire.content(request, "m", dialect or Dialect()))
+    return json.loads(encode_json(wire.body(request, "m", dialect or Dialect())))
 
 
 def test_a_free_choice_offers_every_tool_and_says_nothing_about_choosing() -> None:
@@ -189,17 +193,17 @@ NO_SYSTEM = [
 @pytest.mark.parametrize("complaint", NO_SYSTEM)
 def test_a_model_without_a_turn_of_the_systems_is_asked_with_it_at_the_head_of_ours(complaint: str) -> None:
     asked = question(Message("user", "Now?"), Message("assistant", "hm"), Message("user", "Well?"))
-    learnt = wire.adapted(PROVIDERS["openai"].dialect, asked, complaint)
+    learnt = simpler_dialect(PROVIDERS["openai"].dialect, asked, complaint)
     assert learnt is not None
     assert [(turn["role"], turn["content"]) for turn in written(asked, learnt)["messages"]] == [
         ("user", "Rules.\n\nNow?"), ("assistant", "hm"), ("user", "Well?"),
     ]  # fmt: skip
-    assert wire.adapted(learnt, asked, complaint) is None
+    assert simpler_dialect(learnt, asked, complaint) is None
 
 
 def test_a_question_without_a_system_prompt_has_nothing_to_move() -> None:
     asked = ModelRequest("", (Message("user", "Well?"),), ())
-    assert wire.adapted(PROVIDERS["openai"].dialect, asked, NO_SYSTEM[0]) is None
+    assert simpler_dialect(PROVIDERS["openai"].dialect, asked, NO_SYSTEM[0]) is None
 
 
 def test_a_system_prompt_with_no_turn_of_ours_becomes_one() -> None:
@@ -213,8 +217,8 @@ def test_a_server_that_refuses_the_systems_turn_is_asked_again_at_once_and_so_fr
     refused = fake.body({"error": error}, 400)
 
     async def talk() -> list[Any]:
-        async with FakeProvider([refused, fake.say("fine"), fake.say("again")]) as server, pool.opened():
-            model = ChatModel("fake/m", entry("fake", server.url), random=lambda: 0.0, clock=monotonic)
+        async with FakeProvider([refused, fake.say("fine"), fake.say("again")]) as server, http_pool.opened():
+            model = Retried(ChatModel("fake/m", entry("fake", server.url), clock=monotonic), random=lambda: 0.0)
             asked = ModelRequest("Rules.", (Message("user", "Now?"),), ())
             assert (await model.complete(asked)).text == "fine"
             assert (await model.complete(asked)).text == "again"

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from models.native.vendor import read_native
 from pitboss.core.ports import ModelReply
 from pitboss.models.failures import Failure
-from pitboss.models.native.recordings import parse_native
 
 SESSIONS = Path(__file__).parents[4] / "shared/data/wire/llm/sessions.jsonl.gz"
 pytestmark = pytest.mark.skipif(not SESSIONS.exists(), reason="the recorded sessions are not on this machine")
@@ -40,7 +40,7 @@ def outcomes() -> list[tuple[str, bool, dict[str, Any], Outcome]]:
         headers = {
             name: value[0] if isinstance(value, list) else value for name, value in exchange["response_headers"].items()
         }
-        outcome = parse_native(kind, exchange["response_body"], exchange["status"], headers)
+        outcome = read_native(kind, exchange["response_body"], exchange["status"], headers)
         found.append((kind, streamed, exchange, outcome))
     return found
 

@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from models.native.vendor import ASK, KEY, ask_once, claude, gemini
+from models.native.vendor import ASK, KEY, Kind, ask_once, claude, gemini, read_native
 from pitboss.core.intent import Usage
 from pitboss.core.ports import ModelReply, ToolCall
-from pitboss.models.native import Kind
-from pitboss.models.native.recordings import parse_native
 
 JSON = {"content-type": "application/json"}
 EVENTS = {"content-type": "text/event-stream"}
@@ -17,7 +15,7 @@ CALL = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"symbol":
 
 
 def read(kind: Kind, body: Any) -> ModelReply:
-    reply = parse_native(kind, body, 200, JSON)
+    reply = read_native(kind, body, 200, JSON)
     assert isinstance(reply, ModelReply)
     return reply
 
@@ -153,7 +151,7 @@ def test_a_reply_that_repeats_the_key_is_kept_without_it() -> None:
     "body", ["<html>gateway</html>", "", "[1, 2", "[]", "null", "7", '{"content": 7, "candidates": 7}']
 )
 def test_a_body_that_is_no_reply_is_worth_another_try_or_is_empty(kind: Kind, body: str) -> None:
-    reply = parse_native(kind, body, 200, JSON)
+    reply = read_native(kind, body, 200, JSON)
     if isinstance(reply, ModelReply):
         assert reply.problem
         assert not reply.calls
@@ -168,7 +166,7 @@ def events(*data: str) -> str:
 @pytest.mark.parametrize("kind", ["anthropic", "google"])
 @pytest.mark.parametrize("body", ["", "data: {", events("{}"), events("not json"), ": keep-alive\n\n"])
 def test_a_stream_that_is_no_reply_is_worth_another_try_or_is_empty(kind: Kind, body: str) -> None:
-    reply = parse_native(kind, body, 200, EVENTS)
+    reply = read_native(kind, body, 200, EVENTS)
     if isinstance(reply, ModelReply):
         assert reply.problem
     else:
@@ -177,7 +175,7 @@ def test_a_stream_that_is_no_reply_is_worth_another_try_or_is_empty(kind: Kind, 
 
 def test_an_error_inside_a_stream_that_began_well_is_worth_another_try() -> None:
     body = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
-    failure = parse_native("anthropic", body, 200, EVENTS)
+    failure = read_native("anthropic", body, 200, EVENTS)
     assert not isinstance(failure, ModelReply)
     assert failure.reaction == "retry"
 
@@ -206,7 +204,7 @@ def test_a_streamed_call_is_joined_and_empty_arguments_are_an_empty_object() -> 
     pieces = ('{"type":"input_json_delta","partial_json":""}', '{"type":"input_json_delta","partial_json":"{\\"a\\":"}')
     last = '{"type":"input_json_delta","partial_json":"1}"}'
     body = anthropic_stream(*block(0, TOOL, *pieces, last), *block(1, TOOL.replace("t1", "t2")))
-    reply = parse_native("anthropic", body, 200, EVENTS)
+    reply = read_native("anthropic", body, 200, EVENTS)
     assert isinstance(reply, ModelReply)
     assert reply.calls == (ToolCall("t1", "look", '{"a":1}'), ToolCall("t2", "look", "{}"))
     assert reply.usage == Usage(4, 9)
@@ -215,6 +213,6 @@ def test_a_streamed_call_is_joined_and_empty_arguments_are_an_empty_object() -> 
 def test_a_stream_that_breaks_off_is_no_answer() -> None:
     piece = '{"type":"input_json_delta","partial_json":"{\\"a\\":1}"}'
     body = anthropic_stream(*block(0, TOOL, piece), end=False)
-    reply = parse_native("anthropic", body, 200, EVENTS)
+    reply = read_native("anthropic", body, 200, EVENTS)
     assert not isinstance(reply, ModelReply)
     assert reply.reaction == "retry"

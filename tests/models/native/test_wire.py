@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from models.native.vendor import ASK, DECIDE, KEY, Answer, Asked, ask_once, claude, gemini, meet
+from models.native.vendor import ASK, DECIDE, KEY, Answer, Asked, Kind, ask_once, claude, gemini, meet
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolCall
-from pitboss.models.native import Kind
 
 MUST = replace(ASK, must_call="decide")
 SCHEMA = replace(MUST, answer="schema")
@@ -69,7 +68,7 @@ def test_settings_reach_google() -> None:
     _, asked = ask_once("google", PLAIN["google"], with_settings(ASK, temperature=0.3, seed=7, reasoning="low"))
     config = asked.body["generationConfig"]
     assert (config["temperature"], config["seed"]) == (0.3, 7)
-    assert config["thinkingConfig"] == {"include_thoughts": True, "thinking_budget": 2_048}
+    assert config["thinkingConfig"] == {"includeThoughts": True, "thinkingBudget": 2_048}
 
 
 def test_names_with_dots_are_sent_with_dashes_to_anthropic() -> None:
@@ -102,7 +101,7 @@ def test_no_reasoning_turns_a_model_that_thinks_by_itself_off() -> None:
     _, asked = ask_once("anthropic", PLAIN["anthropic"], with_settings(ASK, reasoning="none"), "claude-sonnet-5")
     assert asked.body["thinking"] == {"type": "disabled"}
     _, asked = ask_once("google", PLAIN["google"], with_settings(ASK, reasoning="none"))
-    assert asked.body["generationConfig"]["thinkingConfig"] == {"thinking_budget": 0}
+    assert asked.body["generationConfig"]["thinkingConfig"] == {"thinkingBudget": 0}
 
 
 # Forced and schema-constrained answers ------------------------------------------------------------------------------
@@ -264,3 +263,32 @@ def test_a_turn_of_another_provider_is_rebuilt_from_its_text_and_calls() -> None
     text, call = asked.body["messages"][1]["content"]
     assert text["text"] == "let me look"
     assert call == {"type": "tool_use", "id": "x1", "name": "look", "input": {"symbol": "BTC"}}
+
+
+def test_thinking_that_is_bound_to_other_tools_is_left_out_from_then_on() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    look = claude(thought, {"type": "tool_use", "id": "t1", "name": "look", "input": {}}, stop="tool_use")
+    message = "messages.1.content.0: The block is bound to a different conversation"
+    stale = Answer({"type": "error", "error": {"type": "invalid_request_error", "message": message}}, 400)
+
+    async def talk(native: Any, _: Any) -> ModelReply:
+        first = await native.complete(ASK)
+        turn = Message("assistant", first.text, first.calls, state=first.state)
+        result = Message("tool", "up", call_id="t1", name="look")
+        return await native.complete(replace(MUST, tools=(DECIDE,), messages=(*ASK.messages, turn, result)))
+
+    reply, vendor = meet("anthropic", [Answer(look), stale, Answer(CLAUDE_CALL)], talk, "claude-opus-5-5")
+    assert [call.name for call in reply.calls] == ["decide"]
+    kinds = [[block["type"] for block in asked.body["messages"][1]["content"]] for asked in vendor.asked[1:]]
+    assert kinds == [["thinking", "tool_use"], ["tool_use"]]
+
+
+def test_arguments_that_are_not_an_object_are_sent_back_as_what_they_are() -> None:
+    turn = Message("assistant", "", (ToolCall("x1", "look", '{"symbol":'),))
+    request = replace(ASK, messages=(*ASK.messages, turn, Message("tool", "bad", call_id="x1", name="look")))
+    _, asked = ask_once("anthropic", PLAIN["anthropic"], request)
+    assert asked.body["messages"][1]["content"][0]["input"] == {"INVALID_JSON": '{"symbol":'}
+    _, asked = ask_once("google", PLAIN["google"], request)
+    part = asked.body["contents"][1]["parts"][0]
+    assert part["functionCall"]["args"] == {"INVALID_JSON": '{"symbol":'}
+    assert part["thoughtSignature"]  # Google refuses a call without one

@@ -6,7 +6,6 @@ tokens, the deadline, the bound on its size.
 """
 
 import asyncio
-import random
 import subprocess
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,8 @@ import aiohttp
 
 from pitboss.bootstrap.child_settings import program
 from pitboss.core.ports import Message, ModelRequest, ToolSpec
-from pitboss.models.chat import pool, wire
+from pitboss.models import http_pool
+from pitboss.models.chat import wire
 from pitboss.models.chat.client import ChatModel
 from pitboss.models.providers import Dialect, entry
 from pitboss.models.secret import Secret
@@ -77,8 +77,8 @@ def fake_provider(latency_ms: int, tool: str) -> Iterator[str]:
 
 
 async def _ours(url: str, total: int) -> float:
-    model = ChatModel("fake/model", entry("fake", url), Secret("fake-key"), random=random.random, clock=monotonic)
-    async with pool.opened():
+    model = ChatModel("fake/model", entry("fake", url), Secret("fake-key"), clock=monotonic)
+    async with http_pool.opened():
 
         async def call() -> None:
             reply = await model.complete(REQUEST)

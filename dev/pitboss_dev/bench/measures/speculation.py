@@ -20,6 +20,7 @@ from pitboss.core.errors import InvariantError
 from pitboss.core.instant import parse_instant
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.cached import Cached
+from pitboss.models.call import DirectClient
 from pitboss.models.scripted import calls
 from pitboss.sim.speculation import Speculation, Tally
 from pitboss.store.answers import Answers
@@ -108,7 +109,7 @@ class RepeatedDay:
         """The duration of one run. No run uses the cached replies of another."""
         self._runs += 1
         model = HashedOrdersModel(case.orders, wait_s, salt)
-        cached = Cached(model, self._answers, f"bench-{self._runs}", self._runs)
+        cached = Cached(DirectClient(model), self._answers, f"bench-{self._runs}", self._runs)
         course = model_course(self._prepared, cached, speculation)
         duration = replay_seconds(self._workspace, self._prepared, course, self._read_records)
         expected = len(self._prepared.tick_at) + (speculation.tally.wasted if speculation else 0)

@@ -11,6 +11,7 @@ from pitboss.core import codec
 from pitboss.core.errors import InvariantError
 from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.models.cached import Cached
+from pitboss.models.call import DirectClient
 from pitboss.sim.speculation import Speculation
 from pitboss.store.answers import Answers
 from pitboss.store.journal import StoredJournal
@@ -58,7 +59,7 @@ class Reruns:
 
     def _run(self, model: Model) -> tuple[float, int]:
         self._runs += 1
-        cached = Cached(model, self._answers, f"bench-{self._runs}")
+        cached = Cached(DirectClient(model), self._answers, f"bench-{self._runs}")
         course = model_course(self._prepared, cached, Speculation())
         return replay_seconds(self._workspace, self._prepared, course, self._read_records), cached.calls
 

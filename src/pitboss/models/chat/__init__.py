@@ -1,1 +1,1 @@
-"""Chat completions, the protocol that nearly every server speaks: writing questions, reading replies, asking over HTTP."""
+"""Chat completions: the protocol that most providers speak."""

@@ -14,7 +14,8 @@ from pitboss.core.errors import KeyMissing
 from pitboss.core.instant import Instant
 from pitboss.engine.execute import Broker
 from pitboss.models import catalog
-from pitboss.models.providers import PRESET, route
+from pitboss.models.providers import PRESET
+from pitboss.models.routes import route
 from pitboss.runs.tool_loop import tool_loop
 from pitboss.sim.connections import UNCONNECTED, Connections
 from pitboss.skill.load import read_skill as read_document

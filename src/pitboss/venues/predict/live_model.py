@@ -13,8 +13,10 @@ from pitboss.bootstrap.model_stack import ModelConnection, known_price, route_of
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import Instant, day_of
 from pitboss.core.money import ZERO
-from pitboss.core.ports import Model, ModelReply, ModelRequest
-from pitboss.models.budgeted import Budget, Budgeted, usd
+from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.models.budget import Budget, usd
+from pitboss.models.budgeted import Budgeted
+from pitboss.models.call import ModelClient
 from pitboss.models.prices import FREE, ModelPrice
 from pitboss.models.providers import LOCAL, REPLAY
 from pitboss.sim.connections import UNCONNECTED, Connections
@@ -35,7 +37,12 @@ class Daily:
     """A model that may cost so much on one UTC day, judged before each call by the most it can cost."""
 
     def __init__(
-        self, inner: Model, most_usd: Decimal, price: ModelPrice | None, now: Callable[[], Instant], spent_usd: Decimal
+        self,
+        inner: ModelClient,
+        most_usd: Decimal,
+        price: ModelPrice | None,
+        now: Callable[[], Instant],
+        spent_usd: Decimal,
     ) -> None:
         self.name = inner.name
         self._inner = inner

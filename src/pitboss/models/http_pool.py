@@ -1,6 +1,6 @@
-"""One HTTP session for all the clients of an event loop, so that connections are used again. No policy of its own.
+"""One HTTP session per event loop for all clients, so that connections are reused. It holds no policy.
 
-The session keeps no cookies, reads no proxy from the environment and sets no time limits: those are the client's.
+The session keeps no cookies, reads no proxy from the environment and sets no time limits: those belong to the client.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ _users: "WeakKeyDictionary[asyncio.AbstractEventLoop, int]" = WeakKeyDictionary(
 def session() -> aiohttp.ClientSession:
     """The session of the running loop, opened at its first use."""
     loop = asyncio.get_running_loop()
-    found = _sessions.get(loop)
-    if found is None or found.closed:
-        found = _sessions[loop] = aiohttp.ClientSession(
+    current = _sessions.get(loop)
+    if current is None or current.closed:
+        current = _sessions[loop] = aiohttp.ClientSession(
             # How many calls are under way at once is decided by the limiter, not by waiting for a connection.
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -31,14 +31,14 @@ def session() -> aiohttp.ClientSession:
             trust_env=False,
             auto_decompress=True,
         )
-    return found
+    return current
 
 
 async def close() -> None:
-    """Close the session of the running loop, whoever uses it; `opened` is kinder where there are several."""
-    found = _sessions.pop(asyncio.get_running_loop(), None)
-    if found is not None:
-        await found.close()
+    """Close the session of the running loop for all its users. With several users, `opened` closes it after the last."""
+    current = _sessions.pop(asyncio.get_running_loop(), None)
+    if current is not None:
+        await current.close()
 
 
 @asynccontextmanager

@@ -3,21 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.models.identity_cache import MOST, Remembered
+from pitboss.models.identity_cache import MOST_ENTRIES, IdentityCache
 
 
 @given(st.lists(st.integers(0, 5), max_size=60))
 def test_every_object_has_its_own_value_and_is_worked_out_once(places: list[int]) -> None:
     objects = [[1], [1], [2], [2], [], []]  # equal ones are still others
     made: list[int] = []
-    remembered = Remembered[list[int], tuple[int, int]](lambda one: (made.append(id(one)) or len(made), id(one)))
+    remembered = IdentityCache[list[int], tuple[int, int]](lambda one: (made.append(id(one)) or len(made), id(one)))
     for place in places:
         assert remembered(objects[place])[1] == id(objects[place])
     assert len(made) == len(set(places))
 
 
 def test_objects_that_come_and_go_are_not_taken_for_each_other_and_do_not_pile_up() -> None:
-    remembered = Remembered[list[int], int](lambda one: one[0])
-    for number in range(3 * MOST):
+    remembered = IdentityCache[list[int], int](lambda one: one[0])
+    for number in range(3 * MOST_ENTRIES):
         assert remembered([number]) == number
-        assert len(remembered._known) <= MOST
+        assert len(remembered._entries) <= MOST_ENTRIES

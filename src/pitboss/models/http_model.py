@@ -1,0 +1,121 @@
+"""`HttpModel`: a model behind an HTTP interface, whatever its protocol. One call is one request.
+
+A subclass encodes the request and reads the response. A server that rejects the form of a request (a schema, a forced
+tool) is sent a simpler form from then on, which costs nothing because it has answered nothing yet. The key goes into one
+header, to one origin, and is removed from everything that comes back. Caching, money, limits and retries are wrappers.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+import aiohttp
+from yarl import URL
+
+from pitboss.core.errors import UserError
+from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
+from pitboss.models import http_pool, http_post
+from pitboss.models.call import CallContext, CallResult, ModelClient
+from pitboss.models.failures import Failure, malformed
+from pitboss.models.secret import Secret
+
+TIMEOUT_S = 45.0
+Form = TypeVar("Form")
+
+
+class HttpModel(ModelClient, Generic[Form]):
+    """One model of one provider. Safe to use from any number of tasks of a loop."""
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        headers: Mapping[str, str],
+        form: Form,
+        key: Secret | None,
+        *,
+        clock: Callable[[], float],
+        session: Callable[[], aiohttp.ClientSession] = http_pool.session,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """`form` is how requests are written at first; `clock` returns seconds that never run backwards."""
+        self.name = name
+        self.timeout_s = timeout_s
+        self._form = form
+        self._key = key
+        self._headers = {"Content-Type": "application/json", **headers}
+        self._session = session
+        self._clock = clock
+        try:
+            self._url = URL(url)
+        except ValueError:
+            raise UserError(f"{name}: the base URL cannot be read", "write it as https://host/v1") from None
+
+    @abstractmethod
+    def _encode(self, request: ModelRequest, form: Form) -> bytes:
+        """The body of a request."""
+
+    @abstractmethod
+    def _read(
+        self, content: bytes, status: int, headers: Mapping[str, str], request: ModelRequest, form: Form
+    ) -> ModelReply | Failure:
+        """What a response means. Any content gives a reply or a failure."""
+
+    @abstractmethod
+    def _simpler(self, form: Form, request: ModelRequest, failure: Failure) -> Form | None:
+        """A simpler form for a server that rejected this one; None where there is none."""
+
+    async def call(self, request: ModelRequest, context: CallContext) -> CallResult:
+        """Send one request."""
+        form = self._form
+        content = self._encode(request, form)
+        timeout_s = min(self.timeout_s, context.left_s)
+        started_s = self._clock()
+        with context.sending():
+            response = await http_post.post(self._session(), self._url, content, self._headers, timeout_s, self.name)
+        if isinstance(response, Failure):
+            return CallResult(failure=response, attempts=1)
+        result = CallResult(attempts=1, status=response.status, headers=response.headers)
+        outcome = self._outcome(response, request, form)
+        if isinstance(outcome, ModelReply):
+            return replace(result, reply=replace(outcome, latency_ms=round((self._clock() - started_s) * 1000, 3)))
+        simpler = self._simpler(form, request, outcome)
+        if simpler is not None and self._form is form:  # else another call has adapted in the meantime
+            self._form = simpler
+        return replace(result, failure=outcome, is_adapted=simpler is not None)
+
+    def _outcome(self, response: http_post.HttpResponse, request: ModelRequest, form: Form) -> ModelReply | Failure:
+        content, key = response.content, self._key
+        if content is None:
+            return malformed(self.name, f"the reply is larger than {http_post.LARGEST_BYTES:,} bytes")
+        if key is None:
+            return self._read(content, response.status, response.headers, request, form)
+        if response.status >= 300:
+            # The key is removed before the text is cut to a line: half a key would not be recognised.
+            content = key.hide(content.decode("utf-8", "replace")).encode("utf-8", "replace")
+        else:
+            content = key.hide_bytes(content)
+        return _hidden(self._read(content, response.status, response.headers, request, form), key)
+
+
+def _hidden(outcome: ModelReply | Failure, key: Secret) -> ModelReply | Failure:
+    """The outcome without a key that was escaped or split in the response and shows only once it is read."""
+    if isinstance(outcome, Failure):
+        return replace(outcome, message=key.hide(outcome.message))
+    texts = [outcome.text, outcome.problem, outcome.state, outcome.provider_id, outcome.model]
+    texts += [text for call in outcome.calls for text in (call.id, call.name, call.arguments)]
+    joined = "\n".join(texts)
+    if key.hide(joined) == joined:
+        return outcome
+    return replace(
+        outcome,
+        text=key.hide(outcome.text),
+        problem=key.hide(outcome.problem),
+        state="",
+        provider_id=key.hide(outcome.provider_id),
+        model=key.hide(outcome.model),
+        calls=tuple(
+            ToolCall(key.hide(call.id), key.hide(call.name), key.hide(call.arguments)) for call in outcome.calls
+        ),
+    )
