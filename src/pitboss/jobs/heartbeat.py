@@ -8,7 +8,6 @@ It decides nothing: what it hears it passes on, and a run that was lost is given
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +15,6 @@ from pitboss.bootstrap.machine import stopwatch
 from pitboss.core.errors import UserError
 from pitboss.store.queue import HEARTBEAT_MS, SCAN_MS, STALE_MS, Queue
 from pitboss.store.retry import Unreachable
-from pitboss.store.rouse import rousing
 from pitboss.store.runs import Runs
 
 LOG = logging.getLogger("pitboss.jobs")
@@ -59,17 +57,14 @@ class Pulse:
         self._tell = tell
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._live, name="pulse", daemon=True)
-        self._rousing = ExitStack()
 
     def __enter__(self) -> "Pulse":
-        self._rousing.enter_context(rousing(self._queue.where))
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._done.set()
         self._thread.join(timeout=self._rhythm.heartbeat_s + 15)
-        self._rousing.close()
 
     def _live(self) -> None:
         beat_s = scan_s = turn_s = stopwatch()  # when each is due, and when the last turn began

@@ -1,17 +1,17 @@
 """From settings to a worker: its name, its terms, and the queue it takes from."""
 
+import asyncio
 import os
 import socket
 from typing import TYPE_CHECKING
 
-from pitboss.bootstrap.machine import new_id
+from pitboss.bootstrap.machine import new_id, stopwatch
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.jobs.build import build
-from pitboss.jobs.heartbeat import Rhythm
+from pitboss.jobs.heartbeat import COURTESY_S, Rhythm
 from pitboss.store.queue import Queue
 from pitboss.store.retry import patiently
-from pitboss.store.rouse import rousing
 
 if TYPE_CHECKING:  # whoever only looks at the queue need not load what does its work
     from pitboss.jobs.worker import WorkerSettings
@@ -23,9 +23,15 @@ def open_queue(workspace: Workspace) -> Queue:
 
 
 async def wait_for_workspace(settings: Settings) -> Workspace:
-    """The open workspace; a database that is away, or locked by one who stands still, is waited for."""
-    with rousing(settings.database_url or str(settings.home / "pitboss.db")):
-        return await patiently(lambda: open_workspace(settings))
+    """Open the workspace; retries for up to a minute while the database is unreachable or locked.
+
+    After a wait the other workers get `COURTESY_S` to renew their leases before this worker looks for lost runs.
+    """
+    began_s = stopwatch()
+    workspace = await patiently(lambda: open_workspace(settings))
+    if stopwatch() - began_s > COURTESY_S:
+        await asyncio.sleep(COURTESY_S)
+    return workspace
 
 
 def worker_name(place: str = "") -> str:

@@ -96,11 +96,6 @@ class Queue:
         self._now = now
         self._new_id = new_id
 
-    @property
-    def where(self) -> str:
-        """The database it is in: a path, or an address without its password."""
-        return self._database.where
-
     def enqueue(self, jobs: Sequence[Job], daily_usd: Decimal | None = None) -> list[str]:
         """Queue runs, all or none, and give their ids. With `daily_usd` what they may cost is reserved, or
         `BudgetExceeded` says how much is left.

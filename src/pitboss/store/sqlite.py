@@ -166,18 +166,16 @@ def explain(error: BaseException, where: str) -> UserError | None:
 
 
 _PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_BUSY = f"the database {{where}} is busy: another process has locked it for {BUSY_TIMEOUT_MS // 1_000} s"
+_BUSY_HINT = "try again later; if that process was stopped (Ctrl-Z), let it go on or end it"
 _MEANINGS = (
     ("SQLITE_NOTADB", "{where} is not a database", "name another file, or move this one away"),
     ("SQLITE_READONLY", "the database {where} cannot be written", "choose a folder you may write, with --home"),
     ("SQLITE_CANTOPEN", "the database {where} cannot be opened or made", "is the folder there, and may you write it?"),
     ("SQLITE_PERM", "the database {where} cannot be opened or made", "is the folder there, and may you write it?"),
     ("SQLITE_FULL", "the disk is full: {where} cannot grow", "free some space; everything committed so far is kept"),
-    ("SQLITE_BUSY", "the database {where} is busy: another process has kept it for 10 s", "try again when it is done"),
-    (
-        "SQLITE_LOCKED",
-        "the database {where} is busy: another process has kept it for 10 s",
-        "try again when it is done",
-    ),
+    ("SQLITE_BUSY", _BUSY, _BUSY_HINT),
+    ("SQLITE_LOCKED", _BUSY, _BUSY_HINT),
     ("SQLITE_CORRUPT", "the database {where} is damaged", "restore a copy, or use another --home"),
     ("SQLITE_IOERR", "the disk under {where} reports an error", "check the disk; everything committed so far is kept"),
 )
