@@ -278,34 +278,31 @@ def test_a_lock_that_was_there_before_stays_when_a_file_is_refused(path):
 
 
 def test_a_lock_that_another_process_has_by_now_is_not_taken_away(path):
-    first = sqlite.hold(path, OLD, "several")
-    second = sqlite.hold(path, OLD, "several")
-    assert first is not None
-    assert second is not None
+    first = DatabaseLock.acquire(path, shared=True)
+    second = DatabaseLock.acquire(path, shared=True)
 
     first.undo()
 
     with pytest.raises(UserError, match="in use"):
-        sqlite.hold(path, OLD, "one")
+        DatabaseLock.acquire(path, shared=False)
     second.close()
 
 
 def test_a_lock_on_a_file_that_was_taken_away_is_taken_again_on_the_one_that_is_there(path, monkeypatch):
     lock = path.with_name("pitboss.db.lock")
-    flock, taken_away = sqlite.fcntl.flock, []
+    flock, taken_away = database_lock.fcntl.flock, []
 
     def late(handle, how):
         if not taken_away:  # between opening the file and locking it, its maker lets go of it
             taken_away.append(lock.unlink())
         flock(handle, how)
 
-    monkeypatch.setattr(sqlite.fcntl, "flock", late)
-    held = sqlite.hold(path, OLD, "one")
+    monkeypatch.setattr(database_lock.fcntl, "flock", late)
+    held = DatabaseLock.acquire(path, shared=False)
     monkeypatch.undo()
 
-    assert held is not None
     with pytest.raises(UserError, match="in use"):
-        sqlite.hold(path, OLD, "one")
+        DatabaseLock.acquire(path, shared=False)
     held.close()
 
 

@@ -19,9 +19,10 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.store import postgres, schema, sqlite
 from pitboss.store import sealed_rows as rows
+from pitboss.store.database_lock import DatabaseLock, unwritable
 from pitboss.store.migrate import check_known, make, migrate, revision
 from pitboss.store.migrations import HEAD
-from pitboss.store.sqlite import DatabaseLock, JournalMode, Processes
+from pitboss.store.sqlite import JournalMode, Processes
 
 _SQLITE_PREFIX = "sqlite:///"
 
@@ -35,7 +36,7 @@ class Database:
         where: str,
         mode: JournalMode | None = None,
         version: tuple[int, int, int] | None = None,
-        held: DatabaseLock | None = None,
+        lock: DatabaseLock | None = None,
     ) -> None:
         self.engine = engine
         self.where = where
@@ -43,7 +44,7 @@ class Database:
         self.sqlite_version = version
         self.clock: Callable[[], Instant] | None = None if mode is None else sqlite.now
         """What a file has in place of a server's clock; None asks the server."""
-        self._held = held
+        self._lock = lock
         self._kept: list[PoolProxiedConnection] = []
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
 
@@ -168,16 +169,16 @@ class Database:
         while self._kept:
             self._kept.pop().close()
         self.engine.dispose()
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def discard(self) -> None:
         """Close what turned out not to be ours to use, and leave nothing beside it."""
-        held, self._held = self._held, None
+        lock, self._lock = self._lock, None
         self.close()
-        if held is not None:
-            held.undo()
+        if lock is not None:
+            lock.undo()
 
     def __enter__(self) -> "Database":
         return self
@@ -246,14 +247,15 @@ def _open_file(path: Path, processes: Processes, version: tuple[int, int, int]) 
     try:
         has_folder, is_folder = path.parent.is_dir(), path.is_dir()
     except OSError as error:  # a name too long, a folder that may not be looked into
-        raise sqlite.unwritable(path, error) from None
+        raise unwritable(path, error) from None
     if not has_folder:
         raise UserError(f"there is no folder {path.parent} to keep the database in", "make it, or name another --home")
     if is_folder:
         raise UserError(f"{path} is a folder, not a database", "name a file in it")
-    held = sqlite.hold(path, version, processes)
     mode = sqlite.journal_mode(version, processes)
-    return Database(sqlite.engine(path, mode), str(path), mode, version, held)
+    # From this version on processes of both kinds may use a database at once.
+    lock = None if version >= sqlite.WAL_FIXED else DatabaseLock.acquire(path, shared=processes == "several")
+    return Database(sqlite.engine(path, mode), str(path), mode, version, lock)
 
 
 def _open_address(address: str) -> Database:

@@ -6,7 +6,6 @@ the database, so a copied database gives nothing away. This protects keys in bac
 one file. It does not protect them from someone who can read everything its owner can.
 """
 
-import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -138,17 +137,16 @@ class Secrets:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Nobody else changes the file meanwhile. Readers need no lock: they see the file before or after."""
+        """Hold the lock for changing the file. Readers need none: `_publish` replaces the file in one step."""
+        from filelock import FileLock  # here: most commands never change a secret
+
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+            lock = FileLock(self._lock_file, mode=0o600, fallback_to_soft=False).acquire()
         except OSError as error:
             raise _unusable(self._file, error) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with lock:
             yield
-        finally:
-            os.close(descriptor)
 
 
 def check_name(name: str) -> None:

@@ -4,13 +4,10 @@ SQLite before 3.51.3 can corrupt a database in WAL mode when several processes w
 is used only by a process that holds the database for itself; everyone else gets the rollback journal.
 """
 
-import fcntl
-import os
 import sqlite3
 import time
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
@@ -31,81 +28,6 @@ JournalMode = Literal["wal", "truncate"]
 def journal_mode(version: tuple[int, int, int], processes: Processes) -> JournalMode:
     """The fastest mode that is safe with this version of SQLite and this number of processes."""
     return "wal" if version >= WAL_FIXED or processes == "one" else "truncate"
-
-
-class DatabaseLock:
-    """A lock on a database: a lock on a file beside it, because closing any handle on the database itself would drop
-    SQLite's own locks.
-    """
-
-    def __init__(self, handle: IO[bytes], path: Path, made: bool) -> None:
-        self._handle = handle
-        self._path = path
-        self._made = made
-
-    def close(self) -> None:
-        """Let go. The file stays for the next."""
-        self._handle.close()
-
-    def undo(self) -> None:
-        """Let go, and take the file away again if it was made for this, as nothing came of it, and nobody else has it."""
-        with self._handle, suppress(OSError):
-            if self._made:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._path.unlink()
-
-
-def hold(path: Path, version: tuple[int, int, int], processes: Processes) -> DatabaseLock | None:
-    """Lock the database against a process that would use it in the other mode; None where that does no harm.
-
-    Several processes share the lock; one alone has it whole.
-    """
-    if version >= WAL_FIXED:
-        return None
-    file = path.with_name(path.name + ".lock")
-    try:
-        while True:
-            handle, made = _open_lock(file)
-            try:
-                fcntl.flock(handle, (fcntl.LOCK_EX if processes == "one" else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-                if _is_at(handle, file):
-                    return DatabaseLock(handle, file, made)
-            except BaseException:
-                handle.close()
-                raise
-            handle.close()  # somebody took the file away before we had it: a lock on it keeps nobody off
-    except BlockingIOError:
-        if processes == "one":
-            raise UserError(
-                f"{path} is in use by another pitboss process",
-                "wait until it ends, or start this one so that several processes may share the database",
-            ) from None
-        raise UserError(
-            f"{path} is held by a pitboss process that uses it alone",
-            "wait until it ends, or stop it; then start this again",
-        ) from None
-    except OSError as error:
-        raise unwritable(path, error) from None
-
-
-def _open_lock(file: Path) -> tuple[IO[bytes], bool]:
-    """The open lock file, and whether it was made for this."""
-    try:
-        return file.open("xb"), True
-    except FileExistsError:
-        return file.open("ab"), False
-
-
-def _is_at(handle: IO[bytes], file: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle.fileno()), file.stat())
-    except FileNotFoundError:
-        return False
-
-
-def unwritable(path: Path, error: OSError) -> UserError:
-    """What an `OSError` on the way to the database means for a person."""
-    return UserError(f"cannot use the database {path}: {error.strerror}", "choose a folder you may write, with --home")
 
 
 def engine(path: Path, mode: JournalMode) -> Engine:
