@@ -302,10 +302,12 @@ def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: B
     """What the log and the runs say."""
     reclaim_ms = RECLAIM_MS + int(blows.longest_lock_s * 1_000)  # nothing can be claimed while the file is locked
     found = history_check.check(
-        events.read(workspace.database), digests, stale_ms=int(storm.stale_s * 1_000), reclaim_ms=reclaim_ms
+        events.read_events(workspace.database), digests, stale_ms=int(storm.stale_s * 1_000), reclaim_ms=reclaim_ms
     )
     silences = [
-        int(event.detail.partition(" ")[0]) for event in events.read(workspace.database) if event.kind == "requeued"
+        int(event.detail.partition(" ")[0])
+        for event in events.read_events(workspace.database)
+        if event.kind == "requeued"
     ]
     runs = {run_id: workspace.runs.get(run_id) for run_id in digests}
     wrong = [run_id for run_id, run in runs.items() if run.digest != digests[run_id]]

@@ -10,8 +10,9 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import InterfaceError, OperationalError, ProgrammingError
 
 from pitboss.core.errors import UserError
-from pitboss.store import sqlite
+from pitboss.store import database_lock
 from pitboss.store.database import Database, journal_note, open_database
+from pitboss.store.database_lock import DatabaseLock
 
 OLD, LAST_BAD, FIXED, NEWER = (3, 40, 1), (3, 51, 2), (3, 51, 3), (4, 0, 0)
 
@@ -156,7 +157,7 @@ def test_a_folder_that_cannot_be_written_is_a_mistake(tmp_path):
 
 
 def test_an_os_error_becomes_one_line_that_names_the_file(path):
-    told = sqlite.unwritable(path, PermissionError(13, "Permission denied"))
+    told = database_lock.unwritable(path, PermissionError(13, "Permission denied"))
 
     assert told.message == f"cannot use the database {path}: Permission denied"
     assert "--home" in told.hint

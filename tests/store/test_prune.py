@@ -16,7 +16,7 @@ from pitboss.store.answers import Answers
 from pitboss.store.prune import candidates, prune
 from pitboss.store.schema import metadata, runs
 from pitboss.store.spend import spend, total_usd
-from pitboss.store.uncertain_charges import Doubts
+from pitboss.store.uncertain_charges import UncertainCharges
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained
 
@@ -32,7 +32,7 @@ def ran(bench, paid=(), saved="0", model=MODEL, count=2, study_id=None):
     pay(bench, run_id, paid)
     records = chained(count)
     bench.commit(bench.journal(run_id, lease.epoch), records)
-    Doubts(bench.database, run_id, lease.epoch).note(Decimal("0.01"))
+    UncertainCharges(bench.database, run_id, lease.epoch).note(Decimal("0.01"))
     bench.runs.set_status(run_id, "computing_metrics", lease.epoch)
     bench.at += 1_000
     end = {"digest": records[-1].digest, "metrics": {}, "baselines": {}, "saved_usd": Decimal(saved)}
@@ -165,7 +165,7 @@ def test_kept_runs_verify_and_the_store_stays_in_bounds_whatever_was_pruned(benc
 
     assert {name: after[name] - before[name] for name in after if after[name] != before[name]} in ({}, {"answers": 1})
     assert [verify_run(bench.database, run_id) for run_id in kept] == [[], []]
-    assert {event.run_id for event in events.read(bench.database)} == set(kept)
+    assert {event.run_id for event in events.read_events(bench.database)} == set(kept)
 
 
 def stored_bytes(bench):
@@ -204,7 +204,7 @@ def test_the_store_grows_by_the_same_for_every_run_and_pruning_holds_it_there(fi
         kept = some()
         assert stored_bytes(bench)[1] <= whole, "what was freed is used again"
     assert [run_id for run_id in kept if verify_run(bench.database, run_id)] == []
-    assert len(bench.runs.look(1_000).runs) == 2 * at_once
+    assert len(bench.runs.listing(1_000).runs) == 2 * at_once
 
 
 def test_spending_is_told_by_user_skill_model_and_day_to_the_last_digit(bench):

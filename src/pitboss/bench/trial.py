@@ -175,7 +175,7 @@ def journal(workspace: Workspace, assembly: PreparedRun) -> StoredJournal:
     made = assembly.skill
     saved = workspace.skills.save(made.name, skill_digest(made), codec.dumps(normal(made)))
     run_id = workspace.runs.create(saved.id, saved.version, assembly.request.source, {}, assembly.data_digest)
-    return StoredJournal(workspace.database, run_id, workspace.runs.claim(run_id), workspace.now)
+    return StoredJournal(workspace.database, run_id, workspace.runs.claim(run_id))
 
 
 def replay_seconds(

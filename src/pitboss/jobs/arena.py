@@ -1,8 +1,8 @@
-"""The arena: one skill, several models, the same market, several repeats each, and what can be said about who is better.
+"""The arena: one skill, several models, the same market, several repeats each, and which models are better.
 
 An arena is a study over models with a few programs as baselines. Entries are compared in pairs over the same days and
-repeats; ranks are given as tiers, because most differences are luck. Everything is worked out from stored runs. Making the
-runs is `study.py`; the page is `sim/report/arena`.
+repeats; ranks are given as tiers, because most differences are due to chance. Everything is computed from stored runs. The
+runs are executed by `study.py`; the page is `report/arena`.
 """
 
 import math
@@ -12,8 +12,17 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.jobs.plan import MODEL
-from pitboss.jobs.run_series import Trace, traces
-from pitboss.jobs.study_status import Document, curve_of, deflated, named, overfit, returns_of, runs_of, together
+from pitboss.jobs.run_series import RunSeries, load_series
+from pitboss.jobs.study_status import (
+    Document,
+    curve_of,
+    deflated,
+    equal_parts,
+    overfit,
+    returns_of,
+    run_summary,
+    runs_of,
+)
 from pitboss.models.providers import PROGRAMS
 from pitboss.report import figures
 from pitboss.runs.listing import times
@@ -29,15 +38,15 @@ from pitboss.venues.predict.heuristics import heuristics
 
 BASELINES = ("policy/hold", "policy/buy_and_hold", "policy/random")
 REPEATS = 3
-"""Of a model unless more are asked for: single runs of the same model differ by as much as models do."""
+"""Default repeats of a model: single runs of the same model differ by as much as models do."""
 UNDECIDED = ("model_error", "no_decision", "multiple_proposals")
-"""Flags of ticks at which a model was asked and nothing came of it."""
+"""Flags of ticks at which a model was called without a decision."""
 LEAST_DECIDED = 0.95
-"""A model that decided at fewer of its ticks than this was not really measured."""
+"""A model that decided at a smaller share of its ticks was not really measured."""
 
 
 def entrants(models: Sequence[str], baselines: Sequence[str] | None, venue: str) -> Axis:
-    """Who takes part: the models as given, then the baselines of the venue."""
+    """The entrants: the given models, then the baselines of the venue."""
     own = BASELINES if venue == "perp" else tuple(sorted(one.name for one in heuristics().values()))
     every = tuple(dict.fromkeys((*models, *(own if baselines is None else baselines))))
     if len(every) < 2:
@@ -46,20 +55,20 @@ def entrants(models: Sequence[str], baselines: Sequence[str] | None, venue: str)
 
 
 def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
-    """Everything that can be said about an arena's entries, the best tier first."""
+    """The document of an arena: its entries, the best tier first, and their comparisons."""
     asked = Studies(workspace.database).document(study_id)
     if asked["kind"] != "arena":
         raise UserError(f"study {study_id} is no arena", f"`pitboss study show {study_id}` shows it")
     runs = runs_of(workspace, study_id)
-    known = traces(workspace, study_id, runs)
+    series = load_series(workspace, study_id, runs)
     groups = _by_model(runs)
     returns = {
-        _model(repeats): found for number, found in returns_of(runs, known).items() if (repeats := groups[number])
+        _model(repeats): returns for number, returns in returns_of(runs, series).items() if (repeats := groups[number])
     }
     names = list(returns)
     pairs = differences([returns[name] for name in names], seed=seed)
     every = [one for repeats in returns.values() for one in repeats]
-    entries = [_entry(repeats, known, returns.get(_model(repeats), []), every, seed) for repeats in groups.values()]
+    entries = [_entry(repeats, series, returns.get(_model(repeats), []), every, seed) for repeats in groups.values()]
     places = {names[place.entry]: place for place in tiers([mean_log_growth(returns[name]) for name in names], pairs)}
     order = {name: rank for rank, name in enumerate(places)}
     for entry in entries:
@@ -85,7 +94,7 @@ def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
         "overfitting": overfit(list(returns.values())),
         "correction": CORRECTION,
         "warnings": _warnings(entries, days, asked["repeats"]),
-        "curves": {name: curve_of(together(returns[name])) for name in names},
+        "curves": {name: curve_of(equal_parts(returns[name])) for name in names},
         "cost_usd": _sum([entry["cost_usd"] for entry in entries]),
     }
 
@@ -109,7 +118,7 @@ def _model(repeats: Sequence[StudyRun]) -> str:
 
 def _entry(
     repeats: Sequence[StudyRun],
-    known: Mapping[str, Trace],
+    series: Mapping[str, RunSeries],
     returns: Sequence[Sequence[float]],
     every: Sequence[Sequence[float]],
     seed: int,
@@ -117,12 +126,12 @@ def _entry(
     done = [run for run in repeats if run.body is not None]
     metrics: list[Mapping[str, Any]] = [found for run in done if (found := run.metrics) is not None]
     totals = [100 * math.expm1(log_growth(one)) for one in returns]
-    held = together(returns) if returns else []
-    return_ci, sharpe_ci = intervals([held], seed)[0] if held else (None, None)
-    asked = sum(one["funnel"]["asked"] for one in metrics if "funnel" in one)
+    daily = equal_parts(returns) if returns else []
+    return_ci, sharpe_ci = intervals([daily], seed)[0] if daily else (None, None)
+    calls = sum(one["funnel"]["asked"] for one in metrics if "funnel" in one)
     undecided = sum((one.get("noops_by_flag") or {}).get(flag, 0) for one in metrics for flag in UNDECIDED)
-    waits = [known[run.id] for run in done if run.id in known and known[run.id].latency_ms is not None]
-    whole = _sum([_cost(run) for run in done])
+    waits = [series[run.id] for run in done if run.id in series and series[run.id].latency_ms is not None]
+    cost = _sum([_cost(run) for run in done])
     return {
         "model": repeats[0].model,
         "baseline": repeats[0].model.startswith(PROGRAMS),
@@ -131,16 +140,16 @@ def _entry(
         "total_return_pct": _mean(totals),
         "returns_pct": totals,
         "total_return_ci": return_ci,
-        "sharpe": statistics.sharpe(held) if held else None,
+        "sharpe": statistics.sharpe(daily) if daily else None,
         "sharpe_ci": sharpe_ci,
         "deflated_sharpe": deflated(returns, every) if returns else None,
         "max_drawdown_pct": _mean([figure(one, "max_drawdown_pct") for one in metrics]),
         "total_trades": _mean([figure(one, "total_trades") for one in metrics]),
         "brier": _mean([figure(one, "brier") for one in metrics]),
-        "decided": 1 - undecided / asked if asked else None,
-        "cost_usd": whole,
-        "cost_per_run_usd": None if whole is None or not done else whole / len(done),
-        "cost_per_decision_usd": None if whole is None or not asked else whole / asked,
+        "decided": 1 - undecided / calls if calls else None,
+        "cost_usd": cost,
+        "cost_per_run_usd": None if cost is None or not done else cost / len(done),
+        "cost_per_decision_usd": None if cost is None or not calls else cost / calls,
         "latency_ms": _mean([one.latency_ms for one in waits]),
         "slow_ms": _mean([one.slow_ms for one in waits]),
     }
@@ -148,11 +157,11 @@ def _entry(
 
 def _run(run: StudyRun) -> Document:
     total = figure(run.metrics or {}, "total_return_pct")
-    return {**named(run), "repeat": run.mark["repeat"], "total_return_pct": total, "cost_usd": _cost(run)}
+    return {**run_summary(run), "repeat": run.mark["repeat"], "total_return_pct": total, "cost_usd": _cost(run)}
 
 
 def _cost(run: StudyRun) -> float | None:
-    """What asking anew costs: with the answers that were known."""
+    """The cost without stored replies."""
     return None if run.cost_usd.is_nan() else float(run.cost_usd + run.saved_usd)
 
 
@@ -169,30 +178,30 @@ def _pair(one: PairedDifference, names: Sequence[str]) -> Document:
 
 
 def _warnings(entries: Sequence[Document], days: int, repeats: int) -> list[str]:
-    said: list[str] = []
+    warnings: list[str] = []
     if days < statistics.MIN_BOOTSTRAP_RETURNS:
-        said.append(
-            f"Only {figures.plural(days, 'day')}: intervals need {statistics.MIN_BOOTSTRAP_RETURNS}, so nobody can be told from anybody."
+        warnings.append(
+            f"Only {figures.plural(days, 'day')}: intervals need {statistics.MIN_BOOTSTRAP_RETURNS}, so no two entries can be told apart."
         )
     if repeats < REPEATS and any(not entry["baseline"] for entry in entries):
-        said.append(f"Fewer than {REPEATS} repeats: how much a model differs from itself is hardly known.")
+        warnings.append(f"Fewer than {REPEATS} repeats: how much runs of one model differ is hardly known.")
     for entry in entries:
         if not entry["baseline"] and entry["decided"] is not None and entry["decided"] < LEAST_DECIDED:
-            said.append(
+            warnings.append(
                 f"{entry['model']} decided at {entry['decided']:.0%} of its ticks only: it was not really measured."
             )
         broken = sum(run["status"] != "complete" for run in entry["runs"])
         if broken:
-            said.append(f"{entry['model']}: {broken} of {len(entry['runs'])} runs have no result.")
-    return said
+            warnings.append(f"{entry['model']}: {broken} of {len(entry['runs'])} runs have no result.")
+    return warnings
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """None where one is unknown: a sum of the others would be too small."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) if len(known) == len(values) else None
+    """The sum, or None if a value is unknown."""
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) if len(numbers) == len(values) else None

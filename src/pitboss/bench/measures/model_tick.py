@@ -22,7 +22,8 @@ from pitboss.bench.trial import assembled, model_request, replay_seconds, trader
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.market import Bars
-from pitboss.store.journal import LEVEL, StoredJournal
+from pitboss.store.compression import LEVEL
+from pitboss.store.journal import StoredJournal
 
 TOGETHER, EACH = 50, 1
 SNAPSHOT_BYTES = 8_192

@@ -19,10 +19,10 @@ from pitboss.bench.timing import Side, interleave, seconds
 from pitboss.bench.trial import policy_request
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
-from pitboss.jobs.run_series import Trace, keep, name_of
+from pitboss.jobs.run_series import RunSeries, save_series, series_key
 from pitboss.jobs.study import StudySettings, study
-from pitboss.jobs.study_plans import sweep
-from pitboss.jobs.study_status import judged, opened, runs_of, studies
+from pitboss.jobs.study_plans import sweep_plan
+from pitboss.jobs.study_status import evaluated_study, runs_of, study_list, study_summary
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store import sealed_rows as rows
 from pitboss.store.schema import SEAL
@@ -44,10 +44,10 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
     with bench.grounds.workspace(shape) as workspace:
         study_id = _made(workspace, shape, count)
         asked = {
-            "listed": lambda: studies(workspace),
+            "listed": lambda: study_list(workspace),
             "filtered": lambda: runs_of(workspace, study_id, "complete", point={"risk.max_position_pct": "7"}),
-            "opened": lambda: opened(workspace, study_id),
-            "judged": lambda: judged(workspace, study_id),
+            "opened": lambda: study_summary(workspace, study_id),
+            "judged": lambda: evaluated_study(workspace, study_id),
         }
         found = len(runs_of(workspace, study_id))
         taken = interleave({name: _timed(call) for name, call in asked.items()}, max(3, bench.repeats))
@@ -64,7 +64,7 @@ def _timed(call: Callable[[], object]) -> Side:
 
 def _made(workspace: Workspace, shape: MarketShape, count: int) -> str:
     """A study of so many runs, of which one was really done."""
-    made = sweep(policy_request(shape), parse_axes(["risk.max_position_pct=1"]))
+    made = sweep_plan(policy_request(shape), parse_axes(["risk.max_position_pct=1"]))
     done = asyncio.run(study(workspace, made.plan, made.method, StudySettings("here", 1)))
     with workspace.database.write() as connection:
         (first,) = rows.fetch_all(connection, rows.raw(table).where(table.c.study_id == done.id))
@@ -78,8 +78,8 @@ def _made(workspace: Workspace, shape: MarketShape, count: int) -> str:
             copies.append({**row, SEAL: rows.seal_of(table, row)})
         connection.execute(insert(table), copies)
     random = Generator(PCG64(0))
-    names = [name_of(run.id, run.digest) for run in runs_of(workspace, done.id) if run.digest is not None]
-    keep(workspace, done.id, [(name, Trace(tuple(random.normal(0, 0.01, DAYS).tolist()))) for name in names])
+    names = [series_key(run.id, run.digest) for run in runs_of(workspace, done.id) if run.digest is not None]
+    save_series(workspace, done.id, [(name, RunSeries(tuple(random.normal(0, 0.01, DAYS).tolist()))) for name in names])
     return done.id
 
 
