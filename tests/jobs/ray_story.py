@@ -97,7 +97,7 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
     with open_workspace(settings) as workspace:
         queue, made = open_queue(workspace), story(kind)
         # Files of the program may change while this runs; whose build it is has tests of its own.
-        studying.ensure = lambda workspace: executor.ensure(workspace, queue, any_build=True)
+        studying.ensure_workers = lambda workspace: executor.ensure(workspace, queue, any_build=True)
         watcher, loss = Watcher(), Loss(settings, cluster, nodes, made.plan.id)
         if lose == "lose":
             loss.start()

@@ -110,7 +110,7 @@ def test_a_worker_told_to_leave_by_a_signal_gives_its_run_back(quick: Yard) -> N
 def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in_another(
     quick: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(place, "WORTH_S", 0.0)
+    monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
     ids = quick.put(2, model="standin/analyst", hours=6) + quick.put(1)
     real, killed = children.WorkerChild.work, []
 

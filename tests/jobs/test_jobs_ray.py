@@ -41,7 +41,9 @@ def on_ray(market: Path, folder: Path, kind: str, lose: str, database: str = "sq
 def on_this_machine(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The same study with the pool of this machine."""
     settings = yard.settings.model_copy(update={"max_workers": 2, "worker_idle_s": 0.5})
-    monkeypatch.setattr(studying, "ensure", lambda workspace: local.ensure(settings, yard.queue, any_build=True))
+    monkeypatch.setattr(
+        studying, "ensure_workers", lambda workspace: local.ensure(settings, yard.queue, any_build=True)
+    )
     made = story(kind)
     done = asyncio.run(study(yard.workspace, made.plan, made.method, StudySettings("workers")))
     workers = {event.worker for event in events.read_events(yard.workspace.database) if event.kind == "claimed"}

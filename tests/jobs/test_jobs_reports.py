@@ -27,7 +27,7 @@ ASKED = {"queued": {"report": True}}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(working, "POLL_S", 0.02)
-    monkeypatch.setattr(enqueueing, "ensure", lambda workspace: 0)
+    monkeypatch.setattr(enqueueing, "ensure_workers", lambda workspace: 0)
 
 
 def put(yard: Yard, count: int = 1, hours: int = 6, **more: Any) -> list[str]:

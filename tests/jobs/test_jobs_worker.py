@@ -96,7 +96,7 @@ def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_ha
 ) -> None:
     """On the loop it leaves nobody a turn: the mark comes from another thread. In a child it comes through a pipe."""
     (run_id,) = yard.put(model="standin/analyst", every="5m")
-    monkeypatch.setattr(place, "WORTH_S", 0.0)
+    monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
 
     def cancel() -> None:
         pause = threading.Event()

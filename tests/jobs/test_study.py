@@ -148,7 +148,7 @@ def test_a_run_that_fails_stops_nobody_else_and_is_done_the_next_time(
         return await real(place, run_id, watch, cap)
 
     monkeypatch.setattr(studying, "resume", fails_once)
-    done = do(workspace, made, StudyObserver(told=told.append))
+    done = do(workspace, made, StudyObserver(note=told.append))
     assert [run.error_text for run in done.failed] == ["the line went dead"]
     assert len(told) == 1
     monkeypatch.setattr(studying, "resume", real)
@@ -188,7 +188,7 @@ def test_a_fault_of_the_program_in_one_run_is_told_and_stops_nobody_else(
         return await real(place, run_id, watch, cap)
 
     monkeypatch.setattr(studying, "resume", breaks)
-    done = do(workspace, made, StudyObserver(told=told.append))
+    done = do(workspace, made, StudyObserver(note=told.append))
     assert [run.status for runs in done.trials.values() for run in runs] == ["error", "complete"]
     assert "by nought" in told[0]
 
@@ -374,7 +374,7 @@ def test_luck_is_judged_over_all_trials_and_read_once(
     def never(*_: Any) -> Any:
         raise AssertionError("records were read again")
 
-    monkeypatch.setattr(trace, "trace_of", never)
+    monkeypatch.setattr(trace, "compute_series", never)
     assert standing.evaluated_study(workspace, done.id) == first
 
 
