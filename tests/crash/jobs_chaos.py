@@ -330,7 +330,7 @@ def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: B
         "refused_writes": found.refused,
         "longest_silence_ms": max(silences, default=0),  # of a lost worker, before its run could be taken again
         "median_reclaim_ms": int(statistics.median(found.reclaims_ms or [0])),
-        "longest_reclaim_ms": found.longest_reclaim_ms,  # from the last sign of life of a lost worker to the next claim
+        "longest_reclaim_ms": found.longest_reclaim_ms,  # from the last heartbeat of a lost worker to the next claim
         "ends": found.ends,
     }
 

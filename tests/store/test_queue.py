@@ -220,7 +220,7 @@ def test_a_run_that_takes_every_worker_down_ends_in_error_with_the_cause(bench):
     run = bench.runs.get(run_id)
     assert run.status == "error"
     assert "lost 4 times" in run.error_text
-    assert "worker w3 gave no sign of life for 20 s at 0%" in run.error_text
+    assert "worker w3 sent no heartbeat for 20 s at 0%" in run.error_text
     assert bench.queue.claim("w9") is None
     with pytest.raises(LeaseLost):
         bench.runs.heartbeat(run_id, lease.epoch)

@@ -67,7 +67,7 @@ def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
     }
     names = list(returns)
     pairs = differences([returns[name] for name in names], seed=seed)
-    every = [one for repeats in returns.values() for one in repeats]
+    every = [daily for repeats in returns.values() for daily in repeats]
     entries = [_entry(repeats, series, returns.get(_model(repeats), []), every, seed) for repeats in groups.values()]
     places = {names[place.entry]: place for place in tiers([mean_log_growth(returns[name]) for name in names], pairs)}
     order = {name: rank for rank, name in enumerate(places)}
@@ -90,7 +90,7 @@ def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
         "synthetic": any(is_synthetic(workspace, workspace.runs.get(run.id)) for run in runs[:1]),
         "entries": entries,
         "tiers": max((place.tier for place in places.values()), default=0),
-        "pairs": [_pair(one, names) for one in pairs],
+        "pairs": [_pair(pair, names) for pair in pairs],
         "overfitting": overfit(list(returns.values())),
         "correction": CORRECTION,
         "warnings": _warnings(entries, days, asked["repeats"]),
@@ -125,12 +125,12 @@ def _entry(
 ) -> Document:
     done = [run for run in repeats if run.body is not None]
     metrics: list[Mapping[str, Any]] = [found for run in done if (found := run.metrics) is not None]
-    totals = [100 * math.expm1(log_growth(one)) for one in returns]
+    totals = [100 * math.expm1(log_growth(daily)) for daily in returns]
     daily = equal_parts(returns) if returns else []
     return_ci, sharpe_ci = intervals([daily], seed)[0] if daily else (None, None)
-    calls = sum(one["funnel"]["asked"] for one in metrics if "funnel" in one)
-    undecided = sum((one.get("noops_by_flag") or {}).get(flag, 0) for one in metrics for flag in UNDECIDED)
-    waits = [series[run.id] for run in done if run.id in series and series[run.id].latency_ms is not None]
+    calls = sum(result["funnel"]["asked"] for result in metrics if "funnel" in result)
+    undecided = sum((result.get("noops_by_flag") or {}).get(flag, 0) for result in metrics for flag in UNDECIDED)
+    timed = [series[run.id] for run in done if run.id in series and series[run.id].latency_ms is not None]
     cost = _sum([_cost(run) for run in done])
     return {
         "model": repeats[0].model,
@@ -143,15 +143,15 @@ def _entry(
         "sharpe": statistics.sharpe(daily) if daily else None,
         "sharpe_ci": sharpe_ci,
         "deflated_sharpe": deflated(returns, every) if returns else None,
-        "max_drawdown_pct": _mean([figure(one, "max_drawdown_pct") for one in metrics]),
-        "total_trades": _mean([figure(one, "total_trades") for one in metrics]),
-        "brier": _mean([figure(one, "brier") for one in metrics]),
+        "max_drawdown_pct": _mean([figure(result, "max_drawdown_pct") for result in metrics]),
+        "total_trades": _mean([figure(result, "total_trades") for result in metrics]),
+        "brier": _mean([figure(result, "brier") for result in metrics]),
         "decided": 1 - undecided / calls if calls else None,
         "cost_usd": cost,
         "cost_per_run_usd": None if cost is None or not done else cost / len(done),
         "cost_per_decision_usd": None if cost is None or not calls else cost / calls,
-        "latency_ms": _mean([one.latency_ms for one in waits]),
-        "slow_ms": _mean([one.slow_ms for one in waits]),
+        "latency_ms": _mean([run_series.latency_ms for run_series in timed]),
+        "slow_ms": _mean([run_series.slow_ms for run_series in timed]),
     }
 
 
@@ -165,15 +165,15 @@ def _cost(run: StudyRun) -> float | None:
     return None if run.cost_usd.is_nan() else float(run.cost_usd + run.saved_usd)
 
 
-def _pair(one: PairedDifference, names: Sequence[str]) -> Document:
+def _pair(pair: PairedDifference, names: Sequence[str]) -> Document:
     return {
-        "first": names[one.first],
-        "second": names[one.second],
-        "percent": one.percent,
-        "alone": None if one.alone is None else list(one.alone),
-        "together": None if one.together is None else list(one.together),
-        "p": one.p,
-        "told_apart": one.side != 0,
+        "first": names[pair.first],
+        "second": names[pair.second],
+        "percent": pair.percent,
+        "alone": None if pair.alone is None else list(pair.alone),
+        "together": None if pair.together is None else list(pair.together),
+        "p": pair.p,
+        "told_apart": pair.side != 0,
     }
 
 

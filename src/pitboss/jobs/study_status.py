@@ -89,14 +89,14 @@ def trials_of(runs: Sequence[StudyRun], by: str, further_metrics: Sequence[str])
     names = tuple(dict.fromkeys((by, *further_metrics)))
     texts = {at: iso(at) for at in {at for run in runs for at in (run.from_at, run.to_at)}}  # mostly the same two
     trials = [_trial(number, repeats, by, names, texts) for number, repeats in grouped.items()]
-    return sorted(trials, key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["trial"]))
+    return sorted(trials, key=lambda trial: (trial["score"] is None, -(trial["score"] or 0.0), trial["trial"]))
 
 
 def _trial(
     number: int, repeats: Sequence[StudyRun], by: str, names: Sequence[str], texts: Mapping[Instant, str]
 ) -> Document:
     mark, done = repeats[0].mark, [metrics for run in repeats if (metrics := run.metrics) is not None]
-    means = {name: _mean([figure(one, name) for one in done]) for name in names}
+    means = {name: _mean([figure(metrics, name) for metrics in done]) for name in names}
     costs = [float(run.cost_usd) for run in repeats]
     return {
         "trial": number,
@@ -138,10 +138,12 @@ def _luck(workspace: Workspace, document: Document, runs: Sequence[StudyRun]) ->
     `held` are the daily returns of the best trial, `sharpes` those that all finished runs report.
     """
     groups = returns_of(runs, load_series(workspace, document["study_id"], runs))
-    best = next((one for one in document["trials"] if one["score"] is not None and one["trial"] in groups), None)
+    best = next(
+        (trial for trial in document["trials"] if trial["score"] is not None and trial["trial"] in groups), None
+    )
     returns = None if best is None else equal_parts(groups[best["trial"]])
-    every = [one for repeats in groups.values() for one in repeats]
-    sharpes = [value for one in every if (value := statistics.sharpe(one)) is not None]
+    every = [returns for repeats in groups.values() for returns in repeats]
+    sharpes = [value for returns in every if (value := statistics.sharpe(returns)) is not None]
     year = math.sqrt(statistics.DAYS_A_YEAR)
     return {
         "trials": len(groups),
@@ -161,7 +163,7 @@ def _with_all(
 ) -> Document:
     """The same over every stored run of the skill, in this study or not: those were trials too."""
     others = metrics_of_skill(workspace.runs, document["skill"], document["study_id"])
-    every = [*own, *(figure(one, "sharpe") for one in others)]
+    every = [*own, *(figure(metrics, "sharpe") for metrics in others)]
     sharpes = [value for value in every if value is not None]
     deflated = None if returns is None or not sharpes else statistics.deflated_sharpe(returns, sharpes)
     return {"runs_of_skill": len(every), "deflated_sharpe_of_skill": deflated}
@@ -181,7 +183,7 @@ def deflated(repeats: Entry, every: Sequence[Sequence[float]]) -> float | None:
 
     The trial counts as a portfolio of all its repeats in equal parts. Every run counts as a trial, repeats included.
     """
-    sharpes = [value for one in every if (value := statistics.sharpe(one)) is not None]
+    sharpes = [value for returns in every if (value := statistics.sharpe(returns)) is not None]
     return statistics.deflated_sharpe(equal_parts(repeats), sharpes) if sharpes else None
 
 
@@ -199,46 +201,47 @@ def overfit(entries: Sequence[Entry]) -> Document | None:
 
 
 def _even(entries: Sequence[Entry]) -> bool:
-    return len({len(one) for repeats in entries for one in repeats}) == 1
+    return len({len(returns) for repeats in entries for returns in repeats}) == 1
 
 
 def _forward(document: Document, runs: Sequence[StudyRun], series: Mapping[str, RunSeries]) -> Document:
     """The results of a walk-forward: each choice, and all test periods as one history."""
     groups = returns_of(runs, series)
-    training = [one for one in document["trials"] if one["role"] == "in" and one["score"] is not None]
+    training = [trial for trial in document["trials"] if trial["role"] == "in" and trial["score"] is not None]
     sign = -1 if document["by"] in SMALLER_IS_BETTER else 1
     starts = {run.mark.get("trial", 0): run.from_at for run in runs}
     tests: list[tuple[Instant, Sequence[float]]] = []
     windows: list[Document] = []
-    for one in sorted((one for one in document["trials"] if one["role"] == "out"), key=lambda one: one["window"]):
-        tried = [trial for trial in training if trial["window"] == one["window"]]  # the best of them first
+    tested = [trial for trial in document["trials"] if trial["role"] == "out"]
+    for test in sorted(tested, key=lambda trial: trial["window"]):
+        tried = [trial for trial in training if trial["window"] == test["window"]]  # the best of them first
         chosen = tried[0] if tried else None
         scores = [sign * trial["score"] for trial in tried]
         windows.append(
             {
-                "window": one["window"],
-                "point": one["point"],
+                "window": test["window"],
+                "point": test["point"],
                 "chosen_from": None if chosen is None else chosen["from"],
                 "chosen_to": None if chosen is None else chosen["to"],
-                "from": one["from"],
-                "to": one["to"],
+                "from": test["from"],
+                "to": test["to"],
                 "tried": len(tried),
                 "tried_between": [min(scores), max(scores)] if scores else None,
                 "inside": None if chosen is None else sign * chosen["score"],
-                "outside": None if one["score"] is None else sign * one["score"],
-                "total_return_pct": one["metrics"]["total_return_pct"],
+                "outside": None if test["score"] is None else sign * test["score"],
+                "total_return_pct": test["metrics"]["total_return_pct"],
             }
         )
-        if one["trial"] in groups:
-            tests.append((starts[one["trial"]], equal_parts(groups[one["trial"]])))
+        if test["trial"] in groups:
+            tests.append((starts[test["trial"]], equal_parts(groups[test["trial"]])))
     chain = chained(tests)
     curve = curve_of(chain)
     enough = len(chain) >= statistics.MIN_BOOTSTRAP_RETURNS and any(chain)
     totals, sharpes = statistics.bootstrap(chain) if enough else (None, None)
-    walked = {one["window"] for one in document["trials"]}
+    all_windows = {trial["window"] for trial in document["trials"]}
     return {
         "windows": windows,
-        "not_judged": len(walked) - len(windows),
+        "not_judged": len(all_windows) - len(windows),
         "tried_in_each": len(training) // max(1, len(windows)),
         "days": len(chain),
         "curve": curve,
@@ -247,8 +250,8 @@ def _forward(document: Document, runs: Sequence[StudyRun], series: Mapping[str, 
         "sharpe": statistics.sharpe(chain),
         "sharpe_ci": None if sharpes is None else statistics.interval(sharpes),
         "probabilistic_sharpe": statistics.probabilistic_sharpe(chain),
-        "inside_mean": _mean([one["inside"] for one in windows]),
-        "outside_mean": _mean([one["outside"] for one in windows]),
+        "inside_mean": _mean([window["inside"] for window in windows]),
+        "outside_mean": _mean([window["outside"] for window in windows]),
     }
 
 

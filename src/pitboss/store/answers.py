@@ -60,7 +60,7 @@ class Answers:
         by_key = select(*columns).where(answers.c.key == bindparam("of_key"))
         self._get_row = CompiledStatement(by_key, [], ["of_key"], dialect)
         self._put_row = CompiledStatement(rows.insert_unless_there(dialect, answers), _COLUMNS, [], dialect)
-        self._kept: PoolProxiedConnection | None = None
+        self._connection: PoolProxiedConnection | None = None
         self._compress = compressor()
         self._decompress = decompressor()
         self._waiting: _Batch | None = None
@@ -81,7 +81,7 @@ class Answers:
                 row = cursor.fetchone()
             return None if row is None else self._read(row)
         with self._database.explained():
-            connection = self._kept or self._connect()
+            connection = self._connection or self._connect()
             try:
                 cursor = connection.cursor()
                 cursor.execute(self._get_row.sql, self._get_row.bind((key,)))
@@ -139,15 +139,15 @@ class Answers:
     def _connect(self) -> PoolProxiedConnection:
         """A dedicated connection for reading: to fetch one from the pool costs more than to read a reply."""
         engine = self._database.engine
-        self._kept = engine.raw_connection()
-        self._kept.detach()
+        self._connection = engine.raw_connection()
+        self._connection.detach()
         event.listen(engine, "engine_disposed", self._disconnect, once=True)
-        return self._kept
+        return self._connection
 
     def _disconnect(self, *_: object) -> None:
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.close()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def _flush(self, batch: "_Batch") -> None:
         if self._waiting is batch:

@@ -317,7 +317,7 @@ class Queue:
                 return  # it has a new heartbeat, or another worker sweeps it
             row = require_run_row(connection, run_id)
             silent_s = (now - row["heartbeat_at"]) // 1_000
-            cause = f"worker {row['worker']} gave no sign of life for {silent_s} s at {row['progress']:.0%}"
+            cause = f"worker {row['worker']} sent no heartbeat for {silent_s} s at {row['progress']:.0%}"
             if row["cancel_requested"]:
                 self._end(connection, row, now, "cancelled", None)
                 swept.cancelled.append(run_id)

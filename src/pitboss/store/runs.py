@@ -149,7 +149,7 @@ class Runs:
                 and now - alive_at <= stale_after_ms
             ):
                 raise UserError(
-                    f"run {run_id} is being worked on (last sign of life {iso(alive_at)})", "wait for it, or cancel it"
+                    f"run {run_id} is being worked on (last heartbeat {iso(alive_at)})", "wait for it, or cancel it"
                 )
             epoch = row["lease_epoch"] + 1
             changes: dict[str, object] = {

@@ -74,12 +74,12 @@ class StudyRun:
 
     @property
     def metrics(self) -> Mapping[str, Any] | None:
-        """What it came to, read anew each time."""
+        """The metrics, decoded at every access."""
         return None if self.body is None else codec.loads(self.body)
 
 
 class RunsExist(UserError):
-    """Somebody else has made the same runs at the same moment."""
+    """Another process has created the same runs at the same moment."""
 
 
 @contextmanager
