@@ -17,7 +17,7 @@ from pitboss.core.state import State
 from pitboss.core.verdict import unfold
 from pitboss.engine.execute import Placed
 from pitboss.tick import Happened, foresee, tick
-from pitboss.venues.perp import guard as guarding
+from pitboss.venues.perp import rule_book
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.broker import PaperBroker
 from pitboss.venues.perp.case import PerpCase
@@ -225,9 +225,9 @@ def broken_check(case: PerpCase) -> Finding:
 def a_broken_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tuple(
         Rule(rule.code, rule.scope, broken_check, rule.doc) if rule.code == "R9_MARGIN" else rule
-        for rule in guarding.RULES
+        for rule in rule_book.RULES
     )
-    monkeypatch.setattr(guarding, "RULES", broken)
+    monkeypatch.setattr(rule_book, "RULES", broken)
 
 
 @pytest.mark.usefixtures("a_broken_rule")

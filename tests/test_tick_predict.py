@@ -16,7 +16,7 @@ from pitboss.core.snapshot import GENESIS, check
 from pitboss.engine.execute import Placed
 from pitboss.models.scripted import calls, calls_text, says, together
 from pitboss.tick import Happened
-from pitboss.venues.predict import judge as judging
+from pitboss.venues.predict import rule_book
 from pitboss.venues.predict.caps import PredictCaps, exposure
 from pitboss.venues.predict.desk import Desk, told
 from pitboss.venues.predict.heuristics import heuristic
@@ -230,9 +230,9 @@ def test_a_rule_that_breaks_halts_mints_and_leaves_redeems(monkeypatch: pytest.M
         raise RuntimeError("oops")
 
     held = one(MINT).state
-    rules = (*judging.RULES[:5], Rule("B6_ASK_BOUNDS", "mints", broken, ""), *judging.RULES[6:])
+    rules = (*rule_book.RULES[:5], Rule("B6_ASK_BOUNDS", "mints", broken, ""), *rule_book.RULES[6:])
     with monkeypatch.context() as patch:
-        patch.setattr(judging, "RULES", rules)
+        patch.setattr(rule_book, "RULES", rules)
         done = step(held, ports(saying(MINT)), SPOT, NOW + MINUTE_MS)
     assert verdicts(done) == [("refused", "B6_ASK_BOUNDS")]
     assert [receipt["kind"] for receipt in body(done)["receipts"]] == ["halted"]

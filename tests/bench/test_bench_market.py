@@ -20,7 +20,7 @@ from pitboss_dev.bench.market import (
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_every_bar_is_consistent(symbol: str) -> None:
-    bars = walk(symbol, MarketShape(3))
+    bars = random_walk(symbol, MarketShape(3))
     assert len(bars) == 3 * BARS_A_DAY
     assert bars.open_at[0] == START_AT
     assert (np.diff(bars.open_at) == STEP_MS).all()

@@ -78,7 +78,7 @@ def test_importing_twice_changes_nothing(whole: Path, elsewhere: Workspace) -> N
     take_in(elsewhere, whole)
 
     assert not take_in(elsewhere, whole).new
-    assert len(elsewhere.runs.list()) == 1
+    assert len(elsewhere.runs.listing().runs) == 1
 
 
 def test_another_run_under_the_same_id_is_refused(whole: Path, elsewhere: Workspace, tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_fork_cannot_change_what_its_past_was_lived_with(workspace: Workspace,
 
     with pytest.raises(UserError, match=said):
         forked(workspace, source, AT, ForkChange(settings=(setting,)))
-    assert len(workspace.runs.list()) == 1
+    assert len(workspace.runs.listing().runs) == 1
 
 
 def test_a_past_that_does_not_come_out_again_is_not_taken_over(workspace: Workspace) -> None:
@@ -180,4 +180,4 @@ def test_a_past_that_does_not_come_out_again_is_not_taken_over(workspace: Worksp
 
     with pytest.raises(ReplayMismatch, match="came out differently"):
         forked(workspace, source, "2025-03-28T23:30:00Z")
-    assert [run.id for run in workspace.runs.list()] == [source.id]
+    assert [run.id for run in workspace.runs.listing().runs] == [source.id]

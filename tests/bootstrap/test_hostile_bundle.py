@@ -199,7 +199,7 @@ def test_a_forgery_with_fitting_digests_is_found(
     with pytest.raises(UserError, match="not what it says") as refused:
         take_in(elsewhere, path)
     assert "\n" not in refused.value.message
-    assert elsewhere.runs.list() == []
+    assert elsewhere.runs.listing().runs == []
 
 
 def _wrong_types(members: Contents) -> None:

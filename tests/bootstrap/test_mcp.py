@@ -292,7 +292,7 @@ def test_a_refused_start_stores_nothing(workspace: Workspace) -> None:
     with pytest.raises(UserError, match="twise"):
         asyncio.run(start(workspace, PerpRequest(document("twise"), FROM, TO)))
 
-    assert list(workspace.runs.list()) == []
+    assert list(workspace.runs.listing().runs) == []
 
 
 def test_the_approved_text_is_what_a_model_sees_and_not_what_the_server_says_now(

@@ -29,4 +29,4 @@ def test_old_runs_go_when_asked_and_the_kept_one_verifies(home: Path, skill: Pat
     assert not any(Path(run["report"]).exists() for run in made[:-1])
     assert Path(made[-1]["report"]).exists()
     assert done("runs", "spend", "--json", "--home", home).json == []
-    assert "which runs should go" in refused("runs", "prune", "--home", home)
+    assert "no runs are selected" in refused("runs", "prune", "--home", home)

@@ -89,7 +89,7 @@ def test_a_removed_key_is_gone(home: Path, monkeypatch: pytest.MonkeyPatch) -> N
     pipe(monkeypatch, VALUE, "secrets", "set", "groq", "--home", home)
     assert done("secrets", "rm", "groq", "--home", home).err == "GROQ_API_KEY is forgotten\n"
     assert kept(home, "GROQ_API_KEY") is None
-    assert "no secret GROQ_API_KEY is kept" in refused("secrets", "rm", "groq", "--home", home)
+    assert "no secret GROQ_API_KEY is stored" in refused("secrets", "rm", "groq", "--home", home)
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,10 @@ def _stored(database: Database) -> Case:
 
     def new() -> StoredJournal:
         run_id = runs.create(skill.id, skill.version, "m", {})
-        return StoredJournal(database, run_id, runs.claim(run_id), now)
+        return StoredJournal(database, run_id, runs.claim(run_id))
 
     def reopen(journal: StoredJournal) -> StoredJournal:
-        return StoredJournal(database, journal.run_id, runs.claim(journal.run_id), now)
+        return StoredJournal(database, journal.run_id, runs.claim(journal.run_id))
 
     return Case(new, reopen)
 

@@ -78,8 +78,8 @@ class Blows:
     kills: int = 0
     stops: int = 0
     stops_with_the_file_locked: int = 0
-    woken_by_others: int = 0
-    """Of those stopped, how many no longer stood still when their time was over: they had the file locked."""
+    longest_lock_s: float = 0.0
+    """The longest time for which stopped workers kept the file locked; locks within `RECLAIM_MS` of each other count as one."""
     restarts: int = 0
     starts: int = 0
 
@@ -91,6 +91,8 @@ class Crew:
     process: "subprocess.Popen[str]"
     alive: list[int] = field(default_factory=list)
     stopped: dict[int, float] = field(default_factory=dict)
+    locked: tuple[float, float] = (0.0, 0.0)
+    """From when until when stopped workers keep the file locked."""
 
     def add(self) -> None:
         assert self.process.stdin is not None
@@ -248,7 +250,6 @@ def rage(
         for pid, until in list(crew.stopped.items()):
             if now >= until:
                 del crew.stopped[pid]
-                blows.woken_by_others += not stands_still(pid)
                 crew.send(pid, signal.SIGCONT)
         while len(crew.alive) < storm.workers:
             crew.add()
@@ -275,21 +276,18 @@ def strike(storm: Storm, crew: Crew, database: Database, dice: random.Random, bl
     pid = dice.choice(standing)
     if dice.random() < storm.stops and len(standing) > 1:
         crew.send(pid, signal.SIGSTOP)
-        crew.stopped[pid] = time.monotonic() + storm.stale_s * dice.uniform(1.1, 2.0)
+        now = time.monotonic()
+        until = crew.stopped[pid] = now + storm.stale_s * dice.uniform(1.1, 2.0)
         blows.stops += 1
-        blows.stops_with_the_file_locked += database.locked()
+        if database.locked():
+            blows.stops_with_the_file_locked += 1
+            first, last = crew.locked
+            crew.locked = (first if now <= last + RECLAIM_MS / 1_000 else now), max(until, last)
+            blows.longest_lock_s = max(blows.longest_lock_s, crew.locked[1] - crew.locked[0])
     else:
         crew.send(pid, signal.SIGKILL)
         crew.alive.remove(pid)
         blows.kills += 1
-
-
-def stands_still(pid: int) -> bool:
-    """Whether a process is stopped, as far as this system tells."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-    except OSError:
-        return True  # killed meanwhile, or nobody can be asked
 
 
 def ended(workspace: Workspace) -> dict[Any, int]:
@@ -302,11 +300,14 @@ def ended(workspace: Workspace) -> dict[Any, int]:
 
 def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: Blows, took_s: float) -> dict[str, Any]:
     """What the log and the runs say."""
+    reclaim_ms = RECLAIM_MS + int(blows.longest_lock_s * 1_000)  # nothing can be claimed while the file is locked
     found = history_check.check(
-        events.read(workspace.database), digests, stale_ms=int(storm.stale_s * 1_000), reclaim_ms=RECLAIM_MS
+        events.read_events(workspace.database), digests, stale_ms=int(storm.stale_s * 1_000), reclaim_ms=reclaim_ms
     )
     silences = [
-        int(event.detail.partition(" ")[0]) for event in events.read(workspace.database) if event.kind == "requeued"
+        int(event.detail.partition(" ")[0])
+        for event in events.read_events(workspace.database)
+        if event.kind == "requeued"
     ]
     runs = {run_id: workspace.runs.get(run_id) for run_id in digests}
     wrong = [run_id for run_id, run in runs.items() if run.digest != digests[run_id]]
@@ -329,7 +330,7 @@ def judged(storm: Storm, workspace: Workspace, digests: dict[str, str], blows: B
         "refused_writes": found.refused,
         "longest_silence_ms": max(silences, default=0),  # of a lost worker, before its run could be taken again
         "median_reclaim_ms": int(statistics.median(found.reclaims_ms or [0])),
-        "longest_reclaim_ms": found.longest_reclaim_ms,  # from the last sign of life of a lost worker to the next claim
+        "longest_reclaim_ms": found.longest_reclaim_ms,  # from the last heartbeat of a lost worker to the next claim
         "ends": found.ends,
     }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from pitboss.bootstrap.settings import load_settings
 from pitboss.jobs.executors.local import stopped_by_signals
 from pitboss.jobs.worker import Worker
-from pitboss.jobs.worker_settings import open_queue, terms_of, wait_for_workspace, worker_name
+from pitboss.jobs.worker_settings import open_queue, wait_for_workspace, worker_name, worker_settings
 from pitboss.venues.perp import kit as perp_kit
 
 assert perp_kit  # imported here, so that no worker has to
@@ -23,7 +23,7 @@ def work(home: Path, concurrency: int, processes: int) -> None:
     """Be a worker until told to leave."""
     settings = load_settings(home)
     with asyncio.run(wait_for_workspace(settings)) as workspace:  # it may be born while the database is away
-        terms = terms_of(settings, concurrency=concurrency, processes=processes, any_build=True)
+        terms = worker_settings(settings, concurrency=concurrency, processes=processes, any_build=True)
         worker = Worker(workspace, open_queue(workspace), worker_name(), terms)
         with stopped_by_signals(worker):
             asyncio.run(worker.run())

@@ -200,18 +200,18 @@ from pitboss.core import codec
 from pitboss.core.state import State
 from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.assets import SHIPPED
-from pitboss.venues.perp.caps import Caps
-from pitboss.venues.perp.state import Terms, open_world
+from pitboss.venues.perp.caps import PerpCaps
+from pitboss.venues.perp.state import TradingTerms, open_world
 from pitboss.venues.perp.world import set_marks
 world = set_marks(open_world(Decimal(10_000), 0), {"BTC": (Decimal("100.5"), 0), "ETH": (Decimal(7), 0)})
-limits = Caps(symbols=("BTC", "ETH"), allowed_symbols=("BTC",))
+limits = PerpCaps(symbols=("BTC", "ETH"), allowed_symbols=("BTC",))
 found = []
 for intent in [
     {"action": "open_long", "symbol": "BTC", "size_usd": 500, "reason": "a", "stop_loss": Decimal("99.9")},
     {"action": "open_short", "symbol": "ETH", "size_usd": 500, "reason": "b", "zebra": 1, "apple": 2},
     {"action": "open_short", "symbol": "BTC", "size_usd": 5000, "reason": "c", "leverage": 9},
 ]:
-    found.append(guard(limits, Terms(dict(SHIPPED)), State(world), intent, 0).verdict)
+    found.append(guard(limits, TradingTerms(dict(SHIPPED)), State(world), intent, 0).verdict)
 print(codec.digest(found))
 """
 

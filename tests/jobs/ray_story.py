@@ -20,7 +20,7 @@ from pitboss.bootstrap.settings import Settings, load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.jobs import study as studying
 from pitboss.jobs.executors import ray as executor
-from pitboss.jobs.study import Onlooker, StudySettings, study
+from pitboss.jobs.study import StudyObserver, StudySettings, study
 from pitboss.jobs.worker_settings import open_queue
 from pitboss.store import events, history_check
 from pitboss.store.studies import Studies
@@ -97,18 +97,18 @@ def main(home: str, kind: str, lose: str, database: str) -> None:
     with open_workspace(settings) as workspace:
         queue, made = open_queue(workspace), story(kind)
         # Files of the program may change while this runs; whose build it is has tests of its own.
-        studying.ensure = lambda workspace: executor.ensure(workspace, queue, any_build=True)
+        studying.ensure_workers = lambda workspace: executor.ensure(workspace, queue, any_build=True)
         watcher, loss = Watcher(), Loss(settings, cluster, nodes, made.plan.id)
         if lose == "lose":
             loss.start()
-        onlooker = Onlooker() if lose == "lose" else Onlooker(moved=watcher.moved)
+        onlooker = StudyObserver() if lose == "lose" else StudyObserver(moved=watcher.moved)
         began = time.monotonic()
         done = asyncio.run(study(workspace, made.plan, made.method, StudySettings("workers"), onlooker))
         took_s = time.monotonic() - began
         wait(lambda: not names(), "the workers did not leave")
         found = told(workspace, made, done)
-        history = history_check.check(events.read(workspace.database), list(found["digests"]), stale_ms=3_000)
-        workers = {event.worker for event in events.read(workspace.database) if event.kind == "claimed"}
+        history = history_check.check(events.read_events(workspace.database), list(found["digests"]), stale_ms=3_000)
+        workers = {event.worker for event in events.read_events(workspace.database) if event.kind == "claimed"}
     surroundings = watcher.surroundings.values()
     figures = {
         "ends": history.ends,

@@ -28,7 +28,7 @@ def test_the_end_of_the_first_lease_is_not_that_of_the_second(yard: Yard, monkey
         tasks = []
         for lease in (first, second):
             slow._begin(lease)
-            tasks.append(slow._held[run_id].task)
+            tasks.append(slow._claimed[run_id].task)
         go_on[first.epoch].set()
         await tasks[0]
         assert slow._leases() == {run_id: second.epoch}, "somebody must go on to beat for it"

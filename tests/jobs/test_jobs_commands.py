@@ -97,7 +97,7 @@ def test_queueing_starts_workers_where_the_setting_says(yard: Yard, monkeypatch:
     for executor, count in (("local", 1), ("none", 0)):
         settings = yard.settings.model_copy(update={"executor": executor})
         object.__setattr__(yard.workspace, "settings", settings)
-        assert enqueue.ensure(yard.workspace) == count
+        assert enqueue.ensure_workers(yard.workspace) == count
     assert asked == ["local"]
 
 
@@ -108,5 +108,5 @@ def test_workers_on_ray_without_ray_are_an_error_with_a_hint(yard: Yard, monkeyp
     monkeypatch.delitem(sys.modules, "pitboss.jobs.executors.ray", raising=False)
     object.__setattr__(yard.workspace, "settings", yard.settings.model_copy(update={"executor": "ray"}))
     with pytest.raises(UserError, match="need the package ray") as caught:
-        enqueue.ensure(yard.workspace)
+        enqueue.ensure_workers(yard.workspace)
     assert "pitboss[ray]" in caught.value.hint

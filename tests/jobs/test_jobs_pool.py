@@ -20,12 +20,12 @@ from pitboss.core.errors import UserError
 from pitboss.jobs import children
 from pitboss.jobs import placement as place
 from pitboss.jobs.build import build, source_digest
-from pitboss.jobs.capacity import Places, WorkerSlot, wanted
+from pitboss.jobs.capacity import LocalWorkerSlot, WorkerSlots, worker_target
 from pitboss.jobs.executors import local
-from pitboss.jobs.heartbeat import Rhythm
+from pitboss.jobs.heartbeat import HeartbeatSettings
 from pitboss.jobs.worker import Worker, WorkerSettings
 from pitboss.store import events, history_check
-from pitboss.store.queue import Depth
+from pitboss.store.queue import QueueDepth
 
 
 @pytest.fixture
@@ -51,20 +51,20 @@ def wait_until(true: Callable[[], bool], patience_s: float = 60.0) -> None:
 
 
 def workers(yard: Yard) -> int:
-    places = Places(yard.workspace.home)
-    with places.alone():
-        return len(places.taken(8))
+    slots = WorkerSlots(yard.workspace.home)
+    with slots.lock():
+        return len(slots.occupied(8))
 
 
 def check_history(yard: Yard, ids: list[str]) -> history_check.Findings:
-    found = history_check.check(events.read(yard.workspace.database), expected=ids)
+    found = history_check.check(events.read_events(yard.workspace.database), expected=ids)
     assert found.violations == []
     return found
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(1, 16))
 def test_there_are_as_many_workers_as_runs_up_to_the_limit(ready: int, later: int, working: int, most: int) -> None:
-    assert wanted(Depth(ready, later, working), most) == min(most, ready + working)
+    assert worker_target(QueueDepth(ready, later, working), most) == min(most, ready + working)
 
 
 def test_workers_started_for_the_queue_do_it_and_are_gone(quick: Yard) -> None:
@@ -84,7 +84,7 @@ def test_workers_started_for_the_queue_do_it_and_are_gone(quick: Yard) -> None:
     assert (sum(started), workers(quick)) == (2, 2)
     assert local.ensure(quick.settings, quick.queue, any_build=True) == 0
 
-    wait_until(lambda: any(event.kind == "committed" for event in events.read(quick.workspace.database)))
+    wait_until(lambda: any(event.kind == "committed" for event in events.read_events(quick.workspace.database)))
     local._started[-1].kill()
     wait_until(lambda: all(quick.status(run_id) == "complete" for run_id in ids))
     wait_until(lambda: not workers(quick))
@@ -102,7 +102,7 @@ def test_a_worker_told_to_leave_by_a_signal_gives_its_run_back(quick: Yard) -> N
     process = local._started[-1]
     process.send_signal(signal.SIGTERM)
 
-    assert process.wait(60) == 0, Places(quick.workspace.home).log(0).read_text()
+    assert process.wait(60) == 0, WorkerSlots(quick.workspace.home).log_path(0).read_text()
     assert quick.status(run_id) in ("queued", "complete")
     assert quick.workspace.runs.get(run_id).requeues == 0
 
@@ -110,7 +110,7 @@ def test_a_worker_told_to_leave_by_a_signal_gives_its_run_back(quick: Yard) -> N
 def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in_another(
     quick: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(place, "WORTH_S", 0.0)
+    monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
     ids = quick.put(2, model="standin/analyst", hours=6) + quick.put(1)
     real, killed = children.WorkerChild.work, []
 
@@ -128,7 +128,7 @@ def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in
         return await real_start(settings, worker)
 
     monkeypatch.setattr(children.WorkerChild, "start", counted)
-    terms = WorkerSettings(processes=2, idle_exit_s=2.0, rhythm=Rhythm(0.1, 0.5, 0.1), logged=True)
+    terms = WorkerSettings(processes=2, idle_exit_s=2.0, heartbeat=HeartbeatSettings(0.1, 0.5, 0.1), logged=True)
     asyncio.run(Worker(quick.workspace, quick.queue, "parent", terms).run())
 
     assert [quick.status(run_id) for run_id in ids] == ["complete"] * 3
@@ -139,42 +139,42 @@ def test_a_child_that_is_killed_takes_only_its_own_run_along_and_that_goes_on_in
 
 def test_a_worker_that_leaves_gives_its_place_up_before_it_looks_a_last_time(quick: Yard) -> None:
     """Whoever queues a run in between finds the place free, or is found."""
-    places = Places(quick.workspace.home)
-    with places.alone():
-        handle = places.take(0)
+    slots = WorkerSlots(quick.workspace.home)
+    with slots.lock():
+        handle = slots.acquire(0)
     assert handle is not None
-    post = WorkerSlot(places, 0, handle, quick.queue, 2)
-    assert post.leave()
+    slot = LocalWorkerSlot(slots, 0, handle, quick.queue, 2)
+    assert slot.try_release()
     assert workers(quick) == 0
-    post.stay()
+    slot.reacquire()
     assert workers(quick) == 1
 
     ids: list[str] = []
 
-    class Post:
-        def leave(self) -> bool:
-            left = post.leave()
+    class QueueingSlot:
+        def try_release(self) -> bool:
+            left = slot.try_release()
             if not ids:
                 ids.extend(quick.put())  # and at that moment somebody queues a run
             return left
 
-        def stay(self) -> None:
-            post.stay()
+        def reacquire(self) -> None:
+            slot.reacquire()
 
-    asyncio.run(Worker(quick.workspace, quick.queue, "last", WorkerSettings(idle_exit_s=0.0), Post()).run())
+    asyncio.run(Worker(quick.workspace, quick.queue, "last", WorkerSettings(idle_exit_s=0.0), QueueingSlot()).run())
     assert (quick.status(ids[0]), workers(quick)) == ("complete", 0)
 
 
 def test_the_last_two_workers_stay_while_another_is_at_work(quick: Yard) -> None:
     """If it is lost, somebody must notice."""
-    places = Places(quick.workspace.home)
-    with places.alone():
-        handles = [places.take(number) for number in range(3)]
+    slots = WorkerSlots(quick.workspace.home)
+    with slots.lock():
+        handles = [slots.acquire(number) for number in range(3)]
     quick.put()
     assert quick.queue.claim("busy") is not None
-    held = [WorkerSlot(places, number, handle or -1, quick.queue, 3) for number, handle in enumerate(handles)]
+    held = [LocalWorkerSlot(slots, number, handle or -1, quick.queue, 3) for number, handle in enumerate(handles)]
 
-    assert [one.leave() for one in held] == [True, False, False]
+    assert [one.try_release() for one in held] == [True, False, False]
     for one in held:
         one.close()
 

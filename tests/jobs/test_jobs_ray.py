@@ -16,7 +16,7 @@ from yard import Yard, story, told
 
 from pitboss.bootstrap import machine
 from pitboss.jobs import study as studying
-from pitboss.jobs.credentials import loan
+from pitboss.jobs.credentials import model_variables
 from pitboss.jobs.executors import local
 from pitboss.jobs.study import StudySettings, study
 from pitboss.store import events
@@ -41,10 +41,12 @@ def on_ray(market: Path, folder: Path, kind: str, lose: str, database: str = "sq
 def on_this_machine(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The same study with the pool of this machine."""
     settings = yard.settings.model_copy(update={"max_workers": 2, "worker_idle_s": 0.5})
-    monkeypatch.setattr(studying, "ensure", lambda workspace: local.ensure(settings, yard.queue, any_build=True))
+    monkeypatch.setattr(
+        studying, "ensure_workers", lambda workspace: local.ensure(settings, yard.queue, any_build=True)
+    )
     made = story(kind)
     done = asyncio.run(study(yard.workspace, made.plan, made.method, StudySettings("workers")))
-    workers = {event.worker for event in events.read(yard.workspace.database) if event.kind == "claimed"}
+    workers = {event.worker for event in events.read_events(yard.workspace.database) if event.kind == "claimed"}
     assert workers
     assert not any(str(worker).startswith("ray-") for worker in workers)
     return json.loads(json.dumps(told(yard.workspace, made, done)))
@@ -99,9 +101,9 @@ def test_a_worker_elsewhere_is_lent_what_its_models_need_and_nothing_else(
     monkeypatch.setenv("OPENAI_API_KEY", "key-for-openai")
     monkeypatch.setenv("MY_OTHER_SECRET", "x")
 
-    assert loan(yard.workspace, ["policy/hold", "standin/analyst", "no-such/model"]) == {}
-    assert loan(yard.workspace, ["openai/gpt-4o-mini"]) == {"OPENAI_API_KEY": "key-for-openai"}
-    assert loan(yard.workspace, ["llm/fake", "policy/hold"]) == {
+    assert model_variables(yard.workspace, ["policy/hold", "standin/analyst", "no-such/model"]) == {}
+    assert model_variables(yard.workspace, ["openai/gpt-4o-mini"]) == {"OPENAI_API_KEY": "key-for-openai"}
+    assert model_variables(yard.workspace, ["llm/fake", "policy/hold"]) == {
         "LLM_BASE_URL": "http://127.0.0.1:9/v1",
         "LLM_API_KEY": "key-for-that-address",
     }

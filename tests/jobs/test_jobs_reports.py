@@ -27,7 +27,7 @@ ASKED = {"queued": {"report": True}}
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(working, "POLL_S", 0.02)
-    monkeypatch.setattr(enqueueing, "ensure", lambda workspace: 0)
+    monkeypatch.setattr(enqueueing, "ensure_workers", lambda workspace: 0)
 
 
 def put(yard: Yard, count: int = 1, hours: int = 6, **more: Any) -> list[str]:
@@ -41,8 +41,8 @@ def work(yard: Yard, **terms: Any) -> None:
 
 
 def test_a_worker_writes_the_reports_that_were_asked_for_and_no_others(yard: Yard) -> None:
-    asked = put(yard, 3, beside=ASKED)
-    others = put(yard, 1) + put(yard, 1, beside={"queued": {}}) + yard.put(1)
+    asked = put(yard, 3, extra_params=ASKED)
+    others = put(yard, 1) + put(yard, 1, extra_params={"queued": {}}) + yard.put(1)
     work(yard)
     reports = yard.workspace.home / "reports"
     assert sorted(os.listdir(reports)) == sorted(f"{run_id}.html" for run_id in asked)
@@ -64,7 +64,7 @@ def test_a_report_that_cannot_be_written_is_told_in_the_log_and_the_run_stays_co
         raise problem
 
     monkeypatch.setattr(report, "write_report", broken)
-    ids = put(yard, 2, beside=ASKED)
+    ids = put(yard, 2, extra_params=ASKED)
     with caplog.at_level(logging.WARNING, "pitboss.jobs"):
         work(yard)
     assert [yard.status(run_id) for run_id in ids] == ["complete"] * 2
@@ -74,7 +74,7 @@ def test_a_report_that_cannot_be_written_is_told_in_the_log_and_the_run_stays_co
 
 def test_a_folder_that_takes_no_files_costs_the_report_and_nothing_else(yard: Yard) -> None:
     (yard.workspace.home / "reports").write_text("not a folder")
-    (run_id,) = put(yard, beside=ASKED)
+    (run_id,) = put(yard, extra_params=ASKED)
     work(yard)
     run = yard.workspace.runs.get(run_id)
     assert (run.status, run.report) == ("complete", None)
@@ -82,7 +82,7 @@ def test_a_folder_that_takes_no_files_costs_the_report_and_nothing_else(yard: Ya
 
 
 def test_a_run_that_ended_in_error_or_was_cancelled_has_no_report(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    (run_id,) = put(yard, beside=ASKED)
+    (run_id,) = put(yard, extra_params=ASKED)
 
     async def failing(workspace: Any, lease: Any, *rest: Any) -> None:
         workspace.runs.fail(lease.run_id, lease.epoch, "no luck")
@@ -104,7 +104,7 @@ def test_the_loop_is_free_while_a_report_is_written_and_a_worker_that_leaves_wai
         return write_report(*words)
 
     monkeypatch.setattr(report, "write_report", slow)
-    (first,) = put(yard, beside=ASKED)
+    (first,) = put(yard, extra_params=ASKED)
 
     async def story() -> None:
         worker = yard.worker(idle_exit_s=60.0)

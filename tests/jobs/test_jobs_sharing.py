@@ -13,7 +13,7 @@ from pitboss.bootstrap import machine
 from pitboss.core.money import ZERO
 from pitboss.jobs import worker as working
 from pitboss.runs.run import job_of, start, verify
-from pitboss.store.answers import AGAIN
+from pitboss.store.answers import DUPLICATE_MARK
 from pitboss.store.run import Run
 from pitboss.store.schema import answers
 from pitboss.testing.provider import FakeProvider, busy, decide
@@ -51,7 +51,7 @@ async def served(
 
 def paid_twice(yard: Yard) -> int:
     """Answers to questions that somebody else had an answer to when they were kept."""
-    query = select(func.count()).select_from(answers).where(answers.c.key.contains(AGAIN))
+    query = select(func.count()).select_from(answers).where(answers.c.key.contains(DUPLICATE_MARK))
     with yard.workspace.database.read() as connection:
         return connection.execute(query).scalar_one()
 
@@ -103,7 +103,7 @@ def test_one_that_is_cancelled_while_others_wait_for_its_call_takes_none_of_them
         async with FakeProvider(lambda question: decide(question), latency_s=0.05) as fake:
             machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
             ids = queued(yard, [request()] * 4)
-            worker = yard.worker(concurrency=4, rhythm=working.Rhythm(0.05, 20.0, 0.1))
+            worker = yard.worker(concurrency=4, heartbeat=working.HeartbeatSettings(0.05, 20.0, 0.1))
             running = asyncio.create_task(worker.run())
             while fake.calls < 2:  # noqa: ASYNC110 - it is in a server
                 await asyncio.sleep(0.005)
@@ -136,7 +136,7 @@ def test_whoever_is_cancelled_and_whatever_fails_each_question_is_paid_once_and_
         async with FakeProvider(moody, latency_s=0.01) as fake:
             machine.lend({"LLM_BASE_URL": fake.url, "LLM_API_KEY": "test-key-123456"})
             ids = queued(yard, [request(number % 2) for number in range(6)])
-            worker = yard.worker(concurrency=6, rhythm=working.Rhythm(0.02, 20.0, 0.1))
+            worker = yard.worker(concurrency=6, heartbeat=working.HeartbeatSettings(0.02, 20.0, 0.1))
             running = asyncio.create_task(worker.run())
             for run_id in dice.sample(ids, 3):
                 await asyncio.sleep(dice.random() * 0.2)
@@ -145,7 +145,7 @@ def test_whoever_is_cancelled_and_whatever_fails_each_question_is_paid_once_and_
             await running
             for run_id in ids:
                 if yard.status(run_id) == "cancelled":
-                    yard.queue.again(run_id)
+                    yard.queue.enqueue_again(run_id)
             await yard.worker("two", concurrency=6).run()
             whole = await start(yard.workspace, request(9))
             return [whole.id, *ids]

@@ -12,7 +12,7 @@ from yard import Yard
 from pitboss.bootstrap import machine
 from pitboss.jobs import placement as place
 from pitboss.jobs import worker as working
-from pitboss.jobs.heartbeat import Rhythm
+from pitboss.jobs.heartbeat import HeartbeatSettings
 from pitboss.jobs.worker import Worker
 from pitboss.runs.run import request_of, start, verify
 from pitboss.store import events, history_check
@@ -20,7 +20,7 @@ from pitboss.store.queue import Job, Lease
 from pitboss.store.retry import Unreachable
 from pitboss.testing.provider import FakeProvider, Script, decide, hang
 
-QUICK = Rhythm(heartbeat_s=0.05, stale_s=20.0, scan_s=0.1)
+QUICK = HeartbeatSettings(heartbeat_s=0.05, stale_s=20.0, scan_s=0.1)
 MODEL = "llm/fake"
 
 
@@ -51,7 +51,7 @@ async def until(true: Callable[[], bool], patience_s: float = 20.0) -> None:
 
 
 def check_history(yard: Yard) -> history_check.Findings:
-    found = history_check.check(events.read(yard.workspace.database), ended=False)
+    found = history_check.check(events.read_events(yard.workspace.database), ended=False)
     assert found.violations == []
     return found
 
@@ -74,7 +74,7 @@ def test_a_cancelled_run_stops_while_its_model_has_not_answered_and_the_others_g
 
     async def story() -> float:
         async with provider([hang]) as fake:
-            worker = yard.worker(rhythm=QUICK)
+            worker = yard.worker(heartbeat=QUICK)
             working = asyncio.create_task(worker.run())
             await until(lambda: fake.calls == 1)
             other = yard.put(1)[0]
@@ -96,7 +96,7 @@ def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_ha
 ) -> None:
     """On the loop it leaves nobody a turn: the mark comes from another thread. In a child it comes through a pipe."""
     (run_id,) = yard.put(model="standin/analyst", every="5m")
-    monkeypatch.setattr(place, "WORTH_S", 0.0)
+    monkeypatch.setattr(place, "MIN_PROCESS_RUN_S", 0.0)
 
     def cancel() -> None:
         pause = threading.Event()
@@ -106,8 +106,8 @@ def test_a_cancelled_run_that_only_computes_stops_at_a_tick_and_keeps_what_it_ha
 
     asking = threading.Thread(target=cancel)
     asking.start()
-    rhythm = Rhythm(heartbeat_s=0.02, stale_s=20.0, scan_s=1.0)
-    asyncio.run(yard.worker(processes=processes, idle_exit_s=3.0 * bool(processes), rhythm=rhythm).run())
+    heartbeat = HeartbeatSettings(heartbeat_s=0.02, stale_s=20.0, scan_s=1.0)
+    asyncio.run(yard.worker(processes=processes, idle_exit_s=3.0 * bool(processes), heartbeat=heartbeat).run())
     asking.join()
 
     run = yard.workspace.runs.get(run_id)
@@ -129,7 +129,7 @@ def test_a_worker_whose_loop_is_kept_by_a_run_is_not_taken_for_dead(
         workspace.runs.fail(run_id, lease.epoch, "done with it")
 
     monkeypatch.setattr(working, "work", computing)
-    asyncio.run(yard.worker(rhythm=Rhythm(heartbeat_s=0.05, stale_s=20.0, scan_s=20.0)).run())
+    asyncio.run(yard.worker(heartbeat=HeartbeatSettings(heartbeat_s=0.05, stale_s=20.0, scan_s=20.0)).run())
 
     assert swept == []
     assert yard.workspace.runs.get(run_id).error_text == "done with it"
@@ -176,7 +176,7 @@ def test_a_worker_told_to_leave_waits_for_the_answer_that_is_on_its_way(yard: Ya
             await task
 
     asyncio.run(story())
-    commits = [event.detail for event in events.read(yard.workspace.database) if event.kind == "committed"]
+    commits = [event.detail for event in events.read_events(yard.workspace.database) if event.kind == "committed"]
     assert (yard.status(run_id), commits) == ("queued", ["0-1"])
 
 
@@ -185,7 +185,7 @@ def test_a_run_that_was_taken_away_is_given_up_without_a_word(yard: Yard) -> Non
 
     async def story() -> None:
         async with provider([hang]) as fake:
-            task = asyncio.create_task(yard.worker(rhythm=Rhythm(0.3, 20.0, 20.0)).run())
+            task = asyncio.create_task(yard.worker(heartbeat=HeartbeatSettings(0.3, 20.0, 20.0)).run())
             await until(lambda: fake.calls == 1)
             assert yard.queue.sweep(stale_ms=-1).requeued == [run_id]  # as if it had been silent
             lease = yard.queue.claim("another")
@@ -334,7 +334,7 @@ def test_more_runs_wait_for_their_model_at_once_than_the_worker_has_processes(ya
     assert {yard.status(run_id) for run_id in ids} == {"complete"}
 
 
-LONG_S, SHORT_S = 2 * place.WORTH_S, place.WORTH_S / 2
+LONG_S, SHORT_S = 2 * place.MIN_PROCESS_RUN_S, place.MIN_PROCESS_RUN_S / 2
 
 
 @pytest.mark.parametrize(
@@ -356,10 +356,10 @@ def test_a_run_gets_its_own_process_when_that_pays_or_it_has_cost_a_worker_befor
 ) -> None:
     run = yard.workspace.runs.get(yard.put()[0])
     object.__setattr__(run, "requeues", requeues)
-    assert place.apart(run, computing, processes, company, took_s) is expected
+    assert place.needs_process(run, computing, processes, company, took_s) is expected
 
 
 def test_whether_a_run_asks_a_model_is_seen_from_what_was_asked_for(yard: Yard) -> None:
     asking, computing = put_model_runs(yard)[0], yard.put()[0]
-    assert not place.computes(yard.workspace.runs.get(asking))
-    assert place.computes(yard.workspace.runs.get(computing))
+    assert not place.is_compute_only(yard.workspace.runs.get(asking))
+    assert place.is_compute_only(yard.workspace.runs.get(computing))

@@ -19,11 +19,11 @@ from pitboss.jobs import run_series as trace
 from pitboss.jobs import study as studying
 from pitboss.jobs import study_status as standing
 from pitboss.jobs.executors import local
-from pitboss.jobs.plan import members
-from pitboss.jobs.search import is_there
-from pitboss.jobs.study import Done, Onlooker, StudySettings, call_off, study
-from pitboss.jobs.study_lock import Helm
-from pitboss.jobs.study_plans import BuiltPlan, sweep
+from pitboss.jobs.plan import planned_runs
+from pitboss.jobs.search import is_installed
+from pitboss.jobs.study import StudyObserver, StudyResult, StudySettings, cancel_study, study
+from pitboss.jobs.study_lock import StudyLock
+from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
 from pitboss.report.metric import metrics_of
 from pitboss.runs import run as runner
 from pitboss.sim.study.axis import parse_axes
@@ -51,22 +51,22 @@ def workspace(tmp_path: Path, lake: Path) -> Iterator[Workspace]:
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory, lake: Path) -> Iterator[tuple[Workspace, Done]]:
+def known(tmp_path_factory: pytest.TempPathFactory, lake: Path) -> Iterator[tuple[Workspace, StudyResult]]:
     """A study that is done, for tests that only read."""
     with opened(tmp_path_factory.mktemp("known") / "study", lake) as found:
-        made = sweep(request(), parse_axes(POINTS), repeats=2)
+        made = sweep_plan(request(), parse_axes(POINTS), repeats=2)
         yield found, asyncio.run(study(found, made.plan, made.method, HERE))
 
 
-def do(workspace: Workspace, made: BuiltPlan, watch: Onlooker = studying.NOBODY) -> Done:
+def do(workspace: Workspace, made: BuiltPlan, watch: StudyObserver = studying.NO_OBSERVER) -> StudyResult:
     return asyncio.run(study(workspace, made.plan, made.method, HERE, watch))
 
 
-def digests(done: Done) -> list[str | None]:
+def digests(done: StudyResult) -> list[str | None]:
     return [run.digest for runs in done.trials.values() for run in runs]
 
 
-def test_every_point_is_one_ordinary_run_that_says_where_it_belongs(known: tuple[Workspace, Done]) -> None:
+def test_every_point_is_one_ordinary_run_that_says_where_it_belongs(known: tuple[Workspace, StudyResult]) -> None:
     workspace, done = known
     runs = [run for found in done.trials.values() for run in found]
     assert len(runs) == 4, "programs that ignore the seed are not repeated"
@@ -80,11 +80,11 @@ def test_every_point_is_one_ordinary_run_that_says_where_it_belongs(known: tuple
     assert all(runner.verify(workspace, run.id) == [] for run in runs)
 
 
-def test_asking_for_the_same_again_makes_nothing_and_finds_everything(known: tuple[Workspace, Done]) -> None:
+def test_asking_for_the_same_again_makes_nothing_and_finds_everything(known: tuple[Workspace, StudyResult]) -> None:
     workspace, done = known
-    made = sweep(request(), parse_axes(POINTS), repeats=2)
+    made = sweep_plan(request(), parse_axes(POINTS), repeats=2)
     moved: list[str] = []
-    again = do(workspace, made, Onlooker(moved=lambda run_id, status, share: moved.append(status)))
+    again = do(workspace, made, StudyObserver(moved=lambda run_id, status, share: moved.append(status)))
     assert digests(again) == digests(done)
     assert set(moved) == {"complete"}
     assert sum(workspace.runs.count(study_id=done.id).values()) == 4
@@ -92,20 +92,20 @@ def test_asking_for_the_same_again_makes_nothing_and_finds_everything(known: tup
 
 def test_what_is_only_about_money_leaves_a_study_the_same_and_a_name_makes_it_another() -> None:
     axes = parse_axes(POINTS)
-    plain = sweep(request(), axes).plan.id
-    assert sweep(request(any_price=True, speculate="0"), axes).plan.id == plain
+    plain = sweep_plan(request(), axes).plan.id
+    assert sweep_plan(request(any_price=True, speculate="0"), axes).plan.id == plain
     others = {
-        sweep(request(seed=1), axes).plan.id,
-        sweep(request(), axes, name="b").plan.id,
-        sweep(request(), axes[:1]).plan.id,
-        sweep(request(), axes, repeats=2).plan.id,
-        sweep(request(days=20), axes).plan.id,
+        sweep_plan(request(seed=1), axes).plan.id,
+        sweep_plan(request(), axes, name="b").plan.id,
+        sweep_plan(request(), axes[:1]).plan.id,
+        sweep_plan(request(), axes, repeats=2).plan.id,
+        sweep_plan(request(days=20), axes).plan.id,
     }
     assert len(others | {plain}) == 6
 
 
 def test_a_run_of_a_study_is_the_run_that_a_backtest_makes(
-    known: tuple[Workspace, Done], tmp_path: Path, lake: Path
+    known: tuple[Workspace, StudyResult], tmp_path: Path, lake: Path
 ) -> None:
     _, done = known
     with opened(tmp_path / "other", lake) as other:
@@ -116,9 +116,9 @@ def test_a_run_of_a_study_is_the_run_that_a_backtest_makes(
 
 
 def test_a_study_that_is_stopped_leaves_nothing_to_spend_on_and_goes_on_to_the_same_digests(
-    workspace: Workspace, known: tuple[Workspace, Done]
+    workspace: Workspace, known: tuple[Workspace, StudyResult]
 ) -> None:
-    made = sweep(request(), parse_axes(POINTS), repeats=2)
+    made = sweep_plan(request(), parse_axes(POINTS), repeats=2)
     ended: list[str] = []
 
     def moved(run_id: str, status: str, share: float) -> None:
@@ -126,19 +126,19 @@ def test_a_study_that_is_stopped_leaves_nothing_to_spend_on_and_goes_on_to_the_s
             ended.append(run_id)
 
     with pytest.raises(RunCancelled):
-        do(workspace, made, Onlooker(moved=moved, stop=lambda: len(ended) >= 2))
+        do(workspace, made, StudyObserver(moved=moved, stop=lambda: len(ended) >= 2))
     counts = workspace.runs.count(study_id=made.plan.id)
     assert set(counts) <= {"complete", "cancelled"}
     assert counts["complete"] >= 2
     assert counts["cancelled"] >= 1
-    again = do(workspace, sweep(request(), parse_axes(POINTS), repeats=2))
+    again = do(workspace, sweep_plan(request(), parse_axes(POINTS), repeats=2))
     assert digests(again) == digests(known[1])
 
 
 def test_a_run_that_fails_stops_nobody_else_and_is_done_the_next_time(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = sweep(request(days=3), parse_axes(["risk.max_position_pct=10,20,30"]))
+    made = sweep_plan(request(days=3), parse_axes(["risk.max_position_pct=10,20,30"]))
     real, told = studying.resume, list[str]()
 
     async def fails_once(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
@@ -148,7 +148,7 @@ def test_a_run_that_fails_stops_nobody_else_and_is_done_the_next_time(
         return await real(place, run_id, watch, cap)
 
     monkeypatch.setattr(studying, "resume", fails_once)
-    done = do(workspace, made, Onlooker(told=told.append))
+    done = do(workspace, made, StudyObserver(note=told.append))
     assert [run.error_text for run in done.failed] == ["the line went dead"]
     assert len(told) == 1
     monkeypatch.setattr(studying, "resume", real)
@@ -156,7 +156,7 @@ def test_a_run_that_fails_stops_nobody_else_and_is_done_the_next_time(
 
 
 def test_a_stop_waits_for_the_ticks_in_hand_of_all_runs(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
+    made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
     asked, ended = list[str](), list[str]()
 
     async def waits(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
@@ -170,7 +170,7 @@ def test_a_stop_waits_for_the_ticks_in_hand_of_all_runs(workspace: Workspace, mo
 
     monkeypatch.setattr(studying, "resume", waits)
     with pytest.raises(RunCancelled):
-        do(workspace, made, Onlooker(stop=lambda: len(asked) > 1))
+        do(workspace, made, StudyObserver(stop=lambda: len(asked) > 1))
     assert len(ended) == 2, "two were at work, and neither was cut off"
     assert workspace.runs.count(study_id=made.plan.id) == {"cancelled": 3}
 
@@ -178,7 +178,7 @@ def test_a_stop_waits_for_the_ticks_in_hand_of_all_runs(workspace: Workspace, mo
 def test_a_fault_of_the_program_in_one_run_is_told_and_stops_nobody_else(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
+    made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
     real, told = studying.resume, list[str]()
 
     async def breaks(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
@@ -188,7 +188,7 @@ def test_a_fault_of_the_program_in_one_run_is_told_and_stops_nobody_else(
         return await real(place, run_id, watch, cap)
 
     monkeypatch.setattr(studying, "resume", breaks)
-    done = do(workspace, made, Onlooker(told=told.append))
+    done = do(workspace, made, StudyObserver(note=told.append))
     assert [run.status for runs in done.trials.values() for run in runs] == ["error", "complete"]
     assert "by nought" in told[0]
 
@@ -205,14 +205,14 @@ def test_a_point_that_makes_no_sense_is_refused_before_anything_is_stored(worksp
         ("run.taker_bps=much", "does not fit"),
     ):
         with pytest.raises(UserError, match=said):
-            do(workspace, sweep(request(), parse_axes([words])))
+            do(workspace, sweep_plan(request(), parse_axes([words])))
     assert workspace.runs.count() == {}
 
 
 def test_ranges_seeds_and_settings_of_the_run_can_be_varied(workspace: Workspace) -> None:
     days = [f"{day}/{after}" for day, after in (("2025-03-10", "2025-03-12"), ("2025-03-14", "2025-03-17"))]
     words = (f"range={days[0]},{days[1]}", "seed=3..4", "run.taker_bps=0,9", "model=policy/random")
-    done = do(workspace, sweep(request(), parse_axes(words)))
+    done = do(workspace, sweep_plan(request(), parse_axes(words)))
     runs = [run for found in done.trials.values() for run in found]
     assert len(runs) == 8
     seen = {(run.params["from_at"], run.params["seed"], run.params["taker_bps"]) for run in runs}
@@ -222,10 +222,10 @@ def test_ranges_seeds_and_settings_of_the_run_can_be_varied(workspace: Workspace
 
 def test_jobs_made_from_one_another_are_those_made_alone(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("risk.max_position_pct=10,20", "seed=0,7", "run.taker_bps=1,2", "context.bars_lookback=50,60")
-    made = sweep(
+    made = sweep_plan(
         request(days=3), parse_axes([*words, "model=policy/random,policy/momentum,standin/analyst"]), repeats=2
     )
-    wanted = [member.request for member in members(made.plan, made.known)]
+    wanted = [member.request for member in planned_runs(made.plan, made.known)]
     alone, loaded = [runner.job_of(workspace, one, owner="me") for one in wanted], list[object]()
 
     def counted(place: Workspace, one: Any, **more: Any) -> Any:
@@ -233,7 +233,7 @@ def test_jobs_made_from_one_another_are_those_made_alone(workspace: Workspace, m
         return runner.job_of(place, one, **more)
 
     monkeypatch.setattr(prepare, "job_of", counted)
-    preparation = prepare.Preparation(workspace)
+    preparation = prepare.JobBuilder(workspace)
     shared = [preparation.job(one, owner="me") for one in wanted]
     assert len(loaded) == 6, "three deciders with two lookbacks each"
     for one, other in zip(shared, alone, strict=True):
@@ -242,9 +242,9 @@ def test_jobs_made_from_one_another_are_those_made_alone(workspace: Workspace, m
 
 
 def test_two_who_make_the_same_study_at_once_make_its_runs_once(workspace: Workspace) -> None:
-    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
+    made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
 
-    async def both() -> list[Done]:
+    async def both() -> list[StudyResult]:
         return list(await asyncio.gather(*(study(workspace, made.plan, made.method, HERE) for _ in range(2))))
 
     first, second = asyncio.run(both())
@@ -255,38 +255,38 @@ def test_two_who_make_the_same_study_at_once_make_its_runs_once(workspace: Works
 def test_one_who_looks_before_and_writes_after_another_finds_the_others_runs(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
-    wanted = members(made.plan, made.known)
-    Studies(workspace.database).keep(made.plan.id, made.plan.document())
-    first = studying.queued(workspace, made.plan, wanted[:2], HERE, studying.NOBODY)
+    made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20,30"]))
+    wanted = planned_runs(made.plan, made.known)
+    Studies(workspace.database).save(made.plan.id, made.plan.document())
+    first = studying.ensure_queued(workspace, made.plan, wanted[:2], HERE, studying.NO_OBSERVER)
     real, blind = Studies.progress, [True]
 
     def looked_before(studies: Studies, study_id: str) -> Any:
         return [] if blind and blind.pop() else real(studies, study_id)
 
     monkeypatch.setattr(Studies, "progress", looked_before)
-    second = studying.queued(workspace, made.plan, wanted, HERE, studying.NOBODY)
+    second = studying.ensure_queued(workspace, made.plan, wanted, HERE, studying.NO_OBSERVER)
     assert not blind
     assert list(second.ids[:2]) == list(first.ids)
     assert workspace.runs.count(study_id=made.plan.id) == {"queued": 3}
 
 
 def test_runs_that_a_killed_process_left_behind_are_gone_on_with(workspace: Workspace) -> None:
-    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
-    lot = studying.queued(workspace, made.plan, members(made.plan, made.known), HERE, studying.NOBODY)
+    made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
+    lot = studying.ensure_queued(workspace, made.plan, planned_runs(made.plan, made.known), HERE, studying.NO_OBSERVER)
     workspace.runs.claim(lot.ids[0], into="running")  # and nobody ever hears of it again
     assert workspace.runs.count(study_id=made.plan.id) == {"queued": 1, "running": 1}
     assert do(workspace, made).failed == []
 
 
 def test_runs_that_another_process_is_at_work_on_are_waited_for(workspace: Workspace) -> None:
-    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
-    lot = studying.queued(workspace, made.plan, members(made.plan, made.known), HERE, studying.NOBODY)
+    made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
+    lot = studying.ensure_queued(workspace, made.plan, planned_runs(made.plan, made.known), HERE, studying.NO_OBSERVER)
     epoch = workspace.runs.claim(lot.ids[0], into="running")
-    with Helm(workspace.home, made.plan.id) as other:
-        assert other.take()
+    with StudyLock(workspace.home, made.plan.id) as other:
+        assert other.acquire()
         with pytest.raises(RunCancelled):
-            do(workspace, made, Onlooker(stop=lambda: workspace.runs.get(lot.ids[1]).status == "complete"))
+            do(workspace, made, StudyObserver(stop=lambda: workspace.runs.get(lot.ids[1]).status == "complete"))
         run = workspace.runs.get(lot.ids[0])
         assert (run.status, run.lease_epoch, run.cancel_requested) == ("running", epoch, True)
     assert do(workspace, made).failed == [], "the other is gone now"
@@ -294,7 +294,7 @@ def test_runs_that_another_process_is_at_work_on_are_waited_for(workspace: Works
 
 def test_a_walk_forward_chooses_on_what_came_before_and_is_judged_on_what_follows(workspace: Workspace) -> None:
     axes = parse_axes(["model=policy/sma_cross,policy/momentum,policy/mean_reversion"])
-    made = sweep(request(), axes, walk="10d/5d", by="total_return_pct")
+    made = sweep_plan(request(), axes, walk="10d/5d", by="total_return_pct")
     done = do(workspace, made)
     inside = {trial: runs for trial, runs in done.trials.items() if trial.role == "in"}
     outside = {trial: runs for trial, runs in done.trials.items() if trial.role == "out"}
@@ -304,7 +304,7 @@ def test_a_walk_forward_chooses_on_what_came_before_and_is_judged_on_what_follow
         assert all(run.params["to_at"] <= trial.from_at for run in rivals.values())
         best = max(rivals.values(), key=lambda run: (run.metrics or {})["total_return_pct"])
         assert rivals[trial.point].id == best.id
-    judged = standing.judged(workspace, done.id)
+    judged = standing.evaluated_study(workspace, done.id)
     forward = judged["forward"]
     assert forward["days"] == 15
     assert [one["window"] for one in forward["windows"]] == [0, 1, 2]
@@ -319,19 +319,19 @@ def test_what_comes_after_a_stretch_does_not_change_what_is_chosen_on_it(
     workspace: Workspace, tmp_path: Path, lake: Path
 ) -> None:
     axes = parse_axes(["model=policy/sma_cross,policy/momentum,policy/mean_reversion"])
-    whole = do(workspace, sweep(request(), axes, walk="10d/5d"))
+    whole = do(workspace, sweep_plan(request(), axes, walk="10d/5d"))
     with opened(tmp_path / "short", lake) as other:  # the same walk, ended after its first window
-        short = do(other, sweep(replace(request(), to_at=FROM + 15 * DAY_MS), axes, walk="10d/5d"))
+        short = do(other, sweep_plan(replace(request(), to_at=FROM + 15 * DAY_MS), axes, walk="10d/5d"))
     first = [trial for trial in whole.trials if trial.role == "out" and trial.window == 0]
     alone = [trial for trial in short.trials if trial.role == "out"]
     assert [trial.point for trial in first] == [trial.point for trial in alone]
     assert [whole.trials[trial][0].digest for trial in first] == [short.trials[trial][0].digest for trial in alone]
 
 
-@pytest.mark.skipif(not is_there(), reason="optuna is not installed")
+@pytest.mark.skipif(not is_installed(), reason="optuna is not installed")
 def test_a_search_learns_goes_on_the_same_way_and_makes_nothing_twice(workspace: Workspace) -> None:
     def asked() -> BuiltPlan:
-        return sweep(
+        return sweep_plan(
             request(days=4), parse_axes(["risk.max_position_pct=1..90", "seed=0,1"]), search=6, by="total_return_pct"
         )
 
@@ -343,15 +343,15 @@ def test_a_search_learns_goes_on_the_same_way_and_makes_nothing_twice(workspace:
     assert workspace.runs.count(study_id=first.id) == before
 
 
-def test_studies_are_listed_filtered_and_opened(known: tuple[Workspace, Done]) -> None:
+def test_studies_are_listed_filtered_and_opened(known: tuple[Workspace, StudyResult]) -> None:
     workspace, done = known
-    (line,) = [one for one in standing.studies(workspace) if one["study_id"] == done.id]
+    (line,) = [one for one in standing.study_list(workspace) if one["study_id"] == done.id]
     assert (line["kind"], line["skill"], line["counts"]) == ("grid", "studied", {"complete": 4})
     assert Studies(workspace.database).find(done.id[:5]) == done.id
     assert len(standing.runs_of(workspace, done.id, model="policy/momentum")) == 2
     assert len(standing.runs_of(workspace, done.id, point={"risk.max_position_pct": "40"})) == 2
     assert standing.runs_of(workspace, done.id, status="error") == []
-    document = standing.opened(workspace, done.id)
+    document = standing.study_summary(workspace, done.id)
     scores = [one["score"] for one in document["trials"]]
     assert scores == sorted(scores, reverse=True)
     with pytest.raises(UserError, match="no study 'zz'"):
@@ -359,10 +359,10 @@ def test_studies_are_listed_filtered_and_opened(known: tuple[Workspace, Done]) -
 
 
 def test_luck_is_judged_over_all_trials_and_read_once(
-    known: tuple[Workspace, Done], monkeypatch: pytest.MonkeyPatch
+    known: tuple[Workspace, StudyResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace, done = known
-    first = standing.judged(workspace, done.id)
+    first = standing.evaluated_study(workspace, done.id)
     luck = first["luck"]
     assert luck["trials"] == 4
     assert 0 <= luck["deflated_sharpe"] <= 1
@@ -374,51 +374,51 @@ def test_luck_is_judged_over_all_trials_and_read_once(
     def never(*_: Any) -> Any:
         raise AssertionError("records were read again")
 
-    monkeypatch.setattr(trace, "trace_of", never)
-    assert standing.judged(workspace, done.id) == first
+    monkeypatch.setattr(trace, "compute_series", never)
+    assert standing.evaluated_study(workspace, done.id) == first
 
 
 def test_every_other_run_of_the_skill_counts_as_a_try_too(workspace: Workspace) -> None:
-    first = do(workspace, sweep(request(), parse_axes(["risk.max_position_pct=10,40"])))
-    before = standing.judged(workspace, first.id)["luck"]
+    first = do(workspace, sweep_plan(request(), parse_axes(["risk.max_position_pct=10,40"])))
+    before = standing.evaluated_study(workspace, first.id)["luck"]
     assert (before["runs"], before["runs_of_skill"]) == (2, 2)
     assert before["deflated_sharpe_of_skill"] == pytest.approx(before["deflated_sharpe"])
     for model in ("policy/momentum", "policy/mean_reversion"):
         asyncio.run(runner.start(workspace, replace(request(), model=model)))
-    after = standing.judged(workspace, first.id)["luck"]
+    after = standing.evaluated_study(workspace, first.id)["luck"]
     assert after["deflated_sharpe"] == before["deflated_sharpe"]
     assert after["runs_of_skill"] == 4
     assert after["deflated_sharpe_of_skill"] < before["deflated_sharpe_of_skill"]
 
 
-def test_what_is_kept_of_runs_may_be_half_written(known: tuple[Workspace, Done]) -> None:
+def test_what_is_kept_of_runs_may_be_half_written(known: tuple[Workspace, StudyResult]) -> None:
     workspace, done = known
-    first = standing.judged(workspace, done.id)
+    first = standing.evaluated_study(workspace, done.id)
     file = workspace.home / "studies" / f"{done.id}.jsonl"
     file.write_bytes(file.read_bytes()[:-500])
     file.with_suffix(".luck").unlink()
-    assert standing.judged(workspace, done.id) == first
+    assert standing.evaluated_study(workspace, done.id) == first
 
 
 @pytest.mark.parametrize("kept", [b"", b'{"of":', b"[]", b'{"of":"other","found":{}}'])
 def test_what_is_kept_of_luck_is_believed_only_if_it_is_of_these_runs(
-    known: tuple[Workspace, Done], kept: bytes, monkeypatch: pytest.MonkeyPatch
+    known: tuple[Workspace, StudyResult], kept: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace, done = known
-    first = standing.judged(workspace, done.id)
+    first = standing.evaluated_study(workspace, done.id)
     file = workspace.home / "studies" / f"{done.id}.luck"
     whole = file.read_bytes()
     file.write_bytes(kept)
-    assert standing.judged(workspace, done.id) == first
+    assert standing.evaluated_study(workspace, done.id) == first
     assert file.read_bytes() == whole, "worked out again, to the same bytes"
     monkeypatch.setattr(standing, "overfit", lambda entries: pytest.fail("it is known"))
-    assert standing.judged(workspace, done.id) == first
+    assert standing.evaluated_study(workspace, done.id) == first
 
 
-def test_daily_returns_come_to_the_return_that_the_run_reports(known: tuple[Workspace, Done]) -> None:
+def test_daily_returns_come_to_the_return_that_the_run_reports(known: tuple[Workspace, StudyResult]) -> None:
     workspace, done = known
     runs = [run for found in done.trials.values() for run in found]
-    found: Mapping[str, trace.Trace] = trace.traces(workspace, done.id, runs)
+    found: Mapping[str, trace.RunSeries] = trace.load_series(workspace, done.id, runs)
     for run in runs:
         growth = 1.0
         for value in found[run.id].returns:
@@ -427,7 +427,7 @@ def test_daily_returns_come_to_the_return_that_the_run_reports(known: tuple[Work
         assert len(found[run.id].returns) == (TO - FROM) // DAY_MS
 
 
-def test_every_metric_that_can_be_asked_for_is_one_that_a_run_has(known: tuple[Workspace, Done]) -> None:
+def test_every_metric_that_can_be_asked_for_is_one_that_a_run_has(known: tuple[Workspace, StudyResult]) -> None:
     _, done = known
     (run, *_), *_ = done.trials.values()
     assert run.metrics is not None
@@ -437,11 +437,11 @@ def test_every_metric_that_can_be_asked_for_is_one_that_a_run_has(known: tuple[W
 
 
 def test_calling_off_takes_waiting_runs_out_of_the_queue(workspace: Workspace) -> None:
-    made = sweep(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
-    Studies(workspace.database).keep(made.plan.id, made.plan.document())
-    studying.queued(workspace, made.plan, members(made.plan, made.known), HERE, studying.NOBODY)
+    made = sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10,20"]))
+    Studies(workspace.database).save(made.plan.id, made.plan.document())
+    studying.ensure_queued(workspace, made.plan, planned_runs(made.plan, made.known), HERE, studying.NO_OBSERVER)
     assert workspace.runs.count(study_id=made.plan.id) == {"queued": 2}
-    assert call_off(workspace, made.plan.id) == 2
+    assert cancel_study(workspace, made.plan.id) == 2
     assert workspace.runs.count(study_id=made.plan.id) == {"cancelled": 2}
     assert do(workspace, made).failed == []
 
@@ -450,7 +450,9 @@ def test_workers_of_this_machine_come_to_the_same_digests(
     workspace: Workspace, tmp_path: Path, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(studying, "build", lambda: None)  # files may be changing while tests run
-    made = sweep(request(days=3), parse_axes(["risk.max_position_pct=10,20", "model=policy/momentum,policy/random"]))
+    made = sweep_plan(
+        request(days=3), parse_axes(["risk.max_position_pct=10,20", "model=policy/momentum,policy/random"])
+    )
     alone = do(workspace, made)
     with opened(tmp_path / "pool", lake) as found:
         quick = found.settings.model_copy(update={"max_workers": 1, "worker_idle_s": 0.1})

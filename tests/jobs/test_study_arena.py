@@ -16,8 +16,8 @@ from pitboss.core.errors import TransientError, UserError
 from pitboss.jobs import study as studying
 from pitboss.jobs.arena import arena, entrants
 from pitboss.jobs.study import StudySettings, study
-from pitboss.jobs.study_page import document_of, write_page
-from pitboss.jobs.study_plans import BuiltPlan, contest, sweep
+from pitboss.jobs.study_page import result_document, write_page
+from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
 from pitboss.report.arena import render
 from pitboss.sim.study.axis import parse_axes
 from pitboss.venues.perp.report_source import write_report
@@ -40,7 +40,7 @@ def done(workspace: Workspace, made: BuiltPlan) -> str:
 
 @pytest.fixture(scope="module")
 def found(workspace: Workspace) -> dict[str, Any]:
-    return arena(workspace, done(workspace, contest(request(), MODELS)))
+    return arena(workspace, done(workspace, arena_plan(request(), MODELS)))
 
 
 def test_models_and_the_baselines_of_the_venue_take_part_each_once() -> None:
@@ -95,7 +95,7 @@ def test_the_same_runs_give_the_same_document_again(workspace: Workspace, found:
 
 
 def test_a_short_arena_has_one_tier_and_states_the_reason(workspace: Workspace) -> None:
-    short = arena(workspace, done(workspace, contest(request(days=5), MODELS[:2])))
+    short = arena(workspace, done(workspace, arena_plan(request(days=5), MODELS[:2])))
     assert {entry["tier"] for entry in short["entries"]} == {1}
     assert all(one["together"] is None for one in short["pairs"])
     assert short["overfitting"] is None
@@ -104,7 +104,7 @@ def test_a_short_arena_has_one_tier_and_states_the_reason(workspace: Workspace) 
 
 
 def test_a_sweep_is_no_arena(workspace: Workspace) -> None:
-    study_id = done(workspace, sweep(request(days=2), parse_axes(["risk.max_position_pct=10"])))
+    study_id = done(workspace, sweep_plan(request(days=2), parse_axes(["risk.max_position_pct=10"])))
     with pytest.raises(UserError, match="is no arena"):
         arena(workspace, study_id)
 
@@ -215,7 +215,7 @@ def test_causes_are_counted_cut_and_only_text(found: dict[str, Any]) -> None:
 def test_an_entrant_that_fails_is_incomplete_where_it_is_ranked_and_the_others_are_compared(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = contest(request(days=4), ["policy/random"], ["policy/hold", "policy/momentum"], repeats=2)
+    made = arena_plan(request(days=4), ["policy/random"], ["policy/hold", "policy/momentum"], repeats=2)
     real = studying.resume
 
     async def fails(place: Workspace, run_id: str, watch: Any, cap: Any) -> Any:
@@ -227,7 +227,7 @@ def test_an_entrant_that_fails_is_incomplete_where_it_is_ranked_and_the_others_a
 
     monkeypatch.setattr(studying, "resume", fails)
     study_id = asyncio.run(study(workspace, made.plan, made.method, StudySettings("here", 2))).id
-    page = write_page(workspace, document_of(workspace, study_id)).read_text("utf-8")
+    page = write_page(workspace, result_document(workspace, study_id)).read_text("utf-8")
     board = {model: row for row in rows_of(page, "Leaderboard") for model in re.findall(r"policy/\w+", row)[:1]}
     assert "incomplete" not in board["policy/hold"]
     assert "1 of 2 runs without a result" in board["policy/random"]
@@ -252,7 +252,7 @@ def test_only_reports_that_are_there_are_linked(workspace: Workspace, found: dic
     first, second = (found["entries"][place]["runs"][0]["run_id"] for place in (0, 1))
     write_report(workspace, first)
     write_report(workspace, second, tmp_path / "gone.html").unlink()
-    document = document_of(workspace, found["study_id"])
+    document = result_document(workspace, found["study_id"])
     beside = write_page(workspace, document).read_text("utf-8")
     assert re.findall(r'<a href="([^"#]+)"', beside) == [workspace.report_path(first).name]
     away = write_page(workspace, document, tmp_path / "arena.html").read_text("utf-8")

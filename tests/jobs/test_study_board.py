@@ -10,8 +10,8 @@ from studied import request
 
 from pitboss.cli import study_table as scoreboard
 from pitboss.cli.study_table import Scoreboard, following
-from pitboss.jobs.plan import members
-from pitboss.jobs.study_plans import sweep
+from pitboss.jobs.plan import planned_runs
+from pitboss.jobs.study_plans import sweep_plan
 from pitboss.sim.study.axis import parse_axes
 from pitboss.terminal import screen
 
@@ -35,9 +35,9 @@ class Shelf:
 
 
 def board(shelf: Shelf) -> Scoreboard:
-    made = sweep(request(), parse_axes(["risk.max_position_pct=10,20,30"]))
+    made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20,30"]))
     found = Scoreboard(shelf, "grid abc", "sharpe")  # pyright: ignore[reportArgumentType]
-    found.began(members(made.plan, made.known), ["one", "two", "six"])
+    found.began(planned_runs(made.plan, made.known), ["one", "two", "six"])
     return found
 
 
@@ -98,9 +98,9 @@ def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
 
 
 def test_where_less_is_better_the_least_stands_first() -> None:
-    made = sweep(request(), parse_axes(["risk.max_position_pct=10,20"]), by="max_drawdown_pct")
+    made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20"]), by="max_drawdown_pct")
     found = Scoreboard(Shelf({"one": 0.0, "two": 0.0}), "grid abc", "max_drawdown_pct")  # pyright: ignore[reportArgumentType]
-    found.began(members(made.plan, made.known), ["one", "two"])
+    found.began(planned_runs(made.plan, made.known), ["one", "two"])
     found._scores = {"one": 9.0, "two": 3.0}  # pyright: ignore[reportPrivateUsage]
     lines = drawn(found).splitlines()
     assert [line.split()[0] for line in lines[3:]] == ["two", "one"]

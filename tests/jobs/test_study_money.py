@@ -12,10 +12,10 @@ from studied import market, request
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import BudgetExceeded, UserError
-from pitboss.jobs.estimate import Estimate, agreed, at_worst, estimate, needs_word
-from pitboss.jobs.plan import members
-from pitboss.jobs.study import NOBODY, Money, StudySettings, queued, study
-from pitboss.jobs.study_plans import sweep
+from pitboss.jobs.estimate import Estimate, estimate, needs_consent, require_consent, worst_case
+from pitboss.jobs.plan import planned_runs
+from pitboss.jobs.study import NO_OBSERVER, StudyBudget, StudySettings, ensure_queued, study
+from pitboss.jobs.study_plans import sweep_plan
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store.budgets import Budgets
 from pitboss.store.studies import Studies
@@ -42,7 +42,7 @@ def asked(days: int = 1, **more: object) -> PerpRequest:
 def test_programs_cost_nothing_and_need_nobodys_word(workspace: Workspace) -> None:
     found = estimate(workspace, [request(days=1)] * 3)
     assert (found.usd, found.lo, found.hi, found.calls, found.runs) == (0, 0, 0, 0, 3)
-    assert not needs_word(found)
+    assert not needs_consent(found)
 
 
 def test_an_estimate_is_ticks_times_prompt_times_price_with_a_range_and_what_it_rests_on(workspace: Workspace) -> None:
@@ -77,55 +77,55 @@ def test_asking_ahead_sleeping_tools_and_lessons_move_the_range(workspace: Works
 def test_an_unknown_price_gives_no_sum_and_says_so(workspace: Workspace) -> None:
     found = estimate(workspace, [replace(asked(), price_in=None, price_out=None, any_price=True), request(days=1)])
     assert (found.usd, found.lo, found.hi) == (None, None, None)
-    assert "nobody knows its price" in " ".join(found.basis)
+    assert "its price is unknown" in " ".join(found.basis)
 
 
 def test_above_five_dollars_somebody_has_to_agree() -> None:
     little, much = (Estimate(Decimal(usd), Decimal(1), Decimal(99), ()) for usd in ("5", "5.01"))
-    agreed(little, False, None)
-    agreed(much, True, None)
-    agreed(much, False, lambda: True)
+    require_consent(little, False, None)
+    require_consent(much, True, None)
+    require_consent(much, False, lambda: True)
     with pytest.raises(UserError, match=r"this may cost \$5.01") as caught:
-        agreed(much, False, None)
+        require_consent(much, False, None)
     assert "--yes" in caught.value.hint
     with pytest.raises(UserError):
-        agreed(much, False, lambda: False)
+        require_consent(much, False, lambda: False)
 
 
 def test_a_study_that_may_pass_the_days_limit_is_not_queued_at_all(workspace: Workspace) -> None:
-    made = sweep(asked(), parse_axes(["seed=0..4"]))
-    found = estimate(workspace, [member.request for member in members(made.plan, made.known)])
-    worst = at_worst(found, made.plan.request)
+    made = sweep_plan(asked(), parse_axes(["seed=0..4"]))
+    found = estimate(workspace, [member.request for member in planned_runs(made.plan, made.known)])
+    worst = worst_case(found, made.plan.request)
     assert worst > 0
-    money = Money(lambda member: at_worst(found, member.request), 5 * worst - Decimal("0.01"))
+    money = StudyBudget(lambda member: worst_case(found, member.request), 5 * worst - Decimal("0.01"))
     with pytest.raises(BudgetExceeded):
-        asyncio.run(study(workspace, made.plan, made.method, StudySettings(money=money)))
+        asyncio.run(study(workspace, made.plan, made.method, StudySettings(budget=money)))
     assert workspace.runs.count() == {}
-    assert Budgets(workspace.database).standing("local").reserved_usd == 0
+    assert Budgets(workspace.database).get("local").reserved_usd == 0
 
 
 def test_what_is_set_aside_is_all_a_run_may_spend_and_comes_back_when_it_is_called_off(workspace: Workspace) -> None:
-    made = sweep(asked(), parse_axes(["seed=0..4"]))
-    wanted = members(made.plan, made.known)
+    made = sweep_plan(asked(), parse_axes(["seed=0..4"]))
+    wanted = planned_runs(made.plan, made.known)
     found = estimate(workspace, [member.request for member in wanted])
-    worst = at_worst(found, made.plan.request)
-    money = Money(lambda member: at_worst(found, member.request), 5 * worst)
-    Studies(workspace.database).keep(made.plan.id, made.plan.document())
-    ids = queued(workspace, made.plan, wanted, StudySettings(money=money), NOBODY).ids
-    assert Budgets(workspace.database).standing("local").reserved_usd == 5 * worst
+    worst = worst_case(found, made.plan.request)
+    money = StudyBudget(lambda member: worst_case(found, member.request), 5 * worst)
+    Studies(workspace.database).save(made.plan.id, made.plan.document())
+    ids = ensure_queued(workspace, made.plan, wanted, StudySettings(budget=money), NO_OBSERVER).ids
+    assert Budgets(workspace.database).get("local").reserved_usd == 5 * worst
     assert Decimal(workspace.runs.get(ids[0]).params["max_cost_usd"]) == worst
     for run_id in ids:
         workspace.runs.request_cancel(run_id)
-    standing = Budgets(workspace.database).standing("local")
+    standing = Budgets(workspace.database).get("local")
     assert (standing.reserved_usd, standing.spent_usd) == (0, 0)
-    again = queued(workspace, made.plan, wanted, StudySettings(money=money), NOBODY)
-    assert Budgets(workspace.database).standing("local").reserved_usd == 5 * worst, "the same command goes on"
+    again = ensure_queued(workspace, made.plan, wanted, StudySettings(budget=money), NO_OBSERVER)
+    assert Budgets(workspace.database).get("local").reserved_usd == 5 * worst, "the same command goes on"
     assert set(again.caps.values()) == {worst}, "nothing was paid before, so the limit is what is set aside"
 
 
 def test_a_longer_run_sets_more_aside_and_every_run_has_room_for_its_last_call(workspace: Workspace) -> None:
     found = estimate(workspace, [asked(days=1), asked(days=3)])
-    long, short = at_worst(found, asked(days=3)), at_worst(found, asked(days=1))
+    long, short = worst_case(found, asked(days=3)), worst_case(found, asked(days=1))
     room = 2 * found.call["llm/fake"]
     assert long > short > room > 0
     assert abs((long - room) - 3 * (short - room)) <= Decimal("0.04")

@@ -12,10 +12,10 @@ from studied import market, request
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import UserError
-from pitboss.jobs.search import is_there
+from pitboss.jobs.search import is_installed
 from pitboss.jobs.study import StudySettings, study
-from pitboss.jobs.study_page import document_of, linked, write_page
-from pitboss.jobs.study_plans import BuiltPlan, sweep
+from pitboss.jobs.study_page import linked, result_document, write_page
+from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
 from pitboss.report.study import render
 from pitboss.sim.study.axis import parse_axes
 from pitboss.venues.perp.report_source import write_report
@@ -36,17 +36,17 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 def made(workspace: Workspace, asked: BuiltPlan) -> Plain:
     asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
-    return document_of(workspace, asked.plan.id)
+    return result_document(workspace, asked.plan.id)
 
 
 @pytest.fixture(scope="module")
 def grid(workspace: Workspace) -> Plain:
-    return made(workspace, sweep(request(days=14), parse_axes(VARIED)))
+    return made(workspace, sweep_plan(request(days=14), parse_axes(VARIED)))
 
 
 @pytest.fixture(scope="module")
 def walk(workspace: Workspace) -> Plain:
-    return made(workspace, sweep(request(days=14), parse_axes(VARIED), walk="6d/4d"))
+    return made(workspace, sweep_plan(request(days=14), parse_axes(VARIED), walk="6d/4d"))
 
 
 def outside(page: str) -> list[str]:
@@ -89,13 +89,13 @@ def test_a_walk_forward_shows_what_was_chosen_and_what_came_of_it(walk: Plain) -
     assert "Out-of-sample days" in page
 
 
-@pytest.mark.skipif(not is_there(), reason="optuna is not installed")
+@pytest.mark.skipif(not is_installed(), reason="optuna is not installed")
 def test_a_search_shows_how_it_went_on_and_a_draw_from_where(workspace: Workspace) -> None:
-    found = made(workspace, sweep(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), search=6))
+    found = made(workspace, sweep_plan(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), search=6))
     page = render(found)
     assert "Progress of the search" in page
     assert "optuna, seed 0" in page
-    drawn = made(workspace, sweep(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), random=3))
+    drawn = made(workspace, sweep_plan(request(days=4), parse_axes(["risk.max_position_pct=5..60"]), random=3))
     assert "3 points, drawn at random (seed 0)" in render(drawn)
     assert "requested: 5..60" in render(drawn)
 
@@ -136,7 +136,7 @@ def test_a_metric_that_no_run_has_is_said_with_what_to_do(grid: Plain) -> None:
 
 
 def test_less_is_better_turns_the_shades_and_the_words_round(workspace: Workspace) -> None:
-    found = made(workspace, sweep(request(days=14), parse_axes(VARIED), by="max_drawdown_pct"))
+    found = made(workspace, sweep_plan(request(days=14), parse_axes(VARIED), by="max_drawdown_pct"))
     assert found["better"] == "less"
     page = render(found)
     assert "lower is better" in page
@@ -177,14 +177,14 @@ def test_the_page_links_the_reports_that_are_there_and_no_others(
     best, second = (one["runs"][0]["run_id"] for one in grid["trials"][:2])
     write_report(workspace, best)
     gone = write_report(workspace, second, tmp_path / "gone & <away>.html")
-    document = document_of(workspace, grid["study_id"])
+    document = result_document(workspace, grid["study_id"])
     there = write_page(workspace, document)
     assert there == workspace.home / "reports" / f"study-{grid['study_id']}.html"
     links = re.findall(r'<a href="([^"#]+)"', there.read_text("utf-8"))
     assert links[0] == workspace.report_path(best).name
     assert links[1].endswith("gone%20%26%20%3Caway%3E.html")
     gone.unlink()
-    page = write_page(workspace, document_of(workspace, grid["study_id"]), tmp_path / "elsewhere.html")
+    page = write_page(workspace, result_document(workspace, grid["study_id"]), tmp_path / "elsewhere.html")
     (link,) = re.findall(r'<a href="([^"#]+)"', page.read_text("utf-8"))
     assert (tmp_path / link).resolve() == workspace.report_path(best).resolve()
     assert linked(grid, tmp_path)["trials"][0]["point"] == grid["trials"][0]["point"]

@@ -15,10 +15,10 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.jobs.arena import arena
-from pitboss.jobs.plan import members
+from pitboss.jobs.plan import planned_runs
 from pitboss.jobs.study import StudySettings, study
-from pitboss.jobs.study_page import document_of, write_page
-from pitboss.jobs.study_plans import BuiltPlan, contest, sweep
+from pitboss.jobs.study_page import result_document, write_page
+from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
 from pitboss.jobs.study_status import chained, runs_of, trials_of
 from pitboss.report.arena import render as render_arena
 from pitboss.report.metric import chosen, metrics_of
@@ -65,12 +65,12 @@ def request(hours: int = 2, **more: Any) -> PredictRequest:
 def made(workspace: Workspace, asked: BuiltPlan) -> dict[str, Any]:
     done = asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
     assert done.failed == []
-    return document_of(workspace, asked.plan.id)
+    return result_document(workspace, asked.plan.id)
 
 
 @pytest.fixture(scope="module")
 def swept(workspace: Workspace) -> dict[str, Any]:
-    return made(workspace, sweep(request(), parse_axes([WHO]), by="brier"))
+    return made(workspace, sweep_plan(request(), parse_axes([WHO]), by="brier"))
 
 
 def test_a_sweep_is_judged_by_brier_and_who_states_no_confidence_comes_last(
@@ -116,8 +116,8 @@ def test_trials_can_be_put_into_the_order_of_any_of_the_metrics(workspace: Works
 
 
 def test_without_a_metric_the_return_is_taken_as_hours_have_no_sharpe() -> None:
-    assert sweep(request(), parse_axes([WHO])).plan.by == "total_return_pct"
-    assert sweep(perp_request(), parse_axes([WHO])).plan.by == "sharpe"
+    assert sweep_plan(request(), parse_axes([WHO])).plan.by == "total_return_pct"
+    assert sweep_plan(perp_request(), parse_axes([WHO])).plan.by == "sharpe"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,9 @@ def test_a_metric_that_no_run_will_have_is_refused_with_one_that_they_have(
 
 
 def test_a_walk_forward_over_hours_counts_days_as_days(workspace: Workspace) -> None:
-    found = made(workspace, sweep(request(HOURS), parse_axes(["model=policy/alternate,policy/yes_only"]), walk="2h/1h"))
+    found = made(
+        workspace, sweep_plan(request(HOURS), parse_axes(["model=policy/alternate,policy/yes_only"]), walk="2h/1h")
+    )
     forward = found["forward"]
     windows = forward["windows"]
     assert len(windows) == 4
@@ -157,7 +159,7 @@ def test_a_walk_forward_over_hours_counts_days_as_days(workspace: Workspace) -> 
 
 def test_a_walk_forward_that_can_choose_nothing_says_so(workspace: Workspace) -> None:
     axes = parse_axes(["model=policy/alternate,policy/yes_only"])
-    found = made(workspace, sweep(request(4), axes, walk="2h/1h", by="log_loss"))
+    found = made(workspace, sweep_plan(request(4), axes, walk="2h/1h", by="log_loss"))
     assert found["forward"]["windows"] == []
     assert found["forward"]["not_judged"] == 2
     page = render(found)
@@ -175,7 +177,7 @@ def test_stretches_become_one_history_of_days() -> None:
 
 
 def test_an_arena_holds_models_against_the_heuristics_and_shows_their_brier(workspace: Workspace) -> None:
-    asked = contest(request(), ["standin/analyst"], repeats=2)
+    asked = arena_plan(request(), ["standin/analyst"], repeats=2)
     asyncio.run(study(workspace, asked.plan, asked.method, StudySettings("here", 2)))
     found = arena(workspace, asked.plan.id)
     assert [entry["model"] for entry in found["entries"] if entry["baseline"]]
@@ -196,9 +198,9 @@ def test_an_arena_holds_models_against_the_heuristics_and_shows_their_brier(work
 
 def test_what_a_point_may_vary_is_that_of_the_venue() -> None:
     for wrong, said in (("risk.max_leverage=1,2", "max_leverage"), ("run.taker_bps=1", "no such field")):
-        asked = sweep(request(), parse_axes([wrong]))
+        asked = sweep_plan(request(), parse_axes([wrong]))
         with pytest.raises(UserError, match=said):
-            members(asked.plan, asked.known)
+            planned_runs(asked.plan, asked.known)
 
 
 def test_the_page_is_written_where_the_others_are(workspace: Workspace, swept: dict[str, Any], tmp_path: Path) -> None:

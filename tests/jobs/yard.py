@@ -6,9 +6,9 @@ from typing import Any
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import iso, parse_instant
-from pitboss.jobs.study import Done
-from pitboss.jobs.study_page import document_of
-from pitboss.jobs.study_plans import BuiltPlan, sweep
+from pitboss.jobs.study import StudyResult
+from pitboss.jobs.study_page import result_document
+from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
 from pitboss.jobs.worker import Worker, WorkerSettings
 from pitboss.runs.run import job_of
 from pitboss.sim.study.axis import parse_axes
@@ -61,18 +61,20 @@ def story(kind: str) -> BuiltPlan:
     skill = plain_skill(["BTC"], "5m", model="policy/momentum")
     if kind == "walk":
         request = PerpRequest(skill, FROM, FROM + 48 * HOUR_MS)
-        return sweep(request, parse_axes([WHO, "risk.max_position_pct=10,30"]), walk="24h/12h", by="total_return_pct")
+        return sweep_plan(
+            request, parse_axes([WHO, "risk.max_position_pct=10,30"]), walk="24h/12h", by="total_return_pct"
+        )
     starts = [FROM + number * HOUR_MS for number in range(8)]
     ranges = ",".join(f"{iso(start)}/{iso(start + 40 * HOUR_MS)}" for start in starts)
-    return sweep(
+    return sweep_plan(
         PerpRequest(skill, FROM, FROM + 48 * HOUR_MS), parse_axes([WHO, f"range={ranges}"]), by="total_return_pct"
     )
 
 
-def told(workspace: Workspace, made: BuiltPlan, done: Done) -> dict[str, Any]:
+def told(workspace: Workspace, made: BuiltPlan, done: StudyResult) -> dict[str, Any]:
     """What a study came to, without what only time changes."""
     runs = [run for found in done.trials.values() for run in found]
-    document = document_of(workspace, made.plan.id)
+    document = result_document(workspace, made.plan.id)
     return {
         "study_id": done.id,
         "digests": {run.id: run.digest for run in runs},

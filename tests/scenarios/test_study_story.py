@@ -169,7 +169,7 @@ def test_submitting_queues_what_a_backtest_would_run_and_says_what_it_will_cost(
         assert "measured on the prompt" in " ".join(paid["estimate"]["basis"])
         assert len(paid["run_ids"]) == 2
         refused = here(*words, "--price-in", "1000", "--price-out", "1000", code=2)
-        assert "somebody has to agree" in refused.err
+        assert "needs your consent" in refused.err
         assert server.calls == 0
     queued = here("jobs", "list", "--json", "--home", home).json
     assert [run["run_id"] for run in queued["runs"]].count(free["run_id"]) == 1

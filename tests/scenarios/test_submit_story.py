@@ -164,7 +164,7 @@ def test_a_predict_run_is_estimated_from_its_own_prompt_held_to_the_day_and_sett
         told = here(*words).json
         basis = " ".join(told["estimate"]["basis"])
         assert "30 ticks" in basis
-        tokens = int(re.findall(r"([\d,]+) tokens a question", basis)[0].replace(",", ""))
+        tokens = int(re.findall(r"([\d,]+) tokens a prompt", basis)[0].replace(",", ""))
         assert "measured on the prompt of the skill at the first tick" in basis
         assert server.calls == 0
         stored = here("jobs", "show", told["run_id"], "--json", "--home", home).json
@@ -218,7 +218,7 @@ def test_waiting_writes_the_report_that_a_killed_worker_still_owed(
 
     told = here("submit", bets, *HALF_AN_HOUR, "--prices", prices, "--json", "--home", home).json
     with monkeypatch.context() as patched:
-        patched.setattr(report.Reports, "owe", lambda self, run: None)
+        patched.setattr(report.ReportWriter, "schedule", lambda self, run: None)
         assert here(*WORK, "--home", home).code == 0
     assert here("runs", "show", told["run_id"], "--json", "--home", home).json["report"] is None
     monkeypatch.setattr(report, "GRACE_S", 0.0)

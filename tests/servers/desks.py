@@ -40,7 +40,7 @@ def desk_of(folder: Path, writes: bool = False) -> ServerWorkspace:
 
 def run_ids(desk: ServerWorkspace) -> list[str]:
     with look_into(desk.settings) as workspace:
-        return [run.id for run in workspace.runs.list()]
+        return [run.id for run in workspace.runs.listing().runs]
 
 
 async def call(client: Client, name: str, **arguments: Any) -> dict[str, Any]:

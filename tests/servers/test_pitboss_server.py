@@ -195,7 +195,7 @@ def test_a_database_of_an_earlier_version_is_not_brought_up_to_date_by_looking(d
     before = contents(desk.folder)
 
     async def ask(client: Client) -> None:
-        assert "made by an earlier pitboss" in await refused(client, "list_runs")
+        assert "created by an earlier pitboss" in await refused(client, "list_runs")
 
     visit(replace(desk, writes=False), ask)
     assert contents(desk.folder) == before

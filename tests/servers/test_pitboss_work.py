@@ -159,7 +159,7 @@ def test_a_client_that_cancels_stops_the_run(desk: ServerWorkspace) -> None:
 
     visit(desk, ask)
     with look_into(desk.settings) as workspace:
-        (run,) = workspace.runs.list()
+        (run,) = workspace.runs.listing().runs
     assert run.status == "cancelled"
     assert 0 < run.progress < 1
 

@@ -56,7 +56,7 @@ class Bench:
         return Skills(self.database, self.now, self.new_id)
 
     def journal(self, run_id: str, epoch: int) -> StoredJournal:
-        return StoredJournal(self.database, run_id, epoch, self.now)
+        return StoredJournal(self.database, run_id, epoch)
 
     def queued(self) -> str:
         skill = self.skills.save("trend", SKILL_DIGEST, b'{"name":"trend"}')

@@ -9,7 +9,7 @@ from pitboss.store.database import open_database
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Lease, Queue
-from pitboss.store.retry import Unreachable, patiently
+from pitboss.store.retry import Unreachable, retry_while_unreachable
 from pitboss.store.runs import Runs
 from pitboss.testing.journal import chained, state_after
 
@@ -29,15 +29,15 @@ async def work(runs: Runs, queue: Queue, lease: Lease) -> None:
     for number in range(done, records):
         await journal.commit(chain[number : number + 1], state_after(chain[: number + 1]), number / records)
         pause()
-        beat = await patiently(lambda: queue.beat({lease.run_id: lease.epoch}))
+        beat = await retry_while_unreachable(lambda: queue.beat({lease.run_id: lease.epoch}))
         if beat.lost:
             return
-    await patiently(lambda: runs.set_status(lease.run_id, "computing_metrics", lease.epoch))
+    await retry_while_unreachable(lambda: runs.set_status(lease.run_id, "computing_metrics", lease.epoch))
     end = {"digest": chain[-1].digest, "metrics": {}, "baselines": {}}
-    await patiently(lambda: runs.finish(lease.run_id, lease.epoch, **end))
+    await retry_while_unreachable(lambda: runs.finish(lease.run_id, lease.epoch, **end))
 
 
-with asyncio.run(patiently(lambda: open_database(address))) as database:
+with asyncio.run(retry_while_unreachable(lambda: open_database(address))) as database:
     runs, queue = Runs(database, lambda: 0, str), Queue(database, lambda: 0, str)
     while True:
         try:

@@ -21,7 +21,7 @@ from pitboss.store.database import open_database
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import MOST_REQUEUES, STALE_MS
 from pitboss.store.retry import Unreachable
-from pitboss.store.uncertain_charges import Doubts
+from pitboss.store.uncertain_charges import UncertainCharges
 
 FIVE, CENT = Decimal(5), Decimal("0.01")
 
@@ -33,7 +33,7 @@ def pay(bench, run_id, usd, key="a"):
 
 
 def standing(bench, owner="ada"):
-    one = Budgets(bench.database).standing(owner)
+    one = Budgets(bench.database).get(owner)
     assert one.reserved_usd == Budgets(bench.database).open_usd(owner, one.day_at)
     return one.reserved_usd, one.spent_usd
 
@@ -42,7 +42,7 @@ def test_what_is_reserved_is_gone_until_it_is_settled(bench):
     budgets = Budgets(bench.database)
     budgets.reserve("ada", "r1", OWN, Decimal(3), FIVE)
 
-    with pytest.raises(BudgetExceeded, match=r"ada may spend \$5 a day: \$0 are spent, \$3 set aside, .* \$2\.01"):
+    with pytest.raises(BudgetExceeded, match=r"ada may spend \$5 a day: \$0 is spent, \$3 is reserved, .* \$2\.01"):
         budgets.reserve("ada", "r2", OWN, Decimal("2.01"), FIVE)
     budgets.reserve("bob", "r3", OWN, FIVE, FIVE)
     budgets.reserve("ada", "r2", OWN, Decimal(2), FIVE)
@@ -65,7 +65,7 @@ def test_a_new_day_begins_with_nothing_spent_and_an_old_reservation_is_settled_o
     budgets.settle("r1", OWN, Decimal(1))
 
     assert standing(bench) == (5, 0)
-    before = budgets.standing("ada", day_at)
+    before = budgets.get("ada", day_at)
     assert (before.reserved_usd, before.spent_usd) == (0, 1)
 
 
@@ -95,7 +95,7 @@ def test_the_end_of_a_run_settles_what_it_reserved_at_what_it_paid(bench, end):
         return
     lease = bench.queue.claim("w", into="running")
     pay(bench, run_id, "0.25")
-    Doubts(bench.database, run_id, lease.epoch).note(Decimal("0.125"))
+    UncertainCharges(bench.database, run_id, lease.epoch).note(Decimal("0.125"))
     assert standing(bench) == (2, 0), "until it ends"
     if end == "complete":
         bench.runs.set_status(run_id, "computing_metrics", lease.epoch)
@@ -131,10 +131,10 @@ def test_a_run_that_goes_on_reserves_anew_and_pays_nothing_twice(bench):
     pay(bench, run_id, "1.5")
     bench.runs.fail(run_id, lease.epoch, "budget")
     with pytest.raises(BudgetExceeded):
-        bench.queue.again(run_id, Decimal(4), FIVE)
+        bench.queue.enqueue_again(run_id, Decimal(4), FIVE)
     assert bench.runs.get(run_id).status == "error"
 
-    bench.queue.again(run_id, Decimal(3), FIVE)
+    bench.queue.enqueue_again(run_id, Decimal(3), FIVE)
     assert standing(bench) == (3, Decimal("1.5"))
     lease = bench.queue.claim("w")
     pay(bench, run_id, "0.25", key="b")
@@ -305,7 +305,7 @@ def test_what_comes_back_is_raced_for_too_and_no_budget_is_passed(bench):
             insist(lambda: budgets.reserve("ada", holder, OWN, Decimal("0.7"), FIVE))
         except BudgetExceeded:
             return
-        now = insist(lambda: budgets.standing("ada"))
+        now = insist(lambda: budgets.get("ada"))
         assert now.reserved_usd + now.spent_usd <= FIVE
         insist(lambda: budgets.settle(holder, OWN, cost))
 
@@ -322,4 +322,4 @@ def test_the_budget_of_a_day_is_there_for_another_process(bench, address):
     Budgets(bench.database).reserve("ada", "r1", OWN, Decimal(1), FIVE)
     with open_database(address) as other:
         other.clock = bench.now
-        assert Budgets(other).standing("ada").reserved_usd == 1
+        assert Budgets(other).get("ada").reserved_usd == 1

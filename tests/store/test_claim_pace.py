@@ -36,7 +36,7 @@ def test_of_sixty_four_who_want_one_run_one_gets_it_and_all_are_answered_in_time
         subprocess.run([sys.executable, str(CROWD), *words], stdout=subprocess.PIPE, check=True, timeout=250).stdout
     )
     with open_database(address) as database:
-        found = check(events.read(database), ended=False)
+        found = check(events.read_events(database), ended=False)
     ordered = sorted(1_000 * one for one in told["took"])
     figures = {
         "contenders": CONTENDERS,

@@ -10,8 +10,9 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import InterfaceError, OperationalError, ProgrammingError
 
 from pitboss.core.errors import UserError
-from pitboss.store import sqlite
+from pitboss.store import database_lock
 from pitboss.store.database import Database, journal_note, open_database
+from pitboss.store.database_lock import DatabaseLock
 
 OLD, LAST_BAD, FIXED, NEWER = (3, 40, 1), (3, 51, 2), (3, 51, 3), (4, 0, 0)
 
@@ -156,7 +157,7 @@ def test_a_folder_that_cannot_be_written_is_a_mistake(tmp_path):
 
 
 def test_an_os_error_becomes_one_line_that_names_the_file(path):
-    told = sqlite.unwritable(path, PermissionError(13, "Permission denied"))
+    told = database_lock.unwritable(path, PermissionError(13, "Permission denied"))
 
     assert told.message == f"cannot use the database {path}: Permission denied"
     assert "--home" in told.hint
@@ -278,34 +279,31 @@ def test_a_lock_that_was_there_before_stays_when_a_file_is_refused(path):
 
 
 def test_a_lock_that_another_process_has_by_now_is_not_taken_away(path):
-    first = sqlite.hold(path, OLD, "several")
-    second = sqlite.hold(path, OLD, "several")
-    assert first is not None
-    assert second is not None
+    first = DatabaseLock.acquire(path, shared=True)
+    second = DatabaseLock.acquire(path, shared=True)
 
     first.undo()
 
     with pytest.raises(UserError, match="in use"):
-        sqlite.hold(path, OLD, "one")
+        DatabaseLock.acquire(path, shared=False)
     second.close()
 
 
 def test_a_lock_on_a_file_that_was_taken_away_is_taken_again_on_the_one_that_is_there(path, monkeypatch):
     lock = path.with_name("pitboss.db.lock")
-    flock, taken_away = sqlite.fcntl.flock, []
+    flock, taken_away = database_lock.fcntl.flock, []
 
     def late(handle, how):
         if not taken_away:  # between opening the file and locking it, its maker lets go of it
             taken_away.append(lock.unlink())
         flock(handle, how)
 
-    monkeypatch.setattr(sqlite.fcntl, "flock", late)
-    held = sqlite.hold(path, OLD, "one")
+    monkeypatch.setattr(database_lock.fcntl, "flock", late)
+    held = DatabaseLock.acquire(path, shared=False)
     monkeypatch.undo()
 
-    assert held is not None
     with pytest.raises(UserError, match="in use"):
-        sqlite.hold(path, OLD, "one")
+        DatabaseLock.acquire(path, shared=False)
     held.close()
 
 

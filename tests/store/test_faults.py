@@ -16,7 +16,7 @@ from pitboss.store.database import open_database
 from pitboss.store.history_check import check
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
-from pitboss.store.retry import Unreachable, patiently
+from pitboss.store.retry import Unreachable, retry_while_unreachable
 from pitboss.testing.journal import chained, state_after
 
 REPLY = ModelReply("", (), finish_reason="stop")
@@ -64,8 +64,12 @@ def test_a_commit_whose_connection_broke_is_made_exactly_once(bench, when):
     bench.commit(journal, records[2:])
 
     assert list(journal.records()) == records
-    assert check(events.read(bench.database), ended=False).violations == []
-    assert [event.detail for event in events.read(bench.database) if event.kind == "committed"] == ["0-1", "1-2", "2-3"]
+    assert check(events.read_events(bench.database), ended=False).violations == []
+    assert [event.detail for event in events.read_events(bench.database) if event.kind == "committed"] == [
+        "0-1",
+        "1-2",
+        "2-3",
+    ]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -123,7 +127,7 @@ def test_trying_again_stops_at_the_first_other_error():
         raise Unreachable("away") if len(tries) < 3 else UserError("no")
 
     with pytest.raises(UserError, match="no"):
-        asyncio.run(patiently(do, 5))
+        asyncio.run(retry_while_unreachable(do, 5))
     assert len(tries) == 3
 
 

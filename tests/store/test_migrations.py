@@ -29,7 +29,7 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database, open_database
 from pitboss.store.journal import StoredJournal
 from pitboss.store.migrate import migrate
-from pitboss.store.run import fresh
+from pitboss.store.run import new_run_row
 from pitboss.store.runs import Runs
 from pitboss.store.schema import SEAL, metadata
 from pitboss.store.verify import verify_run
@@ -256,7 +256,7 @@ def _make_old(address: str, version: str) -> None:
             {"skill_id": "s", "version": 1, "digest": "5" * 64, "body": b"", "created_at": 1},
         )
         for run_id in ("intact", "broken"):
-            row = fresh(run_id, "s", 1, "m", {}, None) | {"created_at": 1, "status": "running", "lease_epoch": 1}
+            row = new_run_row(run_id, "s", 1, "m", {}, None) | {"created_at": 1, "status": "running", "lease_epoch": 1}
             _add(connection, "runs", row)
             for record in chained(2):
                 pressed = {"covered": press(record.covered), "extra": press(record.extra)}

@@ -71,10 +71,10 @@ def test_a_server_that_does_not_run_is_worth_another_try():
 
 def test_who_only_looks_makes_nothing_and_cannot_write(at, bare, make_bench):
     with pytest.raises(UserError, match="earlier pitboss"):
-        open_database(bare, looking=True)
+        open_database(bare, read_only=True)
     assert say(bare, "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'") == [(0,)]
 
-    with open_database(at, looking=True) as database, pytest.raises(UserError, match="cannot be written"):
+    with open_database(at, read_only=True) as database, pytest.raises(UserError, match="cannot be written"):
         make_bench(database).queued()
 
 
@@ -132,11 +132,11 @@ def test_the_time_is_that_of_the_moment_and_not_of_the_beginning_of_the_transact
 
 def test_two_who_say_the_same_name_are_never_in_at_once(at):
     with open_database(at) as database, database.write() as connection:
-        database.alone(connection, "x")
-        database.alone(connection, "x")
+        database.lock_name(connection, "x")
+        database.lock_name(connection, "x")
         with database.write() as other:
             other.exec_driver_sql("SET LOCAL lock_timeout = 20")
-            database.alone(other, "y")
+            database.lock_name(other, "y")
         with pytest.raises(Unreachable), database.write() as other:
             other.exec_driver_sql("SET LOCAL lock_timeout = 20")
-            database.alone(other, "x")
+            database.lock_name(other, "x")

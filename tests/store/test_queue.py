@@ -13,10 +13,10 @@ from pitboss.store import events, sqlite
 from pitboss.store.budgets import Budgets
 from pitboss.store.database import open_database
 from pitboss.store.history_check import check
-from pitboss.store.import_run import adopt
+from pitboss.store.import_run import insert_run
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
-from pitboss.store.queue import MOST_REQUEUES, STALE_MS, Depth
+from pitboss.store.queue import MOST_REQUEUES, STALE_MS, QueueDepth
 from pitboss.store.verify import verify_run
 from pitboss.testing.journal import chained, state_after
 
@@ -26,7 +26,7 @@ def enqueue(bench, count=1, **given):
 
 
 def told(bench, run_id):
-    return [(event.kind, event.epoch) for event in events.read(bench.database, run_id)]
+    return [(event.kind, event.epoch) for event in events.read_events(bench.database, run_id)]
 
 
 def finish(bench, lease, count=2):
@@ -49,7 +49,7 @@ def test_a_queued_run_is_claimed_worked_on_and_completed_and_its_history_says_so
     run = bench.runs.get(run_id)
     assert (run.status, run.owner, run.study_id, run.build, run.worker) == ("complete", "ada", "s1", "b1", "w1")
     assert told(bench, run_id) == [("enqueued", 0), ("claimed", 1), ("committed", 1), ("complete", 1)]
-    assert check(events.read(bench.database), [run_id]).violations == []
+    assert check(events.read_events(bench.database), [run_id]).violations == []
     assert verify_run(bench.database, run_id) == []
 
 
@@ -65,7 +65,7 @@ def test_a_run_that_somebody_made_to_work_on_himself_is_not_for_workers(bench):
     assert bench.queue.claim("w1") is None
     bench.at += 10 * STALE_MS
     assert bench.queue.sweep().requeued == []
-    assert bench.queue.depth() == Depth(0, 0, 0)
+    assert bench.queue.depth() == QueueDepth(0, 0, 0)
 
 
 def test_the_highest_priority_goes_first_and_then_who_has_waited_longest(bench):
@@ -117,7 +117,7 @@ def test_of_many_workers_each_run_goes_to_exactly_one_and_limits_hold(bench):
     assert {run_id for run_id, _ in got} <= set(ids)
     owners = [bench.runs.get(run_id).owner for run_id, _ in got]
     assert (owners.count("ada"), owners.count("bob")) == (4, 4)
-    assert check(events.read(bench.database), ids, ended=False).violations == []
+    assert check(events.read_events(bench.database), ids, ended=False).violations == []
 
 
 def test_a_silent_worker_loses_its_run_which_goes_on_elsewhere_where_it_stopped(bench):
@@ -152,7 +152,7 @@ def test_a_silent_worker_loses_its_run_which_goes_on_elsewhere_where_it_stopped(
         bench.commit(zombie, records[2:3])
     bench.runs.fail(run_id, heir.epoch, "enough")
 
-    found = check(events.read(bench.database), [run_id], stale_ms=STALE_MS)
+    found = check(events.read_events(bench.database), [run_id], stale_ms=STALE_MS)
     assert (found.violations, found.refused, found.requeues, found.commits) == ([], 5, 1, 2)
     assert found.longest_reclaim_ms == STALE_MS + 1
     assert list(journal.records()) == records
@@ -162,7 +162,7 @@ def test_a_copy_of_a_queued_run_is_not_for_workers(bench):
     (run_id,) = enqueue(bench, study_id="s")
     original = bench.queue.claim("w1").run
 
-    adopt(bench.database, replace(original, id="copy"), [], None)
+    insert_run(bench.database, replace(original, id="copy"), [], None)
 
     bench.at += STALE_MS * 2
     assert bench.queue.sweep().requeued == [run_id]
@@ -220,26 +220,26 @@ def test_a_run_that_takes_every_worker_down_ends_in_error_with_the_cause(bench):
     run = bench.runs.get(run_id)
     assert run.status == "error"
     assert "lost 4 times" in run.error_text
-    assert "worker w3 gave no sign of life for 20 s at 0%" in run.error_text
+    assert "worker w3 sent no heartbeat for 20 s at 0%" in run.error_text
     assert bench.queue.claim("w9") is None
     with pytest.raises(LeaseLost):
         bench.runs.heartbeat(run_id, lease.epoch)
-    assert check(events.read(bench.database), [run_id], stale_ms=STALE_MS).violations == []
+    assert check(events.read_events(bench.database), [run_id], stale_ms=STALE_MS).violations == []
 
 
 def test_a_run_that_broke_off_can_be_queued_again_and_its_count_begins_anew(bench):
     (run_id,) = enqueue(bench)
     lease = bench.queue.claim("w1")
     with pytest.raises(UserError, match="is loading"):
-        bench.queue.again(run_id)
+        bench.queue.enqueue_again(run_id)
     bench.runs.fail(run_id, lease.epoch, "budget")
 
-    bench.queue.again(run_id, priority=3)
+    bench.queue.enqueue_again(run_id, priority=3)
 
     run = bench.runs.get(run_id)
     assert (run.status, run.requeues, run.error_text, run.finished_at, run.priority) == ("queued", 0, None, None, 3)
     finish(bench, bench.queue.claim("w2"))
-    assert check(events.read(bench.database), [run_id]).violations == []
+    assert check(events.read_events(bench.database), [run_id]).violations == []
 
 
 def test_a_worker_that_leaves_gives_its_run_back_and_that_does_not_count(bench):
@@ -252,11 +252,11 @@ def test_a_worker_that_leaves_gives_its_run_back_and_that_does_not_count(bench):
     lease = bench.queue.claim("w1")
     bench.queue.release(run_id, lease.epoch, "later", delay_ms=1_000)
     assert bench.queue.claim("w1") is None
-    assert bench.queue.depth() == Depth(0, 1, 0)
+    assert bench.queue.depth() == QueueDepth(0, 1, 0)
     bench.at += 1_000
-    assert bench.queue.depth() == Depth(1, 0, 0)
+    assert bench.queue.depth() == QueueDepth(1, 0, 0)
     assert bench.queue.claim("w1") is not None
-    assert bench.queue.depth() == Depth(0, 0, 1)
+    assert bench.queue.depth() == QueueDepth(0, 0, 1)
 
 
 @pytest.mark.parametrize("how", ["queued", "held", "lost", "released"])
@@ -278,7 +278,7 @@ def test_a_cancel_is_final_wherever_the_run_is(bench, how):
             assert bench.queue.sweep().cancelled == [run_id]
     assert bench.runs.get(run_id).status == "cancelled"
     assert bench.queue.claim("w2") is None
-    assert check(events.read(bench.database), [run_id]).violations == []
+    assert check(events.read_events(bench.database), [run_id]).violations == []
 
 
 def test_a_person_takes_a_run_out_of_the_queue_and_away_from_a_worker(bench):
@@ -291,7 +291,7 @@ def test_a_person_takes_a_run_out_of_the_queue_and_away_from_a_worker(bench):
     bench.at += STALE_MS * 5
     assert bench.queue.sweep().requeued == []
     bench.runs.fail(run_id, epoch, "why")
-    assert check(events.read(bench.database), [run_id]).violations == []
+    assert check(events.read_events(bench.database), [run_id]).violations == []
 
 
 def test_a_damaged_row_takes_no_worker_down_and_stays_damaged(bench):
@@ -305,7 +305,7 @@ def test_a_damaged_row_takes_no_worker_down_and_stays_damaged(bench):
     assert bench.queue.sweep().requeued == []
     assert bench.queue.claim("w").run_id == sound
     assert bench.queue.claim("w") is None
-    assert sorted(bench.runs.look().damaged) == sorted([broken, lost])
+    assert sorted(bench.runs.listing().damaged) == sorted([broken, lost])
 
 
 def test_a_row_that_cannot_even_be_read_is_passed_by(file_bench):
@@ -339,8 +339,8 @@ def test_a_worker_finds_out_what_it_has_after_a_claim_whose_answer_was_lost(benc
     enqueue(bench, 2)
     mine, other = bench.queue.claim("w1"), bench.queue.claim("w2")
 
-    assert [(lease.run_id, lease.epoch) for lease in bench.queue.held("w1")] == [(mine.run_id, mine.epoch)]
-    assert [lease.run_id for lease in bench.queue.held("w2")] == [other.run_id]
+    assert [(lease.run_id, lease.epoch) for lease in bench.queue.leases_of("w1")] == [(mine.run_id, mine.epoch)]
+    assert [lease.run_id for lease in bench.queue.leases_of("w2")] == [other.run_id]
 
 
 def test_an_end_whose_answer_was_lost_is_written_once(bench):
@@ -365,9 +365,9 @@ def test_a_whole_study_is_queued_at_once_or_not_at_all(bench):
     assert bench.runs.count(study_id="s") == {}
 
     ids = bench.queue.enqueue(jobs[:10], Decimal(4))
-    assert [run.id for run in bench.runs.list(study_id="s")] == sorted(ids)
+    assert [run.id for run in bench.runs.listing(study_id="s").runs] == sorted(ids)
     assert bench.runs.count(study_id="s") == {"queued": 10}
-    assert Budgets(bench.database).standing("local").reserved_usd == 4
+    assert Budgets(bench.database).get("local").reserved_usd == 4
 
 
 def test_the_database_and_not_the_worker_says_what_time_it_is(address, make_bench):

@@ -60,7 +60,7 @@ def test_whatever_happens_to_workers_every_run_ends_once_and_whole(
         gone: list[subprocess.Popen[bytes]] = []
         stopped: list[tuple[float, subprocess.Popen[bytes]]] = []
         number = workers
-        _until(lambda: any(event.kind == "committed" for event in events.read(database)))
+        _until(lambda: any(event.kind == "committed" for event in events.read_events(database)))
         dealt = 0
         for _ in range(faults):
             victim = chance.randrange(len(alive))
@@ -89,7 +89,7 @@ def test_whatever_happens_to_workers_every_run_ends_once_and_whole(
         # The driver grumbles about connections that were cut; a worker that failed says more.
         assert [(out, error) for out, error in told if out or b"Traceback" in error] == []
         assert [process.returncode for process in alive] == [0] * workers
-        found = check(events.read(database), ids, stale_ms=stale_ms, most=50, reclaim_ms=RECLAIM_MS)
+        found = check(events.read_events(database), ids, stale_ms=stale_ms, most=50, reclaim_ms=RECLAIM_MS)
         assert found.violations == []
         assert found.ends == {"complete": jobs}
         chain = chained(records)

@@ -109,7 +109,7 @@ class Machine(RuleBasedStateMachine):
         self.numbers = itertools.count()
 
     def teardown(self):
-        found = check(events.read(self.database), self.model.runs, ended=False, stale_ms=STALE_MS, most=MOST)
+        found = check(events.read_events(self.database), self.model.runs, ended=False, stale_ms=STALE_MS, most=MOST)
         assert found.violations == []
         for run_id in self.model.runs:
             assert verify_run(self.database, run_id) == []
@@ -242,9 +242,9 @@ class Machine(RuleBasedStateMachine):
         run = self.model.runs[run_id]
         if run.status not in ("error", "cancelled"):
             with pytest.raises(UserError):
-                self.bench.queue.again(run_id)
+                self.bench.queue.enqueue_again(run_id)
             return
-        self.bench.queue.again(run_id)
+        self.bench.queue.enqueue_again(run_id)
         run.status, run.queued_at, run.cancel, run.losses, run.for_workers = "queued", self.model.at, False, 0, True
         run.epoch += 1
 
@@ -268,14 +268,14 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def both_say_the_same(self):
-        stored = {run.id: run for run in self.bench.runs.list(1_000)}
+        stored = {run.id: run for run in self.bench.runs.listing(1_000).runs}
         assert stored.keys() == self.model.runs.keys()
         for run_id, run in self.model.runs.items():
             there = stored[run_id]
             assert (there.status, there.lease_epoch, there.requeues) == (run.status, run.epoch, run.losses)
             assert there.cancel_requested == run.cancel
         for owner in OWNERS:
-            standing = Budgets(self.database).standing(owner)
+            standing = Budgets(self.database).get(owner)
             assert standing.reserved_usd == self.model.reserved(owner)
             assert standing.spent_usd == 0
 

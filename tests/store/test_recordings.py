@@ -75,7 +75,7 @@ def test_the_same_answer_at_the_same_time_is_kept_once_and_another_one_refused_w
     assert stored.add([recorded(), recorded(AT + 1)]) == 2
     assert stored.add([recorded(), recorded(AT + 2)]) == 1
 
-    with pytest.raises(UserError, match="another answer of now is recorded for 2025-06-01"):
+    with pytest.raises(UserError, match="another result of now is recorded for 2025-06-01"):
         stored.add([recorded(AT + 3), recorded(result="thirteen")])
     assert stored.count("time", "now", AT + 9) == 3
 

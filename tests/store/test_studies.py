@@ -11,16 +11,16 @@ from pitboss.store.lifecycle import Status
 from pitboss.store.queue import Queue
 from pitboss.store.run import Run
 from pitboss.store.schema import facts, runs
-from pitboss.store.studies import AlreadyThere, Studies, StudyRun, metrics_of_skill, once, parts, whole_runs
+from pitboss.store.studies import RunsExist, Studies, StudyRun, full_runs, metrics_of_skill, study_runs, unique_runs
 
 PLAN = {"kind": "grid", "name": "", "vary": ["risk.max_leverage=1,2"], "by": "sharpe"}
 
 
 def test_a_study_is_kept_once_and_found_by_the_start_of_its_id(bench):
     studies = Studies(bench.database)
-    studies.keep("abc123", PLAN)
-    studies.keep("abc123", {**PLAN, "kind": "random"})
-    studies.keep("abd456", PLAN)
+    studies.save("abc123", PLAN)
+    studies.save("abc123", {**PLAN, "kind": "random"})
+    studies.save("abd456", PLAN)
     assert studies.document("abc123") == PLAN
     assert studies.find("abc") == "abc123"
     with pytest.raises(UserError, match="more than one"):
@@ -32,8 +32,8 @@ def test_a_study_is_kept_once_and_found_by_the_start_of_its_id(bench):
 
 def test_a_study_counts_its_runs_and_no_others(bench):
     studies = Studies(bench.database)
-    studies.keep("one", PLAN)
-    studies.keep("two", PLAN)
+    studies.save("one", PLAN)
+    studies.save("two", PLAN)
     first, second = bench.queue.enqueue([bench.job(study_id="one"), bench.job(study_id="one")])
     bench.queue.enqueue([bench.job()])
     bench.runs.request_cancel(second)
@@ -48,14 +48,14 @@ def test_a_study_counts_its_runs_and_no_others(bench):
 def test_a_run_that_somebody_else_has_made_is_told_as_just_that(bench):
     own = Queue(bench.database, bench.now, lambda: "same")
     own.enqueue([bench.job(study_id="one")])
-    with pytest.raises(AlreadyThere), once():
+    with pytest.raises(RunsExist), unique_runs():
         own.enqueue([bench.job(study_id="one")])
     assert len(Studies(bench.database).progress("one")) == 1
 
 
 def test_a_document_that_was_changed_is_not_believed(bench):
     studies = Studies(bench.database)
-    studies.keep("one", PLAN)
+    studies.save("one", PLAN)
     with bench.database.write() as connection:
         connection.execute(facts.update().where(facts.c.key == "study/one").values(value='{"kind":"arena"}'))
     with pytest.raises(ReplayMismatch):
@@ -115,16 +115,16 @@ def test_filtered_runs_are_those_that_reading_every_run_whole_finds(bench):
     filters: list[tuple[Status | None, dict[str, str]]] = [(None, {}), (None, {"model": "policy/a"}), ("cancelled", {})]
     for point in POINTS:
         for status, more in filters:
-            wanted = plainly(list(bench.runs.look(1_000, status, study_id="one", **more).runs), point)
-            assert whole_runs(bench.runs, "one", status, more.get("model"), point) == wanted
-            light = parts(bench.runs, "one", status, more.get("model"), point)
+            wanted = plainly(list(bench.runs.listing(1_000, status, study_id="one", **more).runs), point)
+            assert full_runs(bench.runs, "one", status, more.get("model"), point) == wanted
+            light = study_runs(bench.runs, "one", status, more.get("model"), point)
             assert [part.id for part in light] == [run.id for run in wanted]
-    assert len(parts(bench.runs, "one")) == 2 * 2 * len(VALUES) - 1, "all but the one that was changed"
+    assert len(study_runs(bench.runs, "one")) == 2 * 2 * len(VALUES) - 1, "all but the one that was changed"
 
 
 def test_a_part_says_of_a_run_what_the_whole_run_says(bench):
     filled(bench)
-    for part, run in zip(parts(bench.runs, "one"), whole_runs(bench.runs, "one"), strict=True):
+    for part, run in zip(study_runs(bench.runs, "one"), full_runs(bench.runs, "one"), strict=True):
         assert (part.mark, part.from_at, part.to_at) == (
             run.params["study"],
             run.params["from_at"],

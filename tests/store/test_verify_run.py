@@ -146,7 +146,7 @@ def test_a_forged_record_with_a_fresh_seal_breaks_the_chain(bench):
     run_id, records = bench.complete(3)
     forged = seal(1, "tick", records[1].tick_at, records[0].digest, {"text": "bought at the low"}, {})
     kept = bench.journal(run_id, 1)
-    changes = {"digest": forged.digest, "covered": kept._press(forged.covered)}
+    changes = {"digest": forged.digest, "covered": kept._compress(forged.covered)}
     _reseal(bench, schema.records, {"run_id": run_id, "seq": 1}, changes)
 
     assert verify_run(bench.database, run_id) == ["record 2 is not the next link after 1"]
@@ -156,7 +156,7 @@ def test_a_forged_end_with_fresh_seals_is_not_the_runs_digest(bench):
     run_id, records = bench.complete(3)
     forged = seal(2, "tick", records[2].tick_at, records[1].digest, {"text": "bought at the low"}, {})
     kept = bench.journal(run_id, 1)
-    changes = {"digest": forged.digest, "covered": kept._press(forged.covered)}
+    changes = {"digest": forged.digest, "covered": kept._compress(forged.covered)}
     _reseal(bench, schema.records, {"run_id": run_id, "seq": 2}, changes)
 
     assert verify_run(bench.database, run_id) == [
@@ -247,7 +247,7 @@ def test_a_state_with_a_fresh_seal_that_is_none_is_found(bench, body):
     run_id, epoch = bench.running()
     kept = bench.journal(run_id, epoch)
     bench.commit(kept, chained(2))
-    body = body if body == b"not zstd" else kept._press(body)
+    body = body if body == b"not zstd" else kept._compress(body)
     _reseal(bench, schema.run_states, {"run_id": run_id}, {"body": body})
 
     assert verify_run(bench.database, run_id) == ["the run's state cannot be read"]

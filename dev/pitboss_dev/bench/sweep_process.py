@@ -13,7 +13,7 @@ from pathlib import Path
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.jobs.worker import Worker
-from pitboss.jobs.worker_settings import open_queue, terms_of, worker_name
+from pitboss.jobs.worker_settings import open_queue, worker_name, worker_settings
 from pitboss.runs.run import start
 from pitboss_dev.bench.backtests import policy_request
 from pitboss_dev.bench.market import MarketShape
@@ -26,7 +26,7 @@ def main(home: str, kind: str, runs: str, days: str) -> None:
         settings = settings.model_copy(update={"database_url": f"{settings.database_url}-{os.getpid()}"})
     request = policy_request(MarketShape(int(days)))
     with open_workspace(settings) as workspace:
-        terms = terms_of(settings, processes=0, idle_exit_s=0.0, any_build=True)
+        terms = worker_settings(settings, processes=0, idle_exit_s=0.0, any_build=True)
         worker = Worker(workspace, open_queue(workspace), worker_name(), terms)
         print("ready", flush=True)
         sys.stdin.readline()

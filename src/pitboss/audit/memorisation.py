@@ -213,7 +213,7 @@ def _payer(workspace: Workspace, assembly: Assembly) -> Iterator[str]:
     It has no ticks and is taken away again: the answers stay, for they belong to their questions. One that a killed
     program has left behind is taken away by the next.
     """
-    for run in workspace.runs.look(MOST_RUNS, "running").runs:
+    for run in workspace.runs.listing(MOST_RUNS, "running").runs:
         if run.params.get("audit") == NAMING and workspace.now() - (run.heartbeat_at or 0) > DAY_MS:
             workspace.runs.delete(run.id, force=True)
     skill = assembly.skill
@@ -306,7 +306,7 @@ def made_before(workspace: Workspace, assembly: Assembly) -> list[Run]:
     digest, model = skill_digest(assembly.skill), assembly.request.source
     return [
         run
-        for run in workspace.runs.look(MOST_RUNS).runs
+        for run in workspace.runs.listing(MOST_RUNS).runs
         if (run.model, run.data_digest) == (model, assembly.data_digest)
         and (run.params.get("skill_digest"), run.params.get("version")) == (digest, __version__)
         and run.status in ENDED

@@ -50,7 +50,7 @@ from pitboss.skill.schema import SkillDocument
 from pitboss.store.answers import Answers
 from pitboss.store.database import Database
 from pitboss.store.journal import StoredJournal
-from pitboss.store.uncertain_charges import Doubts
+from pitboss.store.uncertain_charges import UncertainCharges
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ async def open_line(
     provider, _, rest = request.source.partition("/")
     if provider == catalog.REPLAY:
         source = workspace.runs.get(rest)
-        records = StoredJournal(workspace.database, source.id, source.lease_epoch, workspace.now).records()
+        records = StoredJournal(workspace.database, source.id, source.lease_epoch).records()
         told = source.params.get("manner") or {}
         return ModelConnection(
             DirectClient(Replayed(records, source.id)), told.get("forcing", "call"), told.get("rescue", False)
@@ -157,7 +157,7 @@ def _stacked(
     tracer: Tracer,
 ) -> ModelConnection:
     answers = Answers(workspace.database, workspace.now)
-    doubts = Doubts(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
+    doubts = UncertainCharges(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
     budget = Budget(request.max_cost_usd, answers.paid_usd(run_id), doubts.before_usd, doubts.note)
     stack.callback(budget.close)
     # A model on this machine costs nothing and has no limits: its client retries by itself.

@@ -117,7 +117,7 @@ def open_workspace(settings: Settings) -> Workspace:
 def look_into(settings: Settings) -> Workspace:
     """A workspace to look at: nothing of it is made, and its database refuses to be written."""
     home = settings.home
-    database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes, looking=True)
+    database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes, read_only=True)
     return _workspace(settings, home, database)
 
 

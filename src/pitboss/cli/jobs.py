@@ -29,21 +29,26 @@ def put(place: WorkspaceOptions, request: "BacktestRequest", repeats: int, prior
     from pitboss.cli.study_run import asker
     from pitboss.core.errors import BudgetExceeded, UserError
     from pitboss.jobs.enqueue import enqueue
-    from pitboss.jobs.estimate import agreed, at_worst, estimate
+    from pitboss.jobs.estimate import estimate, require_consent, worst_case
 
     requests = [replace(request, seed=request.seed + number, repeat=number) for number in range(repeats)]
     with place.workspace() as workspace:
         found = estimate(workspace, requests)
-        agreed(found, yes, asker(json))
+        require_consent(found, yes, asker(json))
         limit, reserve = workspace.settings.daily_usd or None, None
         if limit is not None:
-            reserve = at_worst(found, request) if request.max_cost_usd is None else request.max_cost_usd
+            reserve = worst_case(found, request) if request.max_cost_usd is None else request.max_cost_usd
             if may_cost(request) and reserve:
                 requests = [replace(one, max_cost_usd=reserve) for one in requests]
         told = {"estimate": found.plain(), "report": True}
         try:
             ids = enqueue(
-                workspace, requests, priority=priority, reserve_usd=reserve, daily_usd=limit, beside={"queued": told}
+                workspace,
+                requests,
+                priority=priority,
+                reserve_usd=reserve,
+                daily_usd=limit,
+                extra_params={"queued": told},
             )
         except BudgetExceeded as error:
             raise UserError(str(error), "raise the setting daily_usd (0: no limit), or give --max-cost-usd") from None
@@ -67,14 +72,14 @@ def list_(*, json: Json = False, place: Here) -> int:
 
         pitboss jobs list
     """
-    from pitboss.jobs.capacity import Places, most_workers
+    from pitboss.jobs.capacity import WorkerSlots, worker_limit
     from pitboss.jobs.worker_settings import open_queue
 
     with place.workspace() as workspace:
         depth = open_queue(workspace).depth()
-        places = Places(workspace.home)
-        with places.alone():
-            workers = len(places.taken(most_workers(workspace.settings)))
+        slots = WorkerSlots(workspace.home)
+        with slots.lock():
+            workers = len(slots.occupied(worker_limit(workspace.settings)))
         found = [_plain(run) for run in _open_runs(workspace)]
     if json:
         counts = {"ready": depth.ready, "later": depth.later, "working": depth.working, "local_workers": workers}
@@ -163,15 +168,15 @@ def again(
 
         pitboss jobs again 3f9a
     """
-    from pitboss.jobs.enqueue import ensure
+    from pitboss.jobs.enqueue import ensure_workers
     from pitboss.jobs.worker_settings import open_queue
 
     with place.workspace() as workspace:
         queue = open_queue(workspace)
         for run_id in map(workspace.runs.find, runs):
-            queue.again(run_id, priority=priority)
+            queue.enqueue_again(run_id, priority=priority)
             screen.put(f"run {run_id} is queued")
-        ensure(workspace)
+        ensure_workers(workspace)
     return 0
 
 
@@ -187,11 +192,11 @@ def wait(*runs: RunId, json: Json = False, place: Here) -> int:
     """
     import asyncio
 
-    from pitboss.jobs.run_report import awaited
-    from pitboss.jobs.wait import ended
+    from pitboss.jobs.run_report import wait_for_report
+    from pitboss.jobs.wait import wait_until_ended
 
     async def all_ended(workspace: "Workspace", ids: list[str]) -> "list[Run]":
-        return [await awaited(workspace, run) for run in await ended(workspace, ids)]
+        return [await wait_for_report(workspace, run) for run in await wait_until_ended(workspace, ids)]
 
     with place.workspace() as workspace:
         ids = [workspace.runs.find(run) for run in runs] or [run.id for run in _open_runs(workspace)]
@@ -235,7 +240,7 @@ def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
 
 def _open_runs(workspace: "Workspace") -> "list[Run]":
     """Runs that wait for a worker or have one, oldest first."""
-    found = [run for status in OPEN for run in workspace.runs.look(1_000, status).runs if run.queued_at is not None]
+    found = [run for status in OPEN for run in workspace.runs.listing(1_000, status).runs if run.queued_at is not None]
     return sorted(found, key=lambda run: (-run.priority, run.queued_at or 0, run.id))
 
 

@@ -43,7 +43,7 @@ def list_(
     if not 1 <= limit <= MOST_LISTED:
         raise UserError(f"--limit: {limit} is not between 1 and {MOST_LISTED}", "for example --limit 20")
     with place.workspace() as workspace:
-        listing, now = workspace.runs.look(limit, status), workspace.now()
+        listing, now = workspace.runs.listing(limit, status), workspace.now()
     for run_id in listing.damaged:
         screen.note(f"run {run_id} is left out: its row was changed after it was written")
         screen.note(f"hint: `{place.typed(f'runs verify {run_id}')}` says what is wrong with it")

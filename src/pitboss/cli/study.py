@@ -73,7 +73,7 @@ def sweep(
         A .yaml or .json file.
     """
     from pitboss.cli.study_run import base_request, conduct
-    from pitboss.jobs.study_plans import sweep as make
+    from pitboss.jobs.study_plans import sweep_plan as make
     from pitboss.sim.study.axis import parse_axes
 
     request = base_request(place, skill, asked, model)
@@ -118,11 +118,11 @@ def arena(
         A .yaml or .json file.
     """
     from pitboss.cli.study_run import base_request, conduct
-    from pitboss.jobs.study_plans import contest
+    from pitboss.jobs.study_plans import arena_plan
 
     request = base_request(place, skill, asked)
     others = None if baselines is None else _listed(baselines)
-    return conduct(place, contest(request, _listed(models), others, repeats, manner.name), manner, asked.yes)
+    return conduct(place, arena_plan(request, _listed(models), others, repeats, manner.name), manner, asked.yes)
 
 
 @app.command(name="list")
@@ -133,11 +133,11 @@ def list_(*, json: Json = False, place: Here) -> int:
 
         pitboss study list
     """
-    from pitboss.jobs.study_status import studies
+    from pitboss.jobs.study_status import study_list
     from pitboss.runs.stored import one_line
 
     with place.workspace() as workspace:
-        found = studies(workspace)
+        found = study_list(workspace)
     if json:
         screen.put_json(found)
         return 0
@@ -165,11 +165,11 @@ def show(study: StudyId, /, *, json: Json = False, place: Here) -> int:
         pitboss study show 7c56
     """
     from pitboss.cli.study_result import show_study
-    from pitboss.jobs.study_page import document_of
+    from pitboss.jobs.study_page import result_document
     from pitboss.store.studies import Studies
 
     with place.workspace() as workspace:
-        document = document_of(workspace, Studies(workspace.database).find(study))
+        document = result_document(workspace, Studies(workspace.database).find(study))
     if json:
         screen.put_json(document)
     else:
@@ -212,7 +212,7 @@ def runs(
     from pitboss.runs.venues import venue_of
     from pitboss.sim.study.axis import describe_point
     from pitboss.sim.study.choice import figure
-    from pitboss.store.studies import Studies, whole_runs
+    from pitboss.store.studies import Studies, full_runs
 
     with place.workspace() as workspace:
         chosen: Any = status
@@ -221,7 +221,7 @@ def runs(
         point = _point(where, [written.partition("=")[0] for written in asked["vary"]])
         if json:
             now = workspace.now()
-            found = whole_runs(workspace.runs, study_id, chosen, model, point)
+            found = full_runs(workspace.runs, study_id, chosen, model, point)
             screen.put_json([{**short(run, now), "study": run.params["study"]} for run in found])
             return 0
         listed = runs_of(workspace, study_id, chosen, model, point)
@@ -256,12 +256,12 @@ def report(
 
         pitboss study report 5c24 --out study.html
     """
-    from pitboss.jobs.study_page import document_of, write_page
+    from pitboss.jobs.study_page import result_document, write_page
     from pitboss.store.studies import Studies
 
     with place.workspace() as workspace:
         study_id = Studies(workspace.database).find(study)
-        screen.put(str(write_page(workspace, document_of(workspace, study_id), out)))
+        screen.put(str(write_page(workspace, result_document(workspace, study_id), out)))
     return 0
 
 
@@ -273,12 +273,12 @@ def cancel(study: StudyId, /, *, place: Here) -> int:
 
         pitboss study cancel 7c56
     """
-    from pitboss.jobs.study import call_off
+    from pitboss.jobs.study import cancel_study
     from pitboss.store.studies import Studies
 
     with place.workspace() as workspace:
         study_id = Studies(workspace.database).find(study)
-        count = call_off(workspace, study_id)
+        count = cancel_study(workspace, study_id)
     screen.put(f"study {study_id}: {count} runs were asked to stop; the command that made it goes on with them")
     return 0
 

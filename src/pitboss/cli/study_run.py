@@ -14,10 +14,10 @@ from pitboss.cli.study_options import Manner
 from pitboss.cli.study_result import estimate_line, show_estimate, show_study
 from pitboss.cli.study_table import following
 from pitboss.core.errors import BudgetExceeded, RunCancelled, UserError
-from pitboss.jobs.estimate import Estimate, agreed, at_worst, estimate, pilot
-from pitboss.jobs.plan import Member, members
-from pitboss.jobs.study import Money, StudySettings, study
-from pitboss.jobs.study_page import document_of, write_page
+from pitboss.jobs.estimate import Estimate, estimate, pilot, require_consent, worst_case
+from pitboss.jobs.plan import PlannedRun, planned_runs
+from pitboss.jobs.study import StudyBudget, StudySettings, study
+from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan
 from pitboss.report.metric import named
 from pitboss.runs.documents import read_file
@@ -46,7 +46,7 @@ def conduct(place: WorkspaceOptions, made: BuiltPlan, manner: Manner, yes: bool)
     if not 1 <= manner.concurrency <= 256:
         raise UserError("--concurrency: not from 1 to 256", "for example --concurrency 8")
     with place.workspace() as workspace:
-        known = members(made.plan, made.known)
+        known = planned_runs(made.plan, made.known)
         found = _estimated(workspace, made, known, manner)
         if manner.estimate:
             if manner.json:
@@ -58,10 +58,10 @@ def conduct(place: WorkspaceOptions, made: BuiltPlan, manner: Manner, yes: bool)
         if found.usd:
             for words in found.basis:
                 screen.note(f"  {words}")
-        agreed(found, yes, asker(manner.json))
+        require_consent(found, yes, asker(manner.json))
         workspace, terms = _terms(workspace, known, found, manner)
         code = _work(workspace, place, made, terms)
-        document = document_of(workspace, made.plan.id)
+        document = result_document(workspace, made.plan.id)
         if code != STOPPED:
             document["report"] = str(write_page(workspace, document, manner.out))
         if manner.json:
@@ -71,7 +71,7 @@ def conduct(place: WorkspaceOptions, made: BuiltPlan, manner: Manner, yes: bool)
     return code
 
 
-def _estimated(workspace: Workspace, made: BuiltPlan, known: Sequence[Member], manner: Manner) -> Estimate:
+def _estimated(workspace: Workspace, made: BuiltPlan, known: Sequence[PlannedRun], manner: Manner) -> Estimate:
     """Of the runs that are not done yet."""
     standing = {line.id: line.status for line in Studies(workspace.database).progress(made.plan.id)}
     open_ = [member.request for member in known if standing.get(member.run_id(made.plan.id)) != "complete"]
@@ -80,10 +80,10 @@ def _estimated(workspace: Workspace, made: BuiltPlan, known: Sequence[Member], m
 
 
 def _terms(
-    workspace: Workspace, known: Sequence[Member], found: Estimate, manner: Manner
+    workspace: Workspace, known: Sequence[PlannedRun], found: Estimate, manner: Manner
 ) -> tuple[Workspace, StudySettings]:
     limit = workspace.settings.daily_usd
-    money = Money(lambda member: at_worst(found, member.request), limit or None)
+    budget = StudyBudget(lambda run: worst_case(found, run.request), limit or None)
     executor = manner.executor
     if executor == "auto":
         computing = sum(not is_model(member.request) for member in known)
@@ -94,9 +94,9 @@ def _terms(
             else workspace.settings.executor
         )
     if executor == "here":
-        return workspace, StudySettings("here", manner.concurrency, money)
+        return workspace, StudySettings("here", manner.concurrency, budget)
     chosen = workspace.settings.model_copy(update={"executor": executor})
-    return replace(workspace, settings=chosen), StudySettings("workers", manner.concurrency, money)
+    return replace(workspace, settings=chosen), StudySettings("workers", manner.concurrency, budget)
 
 
 def _work(workspace: Workspace, place: WorkspaceOptions, made: BuiltPlan, terms: StudySettings) -> int:

@@ -17,8 +17,8 @@ from rich.text import Text
 
 from pitboss.bootstrap.machine import stopwatch
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.jobs.plan import Member
-from pitboss.jobs.study import Onlooker
+from pitboss.jobs.plan import PlannedRun
+from pitboss.jobs.study import StudyObserver
 from pitboss.report.meaning import Metric
 from pitboss.report.measures import format_metric
 from pitboss.sim.study.axis import describe_point
@@ -43,17 +43,17 @@ class Scoreboard:
         self.interrupted = False
         self._workspace, self._label, self._by = workspace, label, by
         self._metric, self._less = metric, by in SMALLER_IS_BETTER
-        self._members: dict[str, Member] = {}
+        self._members: dict[str, PlannedRun] = {}
         self._status: dict[str, tuple[str, float]] = {}
         self._scores: dict[str, float | None] = {}
         self._began_s = self._said_s = stopwatch()
         self._known: float | None = None
 
-    def onlooker(self) -> Onlooker:
+    def onlooker(self) -> StudyObserver:
         """For the study to talk to."""
-        return Onlooker(self.began, self.moved, screen.note, lambda: self.interrupted)
+        return StudyObserver(self.began, self.moved, screen.note, lambda: self.interrupted)
 
-    def began(self, wanted: Sequence[Member], ids: Sequence[str]) -> None:
+    def began(self, wanted: Sequence[PlannedRun], ids: Sequence[str]) -> None:
         """These runs are wanted."""
         self._members |= dict(zip(ids, wanted, strict=True))
 

@@ -44,7 +44,7 @@ def worker(
     from pitboss.bootstrap.telemetry import telemetry
     from pitboss.jobs.executors.local import stopped_by_signals
     from pitboss.jobs.worker import Worker
-    from pitboss.jobs.worker_settings import open_queue, terms_of, worker_name
+    from pitboss.jobs.worker_settings import open_queue, worker_name, worker_settings
 
     if concurrency is not None and not 1 <= concurrency <= MOST_RUNS:
         raise UserError(f"--concurrency: {concurrency} is not from 1 to {MOST_RUNS}", "for example --concurrency 16")
@@ -52,7 +52,7 @@ def worker(
         raise UserError(f"--processes: {processes} is not from 0 to {MOST_PROCESSES}", "for example --processes 4")
     with place.workspace() as workspace, telemetry(workspace.settings.telemetry) as tracer:
         queue = open_queue(workspace)
-        terms = terms_of(
+        terms = worker_settings(
             workspace.settings,
             processes=(os.cpu_count() or 1) if processes is None else processes,
             idle_exit_s=None if idle_exit is None else idle_exit / 1_000,

@@ -1,4 +1,4 @@
-"""Runs that are done by workers: what goes into the queue, who takes it out, and where those who do are started.
+"""Runs executed by workers: putting them into the queue, working on them, and starting the workers; studies of many runs.
 
-Above `bootstrap`, which does a single run, and below everything that shows one. The queue itself is `store/queue.py`.
+Above `bootstrap` and `runs`, which execute a single run, and below everything that shows one. The queue is `store/queue.py`.
 """

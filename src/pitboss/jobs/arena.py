@@ -1,8 +1,8 @@
-"""The arena: one skill, several models, the same market, several repeats each, and what can be said about who is better.
+"""The arena: one skill, several models, the same market, several repeats each, and which models are better.
 
 An arena is a study over models with a few programs as baselines. Entries are compared in pairs over the same days and
-repeats; ranks are given as tiers, because most differences are luck. Everything is worked out from stored runs. Making the
-runs is `study.py`; the page is `sim/report/arena`.
+repeats; ranks are given as tiers, because most differences are due to chance. Everything is computed from stored runs. The
+runs are executed by `study.py`; the page is `report/arena`.
 """
 
 import math
@@ -12,8 +12,17 @@ from typing import Any
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.jobs.plan import MODEL
-from pitboss.jobs.run_series import Trace, traces
-from pitboss.jobs.study_status import Document, curve_of, deflated, named, overfit, returns_of, runs_of, together
+from pitboss.jobs.run_series import RunSeries, load_series
+from pitboss.jobs.study_status import (
+    Document,
+    curve_of,
+    deflated,
+    equal_parts,
+    overfit,
+    returns_of,
+    run_summary,
+    runs_of,
+)
 from pitboss.models.providers import PROGRAMS
 from pitboss.report import figures
 from pitboss.runs.listing import times
@@ -29,11 +38,11 @@ from pitboss.sim.study.choice import figure
 from pitboss.store.studies import Studies, StudyRun
 
 REPEATS = 3
-"""Of a model unless more are asked for: single runs of the same model differ by as much as models do."""
+"""Default repeats of a model: single runs of the same model differ by as much as models do."""
 UNDECIDED = ("model_error", "no_decision", "multiple_proposals")
-"""Flags of ticks at which a model was asked and nothing came of it."""
+"""Flags of ticks at which a model was called without a decision."""
 LEAST_DECIDED = 0.95
-"""A model that decided at fewer of its ticks than this was not really measured."""
+"""A model that decided at a smaller share of its ticks was not really measured."""
 
 
 def entrants(models: Sequence[str], baselines: Sequence[str] | None, usual: Sequence[str]) -> Axis:
@@ -45,20 +54,20 @@ def entrants(models: Sequence[str], baselines: Sequence[str] | None, usual: Sequ
 
 
 def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
-    """Everything that can be said about an arena's entries, the best tier first."""
+    """The document of an arena: its entries, the best tier first, and their comparisons."""
     asked = Studies(workspace.database).document(study_id)
     if asked["kind"] != "arena":
         raise UserError(f"study {study_id} is no arena", f"`pitboss study show {study_id}` shows it")
     runs = runs_of(workspace, study_id)
-    known = traces(workspace, study_id, runs)
+    series = load_series(workspace, study_id, runs)
     groups = _by_model(runs)
     returns = {
-        _model(repeats): found for number, found in returns_of(runs, known).items() if (repeats := groups[number])
+        _model(repeats): returns for number, returns in returns_of(runs, series).items() if (repeats := groups[number])
     }
     names = list(returns)
     pairs = differences([returns[name] for name in names], seed=seed)
-    every = [one for repeats in returns.values() for one in repeats]
-    entries = [_entry(repeats, known, returns.get(_model(repeats), []), every, seed) for repeats in groups.values()]
+    every = [daily for repeats in returns.values() for daily in repeats]
+    entries = [_entry(repeats, series, returns.get(_model(repeats), []), every, seed) for repeats in groups.values()]
     places = {names[place.entry]: place for place in tiers([mean_log_growth(returns[name]) for name in names], pairs)}
     order = {name: rank for rank, name in enumerate(places)}
     for entry in entries:
@@ -80,11 +89,11 @@ def arena(workspace: Workspace, study_id: str, seed: int = 0) -> Document:
         "synthetic": any(is_synthetic(workspace, workspace.runs.get(run.id)) for run in runs[:1]),
         "entries": entries,
         "tiers": max((place.tier for place in places.values()), default=0),
-        "pairs": [_pair(one, names) for one in pairs],
+        "pairs": [_pair(pair, names) for pair in pairs],
         "overfitting": overfit(list(returns.values())),
         "correction": CORRECTION,
         "warnings": _warnings(entries, days, asked["repeats"]),
-        "curves": {name: curve_of(together(returns[name])) for name in names},
+        "curves": {name: curve_of(equal_parts(returns[name])) for name in names},
         "cost_usd": _sum([entry["cost_usd"] for entry in entries]),
     }
 
@@ -108,20 +117,20 @@ def _model(repeats: Sequence[StudyRun]) -> str:
 
 def _entry(
     repeats: Sequence[StudyRun],
-    known: Mapping[str, Trace],
+    series: Mapping[str, RunSeries],
     returns: Sequence[Sequence[float]],
     every: Sequence[Sequence[float]],
     seed: int,
 ) -> Document:
     done = [run for run in repeats if run.body is not None]
     metrics: list[Mapping[str, Any]] = [found for run in done if (found := run.metrics) is not None]
-    totals = [100 * math.expm1(log_growth(one)) for one in returns]
-    held = together(returns) if returns else []
-    return_ci, sharpe_ci = intervals([held], seed)[0] if held else (None, None)
-    asked = sum(one["funnel"]["asked"] for one in metrics if "funnel" in one)
-    undecided = sum((one.get("noops_by_flag") or {}).get(flag, 0) for one in metrics for flag in UNDECIDED)
-    waits = [known[run.id] for run in done if run.id in known and known[run.id].latency_ms is not None]
-    whole = _sum([_cost(run) for run in done])
+    totals = [100 * math.expm1(log_growth(daily)) for daily in returns]
+    daily = equal_parts(returns) if returns else []
+    return_ci, sharpe_ci = intervals([daily], seed)[0] if daily else (None, None)
+    calls = sum(result["funnel"]["asked"] for result in metrics if "funnel" in result)
+    undecided = sum((result.get("noops_by_flag") or {}).get(flag, 0) for result in metrics for flag in UNDECIDED)
+    timed = [series[run.id] for run in done if run.id in series and series[run.id].latency_ms is not None]
+    cost = _sum([_cost(run) for run in done])
     return {
         "model": repeats[0].model,
         "baseline": repeats[0].model.startswith(PROGRAMS),
@@ -130,68 +139,68 @@ def _entry(
         "total_return_pct": _mean(totals),
         "returns_pct": totals,
         "total_return_ci": return_ci,
-        "sharpe": sharpe(held) if held else None,
+        "sharpe": sharpe(daily) if daily else None,
         "sharpe_ci": sharpe_ci,
         "deflated_sharpe": deflated(returns, every) if returns else None,
-        "max_drawdown_pct": _mean([figure(one, "max_drawdown_pct") for one in metrics]),
-        "total_trades": _mean([figure(one, "total_trades") for one in metrics]),
-        "brier": _mean([figure(one, "brier") for one in metrics]),
-        "decided": 1 - undecided / asked if asked else None,
-        "cost_usd": whole,
-        "cost_per_run_usd": None if whole is None or not done else whole / len(done),
-        "cost_per_decision_usd": None if whole is None or not asked else whole / asked,
-        "latency_ms": _mean([one.latency_ms for one in waits]),
-        "slow_ms": _mean([one.slow_ms for one in waits]),
+        "max_drawdown_pct": _mean([figure(result, "max_drawdown_pct") for result in metrics]),
+        "total_trades": _mean([figure(result, "total_trades") for result in metrics]),
+        "brier": _mean([figure(result, "brier") for result in metrics]),
+        "decided": 1 - undecided / calls if calls else None,
+        "cost_usd": cost,
+        "cost_per_run_usd": None if cost is None or not done else cost / len(done),
+        "cost_per_decision_usd": None if cost is None or not calls else cost / calls,
+        "latency_ms": _mean([run_series.latency_ms for run_series in timed]),
+        "slow_ms": _mean([run_series.slow_ms for run_series in timed]),
     }
 
 
 def _run(run: StudyRun) -> Document:
     total = figure(run.metrics or {}, "total_return_pct")
-    return {**named(run), "repeat": run.mark["repeat"], "total_return_pct": total, "cost_usd": _cost(run)}
+    return {**run_summary(run), "repeat": run.mark["repeat"], "total_return_pct": total, "cost_usd": _cost(run)}
 
 
 def _cost(run: StudyRun) -> float | None:
-    """What asking anew costs: with the answers that were known."""
+    """The cost without stored replies."""
     return None if run.cost_usd.is_nan() else float(run.cost_usd + run.saved_usd)
 
 
-def _pair(one: PairedDifference, names: Sequence[str]) -> Document:
+def _pair(pair: PairedDifference, names: Sequence[str]) -> Document:
     return {
-        "first": names[one.first],
-        "second": names[one.second],
-        "percent": one.percent,
-        "alone": None if one.alone is None else list(one.alone),
-        "together": None if one.together is None else list(one.together),
-        "p": one.p,
-        "told_apart": one.side != 0,
+        "first": names[pair.first],
+        "second": names[pair.second],
+        "percent": pair.percent,
+        "alone": None if pair.alone is None else list(pair.alone),
+        "together": None if pair.together is None else list(pair.together),
+        "p": pair.p,
+        "told_apart": pair.side != 0,
     }
 
 
 def _warnings(entries: Sequence[Document], days: int, repeats: int) -> list[str]:
-    said: list[str] = []
+    warnings: list[str] = []
     if days < MIN_BOOTSTRAP_RETURNS:
-        said.append(
-            f"Only {figures.plural(days, 'day')}: intervals need {MIN_BOOTSTRAP_RETURNS}, so nobody can be told from anybody."
+        warnings.append(
+            f"Only {figures.plural(days, 'day')}: intervals need {MIN_BOOTSTRAP_RETURNS}, so no difference between entries is significant."
         )
     if repeats < REPEATS and any(not entry["baseline"] for entry in entries):
-        said.append(f"Fewer than {REPEATS} repeats: how much a model differs from itself is hardly known.")
+        warnings.append(f"Fewer than {REPEATS} repeats: how much runs of one model differ is hardly known.")
     for entry in entries:
         if not entry["baseline"] and entry["decided"] is not None and entry["decided"] < LEAST_DECIDED:
-            said.append(
+            warnings.append(
                 f"{entry['model']} decided at {entry['decided']:.0%} of its ticks only: it was not really measured."
             )
         broken = sum(run["status"] != "complete" for run in entry["runs"])
         if broken:
-            said.append(f"{entry['model']}: {broken} of {len(entry['runs'])} runs have no result.")
-    return said
+            warnings.append(f"{entry['model']}: {broken} of {len(entry['runs'])} runs have no result.")
+    return warnings
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """None where one is unknown: a sum of the others would be too small."""
-    known = [value for value in values if value is not None]
-    return math.fsum(known) if len(known) == len(values) else None
+    """The sum, or None if a value is unknown."""
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) if len(numbers) == len(values) else None

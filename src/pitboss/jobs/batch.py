@@ -1,7 +1,7 @@
-"""Jobs for many requests that differ little: what is the same under all of them is worked out once.
+"""Building jobs for many similar requests: what they have in common is computed once.
 
-To make a job its data is loaded, checked and hashed, which takes longer than many a run. Requests that differ only in what no
-data depends on (the risk limits of the skill, seeds, fees, limits on cost) share that. Everything else goes the long way.
+Building a job loads, checks and hashes its data, which takes longer than many runs. Requests that differ only in fields on
+which no data depends (the risk limits of the skill, seeds, fees, cost limits) share the result.
 """
 
 from dataclasses import replace
@@ -18,40 +18,40 @@ from pitboss.store.queue import Job
 
 OF_SKILL = ("risk",)
 OF_REQUEST = ("skill", "seed", "repeat", "max_cost_usd", "taker_bps", "maker_bps")
-"""What a request may differ in and still rest on the same data, checks and prices."""
+"""Fields in which requests may differ and still share data, checks and prices."""
 
 
-class Preparation:
-    """Makes jobs, and remembers those that others can be made from."""
+class JobBuilder:
+    """Builds jobs, and keeps those that others can be derived from."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._known: dict[str, Job] = {}
+        self._jobs: dict[str, Job] = {}
 
-    def job(self, request: BacktestRequest, **more: Any) -> Job:
-        """What `job_of` gives, sooner. `more` are fields of `Job`."""
-        if request.blind:  # the disguise depends on the seed
-            return job_of(self._workspace, request, **more)
-        key = _ground(request)
-        if key not in self._known:
-            self._known[key] = job_of(self._workspace, request, **more)
-            return self._known[key]
-        like = self._known[key]
+    def job(self, request: BacktestRequest, **fields: Any) -> Job:
+        """The job of a request, as `job_of` builds it. `fields` are further fields of `Job`."""
+        if request.blind:  # the anonymised mapping depends on the seed
+            return job_of(self._workspace, request, **fields)
+        key = _shared_key(request)
+        if key not in self._jobs:
+            self._jobs[key] = job_of(self._workspace, request, **fields)
+            return self._jobs[key]
+        template = self._jobs[key]
         skill = read_skill(request.skill, venue_of(request.skill).skill_type())
         digest = skill_digest(skill)
         saved = self._workspace.skills.save(skill.name, digest, codec.dumps(normal(skill)))
         params = {
-            **like.params,
-            **codec.plain(replace(request, skill={}, data_venue=like.params["data_venue"])),
+            **template.params,
+            **codec.plain(replace(request, skill={}, data_venue=template.params["data_venue"])),
             "skill": codec.number_fragments(dict(request.skill)),
             "skill_digest": digest,
         }
-        return replace(like, skill_id=saved.id, skill_version=saved.version, params=params, **more)
+        return replace(template, skill_id=saved.id, skill_version=saved.version, params=params, **fields)
 
 
-def _ground(request: BacktestRequest) -> str:
-    """What two requests have in common that rest on the same."""
-    asked = codec.plain(replace(request, skill={}))
-    plain = {name: value for name, value in asked.items() if name not in OF_REQUEST}
+def _shared_key(request: BacktestRequest) -> str:
+    """A digest that is equal for requests that share data, checks and prices."""
+    fields = codec.plain(replace(request, skill={}))
+    plain = {name: value for name, value in fields.items() if name not in OF_REQUEST}
     skill = {name: value for name, value in request.skill.items() if name not in OF_SKILL}
     return codec.digest({"request": plain, "skill": codec.number_fragments(skill)})

@@ -1,8 +1,8 @@
-"""A process that does runs for a worker, one at a time: `python -m pitboss.jobs.child HOME WORKER`.
+"""A child process that executes runs for a worker, one at a time: `python -m pitboss.jobs.child HOME WORKER`.
 
-Lines of JSON come in on standard input: `{"run_id", "epoch"}` is a run to do, `{"stop": true}` asks it to stop at the next
-tick. One line goes out for each run. The worker beats for it and writes a stop down; when the worker is gone, standard input
-ends, and so does this process, at once: everything that counts has been committed.
+Reads lines of JSON from standard input: `{"run_id", "epoch"}` is a run to execute, `{"stop": true}` stops it at the next
+tick. Writes one line for each run. The worker sends the heartbeats and records a stop. When the worker exits, standard input
+ends and this process exits at once: everything that matters has been committed.
 """
 
 import asyncio
@@ -23,42 +23,42 @@ from pitboss.runs.run import work
 from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Lease
-from pitboss.store.retry import Unreachable, patiently
+from pitboss.store.retry import Unreachable, retry_while_unreachable
 
-Word = Literal["done", "stopped", "lost", "away"]
-"""How a run went, for the worker: its own end is in the database."""
+RunOutcome = Literal["done", "stopped", "lost", "away"]
+"""How the execution ended, for the worker; the result of the run itself is in the database."""
 
 
 def main(home: str, worker: str) -> None:
-    """Do runs until standard input ends."""
+    """Execute runs until standard input ends."""
     settings = load_settings(Path(home))
     start_logs(settings.log_level, settings.log_file)
-    asked: queue.SimpleQueue[dict[str, object]] = queue.SimpleQueue()
+    requests: queue.SimpleQueue[dict[str, object]] = queue.SimpleQueue()
     stop = threading.Event()
-    threading.Thread(target=_listen, args=(asked, stop), name="listen", daemon=True).start()
-    serve(settings, worker, asked, stop)
+    threading.Thread(target=_listen, args=(requests, stop), name="listen", daemon=True).start()
+    serve(settings, worker, requests, stop)
 
 
 def serve(
-    settings: Settings, worker: str, asked: "queue.SimpleQueue[dict[str, object]]", stop: threading.Event
+    settings: Settings, worker: str, requests: "queue.SimpleQueue[dict[str, object]]", stop: threading.Event
 ) -> None:
-    """Do what is asked, for ever."""
+    """Execute requested runs in a loop that never ends."""
     workspace: Workspace | None = None
     while True:
-        line = asked.get()
+        line = requests.get()
         try:
             workspace = workspace or open_workspace(settings)
-            word = asyncio.run(one(workspace, worker, str(line["run_id"]), int(str(line["epoch"])), stop))
+            outcome = asyncio.run(execute(workspace, worker, str(line["run_id"]), int(str(line["epoch"])), stop))
         except Unreachable:
-            word = "away"
-        sys.stdout.write(orjson.dumps({"word": word}).decode() + "\n")
+            outcome = "away"
+        sys.stdout.write(orjson.dumps({"word": outcome}).decode() + "\n")
         sys.stdout.flush()
 
 
-async def one(workspace: Workspace, worker: str, run_id: str, epoch: int, stop: threading.Event) -> Word:
-    """One run under a lease that the worker has."""
+async def execute(workspace: Workspace, worker: str, run_id: str, epoch: int, stop: threading.Event) -> RunOutcome:
+    """Execute a run under the worker's lease."""
     try:
-        run = await patiently(lambda: workspace.runs.get(run_id))
+        run = await retry_while_unreachable(lambda: workspace.runs.get(run_id))
         if run.lease_epoch != epoch:
             return "lost"
         logged = workspace.settings.log_commits
@@ -72,15 +72,15 @@ async def one(workspace: Workspace, worker: str, run_id: str, epoch: int, stop: 
     return "done"
 
 
-def _listen(asked: "queue.SimpleQueue[dict[str, object]]", stop: threading.Event) -> None:
+def _listen(requests: "queue.SimpleQueue[dict[str, object]]", stop: threading.Event) -> None:
     for text in sys.stdin:
         line = orjson.loads(text)
         if line.get("stop"):
             stop.set()
         else:
-            stop.clear()  # here, in the order of the lines: a stop that follows is for this run
-            asked.put(line)
-    os._exit(0)  # nobody listens any more: not even an exception may keep us
+            stop.clear()  # here, in the order of the lines: a stop that follows applies to this run
+            requests.put(line)
+    os._exit(0)  # the worker is gone: not even a pending exception may delay the exit
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a worker elsewhere is lent: the variables that the models of queued runs are asked with, and no others."""
+"""Credentials passed to workers on other machines: the variables that the models of queued runs need, and no others."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -10,15 +10,15 @@ from pitboss.models import catalog
 from pitboss.models.routes import route
 
 
-class _Read(Mapping[str, str]):
-    """Values that remember which of them were asked for and found."""
+class _ReadValues(Mapping[str, str]):
+    """A mapping that records which of its values were read."""
 
     def __init__(self, inner: Mapping[str, str]) -> None:
         self._inner = inner
-        self.seen: dict[str, str] = {}
+        self.read: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
-        self.seen[name] = value = self._inner[name]
+        self.read[name] = value = self._inner[name]
         return value
 
     def __iter__(self) -> Iterator[str]:
@@ -28,22 +28,22 @@ class _Read(Mapping[str, str]):
         return len(self._inner)
 
 
-def loan(workspace: Workspace, models: Iterable[str]) -> dict[str, str]:
-    """The keys and addresses that these models need. Programs and models of one machine need none."""
-    found: dict[str, str] = {}
+def model_variables(workspace: Workspace, models: Iterable[str]) -> dict[str, str]:
+    """The keys and addresses that these models need. Programs and local models need none."""
+    variables: dict[str, str] = {}
     for name in sorted(set(models)):
-        read = _Read(Values(environment, open_secrets(workspace.home)))
+        values = _ReadValues(Values(environment, open_secrets(workspace.home)))
         try:
             entry = catalog.describe(name)
             if entry.is_model and name.partition("/")[0] not in (catalog.LOCAL, catalog.REPLAY):
-                route(name, read)
+                route(name, values)
         except UserError:
-            continue  # the run itself will say what is missing
-        found.update(read.seen)
-    return found
+            continue  # the run itself reports what is missing
+        variables.update(values.read)
+    return variables
 
 
 def models_in_queue(workspace: Workspace) -> set[str]:
-    """The models of runs that wait for a worker or have one."""
+    """The models of runs that are queued or being worked on."""
     statuses = ("queued", "loading", "running")
-    return {run.model for status in statuses for run in workspace.runs.look(10_000, status).runs}
+    return {run.model for status in statuses for run in workspace.runs.listing(10_000, status).runs}

@@ -1,9 +1,9 @@
-"""What runs will cost, told before they are queued: a figure, a range around it, and what both rest on.
+"""The estimated cost of runs, before they are enqueued: a figure, a range around it, and the basis of both.
 
-Calls × tokens × price. How large a question is comes from the skill's own prompt at the first tick of the range; how many
-calls a tick takes and how long answers are from runs of the same skill and model here, where there are any, and from plain
-assumptions elsewhere, which are said. A pilot asks a few ticks for real and takes its word for the rest. Nothing is queued
-here; who may spend how much is the business of `store/budgets.py`.
+Calls × tokens × price. The size of a prompt is measured on the skill's own prompt at the first tick of the range. Calls per
+tick and the length of replies come from stored runs of the same skill and model, or, where there are none, from stated
+assumptions. A pilot executes a few ticks with the real model and extrapolates. Nothing is enqueued here; spending limits are
+in `store/budgets.py`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,13 +32,13 @@ from pitboss.sim.request import BacktestRequest
 CONFIRM_USD = Decimal(5)
 PILOT_TICKS = 5
 VARIANTS = 6
-"""Different skills of a study whose prompts are measured; of the others the mean is taken."""
+"""How many different skills of a study are measured; the mean stands for the others."""
 ANSWER_TOKENS = (60, 180, 600)
-"""Of an answer with its reasons: few, usual, many."""
+"""Tokens of a reply with its reasoning: low, usual, high."""
 GROWTH = (Decimal("0.95"), Decimal("1.15"), Decimal("1.6"))
-"""A question at the first tick has no position, no memory and little history in it: what later ones are of it."""
+"""Size of later prompts relative to the first, which has no position, no memory and little history: low, usual, high."""
 ASLEEP = (Decimal("0.1"), Decimal("0.5"), Decimal(1))
-"""Share of ticks at which a skill that sleeps is asked."""
+"""Share of ticks at which a skill with wake conditions calls the model: low, usual, high."""
 PAST = (Decimal("0.7"), Decimal(1), Decimal("1.5"))
 PAST_RUNS = 20
 CENT = Decimal("0.01")
@@ -46,9 +46,9 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """USD: what is likely, and from where to where. None where somebody is asked whose price nobody knows.
+    """The expected cost in USD with its lower and upper end. None if the price of a model is unknown.
 
-    `basis` says in sentences what it rests on, `calls` how many questions are likely.
+    `basis` explains the figure in sentences; `calls` is the expected number of model calls.
     """
 
     usd: Decimal | None
@@ -58,26 +58,26 @@ class Estimate:
     runs: int = 0
     calls: int = 0
     each: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
-    """At worst for one tick, by model."""
+    """The worst case of one tick, by model."""
     call: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
-    """At worst for one call, by model: a call is made only while that much is left."""
+    """The worst case of one call, by model: a call is made only while that much is left."""
 
     def plain(self) -> dict[str, Any]:
-        """For other programs."""
+        """The estimate as JSON values."""
         amounts = {"usd": self.usd, "lo": self.lo, "hi": self.hi}
         shown = {name: None if value is None else float(round(value, 6)) for name, value in amounts.items()}
         return {**shown, "basis": list(self.basis), "runs": self.runs, "calls": self.calls}
 
     @classmethod
     def read(cls, plain: Mapping[str, Any]) -> "Estimate":
-        """What `plain` gave, for people: to set money aside more is needed."""
+        """The inverse of `plain`, for display: `each` and `call`, which a reservation needs, are not part of it."""
         usd, lo, hi = (None if plain[name] is None else Decimal(str(plain[name])) for name in ("usd", "lo", "hi"))
         return cls(usd, lo, hi, tuple(plain["basis"]), plain["runs"], plain["calls"])
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Requests that ask the same model at the same price."""
+    """Requests for the same model at the same price."""
 
     model: str
     price: ModelPrice | None
@@ -85,14 +85,14 @@ class _Group:
 
 
 Three = tuple[Decimal, Decimal, Decimal]
-"""Few, usual, many."""
+"""Low, usual, high."""
 
 
 @exact
 def estimate(
     workspace: Workspace, requests: Sequence[BacktestRequest], per_tick: Mapping[str, Decimal] | None = None
 ) -> Estimate:
-    """What all these requests will cost. `per_tick` is what a pilot paid for a tick, by model."""
+    """The cost of all these requests. `per_tick` is the cost of a tick in a pilot, by model."""
     total: Three | None = (ZERO, ZERO, ZERO)
     basis, calls = list[str](), ZERO
     each, call = dict[str, Decimal](), dict[str, Decimal]()
@@ -104,38 +104,39 @@ def estimate(
         )
     for group in groups:
         if group.price is None:
-            basis.append(f"{group.model}: nobody knows its price, so no sum can be given")
+            basis.append(f"{group.model}: its price is unknown, so no sum can be given")
             total = None
             continue
-        question = _question(workspace, group.requests)
-        amounts, asked, words = _of_group(workspace, group, (per_tick or {}).get(group.model), question)
-        call[group.model] = _worst_call(group, question[0])
-        basis += words
-        calls += asked
+        prompt_size = _prompt_size(workspace, group.requests)
+        amounts, group_calls, sentences = _of_group(workspace, group, (per_tick or {}).get(group.model), prompt_size)
+        call[group.model] = _worst_call(group, prompt_size[0])
+        basis += sentences
+        calls += group_calls
         each[group.model] = amounts[2] / max(1, sum(_ticks(request) for request in group.requests))
         if total is not None:
             total = (total[0] + amounts[0], total[1] + amounts[1], total[2] + amounts[2])
     if groups:
-        basis.append("answers that are known from earlier runs are not paid again, so it may be less")
+        basis.append("replies stored by earlier runs are not paid again, so it may be less")
     lo, usd, hi = total if total is not None else (None, None, None)
     return Estimate(usd, lo, hi, tuple(basis), len(requests), int(calls), each, call)
 
 
 @exact
-def at_worst(found: Estimate, request: BacktestRequest) -> Decimal:
-    """What one run of an estimated lot may cost: that much is set aside for it."""
-    worst = found.each.get(request.source, ZERO) * _ticks(request) + 2 * found.call.get(request.source, ZERO)
+def worst_case(estimated: Estimate, request: BacktestRequest) -> Decimal:
+    """The highest cost of one run of an estimated batch: the amount to reserve for it."""
+    worst = estimated.each.get(request.source, ZERO) * _ticks(request)
+    worst += 2 * estimated.call.get(request.source, ZERO)
     return worst.quantize(CENT, ROUND_CEILING)
 
 
-def needs_word(found: Estimate) -> bool:
-    """Whether somebody has to agree before this much is spent."""
-    return found.usd is not None and found.usd > CONFIRM_USD
+def needs_consent(estimated: Estimate) -> bool:
+    """Whether the user has to agree before this much is spent."""
+    return estimated.usd is not None and estimated.usd > CONFIRM_USD
 
 
 async def pilot(workspace: Workspace, requests: Sequence[BacktestRequest]) -> dict[str, Decimal]:
-    """Ask a few ticks for real, one run for each model, and give what a tick cost. The runs stay, and so do the answers."""
-    found: dict[str, Decimal] = {}
+    """Execute a few ticks with each model, one run each, and return the cost of a tick. Runs and replies stay stored."""
+    per_tick: dict[str, Decimal] = {}
     for group in _groups(workspace, [request for request in requests if gateway.may_cost(request)]):
         request = group.requests[0]
         period = period_ms(request.skill)
@@ -144,8 +145,8 @@ async def pilot(workspace: Workspace, requests: Sequence[BacktestRequest]) -> di
         run = await start(workspace, short)
         paid = run.cost_usd + run.saved_usd
         if run.ticks and not paid.is_nan():
-            found[group.model] = paid / run.ticks
-    return found
+            per_tick[group.model] = paid / run.ticks
+    return per_tick
 
 
 def _groups(workspace: Workspace, requests: Sequence[BacktestRequest]) -> list[_Group]:
@@ -159,17 +160,17 @@ def _groups(workspace: Workspace, requests: Sequence[BacktestRequest]) -> list[_
 
 
 def price_of(workspace: Workspace, request: BacktestRequest) -> ModelPrice | None:
-    """What the model of a request costs, if anybody knows."""
+    """The price of a request's model, or None if it is unknown."""
     if request.price_in is not None and request.price_out is not None:
         return flat(request.price_in, request.price_out)
     if request.source.partition("/")[0] in (catalog.LOCAL, catalog.REPLAY):
         return FREE
-    found = route_of(workspace, request.source)
-    return FREE if found.provider.free else price(found.provider.prices, found.model, workspace.now())
+    route = route_of(workspace, request.source)
+    return FREE if route.provider.free else price(route.provider.prices, route.model, workspace.now())
 
 
 def _worst_call(group: _Group, tokens: int) -> Decimal:
-    """As the budget of a run reckons it: a byte a token, and as long an answer as may come."""
+    """As the budget of a run computes it: one token per byte, and the longest allowed reply."""
     assert group.price is not None
     most = max(
         int((request.skill.get("model_settings") or {}).get("max_tokens") or MAX_TOKENS) for request in group.requests
@@ -178,9 +179,9 @@ def _worst_call(group: _Group, tokens: int) -> Decimal:
 
 
 def _of_group(
-    workspace: Workspace, group: _Group, per_tick: Decimal | None, question: tuple[int, str]
+    workspace: Workspace, group: _Group, per_tick: Decimal | None, prompt_size: tuple[int, str]
 ) -> tuple[Three, Decimal, list[str]]:
-    """Few, usual and many USD of one model's runs, how often it is asked, and what that rests on."""
+    """Low, usual and high USD of one model's runs, the expected number of calls, and the basis in sentences."""
     assert group.price is not None
     ticks = sum(_ticks(request) for request in group.requests)
     count = len(group.requests)
@@ -194,14 +195,14 @@ def _of_group(
         runs, paid = past
         words = f"{head} at ${paid:.6f} as {runs} earlier {_runs(runs)} of this skill and model cost"
         return _times(PAST, ticks * paid, waste), Decimal(ticks), [words, *_waste_words(waste)]
-    tokens, measured = question
+    tokens, measured = prompt_size
     steps, asleep, lessons = _steps(group.requests), _asleep(group.requests), _lessons(group.requests)
-    found: list[Decimal] = []
-    for place in range(3):
-        usage = Usage(int(tokens * GROWTH[place]), ANSWER_TOKENS[place])
-        found.append(ticks * asleep[place] * steps[place] * lessons[place] * group.price.cost(usage))
+    costs: list[Decimal] = []
+    for case in range(3):
+        usage = Usage(int(tokens * GROWTH[case]), ANSWER_TOKENS[case])
+        costs.append(ticks * asleep[case] * steps[case] * lessons[case] * group.price.cost(usage))
     words = [
-        f"{head}, {tokens:,} tokens a question ({measured})",
+        f"{head}, {tokens:,} tokens a prompt ({measured})",
         f"{group.model}: {steps[1]:.1f} calls a tick (from {steps[0]:.1f} to {steps[2]:.1f}), answers of "
         f"{ANSWER_TOKENS[1]} tokens (from {ANSWER_TOKENS[0]} to {ANSWER_TOKENS[2]}): assumed, as it has not run here yet",
     ]
@@ -209,7 +210,7 @@ def _of_group(
         words.append("the skill sleeps between its wake conditions: half of its ticks are counted (from 10 % to all)")
     if lessons[1] > 1:
         words.append("it writes lessons about its trades: 2 % more calls (up to 10 %)")
-    amounts = (found[0], found[1], found[2] * (1 + waste))
+    amounts = (costs[0], costs[1], costs[2] * (1 + waste))
     return amounts, ticks * asleep[1] * steps[1], [*words, *_waste_words(waste)]
 
 
@@ -217,8 +218,8 @@ def _times(shares: Three, usd: Decimal, waste: Decimal) -> Three:
     return usd * shares[0], usd * shares[1], usd * shares[2] * (1 + waste)
 
 
-def _question(workspace: Workspace, requests: Sequence[BacktestRequest]) -> tuple[int, str]:
-    """How many tokens a question has, and how that is known."""
+def _prompt_size(workspace: Workspace, requests: Sequence[BacktestRequest]) -> tuple[int, str]:
+    """The tokens of a prompt, and how they were measured."""
     kinds: dict[str, BacktestRequest] = {}
     for request in requests:
         kinds.setdefault(codec.digest(codec.number_fragments(dict(request.skill))), request)
@@ -244,7 +245,7 @@ def _ticks(request: BacktestRequest) -> int:
 
 
 def _steps(requests: Sequence[BacktestRequest]) -> Three:
-    """Calls of a tick: one where the skill has no tools to look around with."""
+    """Calls per tick: one where the skill has no tools for reading."""
     most = max(int(request.skill.get("max_steps", 5)) for request in requests)
     looks = any(_looks(request) for request in requests)
     retries = max(int(request.skill.get("retry_refused", 0)) for request in requests)
@@ -280,10 +281,10 @@ def _waste_words(waste: Decimal) -> list[str]:
 
 
 def _past(workspace: Workspace, group: _Group) -> tuple[int, Decimal] | None:
-    """How many finished runs of the same skill and model there are, and what a tick of them cost, known answers counted."""
+    """The number of finished runs of the same skill and model, and the cost of a tick in them, stored replies included."""
     name = str(group.requests[0].skill.get("name", ""))
-    found = workspace.runs.look(PAST_RUNS, "complete", model=group.model, skill=name).runs
-    paid = [run for run in found if run.ticks and not run.cost_usd.is_nan() and run.cost_usd + run.saved_usd > 0]
+    finished = workspace.runs.listing(PAST_RUNS, "complete", model=group.model, skill=name).runs
+    paid = [run for run in finished if run.ticks and not run.cost_usd.is_nan() and run.cost_usd + run.saved_usd > 0]
     if not paid:
         return None
     spent = sum((run.cost_usd - run.wasted_usd + run.saved_usd for run in paid), ZERO)
@@ -294,12 +295,12 @@ def _runs(count: int) -> str:
     return "run" if count == 1 else "runs"
 
 
-def agreed(found: Estimate, yes: bool, ask: Callable[[], bool] | None) -> None:
-    """Refuse to spend more than anybody agreed to. `ask` asks the person, where there is one."""
-    if yes or not needs_word(found) or (ask is not None and ask()):
+def require_consent(estimated: Estimate, yes: bool, ask: Callable[[], bool] | None) -> None:
+    """Raise unless the cost is below `CONFIRM_USD`, or `yes` is given, or `ask` returns the consent of the user."""
+    if yes or not needs_consent(estimated) or (ask is not None and ask()):
         return
-    assert found.usd is not None
+    assert estimated.usd is not None
     raise UserError(
-        f"this may cost ${found.usd:.2f} (from ${found.lo:.2f} to ${found.hi:.2f}), and above ${CONFIRM_USD} somebody has to agree",
+        f"this may cost ${estimated.usd:.2f} (from ${estimated.lo:.2f} to ${estimated.hi:.2f}), and more than ${CONFIRM_USD} needs your consent",
         "give --yes to go ahead",
     )

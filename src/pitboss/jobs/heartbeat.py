@@ -1,14 +1,12 @@
-"""The pulse of a worker: a thread that says for all its runs that it is alive, and hears what is to become of them.
+"""The heartbeat of a worker: a thread that renews the leases of all its runs and reports runs that were lost or cancelled.
 
-A thread of its own, because a run that computes does not let the event loop go for as long as it computes; silence would
-then look like death. It also looks for runs whose workers were lost, and wakes who was stopped with the database file locked.
-It decides nothing: what it hears it passes on, and a run that was lost is given up by the worker.
+It is a thread because a run that computes blocks the event loop, and a missed heartbeat would look like a dead worker. It
+also requeues the runs of other workers whose leases have expired. It does not stop runs itself: the worker does.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,105 +14,100 @@ from pitboss.bootstrap.machine import stopwatch
 from pitboss.core.errors import UserError
 from pitboss.store.queue import HEARTBEAT_MS, SCAN_MS, STALE_MS, Queue
 from pitboss.store.retry import Unreachable
-from pitboss.store.rouse import rousing
 from pitboss.store.runs import Runs
 
 LOG = logging.getLogger("pitboss.jobs")
 POLL_S = 1.0
-"""How often it looks whether somebody asked for a run to stop: a person waits for it."""
+"""How often cancel requests are looked for: a person waits for the effect."""
 
-COURTESY_S = 2.0
-"""After the database was away nobody is judged for so long: the others may not have had the time to say they are alive."""
+RECOVERY_GRACE_S = 2.0
+"""For how long after an outage of the database no lease is declared expired: other workers may not have renewed theirs yet."""
 
-News = Literal["lost", "cancelled"]
+LeaseNotice = Literal["lost", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rhythm:
-    """How often a worker does what it does besides its runs."""
+class HeartbeatSettings:
+    """How often leases are renewed, after which silence they expire, and how often expired ones are looked for."""
 
     heartbeat_s: float = HEARTBEAT_MS / 1_000
     stale_s: float = STALE_MS / 1_000
     scan_s: float = SCAN_MS / 1_000
 
 
-class Pulse:
-    """The thread. `leases` gives what the worker has at the moment, `tell` takes what became of one of them.
+class Heartbeat:
+    """The thread. `leases` returns the current leases of the worker; `notify` is called for each that is lost or cancelled.
 
-    Both are called in the thread, so they must be safe there.
+    Both are called in this thread and must be safe there.
     """
 
     def __init__(
         self,
         queue: Queue,
         runs: Runs,
-        rhythm: Rhythm,
+        settings: HeartbeatSettings,
         leases: Callable[[], Mapping[str, int]],
-        tell: Callable[[str, int, News], None],
+        notify: Callable[[str, int, LeaseNotice], None],
     ) -> None:
         self._queue = queue
         self._runs = runs
-        self._rhythm = rhythm
+        self._settings = settings
         self._leases = leases
-        self._tell = tell
+        self._notify = notify
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="pulse", daemon=True)
-        self._rousing = ExitStack()
+        self._thread = threading.Thread(target=self._loop, name="heartbeat", daemon=True)
 
-    def __enter__(self) -> "Pulse":
-        self._rousing.enter_context(rousing(self._queue.where))
+    def __enter__(self) -> "Heartbeat":
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._done.set()
-        self._thread.join(timeout=self._rhythm.heartbeat_s + 15)
-        self._rousing.close()
+        self._thread.join(timeout=self._settings.heartbeat_s + 15)
 
-    def _live(self) -> None:
+    def _loop(self) -> None:
         beat_s = scan_s = turn_s = stopwatch()  # when each is due, and when the last turn began
-        pause_s = min(POLL_S, self._rhythm.heartbeat_s, self._rhythm.scan_s)
+        pause_s = min(POLL_S, self._settings.heartbeat_s, self._settings.scan_s)
+        longest_turn_s = self._settings.stale_s / 2
         while not self._done.is_set():
             now_s = stopwatch()
-            if now_s - turn_s > self._rhythm.stale_s / 2:  # this process stood still, and perhaps the whole machine did
-                scan_s = max(scan_s, now_s + COURTESY_S)
+            if now_s - turn_s > longest_turn_s:  # this process was suspended, and perhaps the whole machine was
+                scan_s = max(scan_s, now_s + RECOVERY_GRACE_S)
             turn_s = now_s
             try:
                 if now_s >= beat_s:
-                    beat_s = now_s + self._rhythm.heartbeat_s
+                    beat_s = now_s + self._settings.heartbeat_s
                     self.beat()
                 else:
-                    self._look()
-                if (
-                    now_s >= scan_s and stopwatch() - now_s <= self._rhythm.stale_s / 2
-                ):  # the beat itself may have waited
-                    scan_s = now_s + self._rhythm.scan_s
+                    self._poll_cancels()
+                if now_s >= scan_s and stopwatch() - now_s <= longest_turn_s:  # the heartbeat itself may have waited
+                    scan_s = now_s + self._settings.scan_s
                     self._scan()
             except Unreachable:
-                beat_s, scan_s = now_s, stopwatch() + COURTESY_S
-            except Exception as error:  # noqa: BLE001 - a worker without a pulse is a dead one: this thread must not end
-                LOG.error("pulse", extra={"fields": {"error": repr(error)}})
+                beat_s, scan_s = now_s, stopwatch() + RECOVERY_GRACE_S
+            except Exception as error:  # noqa: BLE001 - a worker without heartbeats loses its runs: this thread must not end
+                LOG.error("heartbeat", extra={"fields": {"error": repr(error)}})
             self._done.wait(pause_s)
 
     def beat(self) -> None:
-        """Say that all runs are being worked on, in one transaction."""
+        """Renew all leases in one transaction."""
         leases = dict(self._leases())
         if not leases:
             return
-        heard = self._queue.beat(leases)
-        for run_id in heard.lost:
-            self._tell(run_id, leases[run_id], "lost")
-        for run_id in heard.cancelled:
-            self._tell(run_id, leases[run_id], "cancelled")
+        reply = self._queue.beat(leases)
+        for run_id in reply.lost:
+            self._notify(run_id, leases[run_id], "lost")
+        for run_id in reply.cancelled:
+            self._notify(run_id, leases[run_id], "cancelled")
 
-    def _look(self) -> None:
+    def _poll_cancels(self) -> None:
         for run_id, epoch in self._leases().items():
             if self._runs.cancel_requested(run_id):
-                self._tell(run_id, epoch, "cancelled")
+                self._notify(run_id, epoch, "cancelled")
 
     def _scan(self) -> None:
         try:
-            swept = self._queue.sweep(int(self._rhythm.stale_s * 1_000))
+            swept = self._queue.sweep(int(self._settings.stale_s * 1_000))
         except Unreachable:
             raise
         except UserError as error:

@@ -1,9 +1,8 @@
-"""Where a worker does a run: on its event loop beside the others, or in a process of its own.
+"""Where a worker executes a run: on its event loop together with others, or in a child process.
 
-A run that waits for a model costs the loop next to nothing, and hundreds fit on one. A run that only computes keeps the loop
-for as long as it lasts: where that is short it is the quickest way, as a process takes a second of computing to start; where
-it is long, others wait and other cores stand idle. A run that has lost its worker more than once may be what ended it, and is
-kept where it can do no harm to others.
+A run that waits for a model costs the loop almost nothing, and hundreds fit on one. A run that only computes blocks the loop
+while it lasts: a short one is fastest there, because a process takes a second of computing to start; a long one makes others
+wait and leaves other cores idle. A run that has lost its worker more than once may have caused the losses, and is isolated.
 """
 
 from pitboss.bootstrap.decider_source import is_model
@@ -11,28 +10,29 @@ from pitboss.runs.stored import request_of
 from pitboss.sim.request import BacktestRequest
 from pitboss.store.runs import Run
 
-WORTH_S = 0.25
-"""From how long on a run is worth a process: a quarter of what one takes to start, and it is used again."""
+MIN_PROCESS_RUN_S = 0.25
+"""How long a run must take to justify a process: a quarter of what one takes to start, since it is reused."""
 
-SUSPECT = 2
-"""A run that lost so many workers is suspected. One may have been killed by anything, and a new process is slow to begin."""
+SUSPECT_LOSSES = 2
+"""After so many lost workers a run is isolated. A single loss can have any cause, and a new process is slow to start."""
 
 
-def computes(run: Run) -> bool:
-    """Whether a run is done by computing alone. One that cannot even be read will not take long."""
+def is_compute_only(run: Run) -> bool:
+    """Whether a run asks no model. True for a run that cannot be read: it ends quickly."""
     try:
         request: BacktestRequest = request_of(run)
         return not is_model(request)
-    except Exception:  # noqa: BLE001 - its parameters may be anything; the work itself says what is wrong with them
+    except Exception:  # noqa: BLE001 - its parameters may be anything; executing it reports what is wrong with them
         return True
 
 
-def apart(run: Run, computing: bool, processes: int, company: bool, took_s: float) -> bool:
-    """Whether a run goes into a process of its own.
+def needs_process(run: Run, compute_only: bool, processes: int, is_shared: bool, last_run_s: float) -> bool:
+    """Whether a run is executed in a child process.
 
-    `company`: others are being worked on by this worker. `took_s`: how long the last run that computed has taken; those that
-    come one after the other are mostly of one study, and alike.
+    `is_shared`: this worker is working on other runs too. `last_run_s`: how long the last compute-only run took; successive
+    runs mostly belong to one study and take about as long.
     """
     if not processes:
         return False
-    return run.requeues >= SUSPECT or (computing and took_s >= WORTH_S and (company or processes > 1))
+    is_long = compute_only and last_run_s >= MIN_PROCESS_RUN_S
+    return run.requeues >= SUSPECT_LOSSES or (is_long and (is_shared or processes > 1))

@@ -1,8 +1,7 @@
-"""What a finished run went through, in the few numbers that comparing many of them takes: daily returns, time to answer.
+"""The series of a finished run that comparisons need: its daily returns and the latencies of its model calls.
 
-Read from the run's records, which takes a while, and kept beside the database under the run's digest, so that it is done
-once; so is what takes long to work out of the returns of all. What is kept can be thrown away at any time: it is worked out
-again.
+Computed from the run's records, which takes a while, and cached in a file beside the database under the run's digest; so are
+slow statistics over all runs of a study. The cache can be deleted at any time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,12 +21,12 @@ from pitboss.store.runs import Run
 from pitboss.store.studies import StudyRun
 
 FORM, LUCK_FORM = 1, 2
-"""What is kept in another form is worked out again."""
+"""Versions of the cached formats; an entry of another version is computed again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
-    """Of one run: its daily returns, and how long answers took that were really asked for, in milliseconds."""
+class RunSeries:
+    """The daily returns of one run, and the latencies of the model calls that were really made, in milliseconds."""
 
     returns: tuple[float, ...]
     calls: int = 0
@@ -36,108 +35,110 @@ class Trace:
     """The 95th percentile."""
 
 
-def traces(workspace: Workspace, study_id: str, runs: Sequence[Run | StudyRun]) -> dict[str, Trace]:
-    """The traces of complete runs, by id."""
-    kept = _kept(_file(workspace, study_id))
-    found: dict[str, Trace] = {}
-    fresh: list[tuple[str, Trace]] = []
+def load_series(workspace: Workspace, study_id: str, runs: Sequence[Run | StudyRun]) -> dict[str, RunSeries]:
+    """The series of complete runs, by id."""
+    stored = _read(_file(workspace, study_id))
+    by_id: dict[str, RunSeries] = {}
+    computed: list[tuple[str, RunSeries]] = []
     for run in runs:
         if run.status != "complete" or run.digest is None:
             continue
-        # A digest covers every equity point; what answers cost and took is each run's own.
-        name = name_of(run.id, run.digest)
-        trace = kept.get(name)
-        if trace is None:
-            trace = trace_of(workspace, run if isinstance(run, Run) else workspace.runs.get(run.id))
-            fresh.append((name, trace))
-        found[run.id] = trace
-    if fresh:
-        keep(workspace, study_id, fresh)
-    return found
+        # The digest covers every equity point; latencies differ between runs of the same digest.
+        key = series_key(run.id, run.digest)
+        series = stored.get(key)
+        if series is None:
+            series = compute_series(workspace, run if isinstance(run, Run) else workspace.runs.get(run.id))
+            computed.append((key, series))
+        by_id[run.id] = series
+    if computed:
+        save_series(workspace, study_id, computed)
+    return by_id
 
 
-def name_of(run_id: str, digest: str) -> str:
-    """What a trace is kept under."""
+def series_key(run_id: str, digest: str) -> str:
+    """The key of a series in the cache."""
     return f"{run_id}/{digest}"
 
 
-def trace_of(workspace: Workspace, run: Run) -> Trace:
-    """From the records of a run."""
+def compute_series(workspace: Workspace, run: Run) -> RunSeries:
+    """Compute the series from the records of a run."""
     venue, waits = venue_of(run.params["skill"]), list[float]()
 
-    def passing(records: Iterable[Record]) -> Iterable[Record]:
+    def with_latencies(records: Iterable[Record]) -> Iterable[Record]:
         for record in records:
             if record.kind == "tick":
                 steps = codec.loads(record.extra).get("steps") or ()
                 waits.extend(float(step["latency_ms"]) for step in steps if step.get("latency_ms"))
             yield record
 
-    ledger = venue.read_ledger(passing(journal_of(workspace, run).records()))
+    ledger = venue.read_ledger(with_latencies(journal_of(workspace, run).records()))
     at, usd = columns(ledger.equity)
     returns = daily_returns(float(run.params["equity_usd"]), at, usd)
     waits.sort()
     slow = waits[min(len(waits) - 1, int(0.95 * len(waits)))] if waits else None
-    return Trace(tuple(returns), len(waits), median(waits) if waits else None, slow)
+    return RunSeries(tuple(returns), len(waits), median(waits) if waits else None, slow)
 
 
-def once(workspace: Workspace, study_id: str, runs: Sequence[StudyRun], make: Callable[[], Any]) -> Any:
-    """What `make` gives, a plain value that follows from what these runs came to; kept until they are others."""
+def cached(workspace: Workspace, study_id: str, runs: Sequence[StudyRun], compute: Callable[[], Any]) -> Any:
+    """The result of `compute`, a plain value that depends on the results of these runs only; cached until they change."""
     file = workspace.home / "studies" / f"{study_id}.luck"
     name = codec.digest([LUCK_FORM, [[run.id, run.digest, run.mark.get("trial", 0)] for run in runs]])
     try:
-        kept = codec.loads(file.read_bytes())
-        if kept["of"] == name:
-            return kept["found"]
+        entry = codec.loads(file.read_bytes())
+        if entry["of"] == name:
+            return entry["found"]
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # nobody has asked yet, or somebody was stopped while writing it
-    found = make()
+        pass  # not cached yet, or a process was stopped while writing it
+    result = compute()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(codec.dumps({"of": name, "found": found}))
+        file.write_bytes(codec.dumps({"of": name, "found": result}))
     except OSError:
-        pass  # next time it is worked out again
-    return found
+        pass  # it is computed again next time
+    return result
 
 
 def _file(workspace: Workspace, study_id: str) -> Path:
     return workspace.home / "studies" / f"{study_id}.jsonl"
 
 
-def _kept(file: Path) -> dict[str, Trace]:
+def _read(file: Path) -> dict[str, RunSeries]:
     try:
         lines = file.read_bytes().splitlines()
     except OSError:
         return {}
-    found: dict[str, Trace] = {}
+    stored: dict[str, RunSeries] = {}
     for line in lines:
         try:
-            said: Mapping[str, Any] = codec.loads(line)
-            if said["form"] == FORM:
-                found[said["run"]] = Trace(tuple(said["returns"]), said["calls"], said["latency_ms"], said["slow_ms"])
+            entry: Mapping[str, Any] = codec.loads(line)
+            if entry["form"] == FORM:
+                stored[entry["run"]] = RunSeries(
+                    tuple(entry["returns"]), entry["calls"], entry["latency_ms"], entry["slow_ms"]
+                )
         except (ValueError, KeyError, TypeError):
-            continue  # half a line, of one who was stopped while writing it
-    return found
+            continue  # half a line of a process that was stopped while writing it
+    return stored
 
 
-def keep(workspace: Workspace, study_id: str, fresh: Sequence[tuple[str, Trace]]) -> None:
-    """Keep traces under their names. Where that is not possible nothing is kept."""
+def save_series(workspace: Workspace, study_id: str, computed: Sequence[tuple[str, RunSeries]]) -> None:
+    """Add series to the cache. Does nothing where the file cannot be written."""
     file = _file(workspace, study_id)
     lines = [
         codec.dumps(
             {
                 "form": FORM,
-                "run": name,
-                "returns": list(trace.returns),
-                "calls": trace.calls,
-                "latency_ms": trace.latency_ms,
-                "slow_ms": trace.slow_ms,
+                "run": key,
+                "returns": list(series.returns),
+                "calls": series.calls,
+                "latency_ms": series.latency_ms,
+                "slow_ms": series.slow_ms,
             }
         )
-        for name, trace in fresh
+        for key, series in computed
     ]
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as out:
-            out.write(b"".join(line + b"\n" for line in (b"", *lines)))  # after half a line of somebody else's
+            out.write(b"".join(line + b"\n" for line in (b"", *lines)))  # the empty line ends a half-written one
     except OSError:
-        return  # next time it is worked out again
+        return  # it is computed again next time

@@ -1,7 +1,7 @@
-"""Search: points chosen by what earlier ones came to (optuna, the extra `search`), instead of all of them or any.
+"""Search: points chosen by the results of earlier ones (optuna, the extra `search`), instead of a grid or random points.
 
-Asks for a few at a time and is told how they went. The same seed and the same results lead it the same way, so a search that
-was broken off is walked again through what it knows, and goes on from there.
+Suggests a few trials at a time and receives their results. The same seed and the same results lead to the same suggestions,
+so an interrupted search replays its finished trials and continues from there.
 """
 
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from pitboss.sim.study.grid import MAX_POINTS
 from pitboss.sim.study.trial import Results, Trial
 
 BATCH = 4
-"""Trials that are asked for at once: more of them are quicker, fewer of them learn more."""
+"""Trials suggested at once: a larger batch is faster, a smaller one uses more results per suggestion."""
 
 
-def is_there() -> bool:
-    """Whether the extra is installed."""
+def is_installed() -> bool:
+    """Whether optuna is installed."""
     return find_spec("optuna") is not None
 
 
 class Search:
-    """A method that learns. `metric` is what it looks for more of, or less where less is better."""
+    """A `Method` that learns from results. `metric` is maximised, or minimised where smaller is better."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Search:
             raise UserError("a search needs something to vary", "for example --vary context.bars_lookback=50..200")
         if not 1 <= count <= MAX_POINTS:
             raise UserError(f"--search: {count} is not from 1 to {MAX_POINTS:,}", "for example --search 30")
-        if not is_there():
+        if not is_installed():
             raise UserError("a search needs optuna, which is not installed", "pip install 'pitboss[search]'")
         optuna: Any = import_module("optuna")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -50,35 +50,35 @@ class Search:
         self._failed = optuna.trial.TrialState.FAIL
         self._axes, self._count, self._batch = axes, count, batch
         self._metric, self._span = metric, (from_at, to_at)
-        self._asked: list[tuple[Any, Trial]] = []
-        self._made = 0
+        self._batch_trials: list[tuple[Any, Trial]] = []
+        self._count_suggested = 0
 
     def ask(self, results: Results) -> list[Trial]:
-        """The trials of this batch that are missing; of the next one when none are."""
+        """The trials of the current batch without a result; the next batch when there are none."""
         while True:
-            missing = [trial for _, trial in self._asked if trial not in results]
+            missing = [trial for _, trial in self._batch_trials if trial not in results]
             if missing:
                 return missing
-            for question, trial in self._asked:
+            for suggestion, trial in self._batch_trials:
                 value = score(results[trial], self._metric)
                 if value is None:
-                    self._study.tell(question, state=self._failed)
+                    self._study.tell(suggestion, state=self._failed)
                 else:
-                    self._study.tell(question, value)
-            self._asked = [self._next() for _ in range(min(self._batch, self._count - self._made))]
-            if not self._asked:
+                    self._study.tell(suggestion, value)
+            self._batch_trials = [self._next() for _ in range(min(self._batch, self._count - self._count_suggested))]
+            if not self._batch_trials:
                 return []
 
     def _next(self) -> tuple[Any, Trial]:
-        question = self._study.ask()
-        point = tuple((axis.name, _suggested(question, axis)) for axis in self._axes)
-        trial = Trial(self._made, point, *self._span)
-        self._made += 1
-        return question, trial
+        suggestion = self._study.ask()
+        point = tuple((axis.name, _suggested(suggestion, axis)) for axis in self._axes)
+        trial = Trial(self._count_suggested, point, *self._span)
+        self._count_suggested += 1
+        return suggestion, trial
 
 
-def _suggested(question: Any, axis: Axis) -> str:
+def _suggested(suggestion: Any, axis: Axis) -> str:
     if len(axis.parts) == 1 and isinstance(axis.parts[0], NumberRange):
         span = axis.parts[0]
-        return span.at(question.suggest_int(axis.name, 0, span.count - 1))
-    return question.suggest_categorical(axis.name, axis.grid_values())
+        return span.at(suggestion.suggest_int(axis.name, 0, span.count - 1))
+    return suggestion.suggest_categorical(axis.name, axis.grid_values())

@@ -1,8 +1,8 @@
-"""Doing a study: its runs put into the queue, worked on here or by workers, until its method wants no more.
+"""Executing a study: its runs are enqueued and executed here or by workers, until its method asks for no more trials.
 
-Every run is an ordinary one: it can be shown, verified, resumed and deleted by itself. Nothing is remembered but what is in
-the store, so a study that was stopped goes on when the same is asked for again: finished runs are found, broken ones resumed
-from their last record. Answers of models are shared by all runs, in this study and others, as they always are.
+Every run is an ordinary one: it can be shown, verified, resumed and deleted by itself. All state is in the store, so a study
+that was stopped continues when the same study is requested again: finished runs are reused, interrupted ones resumed from
+their last record. Replies of models are shared by all runs, in this study and others.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from pitboss.bootstrap.decider_source import may_cost
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import RunCancelled, UserError
 from pitboss.core.money import ZERO
-from pitboss.jobs.batch import Preparation
+from pitboss.jobs.batch import JobBuilder
 from pitboss.jobs.build import build
-from pitboss.jobs.enqueue import ensure
-from pitboss.jobs.plan import Member, StudyPlan, members
-from pitboss.jobs.study_lock import Helm
+from pitboss.jobs.enqueue import ensure_workers
+from pitboss.jobs.plan import PlannedRun, StudyPlan, planned_runs
+from pitboss.jobs.study_lock import StudyLock
 from pitboss.jobs.worker_settings import open_queue
 from pitboss.runs.run import resume
 from pitboss.sim.study.trial import Method, Trial
@@ -27,50 +27,50 @@ from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import ACTIVE, ENDED, LeaseLost
 from pitboss.store.queue import Job, Queue
 from pitboss.store.runs import Run
-from pitboss.store.studies import AlreadyThere, RunLine, Studies, once
+from pitboss.store.studies import RunLine, RunsExist, Studies, unique_runs
 
-Where = Literal["here", "workers"]
+Placement = Literal["here", "workers"]
 
 POLL_S = 0.3
-"""How often runs that others work on are looked at."""
-PATIENCE_S = 60.0
-"""How long nothing may move before runs that workers should do are done here: perhaps there are none of this build."""
+"""How often the status of runs executed elsewhere is read."""
+STALL_S = 60.0
+"""After how long without progress the runs are executed here: there may be no workers of this build."""
 
 
 @dataclass(frozen=True, slots=True)
-class Onlooker:
-    """Who looks on: told how far single runs are and what is worth a line, asked whether to stop."""
+class StudyObserver:
+    """Callbacks of the caller: `began` and `moved` report progress, `note` a line of text, `stop` whether to stop."""
 
-    began: Callable[[Sequence[Member], Sequence[str]], None] = lambda wanted, ids: None
-    moved: Callable[[str, str, float], None] = lambda run_id, status, done: None
-    told: Callable[[str], None] = lambda words: None
+    began: Callable[[Sequence[PlannedRun], Sequence[str]], None] = lambda planned, ids: None
+    moved: Callable[[str, str, float], None] = lambda run_id, status, progress: None
+    note: Callable[[str], None] = lambda text: None
     stop: Callable[[], bool] = lambda: False
 
 
-NOBODY = Onlooker()
+NO_OBSERVER = StudyObserver()
 
 
 @dataclass(frozen=True, slots=True)
-class Money:
-    """What a study may spend: set aside for one run at worst, by which user, and how much that user may spend in a day."""
+class StudyBudget:
+    """What a study may spend: the worst case reserved for one run, and the daily limit of the user who pays."""
 
-    each_usd: Callable[[Member], Decimal] = lambda member: ZERO
+    each_usd: Callable[[PlannedRun], Decimal] = lambda run: ZERO
     daily_usd: Decimal | None = None
     owner: str = "local"
 
 
 @dataclass(frozen=True, slots=True)
 class StudySettings:
-    """How a study is worked on. `concurrency` counts runs at once in this process."""
+    """How a study is executed. `concurrency` is the number of simultaneous runs in this process."""
 
-    where: Where = "here"
+    where: Placement = "here"
     concurrency: int = 4
-    money: Money = field(default_factory=Money)
+    budget: StudyBudget = field(default_factory=StudyBudget)
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """A study that has come to its end: every trial that was made, with the runs of its repeats."""
+class StudyResult:
+    """A finished study: every trial with the runs of its repeats."""
 
     id: str
     trials: Mapping[Trial, Sequence[Run]]
@@ -82,11 +82,11 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Lot:
-    """Runs that are wanted, in order, and new limits on the cost of those that go on.
+class StudyBatch:
+    """Run ids in order, and new cost limits for those that are resumed.
 
-    `first` are those that go ahead of the others, as the others may ask what they ask: asked at the same moment it would be
-    paid for twice, asked later it is known.
+    `first` are executed before the others, which may send the same requests to a model: sent at the same time they would be
+    paid for twice, sent later they are answered from the store.
     """
 
     ids: Sequence[str]
@@ -95,139 +95,158 @@ class Lot:
 
 
 async def study(
-    workspace: Workspace, plan: StudyPlan, method: Method, terms: StudySettings, watch: Onlooker = NOBODY
-) -> Done:
-    """Make a study, or go on with it. Raises `RunCancelled` when it was asked to stop; everything done is kept."""
-    Studies(workspace.database).keep(plan.id, plan.document())
-    with Helm(workspace.home, plan.id) as helm:
-        return await _through(workspace, plan, method, terms, watch, helm)
+    workspace: Workspace,
+    plan: StudyPlan,
+    method: Method,
+    settings: StudySettings,
+    observer: StudyObserver = NO_OBSERVER,
+) -> StudyResult:
+    """Execute a study, or continue it. Raises `RunCancelled` when the observer requests a stop; all results are kept."""
+    Studies(workspace.database).save(plan.id, plan.document())
+    with StudyLock(workspace.home, plan.id) as lock:
+        return await _run_trials(workspace, plan, method, settings, observer, lock)
 
 
-async def _through(
-    workspace: Workspace, plan: StudyPlan, method: Method, terms: StudySettings, watch: Onlooker, helm: Helm
-) -> Done:
-    made: dict[Trial, list[Run]] = {}
+async def _run_trials(
+    workspace: Workspace,
+    plan: StudyPlan,
+    method: Method,
+    settings: StudySettings,
+    observer: StudyObserver,
+    lock: StudyLock,
+) -> StudyResult:
+    runs: dict[Trial, list[Run]] = {}
     results: dict[Trial, list[Mapping[str, Any]]] = {}
-    while wanted := method.ask(results):
-        found = members(plan, wanted)
+    while trials := method.ask(results):
+        planned = planned_runs(plan, trials)
         try:
-            lot = queued(workspace, plan, found, terms, watch)
-            watch.began(found, lot.ids)
-            if terms.where == "here":
-                every = list(dict.fromkeys(lot.ids))
-                await _here(workspace, lot, lot.first, terms.concurrency, watch, helm.take())
-                await _here(workspace, lot, every, terms.concurrency, watch, helm.take())
-            await _await_others(workspace, plan.id, lot, terms.where, watch, helm)
+            batch = ensure_queued(workspace, plan, planned, settings, observer)
+            observer.began(planned, batch.ids)
+            if settings.where == "here":
+                unique_ids = list(dict.fromkeys(batch.ids))
+                await _execute_here(workspace, batch, batch.first, settings.concurrency, observer, lock.acquire())
+                await _execute_here(workspace, batch, unique_ids, settings.concurrency, observer, lock.acquire())
+            await _wait_for_others(workspace, plan.id, batch, settings.where, observer, lock)
         except BaseException:
-            call_off(workspace, plan.id)
+            cancel_study(workspace, plan.id)
             raise
-        for member, run_id in zip(found, lot.ids, strict=True):
+        for planned_run, run_id in zip(planned, batch.ids, strict=True):
             run = workspace.runs.get(run_id)
-            made.setdefault(member.trial, []).append(run)
-            results.setdefault(member.trial, [])
+            runs.setdefault(planned_run.trial, []).append(run)
+            results.setdefault(planned_run.trial, [])
             if run.metrics is not None:
-                results[member.trial].append(run.metrics)
-    return Done(plan.id, made)
+                results[planned_run.trial].append(run.metrics)
+    return StudyResult(plan.id, runs)
 
 
-def queued(
-    workspace: Workspace, plan: StudyPlan, wanted: Sequence[Member], terms: StudySettings, watch: Onlooker
-) -> Lot:
-    """See to it that every member has a run that is done or will be."""
-    ids = [member.run_id(plan.id) for member in wanted]
-    every = dict(zip(ids, wanted, strict=True))  # a search may come to a point twice
-    money, jobs, preparation = terms.money, dict[str, Job](), Preparation(workspace)
+def ensure_queued(
+    workspace: Workspace,
+    plan: StudyPlan,
+    planned: Sequence[PlannedRun],
+    settings: StudySettings,
+    observer: StudyObserver,
+) -> StudyBatch:
+    """Enqueue the planned runs that are missing, and those that were interrupted once more."""
+    ids = [run.run_id(plan.id) for run in planned]
+    by_id = dict(zip(ids, planned, strict=True))  # a search may suggest a point twice
+    budget, jobs, builder = settings.budget, dict[str, Job](), JobBuilder(workspace)
     while True:
-        standing = {line.id: line.status for line in Studies(workspace.database).progress(plan.id)}
-        missing = [run_id for run_id in every if run_id not in standing]
+        statuses = {line.id: line.status for line in Studies(workspace.database).progress(plan.id)}
+        missing = [run_id for run_id in by_id if run_id not in statuses]
         for run_id in missing:
-            if watch.stop():
+            if observer.stop():
                 raise RunCancelled
             if run_id not in jobs:
-                jobs[run_id] = _job(preparation, plan, every[run_id], money)
-        names = iter(missing)
-        own = Queue(workspace.database, workspace.now, names.__next__)
+                jobs[run_id] = _job(builder, plan, by_id[run_id], budget)
+        queue = Queue(workspace.database, workspace.now, iter(missing).__next__)
         try:
-            with once():
-                own.enqueue([jobs[run_id] for run_id in missing], money.daily_usd if _costs(wanted) else None)
+            with unique_runs():
+                queue.enqueue([jobs[run_id] for run_id in missing], budget.daily_usd if _costs(planned) else None)
             break
-        except AlreadyThere:
-            continue  # with those that are still missing
-    broken = [run_id for run_id in every if standing.get(run_id) in ("error", "cancelled")]
-    caps = {run_id: cap for run_id in broken if (cap := _revive(workspace, run_id, every[run_id], money))}
-    return Lot(ids, caps, _ahead(every))
+        except RunsExist:
+            continue  # with the runs that are still missing
+    interrupted = [run_id for run_id in by_id if statuses.get(run_id) in ("error", "cancelled")]
+    caps = {run_id: cap for run_id in interrupted if (cap := _enqueue_again(workspace, run_id, by_id[run_id], budget))}
+    return StudyBatch(ids, caps, _first_of_equal(by_id))
 
 
-def _ahead(every: Mapping[str, Member]) -> list[str]:
-    """Of all runs that ask the same model in the same repeat over the same stretch, the first."""
-    found: dict[object, str] = {}
-    for run_id, member in every.items():
-        asked = member.request
-        if may_cost(asked):
-            found.setdefault((asked.source, asked.repeat, asked.from_at, asked.to_at), run_id)
-    return list(found.values())
+def _first_of_equal(by_id: Mapping[str, PlannedRun]) -> list[str]:
+    """Of all runs that ask the same model in the same repeat over the same period, the first."""
+    first: dict[object, str] = {}
+    for run_id, planned_run in by_id.items():
+        request = planned_run.request
+        if may_cost(request):
+            first.setdefault((request.source, request.repeat, request.from_at, request.to_at), run_id)
+    return list(first.values())
 
 
-def _revive(workspace: Workspace, run_id: str, member: Member, money: Money) -> Decimal | None:
-    """Queue a run that broke off once more. Gives what it may have cost in the end, where we set its limit: what it has paid
-    stays paid, and what is set aside now is for the rest."""
-    reserve, limit = _set_aside(member, money)
-    open_queue(workspace).again(run_id, reserve, limit)
+def _enqueue_again(workspace: Workspace, run_id: str, planned: PlannedRun, budget: StudyBudget) -> Decimal | None:
+    """Enqueue an interrupted run once more. Returns its new cost limit where the study sets it: what it has paid, and the
+    new reservation for the rest.
+    """
+    reserve, limit = _reservation(planned, budget)
+    open_queue(workspace).enqueue_again(run_id, reserve, limit)
     run = workspace.runs.get(run_id)
-    if not reserve or member.request.max_cost_usd is not None or run.cost_usd.is_nan():
+    if not reserve or planned.request.max_cost_usd is not None or run.cost_usd.is_nan():
         return None
     return run.cost_usd + reserve
 
 
-def _job(preparation: Preparation, plan: StudyPlan, member: Member, money: Money) -> Job:
-    request, reserve = member.request, None
-    if money.daily_usd is not None:
-        reserve, _ = _set_aside(member, money)
+def _job(builder: JobBuilder, plan: StudyPlan, planned: PlannedRun, budget: StudyBudget) -> Job:
+    request, reserve = planned.request, None
+    if budget.daily_usd is not None:
+        reserve, _ = _reservation(planned, budget)
         if may_cost(request) and request.max_cost_usd is None and reserve:
-            # What was set aside is all it may spend: only then is the day's limit one. Of nothing nobody knows the price.
+            # A run may spend no more than its reservation; otherwise the daily limit would not hold.
             request = replace(request, max_cost_usd=reserve)
-    more = {"owner": money.owner, "study_id": plan.id, "build": build(), "reserve_usd": reserve or ZERO}
-    job = preparation.job(request, **more)
-    return replace(job, params={**job.params, "study": member.mark()})
+    fields = {"owner": budget.owner, "study_id": plan.id, "build": build(), "reserve_usd": reserve or ZERO}
+    job = builder.job(request, **fields)
+    return replace(job, params={**job.params, "study": planned.mark()})
 
 
-def _set_aside(member: Member, money: Money) -> tuple[Decimal | None, Decimal | None]:
-    """What is set aside for a member, and of which daily limit; nothing where there is no limit."""
-    if money.daily_usd is None:
+def _reservation(planned: PlannedRun, budget: StudyBudget) -> tuple[Decimal | None, Decimal | None]:
+    """What is reserved for a run, and from which daily limit; None where there is no limit."""
+    if budget.daily_usd is None:
         return None, None
-    if not may_cost(member.request):
-        return ZERO, money.daily_usd
-    own = member.request.max_cost_usd
-    return (money.each_usd(member) if own is None else own), money.daily_usd
+    if not may_cost(planned.request):
+        return ZERO, budget.daily_usd
+    own = planned.request.max_cost_usd
+    return (budget.each_usd(planned) if own is None else own), budget.daily_usd
 
 
-def _costs(wanted: Sequence[Member]) -> bool:
-    return any(may_cost(member.request) for member in wanted)
+def _costs(planned: Sequence[PlannedRun]) -> bool:
+    return any(may_cost(run.request) for run in planned)
 
 
-async def _here(
-    workspace: Workspace, lot: Lot, ids: Sequence[str], concurrency: int, watch: Onlooker, alone: bool
+async def _execute_here(
+    workspace: Workspace,
+    batch: StudyBatch,
+    ids: Sequence[str],
+    concurrency: int,
+    observer: StudyObserver,
+    is_driver: bool,
 ) -> None:
-    """Do the runs that nobody else does, several at once: those that wait for a model wait together. `alone`: no other
-    process works on this study as we do, so a run that is being worked on by no worker was left behind by one."""
-    waiting = iter(ids)
+    """Execute the runs that no other process works on, several at once. `is_driver`: this process holds the study lock, so
+    an active run without a worker was left behind by a process that was killed.
+    """
+    remaining = iter(ids)
 
     async def work() -> None:
-        for run_id in waiting:
-            if watch.stop():
+        for run_id in remaining:
+            if observer.stop():
                 raise RunCancelled
             run = workspace.runs.get(run_id)
-            orphan = alone and run.status in ACTIVE and run.worker is None
-            if run.status != "queued" and not orphan:  # it is done, or somebody has it
-                watch.moved(run_id, run.status, run.progress)
+            is_orphan = is_driver and run.status in ACTIVE and run.worker is None
+            if run.status != "queued" and not is_orphan:  # it has ended, or another process works on it
+                observer.moved(run_id, run.status, run.progress)
                 continue
-            await _one(workspace, run_id, lot.caps.get(run_id), watch)
+            await _execute_run(workspace, run_id, batch.caps.get(run_id), observer)
 
     tasks = [asyncio.create_task(work()) for _ in range(max(1, concurrency))]
     try:
         await asyncio.gather(*tasks)
     except RunCancelled:
-        await asyncio.gather(*tasks, return_exceptions=True)  # each ends its tick, and writes what it has come to
+        await asyncio.gather(*tasks, return_exceptions=True)  # each finishes its tick and records its state
         raise
     finally:
         for task in tasks:
@@ -235,54 +254,59 @@ async def _here(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _one(workspace: Workspace, run_id: str, cap: Decimal | None, watch: Onlooker) -> None:
-    watch.moved(run_id, "running", 0.0)
-    looking = Watch(lambda done: watch.moved(run_id, "running", done), watch.stop, lambda words: None)
+async def _execute_run(workspace: Workspace, run_id: str, cap: Decimal | None, observer: StudyObserver) -> None:
+    observer.moved(run_id, "running", 0.0)
+    watch = Watch(lambda progress: observer.moved(run_id, "running", progress), observer.stop, lambda text: None)
     try:
-        await resume(workspace, run_id, looking, cap)
+        await resume(workspace, run_id, watch, cap)
     except LeaseLost:
-        pass  # it is another's now
-    except Exception as error:  # noqa: BLE001 - whatever a run does, the others go on; the cause is kept with it
-        watch.told(f"run {run_id}: {error}")
+        pass  # another process has claimed it
+    except Exception as error:  # noqa: BLE001 - the other runs continue; the cause is stored with the run
+        observer.note(f"run {run_id}: {error}")
     except RunCancelled:
-        if watch.stop():
+        if observer.stop():
             raise
     run = workspace.runs.get(run_id)
-    watch.moved(run_id, run.status, run.progress)
+    observer.moved(run_id, run.status, run.progress)
 
 
-async def _await_others(
-    workspace: Workspace, study_id: str, lot: Lot, where: Where, watch: Onlooker, helm: Helm
+async def _wait_for_others(
+    workspace: Workspace,
+    study_id: str,
+    batch: StudyBatch,
+    where: Placement,
+    observer: StudyObserver,
+    lock: StudyLock,
 ) -> None:
-    """Wait for runs that others work on, and see to it that somebody does."""
-    mine, studies, seen = set(lot.ids), Studies(workspace.database), dict[str, RunLine]()
+    """Wait for runs that other processes work on; starts workers, or executes the runs here if none makes progress."""
+    ids, studies, last_lines = set(batch.ids), Studies(workspace.database), dict[str, RunLine]()
     loop = asyncio.get_running_loop()
     moved_s = loop.time()
     while True:
-        lines = [line for line in studies.progress(study_id) if line.id in mine]
+        lines = [line for line in studies.progress(study_id) if line.id in ids]
         for line in lines:
-            if seen.get(line.id) != line:
-                watch.moved(line.id, line.status, line.progress)
-                seen[line.id] = line
+            if last_lines.get(line.id) != line:
+                observer.moved(line.id, line.status, line.progress)
+                last_lines[line.id] = line
                 moved_s = loop.time()
         if all(line.status in ENDED for line in lines):
             return
-        if watch.stop():
+        if observer.stop():
             raise RunCancelled
-        if where == "workers" and loop.time() - moved_s < PATIENCE_S:
-            ensure(workspace)
+        if where == "workers" and loop.time() - moved_s < STALL_S:
+            ensure_workers(workspace)
         else:
             if where == "workers":
-                watch.told(f"no worker has taken a run for {PATIENCE_S:.0f} s: they are done here")
+                observer.note(f"no worker has claimed a run for {STALL_S:.0f} s: the runs are executed here")
                 where = "here"
             open_queue(workspace).sweep()
-            left = [line.id for line in lines if line.status not in ENDED]
-            await _here(workspace, lot, left, 1, watch, helm.take())
+            unfinished = [line.id for line in lines if line.status not in ENDED]
+            await _execute_here(workspace, batch, unfinished, 1, observer, lock.acquire())
         await asyncio.sleep(POLL_S)
 
 
-def call_off(workspace: Workspace, study_id: str) -> int:
-    """Take out of the queue what nobody has begun, and ask for the rest to stop: nothing is begun after this."""
+def cancel_study(workspace: Workspace, study_id: str) -> int:
+    """Remove the runs of a study that have not begun from the queue and request a cancel of the others; returns how many."""
     count = 0
     for line in Studies(workspace.database).progress(study_id):
         if line.status not in ENDED:

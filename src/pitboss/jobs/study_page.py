@@ -1,6 +1,6 @@
-"""The page of a study or an arena, written beside the reports of single runs, with links to those that are there.
+"""The HTML page of a study or an arena, written beside the reports of single runs, with links to existing reports.
 
-What stands on it is `sim/report/study` and `sim/report/arena`; what it is made of is `standing.py` and `arena.py`.
+The layout is in `report/study` and `report/arena`; the document comes from `study_status.py` and `arena.py`.
 """
 
 import os
@@ -12,20 +12,20 @@ from urllib.parse import quote
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.jobs.arena import arena
-from pitboss.jobs.study_status import Document, judged
+from pitboss.jobs.study_status import Document, evaluated_study
 from pitboss.report.arena import render as render_arena
 from pitboss.report.study import render as render_study
 from pitboss.store.studies import Studies
 
 
-def document_of(workspace: Workspace, study_id: str) -> Document:
-    """Everything that can be said about a study or an arena."""
-    asked = Studies(workspace.database).document(study_id)
-    return arena(workspace, study_id) if asked["kind"] == "arena" else judged(workspace, study_id)
+def result_document(workspace: Workspace, study_id: str) -> Document:
+    """The full document of a study or an arena."""
+    definition = Studies(workspace.database).document(study_id)
+    return arena(workspace, study_id) if definition["kind"] == "arena" else evaluated_study(workspace, study_id)
 
 
 def write_page(workspace: Workspace, document: Mapping[str, Any], out: Path | None = None) -> Path:
-    """Write the page of what `document_of` gave, to its place in the workspace unless another is named."""
+    """Write the page of a `result_document`, to the reports folder of the workspace unless `out` names a file."""
     is_arena = "entries" in document
     name = f"{'arena' if is_arena else 'study'}-{document['study_id']}.html"
     path = (out or workspace.home / "reports" / name).absolute()
@@ -43,11 +43,11 @@ def write_page(workspace: Workspace, document: Mapping[str, Any], out: Path | No
 
 
 def linked(document: Mapping[str, Any], folder: Path) -> Document:
-    """The document with the address of every run's report that is there, as seen from a folder."""
+    """The document with a link, relative to `folder`, to every existing report of its runs."""
     name = "entries" if "entries" in document else "trials"
     return {
         **document,
-        name: [{**one, "runs": [_with_link(run, folder) for run in one["runs"]]} for one in document[name]],
+        name: [{**entry, "runs": [_with_link(run, folder) for run in entry["runs"]]} for entry in document[name]],
     }
 
 

@@ -1,4 +1,4 @@
-"""From what a person asks for to a plan and its method: the four kinds of sweeps, and the arena."""
+"""From the options of a command to a plan and its method: the four kinds of sweeps, and the arena."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ MOST_REPEATS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class BuiltPlan:
-    """A plan, how it finds its trials, and those that are known before any has run: what an estimate can be made of."""
+    """A plan, its method, and the trials that are known before the first run: the basis of an estimate."""
 
     plan: StudyPlan
     method: Method
     known: tuple[Trial, ...]
 
 
-def sweep(
+def sweep_plan(
     request: BacktestRequest,
     axes: Sequence[Axis],
     *,
@@ -44,7 +44,7 @@ def sweep(
 ) -> BuiltPlan:
     """A sweep over axes: all points, `random` of them, `search` of them, and with `walk` as a walk-forward.
 
-    `by` is the metric that trials are judged by; the venue's own if none is named.
+    `by` is the metric that ranks trials; the default of the venue if none is named.
     """
     _check(repeats)
     if random is not None and search is not None:
@@ -58,15 +58,15 @@ def sweep(
             raise UserError("a search cannot walk forward", "choose among --random points in each window instead")
         method: dict[str, Any] = {"search": search, "seed": request.seed}
         plan = StudyPlan("search", request, axes, method, repeats, by, name)
-        found = Search(axes, search, request.seed, by, *span)
-        first = found.ask({})
-        return BuiltPlan(plan, found, tuple(first[place % len(first)] for place in range(search)))
+        method_search = Search(axes, search, request.seed, by, *span)
+        first = method_search.ask({})
+        return BuiltPlan(plan, method_search, tuple(first[place % len(first)] for place in range(search)))
     points: list[Point] = grid(axes) if random is None else random_points(axes, random, request.seed)
     method = {} if random is None else {"random": random, "seed": request.seed}
     if walk:
         if any(axis.name == RANGE for axis in axes):
             raise UserError("a walk-forward has its own ranges", "leave --vary range out")
-        train, test, gap = _stretches(walk)
+        train, test, gap = _lengths(walk)
         forward = WalkForward(tuple(points), tuple(windows(*span, train, test, gap, anchored=anchored)), by)
         method |= {"train_ms": train, "test_ms": test, "gap_ms": gap, "anchored": anchored}
         inside = [trial for trials in forward.in_sample_trials() for trial in trials]
@@ -80,7 +80,7 @@ def sweep(
     return BuiltPlan(StudyPlan(kind, request, axes, method, repeats, by, name), FixedTrials(trials), trials)
 
 
-def contest(
+def arena_plan(
     request: BacktestRequest,
     models: Sequence[str],
     baselines: Sequence[str] | None = None,
@@ -95,16 +95,16 @@ def contest(
     return BuiltPlan(plan, FixedTrials(trials), trials)
 
 
-def _stretches(words: str) -> tuple[int, int, int]:
-    """`30d/10d` or `30d/10d/1d` → how long is chosen on, judged on, and left out in between."""
-    parts = words.split("/")
+def _lengths(text: str) -> tuple[int, int, int]:
+    """`30d/10d` or `30d/10d/1d` → the lengths of training, test and the gap between them."""
+    parts = text.split("/")
     if len(parts) not in (2, 3):
-        raise UserError(f"--walk-forward: {words!r} is not two lengths", "for example --walk-forward 30d/10d")
+        raise UserError(f"--walk-forward: {text!r} is not two lengths", "for example --walk-forward 30d/10d")
     try:
-        found = [parse_duration(part) for part in parts]
+        lengths = [parse_duration(part) for part in parts]
     except UserError as error:
         raise UserError(f"--walk-forward: {error.message}", "for example --walk-forward 30d/10d") from None
-    return found[0], found[1], found[2] if len(found) == 3 else 0
+    return lengths[0], lengths[1], lengths[2] if len(lengths) == 3 else 0
 
 
 def _check(repeats: int) -> None:

@@ -1,7 +1,7 @@
-"""How a study stands, as documents: the list of studies, one of them with its trials, and how much of its best is luck.
+"""The status of studies as documents: the list of studies, a study with its trials, and an evaluation against chance.
 
-Lists and trials are read from the runs' rows alone, so a study of a thousand runs opens at once; only `judged` reads what
-runs went through. Nothing here starts or changes anything.
+Lists and trials are read from the rows of the runs alone, so a study of a thousand runs opens at once; only
+`evaluated_study` reads the records of runs. Nothing here starts or changes anything.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.instant import DAY_MS, Instant, iso
-from pitboss.jobs.run_series import Trace, once, traces
+from pitboss.jobs.run_series import RunSeries, cached, load_series
 from pitboss.runs.stored import is_synthetic
 from pitboss.runs.venues import venue_of
 from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS, bootstrap, interval
@@ -26,13 +26,13 @@ from pitboss.sim.statistics.returns import (
 )
 from pitboss.sim.study.choice import SMALLER_IS_BETTER, figure, score
 from pitboss.store.lifecycle import Status
-from pitboss.store.studies import Studies, StudyRun, metrics_of_skill, parts
+from pitboss.store.studies import Studies, StudyRun, metrics_of_skill, study_runs
 
 Document = dict[str, Any]
 
 
-def studies(workspace: Workspace) -> list[Document]:
-    """All studies, the newest first, in short."""
+def study_list(workspace: Workspace) -> list[Document]:
+    """All studies, the newest first, one line each."""
     return [
         {
             "study_id": line.id,
@@ -57,196 +57,200 @@ def runs_of(
     model: str | None = None,
     point: Mapping[str, str] | None = None,
 ) -> list[StudyRun]:
-    """The runs of a study in the order of its trials, those that fit all that is given."""
-    return parts(workspace.runs, study_id, status, model, point)
+    """The runs of a study in the order of its trials, filtered by all given conditions."""
+    return study_runs(workspace.runs, study_id, status, model, point)
 
 
-def opened(workspace: Workspace, study_id: str, runs: Sequence[StudyRun] | None = None) -> Document:
-    """A study with its trials, the best first. `runs` are those to show; all of them if none are given."""
-    asked = Studies(workspace.database).document(study_id)
-    found = runs_of(workspace, study_id) if runs is None else runs
-    by, venue = asked["by"], venue_of(asked["skill"])
+def study_summary(workspace: Workspace, study_id: str, runs: Sequence[StudyRun] | None = None) -> Document:
+    """A study with its trials, the best first. `runs` restricts it to some runs; None: all."""
+    definition = Studies(workspace.database).document(study_id)
+    shown_runs = runs_of(workspace, study_id) if runs is None else runs
+    by, venue = definition["by"], venue_of(definition["skill"])
     counts: dict[str, int] = {}
-    for run in found:
+    for run in shown_runs:
         counts[run.status] = counts.get(run.status, 0) + 1
-    priced = [run.cost_usd for run in found if not run.cost_usd.is_nan()]
+    priced = [run.cost_usd for run in shown_runs if not run.cost_usd.is_nan()]
     return {
         "study_id": study_id,
-        **{name: asked[name] for name in ("kind", "name", "vary", "method", "repeats", "by")},
+        **{name: definition[name] for name in ("kind", "name", "vary", "method", "repeats", "by")},
         "better": "less" if by in SMALLER_IS_BETTER else "more",
-        "skill": asked["skill"].get("name", ""),
+        "skill": definition["skill"].get("name", ""),
         "venue": venue.name,
         "metric_meanings": {name: list(metric) for name, metric in venue.metrics().items()},
-        "from": iso(asked["request"]["from_at"]),
-        "to": iso(asked["request"]["to_at"]),
-        "runs": len(found),
+        "from": iso(definition["request"]["from_at"]),
+        "to": iso(definition["request"]["to_at"]),
+        "runs": len(shown_runs),
         "counts": counts,
         "cost_usd": float(sum(priced)),
-        "unpriced": len(found) - len(priced),
-        "saved_usd": float(sum(run.saved_usd for run in found)),
-        "wall_s": math.fsum(run.wall_s for run in found),
-        "trials": trials_of(found, by, (*venue.study_metrics(), "total_ai_cost_usd")),
+        "unpriced": len(shown_runs) - len(priced),
+        "saved_usd": float(sum(run.saved_usd for run in shown_runs)),
+        "wall_s": math.fsum(run.wall_s for run in shown_runs),
+        "trials": trials_of(shown_runs, by, (*venue.study_metrics(), "total_ai_cost_usd")),
     }
 
 
-def trials_of(runs: Sequence[StudyRun], by: str, beside: Sequence[str]) -> list[Document]:
-    """Runs put together by trial, the best first; trials without a result come last. `beside`: metrics to show as well."""
+def trials_of(runs: Sequence[StudyRun], by: str, further_metrics: Sequence[str]) -> list[Document]:
+    """Runs grouped by trial, the best first; trials without a result come last. `further_metrics` are shown besides `by`."""
     grouped: dict[int, list[StudyRun]] = {}
     for run in runs:
         grouped.setdefault(run.mark.get("trial", 0), []).append(run)
-    names = tuple(dict.fromkeys((by, *beside)))
-    said = {at: iso(at) for at in {at for run in runs for at in (run.from_at, run.to_at)}}  # mostly the same two
-    found = [_trial(number, repeats, by, names, said) for number, repeats in grouped.items()]
-    return sorted(found, key=lambda one: (one["score"] is None, -(one["score"] or 0.0), one["trial"]))
+    names = tuple(dict.fromkeys((by, *further_metrics)))
+    texts = {at: iso(at) for at in {at for run in runs for at in (run.from_at, run.to_at)}}  # mostly the same two
+    trials = [_trial(number, repeats, by, names, texts) for number, repeats in grouped.items()]
+    return sorted(trials, key=lambda trial: (trial["score"] is None, -(trial["score"] or 0.0), trial["trial"]))
 
 
 def _trial(
-    number: int, repeats: Sequence[StudyRun], by: str, names: Sequence[str], said: Mapping[Instant, str]
+    number: int, repeats: Sequence[StudyRun], by: str, names: Sequence[str], texts: Mapping[Instant, str]
 ) -> Document:
     mark, done = repeats[0].mark, [metrics for run in repeats if (metrics := run.metrics) is not None]
-    means = {name: _mean([figure(one, name) for one in done]) for name in names}
+    means = {name: _mean([figure(metrics, name) for metrics in done]) for name in names}
     costs = [float(run.cost_usd) for run in repeats]
     return {
         "trial": number,
         "point": mark.get("point", {}),
         "role": mark.get("role", ""),
         "window": mark.get("window"),
-        "from": said[repeats[0].from_at],
-        "to": said[repeats[0].to_at],
+        "from": texts[repeats[0].from_at],
+        "to": texts[repeats[0].to_at],
         "model": repeats[0].model,
         "score": score(done, by),
         "metrics": means,
         "cost_usd": None if any(map(math.isnan, costs)) else math.fsum(costs),
-        "runs": [named(run) for run in repeats],
+        "runs": [run_summary(run) for run in repeats],
     }
 
 
-def named(run: StudyRun) -> Document:
-    """A run as the pages name it."""
+def run_summary(run: StudyRun) -> Document:
+    """A run as the pages refer to it."""
     return {"run_id": run.id, "status": run.status, "error": run.error_text, "report": run.report}
 
 
-def judged(workspace: Workspace, study_id: str) -> Document:
-    """The study with how much of its best is luck: deflated Sharpe over all trials, probability of overfitting; of a
-    walk-forward, what came of the choices."""
+def evaluated_study(workspace: Workspace, study_id: str) -> Document:
+    """The study with an evaluation against chance: deflated Sharpe over all trials and the probability of overfitting; for a
+    walk-forward, the results of its choices.
+    """
     runs = runs_of(workspace, study_id)
-    document = opened(workspace, study_id, runs)
+    document = study_summary(workspace, study_id, runs)
     document["synthetic"] = any(is_synthetic(workspace, workspace.runs.get(run.id)) for run in runs[:1])
     if document["kind"] == "walk":
-        return {**document, "forward": _forward(document, runs, traces(workspace, study_id, runs))}
-    found = dict(once(workspace, study_id, runs, lambda: _luck(workspace, document, runs)))
-    held, own = found.pop("held"), found.pop("sharpes")
-    return {**document, "luck": {**found, **_with_all(workspace, document, held, own)}}
+        return {**document, "forward": _forward(document, runs, load_series(workspace, study_id, runs))}
+    luck = dict(cached(workspace, study_id, runs, lambda: _luck(workspace, document, runs)))
+    returns, own = luck.pop("held"), luck.pop("sharpes")
+    return {**document, "luck": {**luck, **_with_all(workspace, document, returns, own)}}
 
 
 def _luck(workspace: Workspace, document: Document, runs: Sequence[StudyRun]) -> Document:
-    """What the best came to, beside what luck alone gives the best of as many.
+    """The result of the best trial, and what chance alone gives the best of as many trials.
 
-    `held` are the daily returns of the best, `sharpes` what all finished runs report.
+    `held` are the daily returns of the best trial, `sharpes` those that all finished runs report.
     """
-    groups = returns_of(runs, traces(workspace, document["study_id"], runs))
-    best = next((one for one in document["trials"] if one["score"] is not None and one["trial"] in groups), None)
-    held = None if best is None else together(groups[best["trial"]])
-    every = [one for repeats in groups.values() for one in repeats]
-    sharpes = [value for one in every if (value := sharpe(one)) is not None]
+    groups = returns_of(runs, load_series(workspace, document["study_id"], runs))
+    best = next(
+        (trial for trial in document["trials"] if trial["score"] is not None and trial["trial"] in groups), None
+    )
+    returns = None if best is None else equal_parts(groups[best["trial"]])
+    every = [returns for repeats in groups.values() for returns in repeats]
+    sharpes = [value for returns in every if (value := sharpe(returns)) is not None]
     year = math.sqrt(DAYS_A_YEAR)
     return {
         "trials": len(groups),
         "runs": len(every),
         "best_trial": None if best is None else best["trial"],
-        "best_sharpe": None if held is None else sharpe(held),
+        "best_sharpe": None if returns is None else sharpe(returns),
         "lucky_sharpe": deflation_benchmark(sharpes) * year if len(sharpes) > 1 else None,
-        "deflated_sharpe": None if held is None or not sharpes else deflated_sharpe(held, sharpes),
+        "deflated_sharpe": None if returns is None or not sharpes else deflated_sharpe(returns, sharpes),
         "overfitting": overfit(list(groups.values())),
-        "held": held,
+        "held": returns,
         "sharpes": [figure(run.metrics or {}, "sharpe") for run in runs if run.status == "complete"],
     }
 
 
 def _with_all(
-    workspace: Workspace, document: Document, held: Sequence[float] | None, own: Sequence[float | None]
+    workspace: Workspace, document: Document, returns: Sequence[float] | None, own: Sequence[float | None]
 ) -> Document:
-    """The same over every run of the skill that is stored here, in this study or not: those were tries too."""
+    """The same over every stored run of the skill, in this study or not: those were trials too."""
     others = metrics_of_skill(workspace.runs, document["skill"], document["study_id"])
-    every = [*own, *(figure(one, "sharpe") for one in others)]
+    every = [*own, *(figure(metrics, "sharpe") for metrics in others)]
     sharpes = [value for value in every if value is not None]
-    judged = None if held is None or not sharpes else deflated_sharpe(held, sharpes)
-    return {"runs_of_skill": len(every), "deflated_sharpe_of_skill": judged}
+    deflated = None if returns is None or not sharpes else deflated_sharpe(returns, sharpes)
+    return {"runs_of_skill": len(every), "deflated_sharpe_of_skill": deflated}
 
 
-def returns_of(runs: Sequence[StudyRun], known: Mapping[str, Trace]) -> dict[int, list[tuple[float, ...]]]:
+def returns_of(runs: Sequence[StudyRun], series: Mapping[str, RunSeries]) -> dict[int, list[tuple[float, ...]]]:
     """Daily returns of the repeats of each trial that has any."""
     groups: dict[int, list[tuple[float, ...]]] = {}
     for run in runs:
-        if run.id in known:
-            groups.setdefault(run.mark.get("trial", 0), []).append(known[run.id].returns)
+        if run.id in series:
+            groups.setdefault(run.mark.get("trial", 0), []).append(series[run.id].returns)
     return groups
 
 
 def deflated(repeats: Entry, every: Sequence[Sequence[float]]) -> float | None:
-    """Probability that the Sharpe of a trial is above what luck gives the best of all runs that were made.
+    """Probability that the Sharpe of a trial exceeds what chance gives the best of all runs.
 
-    The trial counts as all its repeats held together in equal parts. Every run counts as a try, repeats included.
+    The trial counts as a portfolio of all its repeats in equal parts. Every run counts as a trial, repeats included.
     """
-    sharpes = [value for one in every if (value := sharpe(one)) is not None]
-    return deflated_sharpe(together(repeats), sharpes) if sharpes else None
+    sharpes = [value for returns in every if (value := sharpe(returns)) is not None]
+    return deflated_sharpe(equal_parts(repeats), sharpes) if sharpes else None
 
 
-def together(repeats: Entry) -> list[float]:
-    """The daily returns of all repeats held in equal parts."""
+def equal_parts(repeats: Entry) -> list[float]:
+    """The daily returns of a portfolio of all repeats in equal parts."""
     return [math.fsum(day) / len(day) for day in zip(*repeats, strict=True)] if _even([repeats]) else list(repeats[0])
 
 
 def overfit(entries: Sequence[Entry]) -> Document | None:
-    """The probability of backtest overfitting over entries, if they lived through the same days."""
+    """The probability of backtest overfitting over entries, if they cover the same days."""
     if not _even(entries):
         return None
-    found = overfitting([together(repeats) for repeats in entries])
-    return None if found is None else asdict(found)
+    result = overfitting([equal_parts(repeats) for repeats in entries])
+    return None if result is None else asdict(result)
 
 
 def _even(entries: Sequence[Entry]) -> bool:
-    return len({len(one) for repeats in entries for one in repeats}) == 1
+    return len({len(returns) for repeats in entries for returns in repeats}) == 1
 
 
-def _forward(document: Document, runs: Sequence[StudyRun], known: Mapping[str, Trace]) -> Document:
-    """What came of the choices of a walk-forward: each of them, and all that was judged as one history."""
-    groups = returns_of(runs, known)
-    inside = [one for one in document["trials"] if one["role"] == "in" and one["score"] is not None]
+def _forward(document: Document, runs: Sequence[StudyRun], series: Mapping[str, RunSeries]) -> Document:
+    """The results of a walk-forward: each choice, and all test periods as one history."""
+    groups = returns_of(runs, series)
+    training = [trial for trial in document["trials"] if trial["role"] == "in" and trial["score"] is not None]
     sign = -1 if document["by"] in SMALLER_IS_BETTER else 1
     starts = {run.mark.get("trial", 0): run.from_at for run in runs}
-    judged: list[tuple[Instant, Sequence[float]]] = []
+    tests: list[tuple[Instant, Sequence[float]]] = []
     windows: list[Document] = []
-    for one in sorted((one for one in document["trials"] if one["role"] == "out"), key=lambda one: one["window"]):
-        tried = [other for other in inside if other["window"] == one["window"]]  # the best of them first
+    tested = [trial for trial in document["trials"] if trial["role"] == "out"]
+    for test in sorted(tested, key=lambda trial: trial["window"]):
+        tried = [trial for trial in training if trial["window"] == test["window"]]  # the best of them first
         chosen = tried[0] if tried else None
-        scores = [sign * other["score"] for other in tried]
+        scores = [sign * trial["score"] for trial in tried]
         windows.append(
             {
-                "window": one["window"],
-                "point": one["point"],
+                "window": test["window"],
+                "point": test["point"],
                 "chosen_from": None if chosen is None else chosen["from"],
                 "chosen_to": None if chosen is None else chosen["to"],
-                "from": one["from"],
-                "to": one["to"],
+                "from": test["from"],
+                "to": test["to"],
                 "tried": len(tried),
                 "tried_between": [min(scores), max(scores)] if scores else None,
                 "inside": None if chosen is None else sign * chosen["score"],
-                "outside": None if one["score"] is None else sign * one["score"],
-                "total_return_pct": one["metrics"]["total_return_pct"],
+                "outside": None if test["score"] is None else sign * test["score"],
+                "total_return_pct": test["metrics"]["total_return_pct"],
             }
         )
-        if one["trial"] in groups:
-            judged.append((starts[one["trial"]], together(groups[one["trial"]])))
-    chain = chained(judged)
+        if test["trial"] in groups:
+            tests.append((starts[test["trial"]], equal_parts(groups[test["trial"]])))
+    chain = chained(tests)
     curve = curve_of(chain)
     enough = len(chain) >= MIN_BOOTSTRAP_RETURNS and any(chain)
     totals, sharpes = bootstrap(chain) if enough else (None, None)
-    walked = {one["window"] for one in document["trials"]}
+    all_windows = {trial["window"] for trial in document["trials"]}
     return {
         "windows": windows,
-        "not_judged": len(walked) - len(windows),
-        "tried_in_each": len(inside) // max(1, len(windows)),
+        "not_judged": len(all_windows) - len(windows),
+        "tried_in_each": len(training) // max(1, len(windows)),
         "days": len(chain),
         "curve": curve,
         "total_return_pct": 100 * (curve[-1] - 1) if curve else None,
@@ -254,19 +258,19 @@ def _forward(document: Document, runs: Sequence[StudyRun], known: Mapping[str, T
         "sharpe": sharpe(chain),
         "sharpe_ci": None if sharpes is None else interval(sharpes),
         "probabilistic_sharpe": probabilistic_sharpe(chain),
-        "inside_mean": _mean([one["inside"] for one in windows]),
-        "outside_mean": _mean([one["outside"] for one in windows]),
+        "inside_mean": _mean([window["inside"] for window in windows]),
+        "outside_mean": _mean([window["outside"] for window in windows]),
     }
 
 
-def chained(stretches: Sequence[tuple[Instant, Sequence[float]]]) -> list[float]:
-    """The daily returns of stretches that follow each other, given where each begins, as those of one history.
+def chained(periods: Sequence[tuple[Instant, Sequence[float]]]) -> list[float]:
+    """The daily returns of consecutive periods, given the start of each, as those of one history.
 
-    Returns are those of UTC days. A day that one stretch ends in and the next begins in is one day, not two: otherwise four
-    hours judged one by one would count as four days.
+    Returns are those of UTC days. A day in which one period ends and the next begins is one day, not two: otherwise four
+    periods of one hour would count as four days.
     """
     growth: dict[int, float] = {}
-    for from_at, returns in stretches:
+    for from_at, returns in periods:
         for place, value in enumerate(returns):
             day = from_at // DAY_MS + place
             growth[day] = growth.get(day, 1.0) * (1 + value)
@@ -274,16 +278,16 @@ def chained(stretches: Sequence[tuple[Instant, Sequence[float]]]) -> list[float]
 
 
 def curve_of(returns: Sequence[float]) -> list[float]:
-    """What is left of 1 after each day."""
-    found, growth = list[float](), 1.0
+    """The value of 1 after each day."""
+    curve, growth = list[float](), 1.0
     for value in returns:
         growth *= 1 + value
-        found.append(growth)
-    return found
+        curve.append(growth)
+    return curve
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     if len(values) == 1:  # most trials are one run
         return values[0]
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) / len(numbers) if numbers else None

@@ -1,10 +1,10 @@
-"""Waiting for queued runs. Whoever waits also sees to it that somebody works: there is no service that would."""
+"""Waiting for queued runs. The waiting process also starts missing workers, because there is no service that would."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.jobs.enqueue import ensure
+from pitboss.jobs.enqueue import ensure_workers
 from pitboss.store.lifecycle import ENDED
 from pitboss.store.retry import Unreachable
 from pitboss.store.runs import Run
@@ -13,21 +13,21 @@ POLL_S = 0.5
 ENSURE_S = 5.0
 
 
-async def ended(
-    workspace: Workspace, ids: Sequence[str], tell: Callable[[list[Run]], None] = lambda runs: None
+async def wait_until_ended(
+    workspace: Workspace, ids: Sequence[str], on_poll: Callable[[list[Run]], None] = lambda runs: None
 ) -> list[Run]:
-    """The runs when all of them have ended. `tell` is given them as they are, every now and then."""
+    """Return the runs when all of them have ended. `on_poll` receives their current state at every poll."""
     loop = asyncio.get_running_loop()
-    ensured = float("-inf")
+    ensured_s = float("-inf")
     while True:
         try:
-            found = [workspace.runs.get(run_id) for run_id in ids]
-            tell(found)
-            if all(run.status in ENDED for run in found):
-                return found
-            if loop.time() - ensured >= ENSURE_S:
-                ensured = loop.time()
-                ensure(workspace)
+            runs = [workspace.runs.get(run_id) for run_id in ids]
+            on_poll(runs)
+            if all(run.status in ENDED for run in runs):
+                return runs
+            if loop.time() - ensured_s >= ENSURE_S:
+                ensured_s = loop.time()
+                ensure_workers(workspace)
         except Unreachable:
-            ensured = float("-inf")
+            ensured_s = float("-inf")
         await asyncio.sleep(POLL_S)

@@ -1,19 +1,19 @@
-"""From settings to a worker: its name, its terms, and the queue it takes from."""
+"""From the settings file to a worker: its name, its settings, and the queue it claims from."""
 
+import asyncio
 import os
 import socket
 from typing import TYPE_CHECKING
 
-from pitboss.bootstrap.machine import new_id
+from pitboss.bootstrap.machine import new_id, stopwatch
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.jobs.build import build
-from pitboss.jobs.heartbeat import Rhythm
+from pitboss.jobs.heartbeat import RECOVERY_GRACE_S, HeartbeatSettings
 from pitboss.store.queue import Queue
-from pitboss.store.retry import patiently
-from pitboss.store.rouse import rousing
+from pitboss.store.retry import retry_while_unreachable
 
-if TYPE_CHECKING:  # whoever only looks at the queue need not load what does its work
+if TYPE_CHECKING:  # commands that only read the queue do not import what executes runs
     from pitboss.jobs.worker import WorkerSettings
 
 
@@ -23,17 +23,23 @@ def open_queue(workspace: Workspace) -> Queue:
 
 
 async def wait_for_workspace(settings: Settings) -> Workspace:
-    """The open workspace; a database that is away, or locked by one who stands still, is waited for."""
-    with rousing(settings.database_url or str(settings.home / "pitboss.db")):
-        return await patiently(lambda: open_workspace(settings))
+    """Open the workspace; retries for up to a minute while the database is unreachable or locked.
+
+    After a wait the other workers get `RECOVERY_GRACE_S` to renew their leases before this worker looks for lost runs.
+    """
+    began_s = stopwatch()
+    workspace = await retry_while_unreachable(lambda: open_workspace(settings))
+    if stopwatch() - began_s > RECOVERY_GRACE_S:
+        await asyncio.sleep(RECOVERY_GRACE_S)
+    return workspace
 
 
-def worker_name(place: str = "") -> str:
-    """A name that no other worker has or had: where it is, which process, and a few letters of chance."""
-    return f"{place or socket.gethostname()}:{os.getpid()}:{new_id()[:6]}"
+def worker_name(host: str = "") -> str:
+    """A unique name: host, process id and a few random letters."""
+    return f"{host or socket.gethostname()}:{os.getpid()}:{new_id()[:6]}"
 
 
-def terms_of(
+def worker_settings(
     settings: Settings,
     *,
     processes: int = 1,
@@ -41,23 +47,23 @@ def terms_of(
     concurrency: int | None = None,
     any_build: bool = False,
 ) -> "WorkerSettings":
-    """The terms that the settings ask for."""
+    """The settings of a worker that follow from the settings file."""
     from pitboss.jobs.worker import WorkerSettings
 
-    alone = settings.sqlite_processes == "one" and "://" not in settings.database_url
+    exclusive = settings.sqlite_processes == "one" and "://" not in settings.database_url
     return WorkerSettings(
         concurrency=concurrency or settings.worker_runs,
-        processes=0 if alone else processes,  # a child would find the database locked
+        processes=0 if exclusive else processes,  # a child could not open the database
         idle_exit_s=idle_exit_s,
         drain_s=settings.worker_drain_s,
         per_user=settings.runs_per_user or None,
         build=None if any_build else build(),
-        rhythm=_rhythm(settings),
+        heartbeat=_heartbeat(settings),
         logged=settings.log_commits,
     )
 
 
-def _rhythm(settings: Settings) -> Rhythm:
-    """A lease is renewed a few times before it runs out, and lost ones are looked for as often, however short it is."""
+def _heartbeat(settings: Settings) -> HeartbeatSettings:
+    """A lease is renewed four times before it expires, and expired leases are looked for as often, however short it is."""
     stale_s = settings.lease_stale_s
-    return Rhythm(min(settings.lease_heartbeat_s, stale_s / 4), stale_s, min(settings.scan_s, stale_s / 4))
+    return HeartbeatSettings(min(settings.lease_heartbeat_s, stale_s / 4), stale_s, min(settings.scan_s, stale_s / 4))

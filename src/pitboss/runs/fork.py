@@ -32,7 +32,7 @@ from pitboss.sim.replay import replay
 from pitboss.sim.request import BacktestRequest, PreparedRun
 from pitboss.sim.watch import Watch
 from pitboss.skill.load import override
-from pitboss.store.import_run import adopt
+from pitboss.store.import_run import insert_run
 from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
 
@@ -77,7 +77,7 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: ForkChange) -
     kept, state = await past(before, journal.records(), tick_at)
     known = {"run_id": source.id, "at": iso(tick_at), "seq": len(kept), "digest": source.digest}
     branch = _queued(workspace, source, prepared, {"forked_from": known}, _progress(before, tick_at))
-    adopt(workspace.database, branch, map(_as_saved, kept), state if kept else None)
+    insert_run(workspace.database, branch, map(_as_saved, kept), state if kept else None)
     return branch.id
 
 

@@ -36,7 +36,7 @@ from pitboss.runs.fork import past, unasked
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.runs.venues import venue_of
 from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
-from pitboss.store.answers import AGAIN, Answers, StoredReply, write_reply
+from pitboss.store.answers import DUPLICATE_MARK, Answers, StoredReply, write_reply
 from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.recordings import StoredRecordings
 from pitboss.store.runs import Run
@@ -148,7 +148,7 @@ async def _answers(workspace: Workspace, run: Run) -> tuple[str, list[AnswerLine
             found = [(kept, place) for key, place in sorted(places.items()) if (kept := answers.get(key)) is not None]
             if found:
                 return "used", [_answer_line(kept, place) for kept, place in found]
-    return ("paid" if paid else "none"), [_answer_line(kept, []) for kept in paid if AGAIN not in kept.key]
+    return ("paid" if paid else "none"), [_answer_line(kept, []) for kept in paid if DUPLICATE_MARK not in kept.key]
 
 
 async def _questions(workspace: Workspace, run: Run, model: str) -> list[dict[str, list[tuple[int, int]]]]:

@@ -35,7 +35,7 @@ from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.journal import StoredJournal
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.store.queue import Job, Lease
-from pitboss.store.retry import Unreachable, patiently
+from pitboss.store.retry import Unreachable, retry_while_unreachable
 from pitboss.store.runs import Run
 from pitboss.store.skills import StoredSkill
 from pitboss.store.verify import verify_run
@@ -291,7 +291,7 @@ class _Go:
                 **_money(ledger, line),
             )
 
-        await patiently(finish)  # a finish whose answer was lost must be told again, not made again
+        await retry_while_unreachable(finish)  # a finish whose answer was lost must be told again, not made again
 
 
 UNKNOWN = Decimal("NaN")

@@ -23,7 +23,7 @@ def request_of(run: Run) -> Any:
 
 def journal_of(workspace: Workspace, run: Run) -> StoredJournal:
     """The records of a run, for reading."""
-    return StoredJournal(workspace.database, run.id, run.lease_epoch, workspace.now)
+    return StoredJournal(workspace.database, run.id, run.lease_epoch)
 
 
 def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:

@@ -28,7 +28,7 @@ from pitboss.sim.outcome import Ledger
 from pitboss.skill.digest import skill_digest
 from pitboss.skill.load import read_skill
 from pitboss.store.answers import StoredReply, read_reply
-from pitboss.store.import_run import adopt
+from pitboss.store.import_run import insert_run
 from pitboss.store.lifecycle import ACTIVE
 from pitboss.store.runs import Run
 
@@ -354,7 +354,7 @@ def sound(path: Path) -> Iterator[Bundle]:
 def take_in(workspace: Workspace, bundle: Bundle, with_answers: bool = True) -> ImportedBundle:
     """Put the run of a `sound` bundle into a workspace."""
     run = bundle.manifest.run
-    here = workspace.runs.having(run.id)
+    here = workspace.runs.get_or_none(run.id)
     if here is not None:
         if _same(workspace, here, bundle):
             return ImportedBundle(run.id, new=False, answers=0)
@@ -370,7 +370,7 @@ def take_in(workspace: Workspace, bundle: Bundle, with_answers: bool = True) -> 
             taken += 1
             yield _answer(line)
 
-    adopt(workspace.database, row, bundle.records(), codec.loads(bundle.whole(STATE)), known())
+    insert_run(workspace.database, row, bundle.records(), codec.loads(bundle.whole(STATE)), known())
     return ImportedBundle(run.id, new=True, answers=taken)
 
 

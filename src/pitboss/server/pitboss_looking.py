@@ -155,7 +155,7 @@ def list_runs(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundW
     if not desk.has_database():
         return ToolOutput("there are no runs here yet", {"runs": [], "damaged": []})
     with desk.workspace() as workspace:
-        listing = workspace.runs.look(given.get("limit", 20), given.get("status"))
+        listing = workspace.runs.listing(given.get("limit", 20), given.get("status"))
         found = [_located(desk, short(run, workspace.now())) for run in listing.runs]
     lines = [
         f"{one['run_id']} {one['status']} {one_line(one['skill'], 60)} {one_line(one['model'], 60)} "

@@ -1,7 +1,7 @@
-"""Answers of models by the digest of their question: what was paid for once is never paid for again.
+"""Stored replies of models by the digest of their request: a reply is paid for once.
 
-An answer is durable before `put` returns, so whoever uses it may be killed at any moment and find it again. Answers that
-come in together share one commit. Who may use an answer, and what the key of a question is, is `models/cached.py`.
+A reply is durable before `put` returns, so a process that uses it may be killed at any moment and finds it again. Replies that
+arrive together share one commit. Which runs may use a reply, and how the key is computed, is in `models/cached.py`.
 """
 
 import asyncio
@@ -11,9 +11,7 @@ from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any
 
-import zstandard
 from sqlalchemy import bindparam, event, select, type_coerce
-from sqlalchemy.engine import Dialect
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.types import NULLTYPE
 
@@ -24,22 +22,24 @@ from pitboss.core.intent import Usage
 from pitboss.core.money import ZERO, text
 from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.store import sealed_rows as rows
+from pitboss.store.compiled import CompiledStatement
+from pitboss.store.compression import compressor, decompressor
 from pitboss.store.database import Database
-from pitboss.store.journal import LEVEL, PAGE
+from pitboss.store.journal import PAGE
 from pitboss.store.retry import FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S, Unreachable
 from pitboss.store.schema import SEAL, answers
 
-_NAMES = rows.sealed_columns(answers)
-_USAGE = tuple(one.name for one in fields(Usage))
-AGAIN = ":"
-"""Stands between a key and a run that paid for an answer somebody else had just stored: kept for the account only."""
+_COLUMNS = (*rows.sealed_columns(answers), SEAL)
+_USAGE = tuple(field.name for field in fields(Usage))
+DUPLICATE_MARK = ":"
+"""Separates key and run id of a reply whose key another run had just stored: kept for accounting only."""
 GATHER_S = 0.0015
-"""How long an answer waits for others to share its commit: two or three of a window asked together come in that time."""
+"""How long a reply waits for others to share its commit: two or three of a batch of requests arrive in that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """A stored answer: what was said, which run paid for it, and what it cost (None where nobody knows)."""
+    """A stored reply with the run that paid for it and its cost (None if unknown)."""
 
     key: str
     model: str
@@ -50,102 +50,104 @@ class StoredReply:
 
 
 class Answers:
-    """The answers in a database. One process may have several of these; several processes may share the database."""
+    """The replies in a database. One process may have several of these; several processes may share the database."""
 
     def __init__(self, database: Database, now: Callable[[], Instant]) -> None:
         self._database = database
         self._now = now
-        self._sql = _AnswerStatements(database.engine.dialect)
-        self._kept: PoolProxiedConnection | None = None
-        self._press = presser()
-        self._unpress = zstandard.ZstdDecompressor().decompress
+        dialect = database.engine.dialect
+        columns = [answers.c[name] for name in _COLUMNS]
+        by_key = select(*columns).where(answers.c.key == bindparam("of_key"))
+        self._get_row = CompiledStatement(by_key, [], ["of_key"], dialect)
+        self._put_row = CompiledStatement(rows.insert_unless_there(dialect, answers), _COLUMNS, [], dialect)
+        self._connection: PoolProxiedConnection | None = None
+        self._compress = compressor()
+        self._decompress = decompressor()
         self._waiting: _Batch | None = None
         self._later: asyncio.Handle | None = None
 
     def get(self, key: str) -> StoredReply | None:
-        """The answer to a question, or None. Raises `ReplayMismatch` if it was changed after it was written."""
+        """The reply to a request, or None. Raises `ReplayMismatch` if it was changed after it was written."""
         try:
             return self._get(key)
-        except Unreachable:  # the connection that is kept may be of a server that has restarted since
+        except Unreachable:  # the server may have restarted since the kept connection was opened
             return self._get(key)
 
     def _get(self, key: str) -> StoredReply | None:
-        # Past the layers in between: a warm rerun asks this at every tick.
-        if (
-            self._database.journal_mode is None
-        ):  # a server has only so many connections: the one that is kept serves all
+        # Talks to the driver directly: a rerun from stored replies does this at every tick.
+        if self._database.journal_mode is None:  # a server has a limited number of connections: one serves all
             with self._database.read_raw() as cursor:
-                cursor.execute(self._sql.get, self._sql.bind_key(key))
-                found = cursor.fetchone()
-            return None if found is None else self._answer(found)
+                cursor.execute(self._get_row.sql, self._get_row.bind((key,)))
+                row = cursor.fetchone()
+            return None if row is None else self._read(row)
         with self._database.explained():
-            connection = self._kept or self._connect()
+            connection = self._connection or self._connect()
             try:
                 cursor = connection.cursor()
-                cursor.execute(self._sql.get, self._sql.bind_key(key))
-                found = cursor.fetchone()
+                cursor.execute(self._get_row.sql, self._get_row.bind((key,)))
+                row = cursor.fetchone()
                 cursor.close()
             except BaseException:
                 self._disconnect()
                 raise
-        return None if found is None else self._answer(found)
+        return None if row is None else self._read(row)
 
     async def put(
         self, key: str, model: str, run_id: str, cost_usd: Decimal | None, reply: ModelReply, more: bool = False
     ) -> bool:
-        """Keep an answer for good; whether it is what `get` gives from now on. The first answer to a question stays.
+        """Store a reply; returns whether `get` returns it from now on. The first reply to a request stays.
 
-        Once begun it is written even if nobody waits for it any more: it has been paid for. With `more` others are under
-        way that may come at any moment: a commit, which costs as much as a tick, waits that long to be shared.
+        It is written even if the caller is cancelled: it has been paid for. `more` says that other replies may arrive at any
+        moment: the commit, which costs as much as a tick, waits `GATHER_S` for them.
         """
         loop, batch = asyncio.get_running_loop(), self._waiting
         if batch is None:
-            # What else is ready in this turn of the loop shares the commit. Not on a thread: a commit there makes
-            # every commit of a journal here wait for the database, which costs more than it gives.
+            # Replies of the same turn of the loop share the commit. Not on a thread: a commit there makes every
+            # commit of a journal here wait for the database, which costs more than it saves.
             batch = self._waiting = _Batch(loop.create_future())
             if more:
                 self._later = loop.call_later(GATHER_S, self._flush, batch)
             else:
                 loop.call_soon(self._flush, batch)
-        elif not more and self._later is not None:  # the last of those under way: nobody else is waited for
+        elif not more and self._later is not None:  # no other reply is expected
             self._later.cancel()
             self._later = loop.call_soon(self._flush, batch)
-        batch.rows.append(sealed(StoredReply(key, model, run_id, cost_usd, self._now(), reply), self._press))
+        batch.rows.append(answer_row(StoredReply(key, model, run_id, cost_usd, self._now(), reply), self._compress))
         await asyncio.shield(batch.done)
         return key not in batch.late
 
     def of_run(self, run_id: str) -> Iterator[StoredReply]:
-        """The answers that a run paid for, by key."""
+        """The replies that a run paid for, by key."""
         after = ""
         while True:
             query = rows.raw(answers).where(answers.c.run_id == run_id, answers.c.key > after)
             with self._database.read() as connection:
                 page = rows.fetch_all(connection, query.order_by(answers.c.key).limit(PAGE))
             for row in page:
-                yield self._answer([row[name] for name in (*_NAMES, SEAL)])
+                yield self._read([row[name] for name in _COLUMNS])
             if len(page) < PAGE:
                 return
             after = page[-1]["key"]
 
     def paid_usd(self, run_id: str) -> Decimal:
-        """What a run has paid for its answers, used or not; those of unknown cost count nothing."""
+        """What a run has paid for its replies, used or not; those of unknown cost are not counted."""
         query = select(type_coerce(answers.c.cost_usd, NULLTYPE)).where(answers.c.run_id == run_id)
         with self._database.read() as connection:
             costs = connection.execute(query.where(answers.c.cost_usd.is_not(None))).scalars().all()
         return sum((Decimal(str(cost)) for cost in costs), ZERO)
 
     def _connect(self) -> PoolProxiedConnection:
-        """A connection for reading that is kept: to fetch one from the pool costs more than to read an answer."""
+        """A dedicated connection for reading: to fetch one from the pool costs more than to read a reply."""
         engine = self._database.engine
-        self._kept = engine.raw_connection()
-        self._kept.detach()
+        self._connection = engine.raw_connection()
+        self._connection.detach()
         event.listen(engine, "engine_disposed", self._disconnect, once=True)
-        return self._kept
+        return self._connection
 
     def _disconnect(self, *_: object) -> None:
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.close()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def _flush(self, batch: "_Batch") -> None:
         if self._waiting is batch:
@@ -154,7 +156,7 @@ class Answers:
         try:
             self._commit(batch, tried=batch.until is not None)
         except Unreachable as error:
-            # What has been paid for is not given up because the database restarts.
+            # A reply that was paid for is not dropped because the database restarts.
             if batch.until is None:
                 batch.until = loop.time() + PATIENCE_S
             if loop.time() + batch.pause_s > batch.until:
@@ -162,7 +164,7 @@ class Answers:
             else:
                 loop.call_later(batch.pause_s, self._flush, batch)
                 batch.pause_s = min(2 * batch.pause_s, LONGEST_PAUSE_S)
-        except Exception as error:  # noqa: BLE001 – whatever it is, it belongs to those who wait
+        except Exception as error:  # noqa: BLE001 – raised in the waiting callers
             batch.fail(error)
         else:
             batch.done.set_result(None)
@@ -170,65 +172,63 @@ class Answers:
     def _commit(self, batch: "_Batch", tried: bool) -> None:
         with self._database.write_raw(lazily=True) as cursor:
             for row in batch.rows:
-                cursor.execute(self._sql.put, self._sql.bind_row(row))
-                if cursor.rowcount:
+                if self._insert(cursor, row):
                     continue
-                if tried:  # a commit that nobody answered may have been made
-                    cursor.execute(self._sql.get, self._sql.bind_key(str(row["key"])))
+                if tried:  # a commit without a reply may have been made
+                    cursor.execute(self._get_row.sql, self._get_row.bind((row["key"],)))
                     if cursor.fetchone()[-1] == row[SEAL]:
                         continue
-                # Somebody had the same answer first: another run, or one that has lost this run. Ours is paid for too.
+                # Another run, or a worker that has lost this run, stored a reply first. This one is paid for too.
                 batch.late.add(str(row["key"]))
-                again = {**row, "key": f"{row['key']}{AGAIN}{row['run_id']}"}
-                cursor.execute(self._sql.put, self._sql.bind_row({**again, SEAL: rows.seal_of(answers, again)}))
+                duplicate = {**row, "key": f"{row['key']}{DUPLICATE_MARK}{row['run_id']}"}
+                self._insert(cursor, {**duplicate, SEAL: rows.seal_of(answers, duplicate)})
 
-    def _answer(self, found: Sequence[Any]) -> StoredReply:
-        *values, seal = found
+    def _insert(self, cursor: Any, row: Mapping[str, object]) -> bool:
+        cursor.execute(self._put_row.sql, self._put_row.bind([row[name] for name in _COLUMNS]))
+        return bool(cursor.rowcount)
+
+    def _read(self, row: Sequence[Any]) -> StoredReply:
+        *values, seal = row
         if rows.seal("answers", map(rows.encode, values)) != seal:
-            raise ReplayMismatch(f"a stored answer was changed after it was written (key {values[0]})")
+            raise ReplayMismatch(f"a stored reply was changed after it was written (key {values[0]})")
         key, model, run_id, cost, created_at, body = values
         return StoredReply(
-            key, model, run_id, None if cost is None else Decimal(cost), created_at, read_reply(self._unpress(body))
+            key, model, run_id, None if cost is None else Decimal(cost), created_at, read_reply(self._decompress(body))
         )
 
 
 @dataclass(slots=True)
 class _Batch:
-    """Answers that will be committed together, and the moment when they are."""
+    """Replies that are committed together; `done` is set when they are."""
 
     done: asyncio.Future[None]
     rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     until: float | None = None
     pause_s: float = FIRST_PAUSE_S
     late: set[str] = field(default_factory=set[str])
-    """Keys to which there was an answer already."""
+    """Keys for which another reply was stored first."""
 
     def fail(self, error: Exception) -> None:
-        """Tell those who wait, if there are any."""
+        """Raise an error in the waiting callers, if there are any."""
         self.done.set_exception(error)
-        self.done.exception()  # seen, even if everybody who waited has gone
+        self.done.exception()  # marked as retrieved, even if all callers were cancelled
 
 
-def sealed(answer: StoredReply, press: Callable[[bytes], bytes]) -> dict[str, object]:
-    """The row of an answer."""
+def answer_row(answer: StoredReply, compress: Callable[[bytes], bytes]) -> dict[str, object]:
+    """The sealed row of a reply."""
     row: dict[str, object] = {
         "key": answer.key,
         "model": answer.model,
         "run_id": answer.run_id,
         "cost_usd": None if answer.cost_usd is None else text(answer.cost_usd),
         "created_at": answer.created_at,
-        "body": press(write_reply(answer.reply)),
+        "body": compress(write_reply(answer.reply)),
     }
     return {**row, SEAL: rows.seal_of(answers, row)}
 
 
-def presser() -> Callable[[bytes], bytes]:
-    """What presses the body of an answer; not to be shared between threads."""
-    return zstandard.ZstdCompressor(level=LEVEL).compress
-
-
 def write_reply(reply: ModelReply) -> bytes:
-    """A reply as it is stored: canonical JSON without its money, which depends on who asks."""
+    """A reply as it is stored: canonical JSON without its cost, which depends on the run."""
     usage = reply.usage
     plain = {
         "text": reply.text,
@@ -243,12 +243,12 @@ def write_reply(reply: ModelReply) -> bytes:
     }
     try:
         return codec.dumps(plain)
-    except TypeError:  # half a surrogate pair, which JSON can name and UTF-8 cannot
+    except TypeError:  # half a surrogate pair, which JSON can express and UTF-8 cannot
         return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
 
 
 def read_reply(body: bytes) -> ModelReply:
-    """The inverse of `write_reply`. Names that this version does not know are left out."""
+    """The inverse of `write_reply`. Fields of usage that this version does not know are dropped."""
     try:
         plain = codec.loads(body)
     except ValueError:
@@ -265,23 +265,3 @@ def read_reply(body: bytes) -> ModelReply:
         plain["state"],
         plain["problem"],
     )
-
-
-class _AnswerStatements:
-    """What is said to the driver, compiled once."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        put = rows.insert_unless_there(dialect, answers).compile(dialect=dialect, column_keys=[*_NAMES, SEAL])
-        columns = [answers.c[name] for name in (*_NAMES, SEAL)]
-        get = select(*columns).where(answers.c.key == bindparam("of_key")).compile(dialect=dialect)
-        self.get, self.put = str(get), str(put)
-        order = getattr(put, "positiontup", None)
-        self._order: Sequence[str] | None = order
-
-    def bind_key(self, key: str) -> Any:
-        """What finds one answer."""
-        return {"of_key": key} if self._order is None else (key,)
-
-    def bind_row(self, row: Mapping[str, object]) -> Any:
-        """What makes one row."""
-        return row if self._order is None else tuple([row[name] for name in self._order])

@@ -1,8 +1,7 @@
-"""What people approved of tools that live in other programs: the digest, and the very text that it stands for.
+"""Approvals of tools of MCP servers: the digest of an approved definition, and the definition itself.
 
-A tool is offered only while its server says exactly what was approved here. The text is kept too, so that a simulation
-can show it without asking the server, and so that a change can be shown as a difference. What a definition means is not
-known here: it is canonical JSON.
+A tool is offered only while its server reports exactly the approved definition. The text is stored too, so that a simulation
+can show it without calling the server, and a change can be shown as a difference. Definitions are opaque canonical JSON here.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,25 +26,24 @@ class Approval:
 
 
 class Approvals:
-    """The approvals in a database. One for each tool of a server: a new one takes the place of the old."""
+    """The approvals in a database. One for each tool of a server: a new one replaces the old."""
 
     def __init__(self, database: Database, now: Callable[[], Instant]) -> None:
         self._database = database
         self._now = now
 
     def of(self, server: str) -> dict[str, Approval]:
-        """What is approved of a server, by tool. Raises `ReplayMismatch` if a row was changed after it was written."""
+        """The approvals of a server, by tool. Raises `ReplayMismatch` if a row was changed after it was written."""
         query = rows.raw(approvals).where(approvals.c.server == server).order_by(approvals.c.tool)
         with self._database.read() as connection:
-            found = rows.fetch_all(connection, query)
-        return {row["tool"]: _approval(row) for row in found}
+            return {row["tool"]: _approval(row) for row in rows.fetch_all(connection, query)}
 
     def approve(self, server: str, tool: str, digest: str, definition: bytes) -> bool:
-        """Keep an approval for good; whether anything is new about it."""
+        """Store an approval; returns whether it is new or changed."""
         key = {"server": server, "tool": tool}
         values = {"digest": digest, "definition": definition, "approved_at": self._now()}
         with self._database.write() as connection:
-            self._database.alone(connection, f"approval/{server}/{tool}")
+            self._database.lock_name(connection, f"approval/{server}/{tool}")
             row = rows.fetch(connection, approvals, key, lock=True)
             if row is None:
                 rows.add(connection, approvals, key | values)

@@ -1,10 +1,9 @@
-"""What a user may spend in a day, reserved before it is spent: nobody passes a limit, however many try at once.
+"""Daily budgets: amounts are reserved before they are spent, so concurrent runs cannot exceed a user's limit.
 
-A reservation takes the worst case out of the day's budget; settling puts back what was not spent. A run that is queued
-reserves for itself (epoch 0) and keeps it through every worker; what a worker reserves under its lease comes back when the
-lease is taken over. What was really spent is read from the answers that the run paid for, and from what may have been
-charged without our hearing of it. The day is the UTC day of the reservation, by the database's clock. How high a limit
-is, and what a run may cost at worst, is the caller's to know.
+A reservation takes the worst case out of the day's budget; settling it returns what was not spent. A queued run has its own
+reservation (epoch 0) and keeps it through every worker; a reservation under a lease is returned when the run is claimed
+again. The amount spent is read from the replies that the run paid for and from its uncertain charges. The day is the UTC day
+of the reservation, by the database's clock. The limit, and the worst case of a run, are given by the caller.
 """
 
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ OWN = 0
 
 @dataclass(frozen=True, slots=True)
 class BudgetDay:
-    """One user's day: what is set aside and what is gone."""
+    """The budget of one user on one day: the amounts reserved and spent."""
 
     owner: str
     day_at: Instant
@@ -38,13 +37,13 @@ class BudgetDay:
 
 
 class Budgets:
-    """The budgets in a database. The same holder reserving again adds to what it has."""
+    """The budgets in a database. A second reservation of the same lease adds to the first."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def reserve(self, owner: str, run_id: str, epoch: int, usd: Decimal, limit_usd: Decimal) -> None:
-        """Set an amount aside for a lease of a run (or for the run itself: `OWN`), or raise `BudgetExceeded`."""
+        """Reserve an amount for a lease of a run (or for the run itself: `OWN`), or raise `BudgetExceeded`."""
         with self._database.write() as connection:
             if epoch != OWN:
                 row = rows.fetch(connection, runs, {"id": run_id}, lock=True)
@@ -53,13 +52,15 @@ class Budgets:
             reserve(connection, self._database, owner, run_id, epoch, usd, limit_usd)
 
     def settle(self, run_id: str, epoch: int, spent_usd: Decimal | None = None) -> bool:
-        """Put back what a reservation did not spend; whether there was one. None: what the store knows was paid."""
+        """Settle a reservation; returns whether there was one. `spent_usd` None: the amount that the store has recorded."""
         with self._database.write() as connection:
-            rows.fetch(connection, runs, {"id": run_id}, lock=True)  # the order of locks is always run, then budget
+            rows.fetch(
+                connection, runs, {"id": run_id}, lock=True
+            )  # locks are always taken in this order: run, then budget
             return settle(connection, run_id, epoch, spent_usd)
 
-    def standing(self, owner: str, day_at: Instant | None = None) -> BudgetDay:
-        """How a user's day stands; today's if none is named."""
+    def get(self, owner: str, day_at: Instant | None = None) -> BudgetDay:
+        """The budget of a user on a day; today if none is given."""
         with self._database.read() as connection:
             day = _day(self._database.now(connection) if day_at is None else day_at)
             row = rows.fetch(connection, budgets, {"owner": owner, "day_at": day})
@@ -70,13 +71,13 @@ class Budgets:
 
     @exact
     def open_usd(self, owner: str, day_at: Instant) -> Decimal:
-        """The sum of a user's open reservations of a day, which is what its budget must say is reserved."""
+        """The sum of a user's open reservations of a day: what `reserved_usd` must be."""
         query = rows.raw(reservations).where(reservations.c.owner == owner, reservations.c.day_at == _day(day_at))
         with self._database.read() as connection:
-            found = rows.fetch_all(connection, query)
-        for row in found:
+            open_rows = rows.fetch_all(connection, query)
+        for row in open_rows:
             rows.require_intact(reservations, row)
-        return sum((Decimal(row["amount_usd"]) for row in found), ZERO)
+        return sum((Decimal(row["amount_usd"]) for row in open_rows), ZERO)
 
 
 @exact
@@ -89,7 +90,7 @@ def reserve(
     usd: Decimal,
     limit_usd: Decimal,
 ) -> None:
-    """`Budgets.reserve` inside a transaction of the caller's."""
+    """`Budgets.reserve` inside the caller's transaction."""
     if not (usd.is_finite() and usd >= 0):
         raise InvariantError(f"an amount of {usd} cannot be reserved")
     day_at = _day(database.now(connection))
@@ -97,50 +98,53 @@ def reserve(
     reserved, spent = Decimal(budget["reserved_usd"]), Decimal(budget["spent_usd"])
     if reserved + spent + usd > limit_usd:
         raise BudgetExceeded(
-            f"{owner} may spend ${text(limit_usd)} a day: ${text(spent)} are spent, ${text(reserved)} set aside, and this "
+            f"{owner} may spend ${text(limit_usd)} a day: ${text(spent)} is spent, ${text(reserved)} is reserved, and this "
             f"may cost ${text(usd)} (the day ends at {iso(day_at + DAY_MS)})"
         )
     rows.change(connection, budgets, budget, {"reserved_usd": text(reserved + usd)})
-    own = _open(connection, run_id, None)
+    own = _reservations(connection, run_id, None)
     if any((row["epoch"] == OWN) != (epoch == OWN) for row in own):
-        raise InvariantError(f"run {run_id} has reserved for itself, or for a lease; not both")
+        raise InvariantError(f"run {run_id} has a reservation of its own or of a lease, not both")
     for row in own:
         if (row["epoch"], row["day_at"], row["owner"]) == (epoch, day_at, owner):
             rows.change(connection, reservations, row, {"amount_usd": text(Decimal(row["amount_usd"]) + usd)})
             return
-    made = {"run_id": run_id, "epoch": epoch, "day_at": day_at, "owner": owner, "amount_usd": text(usd)}
+    reservation = {"run_id": run_id, "epoch": epoch, "day_at": day_at, "owner": owner, "amount_usd": text(usd)}
     before = _paid(connection, run_id)[0]
-    rows.add(connection, reservations, {**made, "before_usd": text(before)})
+    rows.add(connection, reservations, {**reservation, "before_usd": text(before)})
 
 
 def settle(connection: Connection, run_id: str, epoch: int, spent_usd: Decimal | None = None) -> bool:
-    """`Budgets.settle` inside a transaction of the caller's, who has the run's row locked."""
-    return _close(connection, run_id, _open(connection, run_id, epoch), spent_usd)
+    """`Budgets.settle` inside the caller's transaction, which holds the lock on the run's row."""
+    return _settle(connection, run_id, _reservations(connection, run_id, epoch), spent_usd)
 
 
 def settle_before(connection: Connection, run_id: str, epoch: int) -> bool:
-    """Take back what earlier leases of a run had reserved: whoever holds the lease now has this epoch."""
-    lapsed = [row for row in _open(connection, run_id, None) if OWN < row["epoch"] < epoch]
-    return _close(connection, run_id, lapsed, None)
+    """Settle the reservations of earlier leases of a run; `epoch` is that of the current lease."""
+    earlier = [row for row in _reservations(connection, run_id, None) if OWN < row["epoch"] < epoch]
+    return _settle(connection, run_id, earlier, None)
 
 
 def settle_all(connection: Connection, run_id: str) -> bool:
-    """Settle everything that a run has reserved: it has ended."""
-    return _close(connection, run_id, _open(connection, run_id, None), None)
+    """Settle all reservations of a run that has ended."""
+    return _settle(connection, run_id, _reservations(connection, run_id, None), None)
 
 
 @exact
-def _close(connection: Connection, run_id: str, found: Sequence[dict[str, Any]], spent_usd: Decimal | None) -> bool:
-    if not found:
+def _settle(
+    connection: Connection, run_id: str, open_rows: Sequence[dict[str, Any]], spent_usd: Decimal | None
+) -> bool:
+    if not open_rows:
         return False
-    held = [Decimal(row["amount_usd"]) for row in found]
+    reserved = [Decimal(row["amount_usd"]) for row in open_rows]
     if spent_usd is None:
-        paid, known = _paid(connection, run_id)
-        spent_usd = max(ZERO, paid - min(Decimal(row["before_usd"]) for row in found)) if known else sum(held, ZERO)
+        paid, is_exact = _paid(connection, run_id)
+        before = min(Decimal(row["before_usd"]) for row in open_rows)
+        spent_usd = max(ZERO, paid - before) if is_exact else sum(reserved, ZERO)
     left = spent_usd
-    for number, (row, amount) in enumerate(zip(found, held, strict=True)):
-        # Oldest day first; the last takes whatever is more than was set aside, for it was spent.
-        part = left if number == len(found) - 1 else min(left, amount)
+    for number, (row, amount) in enumerate(zip(open_rows, reserved, strict=True)):
+        # Oldest day first; the last one takes all that exceeds the reservations.
+        part = left if number == len(open_rows) - 1 else min(left, amount)
         left -= part
         key = {"owner": row["owner"], "day_at": row["day_at"]}
         budget = rows.fetch(connection, budgets, key, lock=True)
@@ -152,26 +156,26 @@ def _close(connection: Connection, run_id: str, found: Sequence[dict[str, Any]],
         }
         rows.change(connection, budgets, budget, changes)
         rows.require_intact(reservations, row)
-        mine = (reservations.c.run_id == run_id, reservations.c.epoch == row["epoch"])
-        connection.execute(delete(reservations).where(*mine, reservations.c.day_at == row["day_at"]))
+        own = (reservations.c.run_id == run_id, reservations.c.epoch == row["epoch"])
+        connection.execute(delete(reservations).where(*own, reservations.c.day_at == row["day_at"]))
     return True
 
 
 def _budget(connection: Connection, database: Database, owner: str, day_at: Instant) -> dict[str, Any]:
-    """A user's row of a day, locked; made if it is not there."""
+    """The row of a user and a day, locked; inserted if it does not exist."""
     key = {"owner": owner, "day_at": day_at}
-    found = rows.fetch(connection, budgets, key, lock=True)
-    if found is None:
-        database.alone(connection, f"budget/{owner}/{day_at}")
-        found = rows.fetch(connection, budgets, key, lock=True)
-    if found is None:
-        made = {**key, "reserved_usd": "0", "spent_usd": "0"}
-        rows.add(connection, budgets, made)
-        found = {**made, SEAL: rows.seal_of(budgets, made)}
-    return found
+    row = rows.fetch(connection, budgets, key, lock=True)
+    if row is None:
+        database.lock_name(connection, f"budget/{owner}/{day_at}")
+        row = rows.fetch(connection, budgets, key, lock=True)
+    if row is None:
+        row = {**key, "reserved_usd": "0", "spent_usd": "0"}
+        rows.add(connection, budgets, row)
+        row |= {SEAL: rows.seal_of(budgets, row)}
+    return row
 
 
-def _open(connection: Connection, run_id: str, epoch: int | None) -> list[dict[str, Any]]:
+def _reservations(connection: Connection, run_id: str, epoch: int | None) -> list[dict[str, Any]]:
     query = rows.raw(reservations).where(reservations.c.run_id == run_id)
     if epoch is not None:
         query = query.where(reservations.c.epoch == epoch)
@@ -180,13 +184,13 @@ def _open(connection: Connection, run_id: str, epoch: int | None) -> list[dict[s
 
 @exact
 def _paid(connection: Connection, run_id: str) -> tuple[Decimal, bool]:
-    """What a run has paid, with what it may have been charged besides; and whether every price is known."""
+    """What a run has paid, uncertain charges included, and whether every price is known."""
     costs = connection.execute(select(type_coerce(answers.c.cost_usd, NULLTYPE)).where(answers.c.run_id == run_id))
     paid = [cost for (cost,) in costs]
-    in_doubt = select(facts.c.value).where(facts.c.key.startswith(f"doubt/{run_id}/", autoescape=True))
-    doubts = connection.execute(in_doubt).scalars().all()
-    known = [Decimal(str(cost)) for cost in paid if cost is not None]
-    return sum((*known, *(Decimal(str(one)) for one in doubts)), ZERO), None not in paid
+    uncertain = select(facts.c.value).where(facts.c.key.startswith(f"doubt/{run_id}/", autoescape=True))
+    charges = connection.execute(uncertain).scalars().all()
+    amounts = [Decimal(str(amount)) for amount in (*paid, *charges) if amount is not None]
+    return sum(amounts, ZERO), None not in paid
 
 
 def _day(at: Instant) -> Instant:

@@ -1,4 +1,4 @@
-"""A statement compiled once for the driver at hand, so that the hot path speaks to the driver and the SQL stays portable."""
+"""Precompiled statements: hot paths talk to the driver directly, and the SQL stays portable."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -9,7 +9,7 @@ from sqlalchemy.sql.selectable import Select
 
 
 class CompiledStatement:
-    """A statement compiled once for the driver at hand: the values to set first, then those to find the row by."""
+    """A statement compiled once for a dialect. `sets` names the values to write, `finds` those that select the row."""
 
     def __init__(
         self, statement: UpdateBase | Select[Any], sets: Sequence[str], finds: Sequence[str], dialect: Dialect
@@ -18,13 +18,13 @@ class CompiledStatement:
         self.sql = str(compiled)
         order = cast("Sequence[str] | None", getattr(compiled, "positiontup", None))
         self._names = (*sets, *finds)
-        self._places = None if order is None else tuple(self._names.index(name) for name in order)
-        self._as_is = self._places == tuple(range(len(self._names)))
+        self._positions = None if order is None else tuple(self._names.index(name) for name in order)
+        self._in_order = self._positions == tuple(range(len(self._names)))
 
     def bind(self, values: Sequence[object]) -> Any:
-        """The values in the form that the driver wants."""
-        if self._as_is:
+        """The values, in the order of `sets` and `finds`, in the form that the driver expects."""
+        if self._in_order:
             return values
-        if self._places is None:
+        if self._positions is None:
             return dict(zip(self._names, values, strict=True))
-        return tuple(values[place] for place in self._places)
+        return tuple(values[position] for position in self._positions)

@@ -1,6 +1,6 @@
-"""One open database: transactions to read and to write in, errors that a person can read, the schema up to date.
+"""An open database: read and write transactions, readable errors, and a schema that is up to date.
 
-A path opens a SQLite file, `postgresql://…` a Postgres database. What is particular to one of them is in `sqlite.py` and
+A path opens a SQLite file, `postgresql://…` a Postgres database. What is specific to one of them is in `sqlite.py` and
 `postgres.py`; the SQL of all other modules runs on both.
 """
 
@@ -19,15 +19,16 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.store import postgres, schema, sqlite
 from pitboss.store import sealed_rows as rows
-from pitboss.store.migrate import check_known, make, migrate, revision
+from pitboss.store.database_lock import DatabaseLock, unwritable
+from pitboss.store.migrate import check_known, create_schema, migrate, revision
 from pitboss.store.migrations import HEAD
-from pitboss.store.sqlite import DatabaseLock, JournalMode, Processes
+from pitboss.store.sqlite import JournalMode, Processes
 
 _SQLITE_PREFIX = "sqlite:///"
 
 
 class Database:
-    """An open database. Close it when done, or use it in a `with`."""
+    """An open database. Close it after use, or use it in a `with`."""
 
     def __init__(
         self,
@@ -35,27 +36,27 @@ class Database:
         where: str,
         mode: JournalMode | None = None,
         version: tuple[int, int, int] | None = None,
-        held: DatabaseLock | None = None,
+        lock: DatabaseLock | None = None,
     ) -> None:
         self.engine = engine
         self.where = where
         self.journal_mode = mode
         self.sqlite_version = version
         self.clock: Callable[[], Instant] | None = None if mode is None else sqlite.now
-        """What a file has in place of a server's clock; None asks the server."""
-        self._held = held
+        """The clock of a SQLite file; None: the server's clock is used."""
+        self._lock = lock
         self._kept: list[PoolProxiedConnection] = []
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads. Keep it short: with a rollback journal it makes writers wait."""
+        """A read transaction. Keep it short: with a rollback journal it blocks writers."""
         with self.explained(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that writes: all of it happens, or nothing."""
+        """A write transaction: committed at the end of the block, rolled back on an error."""
         with self.explained(), self.engine.connect() as connection:
             writing = connection.execution_options(**{sqlite.WRITES: True})
             with writing.begin():
@@ -63,11 +64,11 @@ class Database:
 
     @contextmanager
     def write_raw(self, lazily: bool = False) -> Iterator[Any]:
-        """The same with a bare driver cursor, for the one place where the layers between cost too much.
+        """A write transaction with a driver cursor, for hot paths where SQLAlchemy's layers cost too much.
 
-        The connection is kept: to fetch one from the pool costs three times as much as what is done with it. `lazily`, a
-        write-ahead log is not flushed to the disk: no crash of this program loses what was written, and the next ordinary
-        commit flushes it too, but a machine that loses power before that may.
+        The connection is kept between uses: fetching one from the pool costs three times as much as the work itself. With
+        `lazily` the write-ahead log is not flushed to disk: a crash of the process loses nothing, and the next ordinary
+        commit flushes it, but a power failure before that may lose the transaction.
         """
         lazily = lazily and self.journal_mode == "wal"
         with self._kept_connection() as connection:
@@ -86,98 +87,98 @@ class Database:
 
     @contextmanager
     def read_raw(self) -> Iterator[Any]:
-        """A bare driver cursor to read with, over the same connection. One statement sees one state of the database."""
+        """A driver cursor for reading, over the same connection. Each statement sees one consistent state."""
         with self._kept_connection() as connection:
             cursor = connection.cursor()
             try:
                 yield cursor
-                if self.journal_mode is None:  # elsewhere than in SQLite reading opens a transaction
+                if self.journal_mode is None:  # on a server reading opens a transaction
                     connection.rollback()
             finally:
                 cursor.close()
 
     @contextmanager
     def _kept_connection(self) -> Iterator[PoolProxiedConnection]:
-        """The connection that is kept between uses, or another while somebody has it. One that failed is not kept."""
+        """The connection that is kept between uses, or a new one while that is in use. A connection that failed is dropped."""
         connection: PoolProxiedConnection | None = None
         try:
             try:
-                connection = self._kept.pop()  # at one stroke: threads share a database
+                connection = self._kept.pop()  # atomic: threads share a database
             except IndexError:
                 connection = self.engine.raw_connection()
             yield connection
         except BaseException as error:
             if connection is not None:
-                self._give_up(connection)
-            explained = self._meaning(error)
-            if explained is None:
+                self._drop(connection)
+            user_error = self._user_error(error)
+            if user_error is None:
                 raise
-            raise explained from error
-        if self._kept:  # somebody else's has taken the place meanwhile
+            raise user_error from error
+        if self._kept:  # another thread has returned its connection meanwhile
             connection.close()
         else:
             self._kept.append(connection)
 
-    def _give_up(self, connection: PoolProxiedConnection) -> None:
-        with suppress(self._driver_error):  # a connection that is gone took its transaction with it
+    def _drop(self, connection: PoolProxiedConnection) -> None:
+        with suppress(self._driver_error):  # a broken connection has lost its transaction anyway
             connection.rollback()
         if self.journal_mode is None:
             connection.invalidate()  # it may be the connection that failed
         connection.close()
 
     def now(self, connection: Connection) -> Instant:
-        """The time of the database, which is the same for all who work on it."""
+        """The time of the database, which is the same for all its clients."""
         return postgres.now(connection) if self.clock is None else self.clock()
 
     def now_raw(self, cursor: Any) -> Instant:
-        """The same, in a `write_raw`."""
+        """The time of the database, in a `write_raw`."""
         return postgres.now_raw(cursor) if self.clock is None else self.clock()
 
-    def alone(self, connection: Connection, name: str) -> None:
-        """Keep out every other transaction that says the same name, until this one ends.
+    def lock_name(self, connection: Connection, name: str) -> None:
+        """Exclude every other transaction that locks the same name until this transaction ends.
 
-        For what a lock on a row cannot guard because the row may not be there yet. In SQLite one writes at a time anyway.
+        For cases in which a row lock is not possible because the row may not exist yet. SQLite has one writer at a time.
         """
         if self.journal_mode is None:
-            postgres.alone(connection, name)
+            postgres.advisory_lock(connection, name)
 
-    def alone_for_long(self, connection: Connection, name: str) -> None:
-        """The same for something that may take its time, and that others wait for."""
+    def lock_name_without_timeout(self, connection: Connection, name: str) -> None:
+        """The same for a transaction that may take long, and that others wait for."""
         if self.journal_mode is None:
-            postgres.unhurried(connection)
-            postgres.alone(connection, name)
+            postgres.disable_timeouts(connection)
+            postgres.advisory_lock(connection, name)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turn a driver's error that a person can do something about into a `UserError`."""
+        """Turn driver errors that the user can act on into a `UserError`."""
         try:
             yield
         except Exception as error:
-            explained = self._meaning(error)
-            if explained is None:
+            user_error = self._user_error(error)
+            if user_error is None:
                 raise
-            raise explained from error
+            raise user_error from error
 
-    def _meaning(self, error: BaseException) -> UserError | None:
+    def _user_error(self, error: BaseException) -> UserError | None:
         if not isinstance(error, DBAPIError | UnicodeDecodeError | self._driver_error):
             return None
         return (sqlite.explain if self.journal_mode else postgres.explain)(error, self.where)
 
     def close(self) -> None:
-        """Close all connections and let go of the lock. Safe to call twice."""
+        """Close all connections and release the lock. Safe to call twice."""
         while self._kept:
             self._kept.pop().close()
         self.engine.dispose()
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def discard(self) -> None:
-        """Close what turned out not to be ours to use, and leave nothing beside it."""
-        held, self._held = self._held, None
+        """Close a database that is refused, and remove the lock file if it was created for it."""
+        lock, self._lock = self._lock, None
         self.close()
-        if held is not None:
-            held.undo()
+        if lock is not None:
+            lock.undo()
 
     def __enter__(self) -> "Database":
         return self
@@ -190,12 +191,12 @@ def open_database(
     url_or_path: str | Path,
     processes: Processes = "several",
     sqlite_version: tuple[int, int, int] = sqlite3.sqlite_version_info,
-    looking: bool = False,
+    read_only: bool = False,
 ) -> Database:
-    """Open a database, make it if it is not there, and bring its schema up to date.
+    """Open a database; create it if it does not exist, and migrate its schema.
 
-    `processes="one"` says that no other process will use it meanwhile, and makes sure of it. With `looking` nothing is
-    made or brought up to date, and the database itself refuses to write through this door.
+    `processes="one"` excludes all other processes while it is open. With `read_only` nothing is created or migrated, and the
+    database itself refuses writes over these connections.
     """
     text = str(url_or_path)
     file = text.removeprefix(_SQLITE_PREFIX)
@@ -204,25 +205,25 @@ def open_database(
     if "://" in text and not text.startswith(_SQLITE_PREFIX):
         database = _open_address(text)
     else:
-        if looking and not Path(file).is_file():
-            raise UserError("there is no database here yet", "it is made when something is first stored")
+        if read_only and not Path(file).is_file():
+            raise UserError("there is no database here yet", "it is created when something is first stored")
         database = _open_file(Path(file), processes, sqlite_version)
-    if looking:
+    if read_only:
         _forbid_writes(database)
     try:
         with database.read() as connection:
-            found = revision(connection)
-        check_known(found)
-        if found != HEAD and looking:
+            current = revision(connection)
+        check_known(current)
+        if current != HEAD and read_only:
             raise UserError(
-                "the database was made by an earlier pitboss", "`pitboss runs list` brings it up to date, once"
+                "the database was created by an earlier pitboss", "`pitboss runs list` brings it up to date, once"
             )
-        if found is None and database.journal_mode is not None:
-            make(database.write)
-            with database.read() as connection:  # somebody else may have been there first
-                found = revision(connection)
-        if found != HEAD:
-            migrate(database.write, database.alone_for_long)
+        if current is None and database.journal_mode is not None:
+            create_schema(database.write)
+            with database.read() as connection:  # another process may have been first
+                current = revision(connection)
+        if current != HEAD:
+            migrate(database.write, database.lock_name_without_timeout)
     except BaseException:
         database.discard()
         raise
@@ -239,21 +240,22 @@ def _forbid_writes(database: Database) -> None:
         cursor.execute(statement)
         cursor.close()
         if not is_file:
-            connection.commit()  # a setting made in a transaction that is rolled back is none
+            connection.commit()  # a setting of a transaction that is rolled back is lost
 
 
 def _open_file(path: Path, processes: Processes, version: tuple[int, int, int]) -> Database:
     try:
         has_folder, is_folder = path.parent.is_dir(), path.is_dir()
-    except OSError as error:  # a name too long, a folder that may not be looked into
-        raise sqlite.unwritable(path, error) from None
+    except OSError as error:  # a name that is too long, a folder without read permission
+        raise unwritable(path, error) from None
     if not has_folder:
-        raise UserError(f"there is no folder {path.parent} to keep the database in", "make it, or name another --home")
+        raise UserError(f"there is no folder {path.parent} for the database", "create it, or name another --home")
     if is_folder:
         raise UserError(f"{path} is a folder, not a database", "name a file in it")
-    held = sqlite.hold(path, version, processes)
     mode = sqlite.journal_mode(version, processes)
-    return Database(sqlite.engine(path, mode), str(path), mode, version, held)
+    # From this version on processes of both kinds may use a database at once.
+    lock = None if version >= sqlite.WAL_FIXED else DatabaseLock.acquire(path, shared=processes == "several")
+    return Database(sqlite.engine(path, mode), str(path), mode, version, lock)
 
 
 def _open_address(address: str) -> Database:
@@ -262,7 +264,7 @@ def _open_address(address: str) -> Database:
 
 
 def journal_note(database: Database) -> str | None:
-    """What to tell a person about the journal mode: text the first time it is asked for a database, then None."""
+    """The note to the user about the journal mode: returned once for each database, then None."""
     if database.sqlite_version is None or database.sqlite_version >= sqlite.WAL_FIXED:
         return None
     version = ".".join(str(part) for part in database.sqlite_version)
@@ -275,7 +277,7 @@ def journal_note(database: Database) -> str | None:
             return None
         rows.add(connection, schema.facts, {**key, "value": version})
     return (
-        f"SQLite {version} is older than 3.51.3, which mends a fault that can damage a database written by several "
+        f"SQLite {version} is older than 3.51.3, which fixes a fault that can damage a database written by several "
         "processes in WAL mode. pitboss therefore uses the slower rollback journal here, and WAL only in a process "
-        "that has the database to itself. Nothing for you to do; a newer SQLite makes commits faster."
+        "that has the database to itself. You need not do anything; a newer SQLite makes commits faster."
     )

@@ -1,7 +1,8 @@
-"""The log of what happened to runs: who took them, when they were lost, how they ended, what was refused.
+"""The log of run events: enqueued, claimed, lost, ended, and writes that were refused.
 
-Append only, in the order in which it happened to each run: an event is written in the transaction of the change that it
-tells, under a lock on the run's row. Times are the database's. What must hold of such a log is `history_check.py`.
+Append only. An event is written in the transaction of the change that it describes, under a lock on the run's row, so the
+events of a run are in the order in which they happened. Times are the database's. The rules for a correct log are checked by
+`history_check.py`.
 """
 
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
@@ -19,23 +20,23 @@ from pitboss.store.schema import SEAL, run_events, runs
 
 Kind = Literal[
     "enqueued",  # put into the queue for the first time
-    "claimed",  # a worker took it from the queue; the epoch is the new one
-    "taken",  # a person took it, from the queue or from whoever had it; the epoch is the new one
+    "claimed",  # by a worker, from the queue; the epoch is the new one
+    "taken",  # by a foreground command, from the queue or from its worker; the epoch is the new one
     "committed",  # records were added; the detail is "first-next"
-    "cancel",  # somebody asked for it to stop
-    "released",  # its worker put it back in good order
-    "requeued",  # its worker was lost, and it was put back
+    "cancel",  # a cancel was requested
+    "released",  # returned to the queue by its worker
+    "requeued",  # returned to the queue because its worker was lost
     "complete",
     "error",
     "cancelled",
-    "refused",  # a write under a lease that was gone; the epoch is the old one
+    "refused",  # a write under an expired lease; the epoch is the old one
 ]
 PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """One event. `epoch` is the lease under which it happened; 0 before the first."""
+    """One event. `epoch` is that of the lease under which it happened; 0 before the first lease."""
 
     id: int
     run_id: str
@@ -46,7 +47,7 @@ class RunEvent:
     detail: str
 
 
-def row_of(run_id: str, epoch: int, kind: Kind, at: Instant, worker: str | None, detail: str = "") -> dict[str, Any]:
+def event_row(run_id: str, epoch: int, kind: Kind, at: Instant, worker: str | None, detail: str = "") -> dict[str, Any]:
     """The sealed row of an event."""
     row = {"run_id": run_id, "epoch": epoch, "kind": kind, "at": at, "worker": worker, "detail": detail}
     return {**row, SEAL: rows.seal_of(run_events, row)}
@@ -55,22 +56,22 @@ def row_of(run_id: str, epoch: int, kind: Kind, at: Instant, worker: str | None,
 def append(
     connection: Connection, run_id: str, epoch: int, kind: Kind, at: Instant, worker: str | None, detail: str = ""
 ) -> None:
-    """Tell an event. The caller has the run's row locked."""
-    connection.execute(insert(run_events), row_of(run_id, epoch, kind, at, worker, detail))
+    """Append an event. The caller holds the lock on the run's row."""
+    connection.execute(insert(run_events), event_row(run_id, epoch, kind, at, worker, detail))
 
 
-def refuse(database: Database, run_id: str, epoch: int, what: str) -> None:
-    """Tell that a write under an old lease was refused. Whoever comes too late must not fail twice: best effort."""
+def append_refusal(database: Database, run_id: str, epoch: int, what: str) -> None:
+    """Record that a write under an old lease was refused. Best effort: a failure to record it is ignored."""
     with suppress(UserError), database.write() as connection:
         if rows.fetch(connection, runs, {"id": run_id}, lock=True) is not None:
             append(connection, run_id, epoch, "refused", database.now(connection), None, what)
 
 
-def read(database: Database, run_id: str | None = None, after: int = 0) -> Iterator[RunEvent]:
-    """Events in order, of one run or of all, from those with a number above `after`.
+def read_events(database: Database, run_id: str | None = None, after: int = 0) -> Iterator[RunEvent]:
+    """The events of one run or of all, in order, with an id above `after`.
 
-    Numbers are given before a transaction ends: while others write, an event of another run may still come in below one
-    that was read already. Of one run they never do.
+    Ids are assigned before a transaction commits: under concurrent writes an event of another run may appear below an id
+    that was read already. The events of one run never do.
     """
     while True:
         query = rows.raw(run_events).where(run_events.c.id > after).order_by(run_events.c.id).limit(PAGE)
@@ -84,10 +85,3 @@ def read(database: Database, run_id: str | None = None, after: int = 0) -> Itera
         if len(page) < PAGE:
             return
         after = page[-1]["id"]
-
-
-def last_number(database: Database) -> int:
-    """The number of the newest event; 0 where there is none."""
-    with database.read() as connection:
-        newest = select(run_events.c.id).order_by(run_events.c.id.desc()).limit(1)
-        return int(connection.execute(newest).scalar() or 0)

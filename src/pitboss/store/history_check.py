@@ -1,7 +1,7 @@
-"""Whether a log of events can have come from a queue that works: nothing lost, doubled or stuck, no write of a zombie.
+"""Checks a log of run events: no run lost, duplicated or stuck, no write of a worker that had lost its lease.
 
-Reads the log alone, in order, and says every violation in plain words. It knows nothing of the tables that the queue
-writes: a fault that they hide (a record written by a worker that had lost its run, and overwritten since) is still here.
+Reads the log alone, in order, and reports every violation as a sentence. It does not read the tables that the queue writes:
+a fault that they no longer show (a record of a worker that had lost its run, overwritten since) is still in the log.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -13,13 +13,13 @@ from pitboss.store.events import RunEvent
 
 END = frozenset({"complete", "error", "cancelled"})
 SLACK_MS = 10_000
-"""A commit reads the time before it waits for the run's row, so an event may be this much older than the one before."""
+"""A commit reads the time before it waits for the run's row, so an event may be this much older than its predecessor."""
 State = Literal["unknown", "queued", "held", "ended"]
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a log says: every violation, and how much was looked at."""
+    """The violations in a log, and how much was checked."""
 
     violations: list[str] = field(default_factory=list[str])
     runs: int = 0
@@ -29,17 +29,17 @@ class Findings:
     refused: int = 0
     ends: dict[str, int] = field(default_factory=dict[str, int])
     reclaims_ms: list[int] = field(default_factory=list[int])
-    """From the last sign of life of each worker that was lost (not from when it was missed) to the next claim of its run."""
+    """The time from the last heartbeat of each lost worker (not from when it was missed) to the next claim of its run."""
 
     @property
     def longest_reclaim_ms(self) -> int:
-        """The longest of them; 0 where nobody was lost."""
+        """The longest of these times; 0 if no worker was lost."""
         return max(self.reclaims_ms, default=0)
 
 
 @dataclass(slots=True)
 class _RunHistory:
-    """One run, as far as the log has been read."""
+    """The state of one run after the events read so far."""
 
     state: State = "unknown"
     epoch: int = 0
@@ -60,38 +60,44 @@ def check(
     most: int = 3,
     reclaim_ms: int | None = None,
 ) -> Findings:
-    """Every violation in a log.
+    """Check a log.
 
-    `expected` are the runs that must be in it; `ended`, that none may still be under way; `stale_ms`, how long a worker
-    must have been silent before it counts as lost; `most`, how often a run may be put back; `reclaim_ms`, how soon after
-    the last sign of life of a lost worker its run must be taken again.
+    `expected` are the runs that must be in it; with `ended` all runs must have ended; `stale_ms` is the silence after which a
+    worker counts as lost; `most` limits the requeues of a run; `reclaim_ms` limits the time from the last heartbeat of a lost
+    worker to the next claim of its run.
     """
-    lives: dict[str, _RunHistory] = {}
-    bad: list[str] = []
+    histories: dict[str, _RunHistory] = {}
+    violations: list[str] = []
     counts: dict[str, int] = dict.fromkeys(("claims", "commits", "requeues", "refused"), 0)
     ends: dict[str, int] = {}
     reclaims: list[int] = []
     last = 0
     for event in events:
         if event.id <= last:
-            bad.append(f"event {event.id} comes after event {last}")
+            violations.append(f"event {event.id} comes after event {last}")
         last = event.id
-        life = lives.setdefault(event.run_id, _RunHistory())
-        bad += [
-            f"run {event.run_id}: {said} (event {event.id})"
-            for said in _step(life, event, stale_ms, most, counts, reclaims)
+        history = histories.setdefault(event.run_id, _RunHistory())
+        violations += [
+            f"run {event.run_id}: {problem} (event {event.id})"
+            for problem in _step(history, event, stale_ms, most, counts, reclaims)
         ]
         if event.kind in END:
             ends[event.kind] = ends.get(event.kind, 0) + 1
-    bad += [f"run {run_id} is lost: it is not in the log" for run_id in sorted(set(expected or ()) - set(lives))]
+    violations += [
+        f"run {run_id} is lost: it is not in the log" for run_id in sorted(set(expected or ()) - set(histories))
+    ]
     if ended:
-        bad += [f"run {run_id} is stuck: {life.state}" for run_id, life in lives.items() if life.state != "ended"]
+        violations += [
+            f"run {run_id} is stuck: {history.state}"
+            for run_id, history in histories.items()
+            if history.state != "ended"
+        ]
     if reclaim_ms is not None:
         late = [waited for waited in reclaims if waited > reclaim_ms]
-        bad += [f"a run waited {waited} ms to be taken again, more than {reclaim_ms}" for waited in late]
+        violations += [f"a run waited {waited} ms to be claimed again, more than {reclaim_ms}" for waited in late]
     return Findings(
-        bad,
-        len(lives),
+        violations,
+        len(histories),
         counts["claims"],
         counts["commits"],
         counts["requeues"],
@@ -102,104 +108,104 @@ def check(
 
 
 def _step(
-    life: _RunHistory, event: RunEvent, stale_ms: int | None, most: int, counts: dict[str, int], reclaims: list[int]
+    history: _RunHistory, event: RunEvent, stale_ms: int | None, most: int, counts: dict[str, int], reclaims: list[int]
 ) -> Iterator[str]:
-    """What is wrong with one event after those before it."""
+    """The violations of one event, given those before it."""
     if event.kind == "refused":
         counts["refused"] += 1
-        if life.state == "held" and event.epoch >= life.epoch:
+        if history.state == "held" and event.epoch >= history.epoch:
             yield f"a write under the lease that holds ({event.epoch}) was refused"
         return
-    if event.at < life.at - SLACK_MS:
-        yield f"time went back by {life.at - event.at} ms"
-    life.at = max(life.at, event.at)
+    if event.at < history.at - SLACK_MS:
+        yield f"time went back by {history.at - event.at} ms"
+    history.at = max(history.at, event.at)
     if event.kind == "enqueued":
-        yield from _enqueued(life, event)
+        yield from _enqueued(history, event)
     elif event.kind in ("claimed", "taken"):
         counts["claims"] += 1
-        yield from _claimed(life, event, reclaims)
+        yield from _claimed(history, event, reclaims)
     elif event.kind == "cancel":
-        life.cancel = True
+        history.cancel = True
     elif event.kind == "committed":
         counts["commits"] += 1
-        yield from _committed(life, event)
+        yield from _committed(history, event)
     elif event.kind in ("requeued", "released"):
-        yield from _put_back(life, event, stale_ms, most, counts)
+        yield from _put_back(history, event, stale_ms, most, counts)
     elif event.kind in END:
-        yield from _ended(life, event)
+        yield from _ended(history, event)
     else:
-        yield f"nobody knows what {event.kind!r} is"
+        yield f"unknown kind of event {event.kind!r}"
 
 
-def _enqueued(life: _RunHistory, event: RunEvent) -> Iterator[str]:
-    if life.state in ("queued", "held"):
-        yield f"it was queued while it was {life.state}"
-    if life.completed:
+def _enqueued(history: _RunHistory, event: RunEvent) -> Iterator[str]:
+    if history.state in ("queued", "held"):
+        yield f"it was queued while it was {history.state}"
+    if history.completed:
         yield "it was queued after it was complete"
-    if life.state == "ended" and event.epoch <= life.epoch:
+    if history.state == "ended" and event.epoch <= history.epoch:
         yield f"it was queued again under the epoch {event.epoch} of its last lease"
-    life.state, life.epoch, life.requeues, life.cancel = "queued", event.epoch, 0, False
+    history.state, history.epoch, history.requeues, history.cancel = "queued", event.epoch, 0, False
 
 
-def _claimed(life: _RunHistory, event: RunEvent, reclaims: list[int]) -> Iterator[str]:
-    if event.epoch <= life.epoch:
-        yield f"the epoch did not rise: {life.epoch}, then {event.epoch}"
+def _claimed(history: _RunHistory, event: RunEvent, reclaims: list[int]) -> Iterator[str]:
+    if event.epoch <= history.epoch:
+        yield f"the epoch did not rise: {history.epoch}, then {event.epoch}"
     if event.kind == "claimed":
-        if life.state == "held":
-            yield f"two leases at once: {life.epoch} and {event.epoch}"
-        elif life.state != "queued":
-            yield f"it was claimed while it was {life.state}"
-        if life.lost_at is not None:
-            reclaims.append(event.at - life.lost_at)
-    elif life.completed:
+        if history.state == "held":
+            yield f"two leases at once: {history.epoch} and {event.epoch}"
+        elif history.state != "queued":
+            yield f"it was claimed while it was {history.state}"
+        if history.lost_at is not None:
+            reclaims.append(event.at - history.lost_at)
+    elif history.completed:
         yield "it was taken after it was complete"
     if event.kind == "taken":
-        life.cancel, life.requeues = False, 0
-    life.state, life.epoch, life.lost_at, life.alive_at = "held", event.epoch, None, event.at
+        history.cancel, history.requeues = False, 0
+    history.state, history.epoch, history.lost_at, history.alive_at = "held", event.epoch, None, event.at
 
 
-def _committed(life: _RunHistory, event: RunEvent) -> Iterator[str]:
-    if life.state != "held" or event.epoch != life.epoch:
-        holder = f"the lease is {life.epoch}" if life.state == "held" else f"it is {life.state}"
+def _committed(history: _RunHistory, event: RunEvent) -> Iterator[str]:
+    if history.state != "held" or event.epoch != history.epoch:
+        holder = f"the lease is {history.epoch}" if history.state == "held" else f"it is {history.state}"
         yield f"a write under the old epoch {event.epoch} was made, and {holder}"
     first, _, after = event.detail.partition("-")
     if not (first.isdecimal() and after.isdecimal()):
         yield f"a commit says {event.detail!r} of itself"
         return
-    if life.next_seq is not None and int(first) != life.next_seq:
-        yield f"records {'doubled' if int(first) < life.next_seq else 'lost'}: {life.next_seq} was next, not {first}"
-    life.next_seq, life.alive_at = int(after), event.at
+    if history.next_seq is not None and int(first) != history.next_seq:
+        yield f"records {'doubled' if int(first) < history.next_seq else 'lost'}: {history.next_seq} was next, not {first}"
+    history.next_seq, history.alive_at = int(after), event.at
 
 
 def _put_back(
-    life: _RunHistory, event: RunEvent, stale_ms: int | None, most: int, counts: dict[str, int]
+    history: _RunHistory, event: RunEvent, stale_ms: int | None, most: int, counts: dict[str, int]
 ) -> Iterator[str]:
-    if life.state != "held" or event.epoch != life.epoch:
-        yield f"it was put back under epoch {event.epoch}, but it is {life.state} under {life.epoch}"
+    if history.state != "held" or event.epoch != history.epoch:
+        yield f"it was requeued under epoch {event.epoch}, but it is {history.state} under {history.epoch}"
     if event.kind == "requeued":
         counts["requeues"] += 1
-        life.requeues += 1
+        history.requeues += 1
         silent = event.detail.partition(" ")[0]
         if stale_ms is not None and (not silent.isdecimal() or int(silent) <= stale_ms):
             yield f"its worker was given up after {silent} ms, before {stale_ms}"
-        if life.requeues > most:
-            yield f"it was put back {life.requeues} times, more than {most}"
+        if history.requeues > most:
+            yield f"it was requeued {history.requeues} times, more than {most}"
         if silent.isdecimal():
-            life.lost_at = event.at - int(silent)
-    if life.cancel:
-        yield "it was put back after somebody asked for it to stop"
-    life.state, life.epoch = "queued", event.epoch + 1
+            history.lost_at = event.at - int(silent)
+    if history.cancel:
+        yield "it was requeued after a cancel request"
+    history.state, history.epoch = "queued", event.epoch + 1
 
 
-def _ended(life: _RunHistory, event: RunEvent) -> Iterator[str]:
-    if life.state == "ended":
+def _ended(history: _RunHistory, event: RunEvent) -> Iterator[str]:
+    if history.state == "ended":
         yield f"it ended twice; this time {event.kind}"
-    elif life.state == "held" and event.epoch != life.epoch:
-        yield f"it was ended ({event.kind}) under the old epoch {event.epoch}; the lease is {life.epoch}"
-    elif life.state == "queued" and event.kind != "cancelled":
-        yield f"it was ended ({event.kind}) while nobody had it"
-    elif life.state == "unknown":
-        yield f"it ended ({event.kind}) before it began"
+    elif history.state == "held" and event.epoch != history.epoch:
+        yield f"it was ended ({event.kind}) under the old epoch {event.epoch}; the lease is {history.epoch}"
+    elif history.state == "queued" and event.kind != "cancelled":
+        yield f"it was ended ({event.kind}) without a lease"
+    elif history.state == "unknown":
+        yield f"it ended ({event.kind}) before it was claimed"
     if event.kind == "complete":
-        life.completed += 1
-    life.state, life.epoch = "ended", max(life.epoch, event.epoch)
+        history.completed += 1
+    history.state, history.epoch = "ended", max(history.epoch, event.epoch)

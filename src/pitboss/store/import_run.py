@@ -1,7 +1,6 @@
-"""Taking in a run that was not made here tick by tick: from a bundle, or as the branch of another run.
+"""Inserting a run that was not executed here tick by tick: from a bundle, or as the branch of another run.
 
-One transaction: the run is there afterwards with all its records, its state and its answers, or nothing is. Whoever calls
-has checked what it hands over; this only writes.
+One transaction inserts the run with all its records, its state and its replies, or nothing. The caller has checked the data.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +14,8 @@ from pitboss.core import codec
 from pitboss.core.money import text
 from pitboss.core.snapshot import Record
 from pitboss.store import sealed_rows as rows
-from pitboss.store.answers import StoredReply, presser, sealed
+from pitboss.store.answers import StoredReply, answer_row
+from pitboss.store.compression import compressor
 from pitboss.store.database import Database
 from pitboss.store.journal import PAGE
 from pitboss.store.runs import Run
@@ -24,20 +24,22 @@ from pitboss.store.schema import SEAL, answers, records, run_states, runs
 T = TypeVar("T")
 
 
-def adopt(database: Database, run: Run, kept: Iterable[Record], state: Any, known: Iterable[StoredReply] = ()) -> None:
-    """Write a run as it stands. `state` is what follows its last record, None if it has none; known answers stay."""
-    press = presser()
+def insert_run(
+    database: Database, run: Run, chain: Iterable[Record], state: Any, replies: Iterable[StoredReply] = ()
+) -> None:
+    """Insert a run. `state` is that after its last record, None if it has no records; replies that are stored already stay."""
+    compress = compressor()
     put = rows.insert_unless_there(database.engine.dialect, answers)
     with database.write() as connection:
         rows.add(connection, runs, _run_row(run))
-        for page in _pages(kept):
-            connection.execute(insert(records), [_record_row(run.id, record, press) for record in page])
+        for page in _pages(chain):
+            connection.execute(insert(records), [_record_row(run.id, record, compress) for record in page])
         if state is not None:
-            body = press(codec.dumps(state))
+            body = compress(codec.dumps(state))
             seq = state["seq"] if isinstance(state, dict) else state.seq
             rows.add(connection, run_states, {"run_id": run.id, "seq": seq, "body": body})
-        for page in _pages(known):
-            connection.execute(put, [sealed(answer, press) for answer in page])
+        for page in _pages(replies):
+            connection.execute(put, [answer_row(reply, compress) for reply in page])
 
 
 def _pages(items: Iterable[T]) -> Iterator[list[T]]:
@@ -48,7 +50,7 @@ def _pages(items: Iterable[T]) -> Iterator[list[T]]:
 
 def _run_row(run: Run) -> dict[str, object]:
     row: dict[str, object] = {name: getattr(run, name) for name in rows.sealed_columns(runs)}
-    row |= {"queued_at": None, "requeues": 0, "worker": None, "study_id": None}  # not for workers, and of no study
+    row |= {"queued_at": None, "requeues": 0, "worker": None, "study_id": None}  # not in the queue, and of no study
     for name in ("params", "metrics", "baselines"):
         row[name] = None if row[name] is None else codec.dumps(row[name])
     for name in ("cost_usd", "saved_usd", "wasted_usd"):
@@ -56,6 +58,6 @@ def _run_row(run: Run) -> dict[str, object]:
     return row
 
 
-def _record_row(run_id: str, record: Record, press: Any) -> dict[str, object]:
-    row = {**asdict(record), "run_id": run_id, "covered": press(record.covered), "extra": press(record.extra)}
+def _record_row(run_id: str, record: Record, compress: Any) -> dict[str, object]:
+    row = {**asdict(record), "run_id": run_id, "covered": compress(record.covered), "extra": compress(record.extra)}
     return {**row, SEAL: rows.seal_of(records, row)}

@@ -1,12 +1,12 @@
-"""The life of a run: its statuses, the moves between them, and the lease that says who may write.
+"""The lifecycle of a run: its statuses, the transitions between them, and the lease that permits writing.
 
 queued → loading → running → computing_metrics → complete
-every one of these but complete → error | cancelled
-everything but complete → loading, by a claim, which raises the lease epoch (this is also how a run is resumed);
-a worker that has loaded already claims straight into running, and a journal that takes the closing record of a running
-run moves it on to computing_metrics in the same transaction
-loading, running, computing_metrics → queued, when its worker gives it back or is lost; this raises the epoch too, so that
-whoever had it is fenced off from that moment on
+all of these but complete → error | cancelled
+all but complete → loading, by a claim, which raises the lease epoch (this is also how a run is resumed);
+a worker that has loaded already claims straight into running, and the journal changes a running run to computing_metrics in
+the transaction that appends its closing record
+loading, running, computing_metrics → queued, when its worker releases it or is lost; this raises the epoch too, so that
+later writes of that worker are refused
 """
 
 from typing import Literal
@@ -30,13 +30,13 @@ _MOVES: dict[Status, frozenset[Status]] = {
 
 
 class LeaseLost(InvariantError):
-    """A worker that was taken for dead is alive after all, and must stop at once without writing anything."""
+    """Another worker has claimed the run; this one must stop at once without writing anything."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__(f"another worker took this run ({run_id})")
 
 
 def require_move(run_id: str, before: Status, after: Status) -> None:
-    """Raise unless a run may go from one status to the other. Staying where it is, while active, is no move."""
+    """Raise unless the transition is allowed. An active run may keep its status."""
     if after not in _MOVES[before]:
         raise InvariantError(f"run {run_id} cannot go from {before} to {after}")

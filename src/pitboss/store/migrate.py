@@ -1,8 +1,8 @@
-"""Bringing a database to the schema that this version knows: an empty file at once, everything else step by step.
+"""Migrating a database to the schema of this version: an empty SQLite file at once, everything else step by step.
 
-Each step is one transaction together with the note of the new version, so a process killed anywhere leaves the database
-before or after a step, never inside, and opening it again goes on. The version is read inside that transaction, so two
-processes that open an old database at once do not both take the same step.
+Each step and its version number are one transaction, so a process that is killed leaves the database before or after a step,
+and opening it again continues. The version is read inside that transaction, so two processes that open an old database at
+once do not both execute the same step.
 """
 
 from collections.abc import Callable, Collection
@@ -29,38 +29,37 @@ from pitboss.store.schema import metadata
 
 _VERSION_TABLE = "alembic_version"
 _OURS = frozenset({_VERSION_TABLE, "runs", "records"})
-"""In every pitboss database since its first revision, and nowhere else together."""
+"""Tables of every pitboss database since its first revision; no other program has all of them."""
 
 
 def revision(connection: Connection) -> str | None:
-    """The revision a database is at; None if it holds nothing yet. Somebody else's database is refused."""
+    """The revision of a database; None if it is empty. Raises `UserError` for the database of another program."""
     names = inspect(connection).get_table_names()
     check_ours(names)
     if not names:
         return None
-    found = connection.execute(select(column("version_num")).select_from(named(_VERSION_TABLE))).scalar()
-    return str(found)
+    return str(connection.execute(select(column("version_num")).select_from(named(_VERSION_TABLE))).scalar())
 
 
 def check_ours(names: Collection[str]) -> None:
-    """Refuse a database with tables that are not pitboss's. Other programs keep an `alembic_version` too."""
+    """Refuse a database of another program. Other programs have an `alembic_version` too."""
     if names and not _OURS.issubset(names):
         raise UserError("this database belongs to another program", "name another file, or another --home")
 
 
-def check_known(found: str | None) -> None:
-    """Refuse a schema that only a later pitboss can have made."""
-    if found is not None and found not in migrations.REVISIONS:
+def check_known(current: str | None) -> None:
+    """Refuse a schema that only a later pitboss can have created."""
+    if current is not None and current not in migrations.REVISIONS:
         raise UserError(
-            f"this database was written by a newer pitboss (schema {found}; this one knows {migrations.HEAD})",
+            f"this database was written by a newer pitboss (schema {current}; this one knows {migrations.HEAD})",
             "upgrade pitboss, or use another --home",
         )
 
 
-def make(write: Callable[[], AbstractContextManager[Connection]]) -> None:
-    """Give an empty SQLite file the schema that all the steps lead to, in one transaction; leave any other as it is.
+def create_schema(write: Callable[[], AbstractContextManager[Connection]]) -> None:
+    """Create the current schema in an empty SQLite file, in one transaction; does nothing for any other database.
 
-    A quarter of a second less for a first command. Postgres takes the steps: whoever sets up a server can wait.
+    This saves a quarter of a second of a first command. Postgres executes the steps: setting up a server may take longer.
     """
     version = Table(
         _VERSION_TABLE,
@@ -77,19 +76,19 @@ def make(write: Callable[[], AbstractContextManager[Connection]]) -> None:
 
 def migrate(
     write: Callable[[], AbstractContextManager[Connection]],
-    alone: Callable[[Connection, str], None] = lambda connection, name: None,
+    lock: Callable[[Connection, str], None] = lambda connection, name: None,
 ) -> None:
-    """Take every missing step, each in a transaction of its own; `alone` keeps others who do the same out of it."""
-    # Alembic takes longer to import than most commands take to run, and almost every start needs no step.
+    """Execute every missing step, each in its own transaction; `lock` excludes other processes that migrate."""
+    # Importing Alembic takes longer than most commands, and almost every start needs no step.
     from alembic import command
     from alembic.config import Config
 
     while True:
         with write() as connection:
-            alone(connection, "migrate")
-            found = revision(connection)
-            check_known(found)
-            if found == migrations.HEAD:
+            lock(connection, "migrate")
+            current = revision(connection)
+            check_known(current)
+            if current == migrations.HEAD:
                 return
             config = Config()
             config.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))

@@ -1,15 +1,15 @@
-"""What is on its way to a chain: kept before it is sent, so that a crash never leaves more than one question open.
+"""The outbox of transactions for a chain: stored before they are sent, so that a crash leaves at most one open question.
 
-One row for each attempt at an order; its `state` only ever moves along `MOVES`, and every move is one transaction that
-first looks whether the row is still where the caller believes it to be. Of two processes that want the same move, one
-gets it. Nothing is known here of what the bytes mean or of how a chain is asked: that is the broker's business.
+One row for each attempt at an order; its `state` changes only along `MOVES`, and every change is one transaction that first
+checks the state the caller expects. Of two processes that make the same change, one succeeds. The content of the bytes and
+the protocol of the chain are the broker's.
 
-    intent   somebody means to send; nothing is signed
-    signed   the signed bytes are here and have not left
-    sent     they may have left, from here on only the chain knows
-    landed   the chain has run it, and it went through
-    failed   the chain has run it, and it did nothing
-    void     it was never run and never will be; only then may another attempt follow
+    intent   an order is to be sent; nothing is signed
+    signed   the signed bytes are stored and were not sent
+    sent     the bytes may have been sent; only the chain knows the result
+    landed   the chain has executed it successfully
+    failed   the chain has executed it without effect
+    void     it was not executed and never will be; only then may another attempt follow
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,12 +34,12 @@ MOVES: Mapping[State, tuple[State, ...]] = {
     "void": (),
 }
 UNSENT: tuple[State, ...] = ("intent", "signed")
-"""Made void in these states, the bytes are forgotten: what is not kept cannot be sent by anybody."""
+"""Made void in these states, the signed bytes are deleted, so that they cannot be sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """One attempt at an order, as it stands. `request` and `outcome` are the broker's own canonical JSON."""
+    """One attempt at an order. `request` and `outcome` are canonical JSON of the broker."""
 
     order_id: str
     attempt: int
@@ -61,7 +61,7 @@ class OutboxEntry:
 
 
 class StoredOutbox:
-    """The outbox in a database. `now` is the clock by which its rows are dated."""
+    """The outbox in a database. `now` is the clock for its timestamps."""
 
     def __init__(self, database: Database, now: Callable[[], Instant]) -> None:
         self._database = database
@@ -70,20 +70,20 @@ class StoredOutbox:
     def open(
         self, order_id: str, scope: str, owner: str, tick_at: Instant, request: bytes, most: int
     ) -> tuple[OutboxEntry, bool]:
-        """Claim an order: its new attempt and True; or, with False, what stands in the way.
+        """Begin an attempt at an order: the new entry and True; or, with False, the entry that prevents it.
 
-        In the way is an earlier attempt at it that is not void, any other order of the scope that is still open, or, when
-        there were `most` attempts, the last of them.
+        That is an earlier attempt that is not void, another open order of the scope, or, after `most` attempts, the last
+        of them.
         """
         try:
             with self._database.write() as connection:
                 return self._claim(connection, order_id, scope, owner, tick_at, request, most)
-        except IntegrityError:  # somebody else was quicker, on a database that lets two look at once
+        except IntegrityError:  # another process was faster, on a database with concurrent transactions
             with self._database.read() as connection:
-                found = _busy(connection, scope) or _last(connection, order_id)
-            if found is None:
+                blocking = _busy(connection, scope) or _last(connection, order_id)
+            if blocking is None:
                 raise
-            return found, False
+            return blocking, False
 
     def _claim(
         self,
@@ -98,9 +98,9 @@ class StoredOutbox:
         last = _last(connection, order_id)
         if last is not None and (last.state != "void" or last.attempt >= most):
             return last, False
-        other = _busy(connection, scope)
-        if other is not None:
-            return other, False
+        blocking = _busy(connection, scope)
+        if blocking is not None:
+            return blocking, False
         now = self._now()
         row: dict[str, Any] = dict.fromkeys(rows.sealed_columns(outbox))
         row |= {
@@ -122,7 +122,7 @@ class StoredOutbox:
     def sign(
         self, entry: OutboxEntry, request: bytes, tx: bytes, signature: str, digest: str, coin: str, last_epoch: int
     ) -> OutboxEntry | None:
-        """Keep signed bytes, for good, before they can leave. None where the claim is gone or the coin is spoken for."""
+        """Store signed bytes before they can be sent. None if the entry has changed or the coin is already used."""
         values = {
             "request": request,
             "tx": tx,
@@ -140,42 +140,42 @@ class StoredOutbox:
             return None
 
     def send(self, entry: OutboxEntry) -> OutboxEntry | None:
-        """Note that the bytes may leave from now on. Whoever gets None must not send them."""
+        """Record that the bytes may be sent from now on. They must not be sent if this returns None."""
         with self._database.write() as connection:
             return self._move(connection, entry, "sent", {})
 
     def close(self, entry: OutboxEntry, state: State, outcome: bytes | None, note: str) -> OutboxEntry | None:
-        """Note the end of an attempt. None where it is not where the caller believed it to be."""
-        forgotten: dict[str, Any] = {}
+        """Record the end of an attempt. None if the entry has changed."""
+        deleted: dict[str, Any] = {}
         if state == "void" and entry.state in UNSENT:
-            forgotten = dict.fromkeys(("tx", "signature", "digest", "coin", "last_epoch"))
+            deleted = dict.fromkeys(("tx", "signature", "digest", "coin", "last_epoch"))
         with self._database.write() as connection:
-            return self._move(connection, entry, state, {**forgotten, "busy": None, "outcome": outcome, "note": note})
+            return self._move(connection, entry, state, {**deleted, "busy": None, "outcome": outcome, "note": note})
 
     def get(self, order_id: str) -> OutboxEntry | None:
-        """Where an order stands: its last attempt."""
+        """The last attempt at an order."""
         with self._database.read() as connection:
             return _last(connection, order_id)
 
     def attempts(self, order_id: str) -> tuple[OutboxEntry, ...]:
-        """Every attempt at an order."""
+        """All attempts at an order."""
         return self._fetch(rows.raw(outbox).where(outbox.c.order_id == order_id).order_by(outbox.c.attempt))
 
     def pending(self, scope: str) -> tuple[OutboxEntry, ...]:
-        """What is open in a scope: one order at most."""
+        """The open order of a scope: one at most."""
         return self._fetch(rows.raw(outbox).where(outbox.c.busy == scope))
 
     def after(self, scope: str, tick_at: Instant) -> tuple[OutboxEntry, ...]:
-        """What was sent or has landed in a scope for ticks after this one, oldest first."""
+        """The sent or landed orders of a scope for ticks after this one, oldest first."""
         query = rows.raw(outbox).where(
             outbox.c.scope == scope, outbox.c.tick_at > tick_at, outbox.c.state.in_(("sent", "landed"))
         )
         return self._fetch(query.order_by(outbox.c.tick_at, outbox.c.order_id))
 
     def taken(self, coins: Sequence[str]) -> frozenset[str]:
-        """Which of these some transaction of ours uses or used up."""
-        found = self._fetch(rows.raw(outbox).where(outbox.c.coin.in_(coins)))
-        return frozenset(entry.coin for entry in found if entry.coin)
+        """Which of these coins a stored transaction uses or has used up."""
+        entries = self._fetch(rows.raw(outbox).where(outbox.c.coin.in_(coins)))
+        return frozenset(entry.coin for entry in entries if entry.coin)
 
     def _fetch(self, query: Any) -> tuple[OutboxEntry, ...]:
         with self._database.read() as connection:
@@ -195,13 +195,13 @@ class StoredOutbox:
 
 def _last(connection: Connection, order_id: str) -> OutboxEntry | None:
     query = rows.raw(outbox).where(outbox.c.order_id == order_id).order_by(outbox.c.attempt.desc()).limit(1)
-    found = rows.fetch_all(connection, query)
-    return _entry(found[0]) if found else None
+    page = rows.fetch_all(connection, query)
+    return _entry(page[0]) if page else None
 
 
 def _busy(connection: Connection, scope: str) -> OutboxEntry | None:
-    found = rows.fetch(connection, outbox, {"busy": scope})
-    return None if found is None else _entry(found)
+    row = rows.fetch(connection, outbox, {"busy": scope})
+    return None if row is None else _entry(row)
 
 
 def _entry(row: Mapping[str, Any], sealed: bool = True) -> OutboxEntry:

@@ -1,7 +1,7 @@
-"""The one place that knows it is Postgres: the address, the driver, its clock, its locks, what its error codes mean.
+"""What is specific to Postgres: the address, the driver, its clock, its locks, the meaning of its error codes.
 
-Its counterpart is `sqlite.py`; everything else in the store is written once for both. Text is compared by its bytes
-(migration 0005 sees to that), so that an order, and a digest over it, is the same in both databases.
+Its counterpart is `sqlite.py`; everything else in the store is written once for both. Text is compared by its bytes (since
+migration 0005), so that an order, and a digest over it, is the same in both databases.
 """
 
 import hashlib
@@ -17,15 +17,15 @@ from pitboss.store.retry import Unreachable
 
 SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 EXAMPLE = "postgresql://user@host/name"
-PATIENCE_S = 10
-"""How long a server may take to answer at all."""
+CONNECT_TIMEOUT_S = 10
+"""How long a server may take to accept a connection."""
 IDLE_MS = 5_000
-"""A worker that stops inside a transaction (its machine sleeps) loses it after so long, and with it every lock. It may
-have been about to claim a run that somebody else had lost: that wait comes on top of the lease."""
+"""A worker that is suspended inside a transaction (its machine sleeps) loses the transaction and its locks after this time.
+It may have been claiming a run of a lost worker: this wait is added to the lease."""
 LOCK_MS = 10_000
-"""How long to wait for somebody else's lock."""
+"""How long to wait for a lock."""
 _NOW = "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
-"""Not now(): that is when the transaction began, perhaps before it waited for a lock."""
+"""Not now(), which is the start of the transaction, perhaps before it waited for a lock."""
 
 NOT_ALLOWED = "42501"
 READ_ONLY = "25006"
@@ -33,9 +33,9 @@ FULL = "53100"
 REFUSED = ("28", "3D")
 """Wrong user or password, no such database: waiting does not help."""
 REFUSALS = ("does not exist", "authentication failed", "no pg_hba.conf entry", "no password supplied")
-"""The same in words: an attempt to connect that fails has no code."""
+"""The same as text: a failed attempt to connect has no code."""
 PASSING = ("08", "25P03", "40", "53", "55P03", "57")
-"""Connections cut, transactions cut, deadlocks, too many connections, locks, a server that stops or starts."""
+"""Broken connections, ended transactions, deadlocks, too many connections, locks, a server that stops or starts."""
 
 
 def engine(address: str) -> Engine:
@@ -43,39 +43,41 @@ def engine(address: str) -> Engine:
     scheme = address.partition("://")[0]
     if scheme not in SCHEMES:
         raise UserError(
-            f"cannot open a database at {scheme}://…: pitboss keeps its runs in SQLite or Postgres",
+            f"cannot open a database at {scheme}://…: pitboss stores its runs in SQLite or Postgres",
             f"a file path, or {EXAMPLE} (postgresql+psycopg://… is the same)",
         )
     try:
         url = make_url(address).set(drivername="postgresql+psycopg")
-        asked: dict[str, Any] = {
-            "connect_timeout": PATIENCE_S,
+        defaults: dict[str, Any] = {
+            "connect_timeout": CONNECT_TIMEOUT_S,
             "application_name": "pitboss",
             "keepalives_idle": 10,
             "keepalives_interval": 5,
             "keepalives_count": 3,
         }
-        # One connection is kept for the hot path and one for everything else: a server has about a hundred for all workers.
-        own = {name: value for name, value in asked.items() if name not in url.query}
-        made = create_engine(url, connect_args=own, pool_size=2, max_overflow=30, pool_pre_ping=True)
+        # One connection for the hot path and one for everything else: a server has about a hundred for all workers.
+        own = {name: value for name, value in defaults.items() if name not in url.query}
+        created = create_engine(url, connect_args=own, pool_size=2, max_overflow=30, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         raise UserError(
             f"cannot open a database at {scheme}://…: the package {error.name} is not installed",
             "pip install 'pitboss[postgres]'",
         ) from None
     except (BadAddress, NoSuchModuleError, ValueError) as error:
-        why = "it cannot be read" if isinstance(error, ValueError) else str(error)  # which may repeat any part of it
+        why = (
+            "it cannot be read" if isinstance(error, ValueError) else str(error)
+        )  # its message may repeat parts of the address
         raise UserError(f"cannot open a database at {scheme}://…: {why}", f"a file path, or {EXAMPLE}") from None
 
-    @event.listens_for(made, "connect")
+    @event.listens_for(created, "connect")
     def prepare(connection: Any, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
         with connection.cursor() as cursor:
             cursor.execute(f"SET idle_in_transaction_session_timeout = {IDLE_MS}")
             cursor.execute(f"SET lock_timeout = {LOCK_MS}")
             cursor.execute("SET TIME ZONE 'UTC'")
-        connection.commit()  # a setting made in a transaction that is rolled back is none
+        connection.commit()  # a setting of a transaction that is rolled back is lost
 
-    return made
+    return created
 
 
 def now(connection: Connection) -> Instant:
@@ -84,39 +86,41 @@ def now(connection: Connection) -> Instant:
 
 
 def now_raw(cursor: Any) -> Instant:
-    """The server's time, asked of the driver."""
+    """The server's time, by a driver cursor."""
     cursor.execute(_NOW)
     return int(cursor.fetchone()[0])
 
 
-def alone(connection: Connection, name: str) -> None:
-    """Wait until nobody else is in a transaction that said the same name; ours is kept until the transaction ends."""
+def advisory_lock(connection: Connection, name: str) -> None:
+    """Take the advisory lock of a name; it is released when the transaction ends."""
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
     connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%(number)s)", {"number": number})
 
 
-def unhurried(connection: Connection) -> None:
-    """For the length of this transaction, wait as long as it takes."""
+def disable_timeouts(connection: Connection) -> None:
+    """Disable the idle and lock timeouts for this transaction."""
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
 
 
 def explain(error: BaseException, where: str) -> UserError | None:
-    """The line for a person behind the error of a server, or None if it is not one that a person can fix."""
+    """The user's error behind an error of the server, or None if the user cannot act on it."""
     cause = getattr(error, "orig", None) or error
-    said = " ".join(str(cause).split())[:300]
+    reason = " ".join(str(cause).split())[:300]
     code = str(getattr(cause, "sqlstate", None) or "")
     if code == NOT_ALLOWED:
-        return UserError(f"the database {where} does not allow this: {said}", "give its user the right to make tables")
+        return UserError(
+            f"the database {where} does not allow this: {reason}", "give its user the right to create tables"
+        )
     if code == READ_ONLY:
-        return UserError(f"the database {where} cannot be written: {said}", "is it a copy that only follows another?")
+        return UserError(f"the database {where} cannot be written: {reason}", "is it a read-only replica?")
     if code == FULL:
         return UserError(f"the disk under {where} is full", "free some space; everything committed so far is kept")
-    away = f"the database {where} cannot be reached: {said}"
-    hint = "does it run, and does --db name its host, user, password and database?"
-    if code.startswith(REFUSED) or (not code and any(words in said for words in REFUSALS)):
+    away = f"the database {where} cannot be reached: {reason}"
+    hint = "check that the server runs and that --db names its host, user, password and database"
+    if code.startswith(REFUSED) or (not code and any(words in reason for words in REFUSALS)):
         return UserError(away, hint)
-    by_name = type(cause).__name__ in ("OperationalError", "InterfaceError")  # of the driver, past SQLAlchemy
+    by_name = type(cause).__name__ in ("OperationalError", "InterfaceError")  # raised by the driver without SQLAlchemy
     if code.startswith(PASSING) or isinstance(error, OperationalError | InterfaceError) or by_name:
         return Unreachable(away, hint)
     return None

@@ -1,9 +1,9 @@
-"""The queue: which run a worker works on next, and what becomes of a run whose worker is lost.
+"""The queue: which run a worker executes next, and what happens to a run whose worker is lost.
 
-The run's row is the queue: `queued_at` is from when on a worker may take it, and a run without it is not for workers. A
-claim is one conditional UPDATE that also raises the lease epoch; so does everything that takes a run from its worker, and
-every write carries the epoch (`runs.py`, `journal.py`). All comparisons are in the database's time: the clocks of workers
-do not matter. Nothing here waits, sleeps or starts anything: when to ask is the worker's business.
+The rows of `runs` are the queue: `queued_at` is the time from which a worker may claim a run; without it the run is not in
+the queue. A claim is one conditional UPDATE that also raises the lease epoch; so does everything that takes a run from its
+worker, and every write is made under an epoch (`runs.py`, `journal.py`). All times are the database's: the clocks of workers
+do not matter. Nothing here waits, sleeps or starts anything.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ from pitboss.store import sealed_rows as rows
 from pitboss.store.database import Database
 from pitboss.store.lifecycle import ACTIVE, LeaseLost
 from pitboss.store.retry import Unreachable
-from pitboss.store.run import Run, fresh, open_row, read_run
+from pitboss.store.run import Run, new_run_row, read_run, require_run_row
 from pitboss.store.schema import SEAL, run_events, runs
 
 HEARTBEAT_MS = 5_000
@@ -28,13 +28,13 @@ STALE_MS = 20_000
 SCAN_MS = 2_000
 MOST_REQUEUES = 3
 _WORKING = sorted(ACTIVE)
-_MOST_PASSED = 8
-"""Rows in a row that cannot be read before it is taken for a fault of the whole database."""
+_MAX_SKIPPED = 8
+"""So many unreadable rows in succession are taken for a fault of the whole database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run to be queued. Higher `priority` goes first; `reserve_usd` is what it may cost at worst."""
+    """A run to be enqueued. Higher `priority` goes first; `reserve_usd` is its worst-case cost."""
 
     skill_id: str
     skill_version: int
@@ -50,7 +50,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A run that a worker has, as it was when it got it. `epoch` goes with every write."""
+    """A run that a worker has claimed, as it was then. Every write is made under `epoch`."""
 
     run: Run
     epoch: int
@@ -63,16 +63,16 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """What a worker hears when it says that it is alive: which runs it has lost, and which it should stop."""
+class HeartbeatReply:
+    """The reply to a heartbeat: which runs the worker has lost, and which it must stop."""
 
     lost: frozenset[str] = frozenset()
     cancelled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
-    """What became of runs whose workers were lost, by id."""
+class SweepResult:
+    """What happened to the runs of lost workers, by id."""
 
     requeued: list[str] = field(default_factory=list[str])
     failed: list[str] = field(default_factory=list[str])
@@ -80,8 +80,8 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
-    """How much there is to do: runs that a worker may take now, runs that wait for their time, runs being worked on."""
+class QueueDepth:
+    """The number of runs that can be claimed now, of those that become ready later, and of those being worked on."""
 
     ready: int
     later: int
@@ -96,49 +96,48 @@ class Queue:
         self._now = now
         self._new_id = new_id
 
-    @property
-    def where(self) -> str:
-        """The database it is in: a path, or an address without its password."""
-        return self._database.where
-
     def enqueue(self, jobs: Sequence[Job], daily_usd: Decimal | None = None) -> list[str]:
-        """Queue runs, all or none, and give their ids. With `daily_usd` what they may cost is reserved, or
-        `BudgetExceeded` says how much is left.
+        """Enqueue runs, all or none, and return their ids. With `daily_usd` their worst-case cost is reserved, or
+        `BudgetExceeded` is raised.
         """
-        made = [(self._new_id(), job) for job in jobs]
+        created = [(self._new_id(), job) for job in jobs]
         with self._database.write() as connection:
             now = self._database.now(connection)
-            queued = [{**_row(run_id, job, now), "created_at": self._now()} for run_id, job in made]
+            queued = [{**_row(run_id, job, now), "created_at": self._now()} for run_id, job in created]
             if not queued:
                 return []
             connection.execute(insert(runs), [{**row, SEAL: rows.seal_of(runs, row)} for row in queued])
             connection.execute(
-                insert(run_events), [events.row_of(run_id, 0, "enqueued", now, None, job.owner) for run_id, job in made]
+                insert(run_events),
+                [events.event_row(run_id, 0, "enqueued", now, None, job.owner) for run_id, job in created],
             )
             if daily_usd is not None:
-                for run_id, job in sorted(made, key=lambda one: one[1].owner):  # locks are taken in one order by all
+                for run_id, job in sorted(created, key=lambda item: item[1].owner):  # all take locks in this order
                     if job.reserve_usd is None:
                         raise InvariantError("a run without an estimate cannot be held to a budget")
                     budgets.reserve(
                         connection, self._database, job.owner, run_id, budgets.OWN, job.reserve_usd, daily_usd
                     )
-        return [run_id for run_id, _ in made]
+        return [run_id for run_id, _ in created]
 
-    def again(
+    def enqueue_again(
         self,
         run_id: str,
         reserve_usd: Decimal | None = None,
         daily_usd: Decimal | None = None,
         priority: int | None = None,
     ) -> None:
-        """Put a run that ended in error or was cancelled back into the queue, to go on where it stopped."""
+        """Enqueue a run that ended in error or was cancelled once more; it continues from its last commit."""
         with self._database.write() as connection:
-            row = open_row(connection, run_id, lock=True)
+            row = require_run_row(connection, run_id, lock=True)
             if row["status"] not in ("error", "cancelled"):
-                raise UserError(f"run {run_id} is {row['status']}", "only a run that broke off can be queued again")
+                raise UserError(
+                    f"run {run_id} is {row['status']}",
+                    "only a run that ended in error or was cancelled can be queued again",
+                )
             now = self._database.now(connection)
             changes = {
-                **_back(row, now),
+                **_requeued(row, now),
                 "requeues": 0,
                 "cancel_requested": False,
                 "finished_at": None,
@@ -161,63 +160,63 @@ class Queue:
         build: str | None = None,
         into: Literal["loading", "running"] = "loading",
     ) -> Lease | None:
-        """Take the run that is next, or None if there is none to take.
+        """Claim the next run, or return None if there is none.
 
-        Next is the one of the highest priority that has waited longest, of a user with fewer than `per_user` runs being
-        worked on, made by `build` (None: any; a run that names none is for any build).
+        That is the one of the highest priority that has waited longest, of a user with fewer than `per_user` active runs,
+        created by `build` (None: any; a run without a build is for any).
         """
-        passed: set[str] = set()
+        skipped: set[str] = set()
         while True:
-            with self._database.read() as connection:  # an idle worker must not keep writers waiting
+            with self._database.read() as connection:  # an idle worker must not block writers
                 now = self._database.now(connection)
-                if connection.execute(self._next(now, per_user, build, passed)).first() is None:
+                if connection.execute(self._next(now, per_user, build, skipped)).first() is None:
                     return None
             run_id = ""
             try:
                 with self._database.write() as connection:
                     now = self._database.now(connection)
-                    query = self._next(now, per_user, build, passed).with_for_update(skip_locked=True, of=runs)
-                    found = connection.execute(query).first()
-                    if found is None:
+                    query = self._next(now, per_user, build, skipped).with_for_update(skip_locked=True, of=runs)
+                    row = connection.execute(query).first()
+                    if row is None:
                         return None
-                    run_id, owner = found
+                    run_id, owner = row
                     if per_user is not None:
-                        self._database.alone(connection, f"claim/{owner}")
-                        if connection.execute(_having(owner)).scalar_one() >= per_user:
-                            continue  # somebody took a run of theirs at the same moment: look again
+                        self._database.lock_name(connection, f"claim/{owner}")
+                        if connection.execute(_active(owner)).scalar_one() >= per_user:
+                            continue  # another worker claimed a run of this user at the same moment
                     lease = self._take(connection, run_id, worker, now, into)
             except Unreachable:
                 raise
-            except UserError:  # text in this one row that the driver cannot read; or nothing can be written at all
-                if not run_id or len(passed) >= _MOST_PASSED:
+            except UserError:  # this row has text that the driver cannot read; or nothing can be written at all
+                if not run_id or len(skipped) >= _MAX_SKIPPED:
                     raise
-                passed.add(run_id)
+                skipped.add(run_id)
                 continue
             if lease is not None:
                 return lease
-            self._put_aside(run_id)
-            passed.add(run_id)
+            self._set_error(run_id)
+            skipped.add(run_id)
 
-    def held(self, worker: str) -> list[Lease]:
-        """The runs that a worker has. Names of workers are unique, so after a claim whose answer was lost it finds out here
-        whether it got one.
+    def leases_of(self, worker: str) -> list[Lease]:
+        """The runs that a worker has. Names of workers are unique, so a worker whose claim got no reply finds out here
+        whether the claim was made.
         """
         query = rows.raw(runs).where(runs.c.status.in_(_WORKING), runs.c.worker == worker).order_by(runs.c.id)
         with self._database.read() as connection:
-            found = rows.fetch_all(connection, query)
-        return [Lease(read_run(row), row["lease_epoch"], worker) for row in found if rows.intact(runs, row)]
+            claimed = rows.fetch_all(connection, query)
+        return [Lease(read_run(row), row["lease_epoch"], worker) for row in claimed if rows.intact(runs, row)]
 
-    def beat(self, leases: Mapping[str, int]) -> Beat:
-        """Say that a worker is alive and at work on these runs (id → epoch), and hear what became of them.
+    def beat(self, leases: Mapping[str, int]) -> HeartbeatReply:
+        """Write a heartbeat for these runs (id → epoch); returns which were lost or are to be stopped.
 
-        Never raises for a run: what is lost is named. A commit of the journal is a sign of life too.
+        Never raises for a single run. A commit of the journal counts as a heartbeat too.
         """
         lost: set[str] = set()
         cancelled: set[str] = set()
         if not leases:
-            return Beat()
+            return HeartbeatReply()
         with self._database.write() as connection:
-            for run_id, epoch in sorted(leases.items()):  # in one order, as others lock rows too
+            for run_id, epoch in sorted(leases.items()):  # always in this order, to avoid deadlocks
                 row = rows.fetch(connection, runs, {"id": run_id}, lock=True)
                 if row is None or row["lease_epoch"] != epoch or row["status"] not in ACTIVE:
                     lost.add(run_id)
@@ -228,10 +227,10 @@ class Queue:
                     rows.change(connection, runs, row, {"heartbeat_at": self._database.now(connection)})
                 except ReplayMismatch:
                     lost.add(run_id)
-        return Beat(frozenset(lost), frozenset(cancelled))
+        return HeartbeatReply(frozenset(lost), frozenset(cancelled))
 
     def release(self, run_id: str, epoch: int, cause: str = "", delay_ms: int = 0) -> None:
-        """Give a run back in good order (a worker that leaves): it goes on elsewhere, and this does not count."""
+        """Return a run to the queue (a worker that exits). It continues elsewhere, and this does not count as a loss."""
         with self._database.write() as connection:
             row = rows.fetch(connection, runs, {"id": run_id}, lock=True)
             if row is not None and row["lease_epoch"] == epoch and row["status"] in ACTIVE:
@@ -239,61 +238,61 @@ class Queue:
                 if row["cancel_requested"]:
                     self._end(connection, row, now, "cancelled", None)
                     return
-                place_at = now + delay_ms if delay_ms or row["queued_at"] is None else row["queued_at"]
-                rows.change(connection, runs, row, _back(row, place_at))
+                queued_at = now + delay_ms if delay_ms or row["queued_at"] is None else row["queued_at"]
+                rows.change(connection, runs, row, _requeued(row, queued_at))
                 events.append(connection, run_id, epoch, "released", now, row["worker"], cause)
                 budgets.settle_before(connection, run_id, epoch + 1)
                 return
-        events.refuse(self._database, run_id, epoch, "release")
+        events.append_refusal(self._database, run_id, epoch, "release")
         raise LeaseLost(run_id)
 
-    def sweep(self, stale_ms: int = STALE_MS, most: int = MOST_REQUEUES, limit: int = 100) -> Swept:
-        """Put runs back whose worker has given no sign of life for `stale_ms`; after `most` times they end in error.
+    def sweep(self, stale_ms: int = STALE_MS, most: int = MOST_REQUEUES, limit: int = 100) -> SweepResult:
+        """Requeue runs without a heartbeat for `stale_ms`; after `most` times they end in error.
 
-        Every worker does this now and then; it does not matter if several do it at once.
+        Every worker does this regularly; several may do it at once.
         """
         with self._database.read() as connection:
             before = self._database.now(connection) - stale_ms
             ids = connection.execute(_silent(before).limit(limit)).scalars().all()
-        swept = Swept()
+        swept = SweepResult()
         for run_id in ids:
             try:
-                self._sweep_one(run_id, stale_ms, most, swept)
+                self._sweep_run(run_id, stale_ms, most, swept)
             except Unreachable:
                 raise
-            except ReplayMismatch:  # a damaged row: not one that could be worked on
-                self._put_aside(run_id)
-            except UserError:  # it cannot be read, or nothing can be written: the others must not wait for it
+            except ReplayMismatch:  # a damaged row: the run cannot be executed
+                self._set_error(run_id)
+            except UserError:  # it cannot be read, or nothing can be written: the other runs must not wait for it
                 continue
         return swept
 
-    def depth(self) -> Depth:
-        """How much there is to do."""
+    def depth(self) -> QueueDepth:
+        """The depth of the queue."""
         with self._database.read() as connection:
             now = self._database.now(connection)
             waiting = select(func.count()).where(runs.c.status == "queued")
             ready = connection.execute(waiting.where(runs.c.queued_at <= now)).scalar_one()
             later = connection.execute(waiting.where(runs.c.queued_at > now)).scalar_one()
-            working = connection.execute(_having(None)).scalar_one()
-        return Depth(int(ready), int(later), int(working))
+            working = connection.execute(_active(None)).scalar_one()
+        return QueueDepth(int(ready), int(later), int(working))
 
-    def _next(self, now: Instant, per_user: int | None, build: str | None, passed: set[str]) -> Select[str, str]:
+    def _next(self, now: Instant, per_user: int | None, build: str | None, skipped: set[str]) -> Select[str, str]:
         query = select(runs.c.id, runs.c.owner).where(runs.c.status == "queued", runs.c.queued_at <= now)
         if per_user is not None:
-            busy = _having(None).with_only_columns(runs.c.owner).group_by(runs.c.owner)
+            busy = _active(None).with_only_columns(runs.c.owner).group_by(runs.c.owner)
             full = busy.having(func.count() >= per_user).correlate(None)
             query = query.where(runs.c.owner.not_in(full.scalar_subquery()))
         if build is not None:
             query = query.where(runs.c.build.is_(None) | (runs.c.build == build))
-        if passed:
-            query = query.where(runs.c.id.not_in(sorted(passed)))
+        if skipped:
+            query = query.where(runs.c.id.not_in(sorted(skipped)))
         return query.order_by(runs.c.priority.desc(), runs.c.queued_at, runs.c.id).limit(1)
 
     def _take(
         self, connection: Connection, run_id: str, worker: str, now: Instant, into: Literal["loading", "running"]
     ) -> Lease | None:
-        """The run as ours, or None if its row is damaged."""
-        row = open_row(connection, run_id)
+        """The lease of the run, or None if its row is damaged."""
+        row = require_run_row(connection, run_id)
         epoch = row["lease_epoch"] + 1
         changes = {
             "status": into,
@@ -310,27 +309,29 @@ class Queue:
         events.append(connection, run_id, epoch, "claimed", now, worker)
         return lease
 
-    def _sweep_one(self, run_id: str, stale_ms: int, most: int, swept: Swept) -> None:
+    def _sweep_run(self, run_id: str, stale_ms: int, most: int, swept: SweepResult) -> None:
         with self._database.write() as connection:
             now = self._database.now(connection)
-            mine = select(runs.c.id).where(runs.c.id == run_id, *_lost(now - stale_ms))
-            if connection.execute(mine.with_for_update(skip_locked=True)).first() is None:
-                return  # it gave a sign of life, or somebody else sweeps it
-            row = open_row(connection, run_id)
+            silent = select(runs.c.id).where(runs.c.id == run_id, *_lost(now - stale_ms))
+            if connection.execute(silent.with_for_update(skip_locked=True)).first() is None:
+                return  # it has a new heartbeat, or another worker sweeps it
+            row = require_run_row(connection, run_id)
             silent_s = (now - row["heartbeat_at"]) // 1_000
-            cause = f"worker {row['worker']} gave no sign of life for {silent_s} s at {row['progress']:.0%}"
+            cause = f"worker {row['worker']} sent no heartbeat for {silent_s} s at {row['progress']:.0%}"
             if row["cancel_requested"]:
                 self._end(connection, row, now, "cancelled", None)
                 swept.cancelled.append(run_id)
             elif row["requeues"] >= most:
-                told = f"its worker was lost {row['requeues'] + 1} times; the last time, {cause}"
-                self._end(connection, row, now, "error", told)
+                error_text = f"its worker was lost {row['requeues'] + 1} times; the last time, {cause}"
+                self._end(connection, row, now, "error", error_text)
                 swept.failed.append(run_id)
             else:
-                # It keeps its place: one that was begun must not wait behind all that came after it.
-                rows.change(connection, runs, row, {**_back(row, row["queued_at"]), "requeues": row["requeues"] + 1})
-                silent = f"{now - row['heartbeat_at']} ms: {cause}"
-                events.append(connection, run_id, row["lease_epoch"], "requeued", now, row["worker"], silent)
+                # It keeps its position: a run that was begun must not wait behind all that were enqueued after it.
+                rows.change(
+                    connection, runs, row, {**_requeued(row, row["queued_at"]), "requeues": row["requeues"] + 1}
+                )
+                detail = f"{now - row['heartbeat_at']} ms: {cause}"
+                events.append(connection, run_id, row["lease_epoch"], "requeued", now, row["worker"], detail)
                 budgets.settle_before(connection, run_id, row["lease_epoch"] + 1)
                 swept.requeued.append(run_id)
 
@@ -342,7 +343,7 @@ class Queue:
         status: Literal["error", "cancelled"],
         error_text: str | None,
     ) -> None:
-        """End a run in the place of a worker that is gone, and fence that worker off."""
+        """End a run in place of its lost worker, and raise the epoch so that writes of that worker are refused."""
         changes = {
             "status": status,
             "finished_at": now,
@@ -353,16 +354,16 @@ class Queue:
         events.append(connection, row["id"], row["lease_epoch"], status, now, row["worker"], error_text or "")
         budgets.settle_all(connection, row["id"])
 
-    def _put_aside(self, run_id: str) -> None:
-        """Take a damaged row out of the queue so that it stops nobody. It gets no fresh seal: it stays damaged."""
+    def _set_error(self, run_id: str) -> None:
+        """Take a damaged row out of the queue. It gets no new seal: it stays damaged."""
         with self._database.write() as connection:
-            ended = {"status": "error", "error_text": "its row was changed after it was written"}
-            connection.execute(update(runs).where(runs.c.id == run_id).values(ended))
+            values = {"status": "error", "error_text": "its row was changed after it was written"}
+            connection.execute(update(runs).where(runs.c.id == run_id).values(values))
 
 
 def _row(run_id: str, job: Job, now: Instant) -> dict[str, object]:
     return {
-        **fresh(run_id, job.skill_id, job.skill_version, job.model, job.params, job.data_digest),
+        **new_run_row(run_id, job.skill_id, job.skill_version, job.model, job.params, job.data_digest),
         "owner": job.owner,
         "priority": job.priority,
         "queued_at": now,
@@ -371,13 +372,13 @@ def _row(run_id: str, job: Job, now: Instant) -> dict[str, object]:
     }
 
 
-def _back(row: Mapping[str, Any], queued_at: Instant) -> dict[str, object]:
-    """What puts a run into the queue again, and whoever had it out of the game."""
+def _requeued(row: Mapping[str, Any], queued_at: Instant) -> dict[str, object]:
+    """The changes that return a run to the queue and invalidate the lease of its worker."""
     return {"status": "queued", "lease_epoch": row["lease_epoch"] + 1, "queued_at": queued_at, "worker": None}
 
 
-def _having(owner: str | None) -> Select[int]:
-    """How many runs workers have, of one user or of all."""
+def _active(owner: str | None) -> Select[int]:
+    """The number of runs that workers have, of one user or of all."""
     query = select(func.count()).where(runs.c.status.in_(_WORKING), runs.c.queued_at.is_not(None))
     return query if owner is None else query.where(runs.c.owner == owner)
 

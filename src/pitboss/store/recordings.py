@@ -1,7 +1,7 @@
-"""What tools of other programs answered, and when it could be known: the only thing a simulation may be told of them.
+"""Recorded results of MCP tools with the time at which they were known: the only results that a simulation may use.
 
-Append only: an answer that was recorded stays, and the same answer at the same time is kept once, so a file can be
-imported again. A question is found by the digest of its canonical arguments; the key of the table is the index for it.
+Append only: a recording is never changed, and the same result at the same time is stored once, so a file can be imported
+again. Recordings are found by the digest of the canonical arguments; the key of the table is the index for it.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from pitboss.store.schema import SEAL, recordings
 
 PAGE = 500
 MOST_CHARS = 1_000_000
-"""The longest answer that is kept whole; more is not an answer to a model."""
+"""The longest result that is stored."""
 _FIELDS = frozenset({"server", "tool", "arguments", "known_at", "result", "failed", "definition_digest"})
-_EVERY = tuple(recordings.c[name] for name in ("server", "tool", "arguments_sha256", "known_at"))
+_KEY = tuple(recordings.c[name] for name in ("server", "tool", "arguments_sha256", "known_at"))
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRecording:
-    """A recording, and the digest of the definition under which the tool gave it (empty where nobody knows)."""
+    """A recording, and the digest of the tool's definition at that time (empty if unknown)."""
 
     recording: Recording
     definition_digest: str = ""
@@ -42,15 +42,15 @@ class StoredRecordings:
         self._database = database
 
     def latest(self, server: str, tool: str, arguments: str, by: Instant) -> Recording | None:
-        """The newest answer to exactly these arguments that was known by `by`."""
+        """The newest result for exactly these arguments that was known by `by`."""
         key = {"of_server": server, "of_tool": tool, "of_arguments": _sha256(arguments), "of_by": by}
         with self._database.read() as connection:
-            found = connection.execute(_latest(), key).mappings().first()
-        return None if found is None else _kept({str(name): value for name, value in found.items()}).recording
+            row = connection.execute(_latest(), key).mappings().first()
+        return None if row is None else _stored({str(name): value for name, value in row.items()}).recording
 
     def count(self, server: str, tool: str, by: Instant) -> int:
-        """How many answers of a tool, to whatever arguments, were known by `by`."""
-        query = select(func.count()).select_from(recordings).where(*_of(server, tool), recordings.c.known_at <= by)
+        """How many results of a tool, for any arguments, were known by `by`."""
+        query = select(func.count()).select_from(recordings).where(*_of_tool(server, tool), recordings.c.known_at <= by)
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
 
@@ -58,71 +58,71 @@ class StoredRecordings:
         """Every recording of a tool, by arguments and time."""
         after: tuple[str, Instant] | None = None
         while True:
-            query = rows.raw(recordings).where(*_of(server, tool))
+            query = rows.raw(recordings).where(*_of_tool(server, tool))
             if after is not None:
                 digest, at = recordings.c.arguments_sha256, recordings.c.known_at
                 query = query.where((digest > after[0]) | ((digest == after[0]) & (at > after[1])))
             with self._database.read() as connection:
-                page = rows.fetch_all(connection, query.order_by(*_EVERY).limit(PAGE))
-            yield from map(_kept, page)
+                page = rows.fetch_all(connection, query.order_by(*_KEY).limit(PAGE))
+            yield from map(_stored, page)
             if len(page) < PAGE:
                 return
             after = page[-1]["arguments_sha256"], page[-1]["known_at"]
 
     def add(self, many: Iterable[StoredRecording]) -> int:
-        """Keep recordings for good, all or none; how many were new. Another answer at the same time is refused."""
+        """Store recordings, all or none; returns how many were new. A different result at the same time is refused."""
         new = 0
         with self._database.write() as connection:
-            self._database.alone(connection, "recordings")
-            for kept in many:
-                row = _row(kept)
-                there = rows.fetch(connection, recordings, {column.name: row[column.name] for column in _EVERY})
-                if there is None:
+            self._database.lock_name(connection, "recordings")
+            for recording in many:
+                row = _row(recording)
+                existing = rows.fetch(connection, recordings, {column.name: row[column.name] for column in _KEY})
+                if existing is None:
                     rows.add(connection, recordings, row)
                     new += 1
-                elif _kept(there).recording != _kept({**row, SEAL: rows.seal_of(recordings, row)}).recording:
+                elif _stored(existing).recording != _stored({**row, SEAL: rows.seal_of(recordings, row)}).recording:
                     raise UserError(
-                        f"another answer of {row['tool']} is recorded for {iso(row['known_at'])}",
-                        "recordings are never changed: leave it out, or give it the time at which it was really known",
+                        f"another result of {row['tool']} is recorded for {iso(row['known_at'])}",
+                        "recordings are never changed: leave it out, or set known_at to the time at which it was really known",
                     )
         return new
 
-    def digest(self, wanted: Mapping[str, Collection[str]] | None, until: Instant) -> str:
-        """One digest of every recording of these servers' tools that was known by `until`; None: of all there are."""
-        found = hashlib.sha256()
-        if wanted is None:
-            places = [recordings.c.known_at <= until]
+    def digest(self, tools: Mapping[str, Collection[str]] | None, until: Instant) -> str:
+        """One digest over all recordings known by `until` of these tools (by server); None: of all tools."""
+        digest = hashlib.sha256()
+        if tools is None:
+            conditions = [recordings.c.known_at <= until]
         else:
-            places = [
+            conditions = [
                 (recordings.c.server == server)
-                & recordings.c.tool.in_(sorted(tools))
+                & recordings.c.tool.in_(sorted(names))
                 & (recordings.c.known_at <= until)
-                for server, tools in sorted(wanted.items())
+                for server, names in sorted(tools.items())
             ]
         with self._database.read() as connection:
-            for place in places:
-                for (seal,) in connection.execute(select(recordings.c[SEAL]).where(place).order_by(*_EVERY)):
-                    found.update(str(seal).encode())
-        return found.hexdigest()
+            for condition in conditions:
+                for (seal,) in connection.execute(select(recordings.c[SEAL]).where(condition).order_by(*_KEY)):
+                    digest.update(str(seal).encode())
+        return digest.hexdigest()
 
 
-def write_line(kept: StoredRecording) -> str:
+def write_line(stored: StoredRecording) -> str:
     """A recording as one line of JSON."""
-    one = kept.recording
+    recording = stored.recording
     plain = {
-        "server": one.server,
-        "tool": one.tool,
-        "arguments": codec.fragment(one.arguments.encode()),
-        "known_at": iso(one.known_at),
-        "result": one.result,
-        "failed": one.failed,
-        "definition_digest": kept.definition_digest,
+        "server": recording.server,
+        "tool": recording.tool,
+        "arguments": codec.fragment(recording.arguments.encode()),
+        "known_at": iso(recording.known_at),
+        "result": recording.result,
+        "failed": recording.failed,
+        "definition_digest": stored.definition_digest,
     }
     return codec.dumps(plain).decode()
 
 
 def read_lines(lines: Iterable[str], server: str, tool: str) -> Iterator[StoredRecording]:
-    """Recordings of one tool from JSON lines. What is wrong with a line is a `UserError` that names it."""
+    """Recordings of one tool from JSON lines. Raises `UserError` with the number of an invalid line."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -140,9 +140,9 @@ def read_lines(lines: Iterable[str], server: str, tool: str) -> Iterator[StoredR
 def _read(plain: Any, server: str, tool: str) -> StoredRecording:
     if not isinstance(plain, dict):
         raise ValueError
-    strange = sorted(set(plain) - _FIELDS)
-    if strange:
-        raise UserError(f"unknown field {strange[0]!r}", f"fields: {', '.join(sorted(_FIELDS))}")
+    unknown = sorted(set(plain) - _FIELDS)
+    if unknown:
+        raise UserError(f"unknown field {unknown[0]!r}", f"fields: {', '.join(sorted(_FIELDS))}")
     for name, value in (("server", server), ("tool", tool)):
         if plain.get(name, value) != value:
             raise UserError(f"is of {name} {str(plain[name])[:80]!r}, not {value}", f"import it under its own {name}")
@@ -150,14 +150,14 @@ def _read(plain: Any, server: str, tool: str) -> StoredRecording:
     if not isinstance(arguments, dict):
         raise UserError("arguments must be a JSON object", 'write {} for none, or {"symbol": "BTC"}')
     if not isinstance(result, str):
-        raise UserError("result must be text", "as the tool gave it")
+        raise UserError("result must be text", "as the tool returned it")
     failed, digest = plain.get("failed", False), plain.get("definition_digest", "")
     if not isinstance(failed, bool) or not isinstance(digest, str) or len(digest) > 64:
         raise UserError("failed must be true or false, definition_digest text of at most 64 characters")
-    return StoredRecording(Recording(server, tool, canonical(arguments), _moment(plain), result, failed), digest)
+    return StoredRecording(Recording(server, tool, canonical(arguments), _known_at(plain), result, failed), digest)
 
 
-def _moment(plain: Mapping[str, Any]) -> Instant:
+def _known_at(plain: Mapping[str, Any]) -> Instant:
     value = plain.get("known_at")
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**53:
         return value
@@ -166,41 +166,43 @@ def _moment(plain: Mapping[str, Any]) -> Instant:
             return parse_instant(value)
         except (OverflowError, OSError):
             pass
-    raise UserError("known_at is missing or no time", "when the answer could first be known, as 2025-06-01T12:00:00Z")
+    raise UserError("known_at is missing or no time", "when the result could first be known, as 2025-06-01T12:00:00Z")
 
 
 def canonical(arguments: Any) -> str:
-    """The arguments of a call as they are compared: canonical JSON with exact numbers."""
+    """The arguments of a call in the form in which they are compared: canonical JSON with exact numbers."""
     return codec.dumps(codec.number_fragments(arguments)).decode()
 
 
-def _row(kept: StoredRecording) -> dict[str, Any]:
-    one = kept.recording
-    if len(one.result) > MOST_CHARS:
-        raise UserError(f"an answer of {len(one.result):,} characters is too long", f"at most {MOST_CHARS:,} are kept")
+def _row(stored: StoredRecording) -> dict[str, Any]:
+    recording = stored.recording
+    if len(recording.result) > MOST_CHARS:
+        raise UserError(f"a result of {len(recording.result):,} characters is too long", f"the limit is {MOST_CHARS:,}")
     return {
-        "server": one.server,
-        "tool": one.tool,
-        "arguments_sha256": _sha256(one.arguments),
-        "known_at": one.known_at,
-        "failed": one.failed,
-        "definition_digest": kept.definition_digest,
-        "arguments": one.arguments,
-        "result": codec.printable(one.result).replace("\0", ""),  # which no text column of Postgres takes
+        "server": recording.server,
+        "tool": recording.tool,
+        "arguments_sha256": _sha256(recording.arguments),
+        "known_at": recording.known_at,
+        "failed": recording.failed,
+        "definition_digest": stored.definition_digest,
+        "arguments": recording.arguments,
+        "result": codec.printable(recording.result).replace("\0", ""),  # which text columns of Postgres do not accept
     }
 
 
-def _kept(row: Mapping[str, Any]) -> StoredRecording:
+def _stored(row: Mapping[str, Any]) -> StoredRecording:
     rows.require_intact(recordings, row)
-    one = Recording(row["server"], row["tool"], row["arguments"], row["known_at"], row["result"], bool(row["failed"]))
-    return StoredRecording(one, row["definition_digest"])
+    recording = Recording(
+        row["server"], row["tool"], row["arguments"], row["known_at"], row["result"], bool(row["failed"])
+    )
+    return StoredRecording(recording, row["definition_digest"])
 
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _of(server: str, tool: str) -> tuple[Any, ...]:
+def _of_tool(server: str, tool: str) -> tuple[Any, ...]:
     return recordings.c.server == server, recordings.c.tool == tool
 
 

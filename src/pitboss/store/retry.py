@@ -1,8 +1,8 @@
-"""A database that cannot be reached just now, and trying again until it can.
+"""The error for a database that is unreachable or busy at the moment, and retrying while it is.
 
-It is still a `UserError`: whoever does not wait shows it to a person as it is. A worker waits, because a database that
-restarts is back in seconds. What it tries again must be safe to do twice, for a connection that breaks during a commit
-does not say whether the commit was made.
+It is a `UserError`: a command shows it to the user as it is. A worker retries, because a database that restarts is back in
+seconds. Retried calls must be safe to execute twice: a connection that breaks during a commit does not tell whether the
+commit was made.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ LONGEST_PAUSE_S = 1.0
 
 
 class Unreachable(UserError):
-    """The database is away, starting, or kept busy by another; the same thing may work in a moment."""
+    """The database is unreachable, starting, or locked by another process; the same call may succeed in a moment."""
 
 
-async def patiently(do: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
-    """Do something that is safe to do twice, again and again while the database is away, for so long at most."""
+async def retry_while_unreachable(call: Callable[[], T], patience_s: float = PATIENCE_S) -> T:
+    """Execute a call, which must be safe to execute twice; retry while it raises `Unreachable`, for `patience_s` at most."""
     loop = asyncio.get_running_loop()
     until, pause = loop.time() + patience_s, FIRST_PAUSE_S
     while True:
         try:
-            return do()
+            return call()
         except Unreachable:
             if loop.time() + pause > until:
                 raise

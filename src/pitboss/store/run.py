@@ -1,4 +1,4 @@
-"""One run as a value, and as a row of the database: making, reading and opening it. What may be done to runs is `runs.py`."""
+"""A run as a value and as a row of the database. The operations on runs are in `runs.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from pitboss.store.schema import runs
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run as it stands. `progress` is the share done, 0 to 1.
+    """A run. `progress` is the finished share, 0 to 1.
 
-    `saved_usd` is what answers that others had paid for would have cost, `wasted_usd` what was paid for and not used.
-    `queued_at` is from when on a worker may take it (None: it is not for workers), `requeues` how often it was put back
-    because its worker was lost, `build` what made it and must run it.
+    `saved_usd` is what replies stored by other runs would have cost, `wasted_usd` what was paid for and not used.
+    `queued_at` is the time from which a worker may claim it (None: not in the queue), `requeues` how often it was requeued
+    because its worker was lost, `build` the build that created it and must execute it.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Run:
 
 
 class Figures(TypedDict, total=False):
-    """What a run has come to so far; what is left out stays as it is."""
+    """Costs and counts of a run so far; columns that are left out stay unchanged."""
 
     cost_usd: Decimal
     saved_usd: Decimal
@@ -68,10 +68,10 @@ class Figures(TypedDict, total=False):
     ticks: int
 
 
-def fresh(
+def new_run_row(
     run_id: str, skill_id: str, skill_version: int, model: str, params: Mapping[str, Any], data_digest: str | None
 ) -> dict[str, object]:
-    """The row of a run that nobody has worked on; the caller says when it was made."""
+    """The row of a new run; the caller adds `created_at`."""
     return {
         "id": run_id,
         "skill_id": skill_id,
@@ -106,21 +106,22 @@ def fresh(
     }
 
 
-def open_row(connection: Connection, run_id: str, *, lock: bool = False) -> dict[str, Any]:
-    """The row of a run that must be there. `lock` keeps other writers off it."""
+def require_run_row(connection: Connection, run_id: str, *, lock: bool = False) -> dict[str, Any]:
+    """The row of a run, or `UserError`. `lock` excludes other writers."""
     row = rows.fetch(connection, runs, {"id": run_id}, lock=lock)
     if row is None:
         raise UserError(f"there is no run {run_id!r}")
     return row
 
 
-def stored(figures: Figures) -> dict[str, object]:
-    """Figures as the columns hold them."""
-    kept = {name: text(value) if isinstance(value, Decimal) else value for name, value in figures.items()}
-    return kept | {"wall_s": float(figures["wall_s"])} if "wall_s" in figures else kept
+def figure_columns(figures: Figures) -> dict[str, object]:
+    """Figures as the values of columns."""
+    values = {name: text(value) if isinstance(value, Decimal) else value for name, value in figures.items()}
+    return values | {"wall_s": float(figures["wall_s"])} if "wall_s" in figures else values
 
 
 def read_run(row: Mapping[str, Any]) -> Run:
+    """The run in a row. Raises `ReplayMismatch` if its documents cannot be parsed."""
     values = {name: row[name] for name in rows.sealed_columns(runs)}
     try:
         for name in ("params", "metrics", "baselines"):

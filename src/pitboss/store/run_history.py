@@ -1,6 +1,6 @@
-"""What happened in a run, read out of its records: receipts and equity points in order.
+"""The receipts and equity points of a run, read from its records in order.
 
-Works on the records of any journal. It gives plain values, amounts as the exact text that was recorded.
+Works on the records of any journal. Values are plain, amounts are the exact recorded text.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,12 +13,12 @@ from pitboss.core.snapshot import Record
 
 
 def receipts(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
-    """Every receipt, in the order in which the world gave them."""
+    """All receipts, in the order in which the world issued them."""
     for record in records:
         yield from codec.loads(record.covered).get("receipts", ())
 
 
 def equity(records: Iterable[Record]) -> Iterator[tuple[Instant, str]]:
-    """Every equity point `(at, usd)`, one for each base-bar close."""
+    """All equity points `(at, usd)`, one for each base-bar close."""
     for record in records:
         yield from points(codec.loads(record.covered).get("equity", ()))

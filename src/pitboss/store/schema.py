@@ -1,9 +1,9 @@
 """The tables, once, for SQLite and Postgres alike.
 
-Times are UTC milliseconds in BIGINT, amounts are exact decimals in TEXT, documents are canonical JSON bytes. Every row
-carries `row_sha256` over all its other columns: a changed byte is found, whichever it is. Receipts and equity points
-have no tables of their own: they live inside the records, so that there is one truth to read and to verify.
-What a row hash is and how rows are written is `rows.py`; how the tables came to be is `migrations/`.
+Times are UTC milliseconds in BIGINT, amounts are exact decimals in TEXT, documents are canonical JSON bytes. Every row has
+`row_sha256` over all its other columns, so that any changed byte is detected. Receipts and equity points have no tables: they
+are inside the records, so that there is one source to read and to verify. Row hashes, and how rows are written, are in
+`sealed_rows.py`; the history of the schema is in `migrations/`.
 """
 
 from sqlalchemy import (
@@ -84,8 +84,8 @@ runs = Table(
     Column("heartbeat_at", BigInteger),
     Column("lease_epoch", BigInteger, nullable=False, server_default="0"),
     Column("cancel_requested", Boolean, nullable=False),
-    # The queue: whose run it is, what goes first, from when on a worker may take it (NULL: it is not for workers), how
-    # often it was put back because its worker was lost, who has it, what it belongs to, what made it.
+    # The queue: the user, the priority, the time from which a worker may claim the run (NULL: not in the queue), how often
+    # it was requeued because its worker was lost, its worker, its study, the build that created it.
     Column("owner", String(64), nullable=False, server_default="local"),
     Column("priority", Integer, nullable=False, server_default="0"),
     Column("queued_at", BigInteger),
@@ -93,7 +93,7 @@ runs = Table(
     Column("worker", String(128)),
     Column("study_id", String(64), index=True),
     Column("build", String(128)),
-    # The documents come last: what changes at every commit then stays on the row's first page.
+    # The documents come last, so that the columns that change at every commit stay on the first page of the row.
     Column("params", LargeBinary, nullable=False),
     Column("metrics", LargeBinary),
     Column("baselines", LargeBinary),
@@ -128,10 +128,12 @@ run_states = Table(
 answers = Table(
     "answers",
     metadata,
-    # A key is the digest of a question. Longer ones belong to a second payment for the same question.
+    # A key is the digest of a request. A longer one marks a second payment for the same request.
     Column("key", String(160), primary_key=True),
     Column("model", Text, nullable=False),
-    Column("run_id", String(64), nullable=False, index=True),  # who paid; no reference, for runs may be deleted
+    Column(
+        "run_id", String(64), nullable=False, index=True
+    ),  # the run that paid; no reference, because runs may be deleted
     Column("cost_usd", Text),
     Column("created_at", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
@@ -141,10 +143,10 @@ answers = Table(
 run_events = Table(
     "run_events",
     metadata,
-    # The number is the database's and is not under the seal. Events of a run are appended under a lock on its row, so
-    # their numbers rise in the order in which they happened.
+    # The id is assigned by the database and not covered by the seal. Events of a run are appended under a lock on its row,
+    # so their ids are in the order in which they happened.
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    Column("run_id", String(64), nullable=False),  # no reference: it costs a look at every commit
+    Column("run_id", String(64), nullable=False),  # no reference: it would cost a lookup at every commit
     Column("epoch", BigInteger, nullable=False),
     Column("kind", String(16), nullable=False),
     Column("at", BigInteger, nullable=False),
@@ -167,7 +169,7 @@ budgets = Table(
 reservations = Table(
     "reservations",
     metadata,
-    # Epoch 0 is the run's own reservation, made when it was queued; others belong to one lease of it.
+    # Epoch 0 is the run's own reservation, made when it was enqueued; others belong to one lease of it.
     Column("run_id", String(64), primary_key=True),
     Column("epoch", BigInteger, primary_key=True, autoincrement=False),
     Column("day_at", BigInteger, primary_key=True, autoincrement=False),
@@ -180,7 +182,7 @@ reservations = Table(
 past_spend = Table(
     "past_spend",
     metadata,
-    # What answers cost that were pruned with their runs.
+    # The cost of replies whose runs were deleted.
     Column("owner", String(64), primary_key=True),
     Column("skill", String(255), primary_key=True),
     Column("model", String(255), primary_key=True),
@@ -213,7 +215,7 @@ approvals = Table(
 recordings = Table(
     "recordings",
     metadata,
-    # In this order the key is the index by which the newest answer to a question is found.
+    # In this order the key is the index for the newest result of a call.
     Column("server", String(64), primary_key=True),
     Column("tool", String(128), primary_key=True),
     Column("arguments_sha256", String(64), primary_key=True),
@@ -228,7 +230,7 @@ recordings = Table(
 outbox = Table(
     "outbox",
     metadata,
-    # One row for each transaction that was ever thought of for an order; the highest attempt is where the order stands.
+    # One row for each attempt at an order; the highest attempt is the current one.
     Column("order_id", String(64), primary_key=True),
     Column("attempt", Integer, primary_key=True, autoincrement=False),
     Column("scope", String(160), nullable=False, index=True),
@@ -238,9 +240,9 @@ outbox = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("changed_at", BigInteger, nullable=False),
     Column("digest", String(64), unique=True),
-    # What the transaction uses up on the chain. Never twice in this table, so never two transactions for one of it.
+    # The coin that the transaction spends on the chain. Unique, so no two transactions spend the same coin.
     Column("coin", String(96), unique=True),
-    # The scope while the row is open, else nothing: so at most one order of a scope is on its way.
+    # The scope while the row is open, else NULL, so at most one order of a scope is open.
     Column("busy", String(160), unique=True),
     Column("last_epoch", BigInteger),
     Column("note", Text, nullable=False),

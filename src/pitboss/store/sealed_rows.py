@@ -1,7 +1,7 @@
 """Sealed rows: reading, inserting and changing a row together with its `row_sha256`.
 
-A row is read as the database driver hands it over, without conversions, so that its hash is taken over what is really
-stored. A row is never changed without checking it first: an update must not give a fresh seal to a changed byte.
+A row is read as the driver returns it, without conversions, so that the hash covers the stored values. A row is never changed
+without a check: an update must not give a new seal to a row that was tampered with.
 """
 
 import hashlib
@@ -23,17 +23,15 @@ _DOUBLE = struct.Struct(">d").pack
 
 @cache
 def sealed_columns(table: Table) -> tuple[str, ...]:
-    """The columns that the seal covers, in the order in which it covers them: all but itself, and a number that only the
-    database gives.
-    """
+    """The columns that the seal covers, in this order: all but the seal itself and an id assigned by the database."""
     own = table.autoincrement_column
     return tuple(column.name for column in table.columns if column.name != SEAL and column is not own)
 
 
 def encode(value: object) -> bytes:
-    """One value with a type mark and its length; of bytes their SHA-256, so that a long document is hashed only once.
+    """One value with a type mark and its length; for bytes their SHA-256, so that a long document is hashed only once.
 
-    Lengths make a row's encoding unambiguous; the mark tells NULL from empty text and `1` from `"1"`.
+    Lengths make the encoding unambiguous; the mark distinguishes NULL from empty text and `1` from `"1"`.
     """
     if isinstance(value, str):
         data = value.encode("utf-8", "surrogatepass")
@@ -46,7 +44,7 @@ def encode(value: object) -> bytes:
         return b"I%d;" % value
     if isinstance(value, float):
         return b"F" + _DOUBLE(value)
-    raise TypeError(f"a {type(value).__name__} is never stored")
+    raise TypeError(f"values of type {type(value).__name__} are not stored")
 
 
 def seal(table_name: str, encoded: Iterable[bytes]) -> str:
@@ -60,45 +58,45 @@ def seal_of(table: Table, row: Mapping[str, Any]) -> str:
 
 
 def intact(table: Table, row: Mapping[str, Any]) -> bool:
-    """Whether the row still is what was written."""
+    """Whether the row is unchanged since it was written."""
     return seal_of(table, row) == row[SEAL]
 
 
 def require_intact(table: Table, row: Mapping[str, Any]) -> None:
-    """Raise `ReplayMismatch` if the row is not what was written."""
+    """Raise `ReplayMismatch` if the row was changed after it was written."""
     if not intact(table, row):
         raise ReplayMismatch(f"a row of {table.name} was changed after it was written ({_name(table, row)})")
 
 
 @cache
 def raw(table: Table) -> Select[*tuple[Any, ...]]:
-    """SELECT of all columns, values as the driver gives them."""
+    """SELECT of all columns, with the values as the driver returns them."""
     columns: list[Any] = [type_coerce(column, NULLTYPE).label(column.name) for column in table.columns]
     return select(*columns)
 
 
 def fetch_all(connection: Connection, query: Select[*tuple[Any, ...]]) -> list[dict[str, Any]]:
     """The rows of a `raw` query."""
-    found = connection.execute(query)
-    names = list(map(str, found.keys()))
-    return [dict(zip(names, row, strict=True)) for row in found]
+    result = connection.execute(query)
+    names = list(map(str, result.keys()))
+    return [dict(zip(names, row, strict=True)) for row in result]
 
 
 def fetch(
     connection: Connection, table: Table, key: Mapping[str, object], *, lock: bool = False
 ) -> dict[str, Any] | None:
-    """The one row with this key, or None. `lock` keeps other writers off it (SQLite locks the whole file anyway)."""
-    found = connection.execute(_one(table, tuple(key), lock), dict(key)).mappings().first()
-    return None if found is None else {str(name): value for name, value in found.items()}
+    """The row with this key, or None. `lock` excludes other writers (SQLite locks the whole file anyway)."""
+    row = connection.execute(_by_key(table, tuple(key), lock), dict(key)).mappings().first()
+    return None if row is None else {str(name): value for name, value in row.items()}
 
 
 def add(connection: Connection, table: Table, row: Mapping[str, object]) -> None:
-    """Insert a row, sealed."""
+    """Insert a row with its seal."""
     connection.execute(insert(table), {**row, SEAL: seal_of(table, row)})
 
 
 def insert_unless_there(dialect: Dialect, table: Table) -> Insert:
-    """An INSERT that leaves a row with the same key as it is. Only the dialect that is in use is imported."""
+    """An INSERT that does nothing if the key exists. Imports only the dialect in use."""
     if dialect.name == "postgresql":
         from sqlalchemy.dialects.postgresql import insert as postgres_insert
 
@@ -109,21 +107,21 @@ def insert_unless_there(dialect: Dialect, table: Table) -> Insert:
 
 
 def change(connection: Connection, table: Table, row: Mapping[str, Any], changes: Mapping[str, object]) -> None:
-    """Change a row that was read in this transaction, and seal it again."""
+    """Change a row that was read in this transaction, and renew its seal."""
     require_intact(table, row)
     after = {**row, **changes}
     after[SEAL] = seal_of(table, after)
     values = {name: after[name] for name in [*changes, SEAL]}
     finds = {f"old_{name}": row[name] for name in [*_key(table), SEAL]}
     if connection.execute(_swap(table), values | finds).rowcount != 1:
-        raise InvariantError(f"a row of {table.name} changed under us ({_name(table, row)})")
+        raise InvariantError(f"a row of {table.name} changed concurrently ({_name(table, row)})")
 
 
-# Statements are made once: to put one together takes longer than to run it.
+# Statements are built once: building one takes longer than executing it.
 
 
 @cache
-def _one(table: Table, key: tuple[str, ...], lock: bool) -> Select[*tuple[Any, ...]]:
+def _by_key(table: Table, key: tuple[str, ...], lock: bool) -> Select[*tuple[Any, ...]]:
     query = raw(table).where(*[table.c[name] == bindparam(name) for name in key])
     return query.with_for_update() if lock else query
 

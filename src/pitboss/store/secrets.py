@@ -1,12 +1,11 @@
-"""Keys of providers, encrypted in one file of the workspace. They go in and are used; nothing ever shows them again.
+"""Keys of providers, encrypted in one file of the workspace. They are never shown again.
 
-The file is one Fernet token: names, values and dates together, so that a changed, swapped or foreign entry is found out.
-The master key comes from outside or from a file beside it that only its owner can read, made on first use; neither is in
-the database, so a copied database gives nothing away. This protects keys in backups, exports and other people's hands on
-one file. It does not protect them from someone who can read everything its owner can.
+The file is one Fernet token over names, values and dates, so that a changed, swapped or foreign entry is detected. The master
+key comes from the environment or from a file beside it that only its owner can read, created on first use; neither is in the
+database, so a copy of the database contains no secrets. This protects keys in backups, exports and single leaked files. It
+does not protect them from a process that can read all files of the owner.
 """
 
-import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +30,7 @@ Entry = Mapping[str, Any]
 
 
 class Secrets:
-    """The encrypted secrets of one workspace. `master` is the key from outside, empty where the key file is to be used."""
+    """The encrypted secrets of one workspace. `master` is the master key, empty to use the key file."""
 
     def __init__(self, home: Path, master: str, now: Callable[[], Instant]) -> None:
         self._file = home / FILE
@@ -46,37 +45,38 @@ class Secrets:
         return None if entry is None else entry["value"]
 
     def names(self) -> dict[str, Instant]:
-        """What is kept and since when, by name."""
+        """The times at which secrets were set, by name."""
         return {name: entry["set_at"] for name, entry in sorted(self._read().items())}
 
     def set(self, name: str, value: str) -> bool:
-        """Keep a value; True if it took the place of another."""
+        """Store a value; returns whether it replaced another."""
         check_name(name)
         check_value(value)
-        with self._alone():
-            kept = self._read(make_key=True)
-            self._write({**kept, name: {"value": value, "set_at": self._now()}})
-        return name in kept
+        with self._locked():
+            entries = self._read(make_key=True)
+            self._write({**entries, name: {"value": value, "set_at": self._now()}})
+        return name in entries
 
     def remove(self, name: str) -> None:
-        """Forget a value."""
-        self._require(name, self._read())  # before there is a lock: where nothing is kept, nothing is made
-        with self._alone():
-            kept = self._read()
-            self._require(name, kept)
-            self._write({other: entry for other, entry in kept.items() if other != name})
+        """Remove a value."""
+        self._require(name, self._read())  # before the lock file is created
+        with self._locked():
+            entries = self._read()
+            self._require(name, entries)
+            del entries[name]
+            self._write(entries)
 
-    def _require(self, name: str, kept: Mapping[str, Entry]) -> None:
-        if name not in kept:
-            there = f"there are {', '.join(sorted(kept))}" if kept else "nothing is kept here yet"
-            raise UserError(f"no secret {name} is kept", there)
+    def _require(self, name: str, entries: Mapping[str, Entry]) -> None:
+        if name not in entries:
+            hint = f"stored are {', '.join(sorted(entries))}" if entries else "no secrets are stored yet"
+            raise UserError(f"no secret {name} is stored", hint)
 
     def _read(self, make_key: bool = False) -> dict[str, Entry]:
         try:
-            written = self._file.read_bytes()
+            content = self._file.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             if make_key:
-                self._fernet(make=True)  # whatever is wrong with the key is said before anything is written
+                self._fernet(make=True)  # an invalid key is reported before anything is written
             return {}
         except OSError as error:
             raise _unusable(self._file, error) from None
@@ -84,19 +84,21 @@ class Secrets:
 
         fernet = self._fernet()
         try:
-            outside = orjson.loads(written)
-            if outside["pitboss_secrets"] != FORMAT:
+            envelope = orjson.loads(content)
+            if envelope["pitboss_secrets"] != FORMAT:
                 raise UserError(f"{self._file} was written by a newer version of pitboss", "update pitboss")
-            inside = orjson.loads(fernet.decrypt(outside["token"].encode()))
-            return {name: {"value": str(kept["value"]), "set_at": int(kept["set_at"])} for name, kept in inside.items()}
+            entries = orjson.loads(fernet.decrypt(envelope["token"].encode()))
+            return {
+                name: {"value": str(entry["value"]), "set_at": int(entry["set_at"])} for name, entry in entries.items()
+            }
         except (ValueError, KeyError, TypeError, AttributeError, InvalidToken):
             raise UserError(
                 f"{self._file} cannot be opened: it was changed, or encrypted with another key",
-                f"bring back its {KEY_FILE} or {VARIABLE}; or remove the file and set the secrets again",
+                f"restore its {KEY_FILE} or {VARIABLE}; or remove the file and set the secrets again",
             ) from None
 
-    def _write(self, kept: Mapping[str, Entry]) -> None:
-        token = self._fernet().encrypt(orjson.dumps(kept)).decode()
+    def _write(self, entries: Mapping[str, Entry]) -> None:
+        token = self._fernet().encrypt(orjson.dumps(entries)).decode()
         _publish(self._file, orjson.dumps({"pitboss_secrets": FORMAT, "token": token}) + b"\n")
 
     def _fernet(self, make: bool = False) -> "Fernet":
@@ -107,17 +109,17 @@ class Secrets:
             return Fernet(key)
         except ValueError:
             raise UserError(
-                f"{origin} is not a master key: it takes 32 random bytes, written in url-safe base64",
-                "bring back the one that was there, or remove it and pitboss makes one",
+                f"{origin} is not a master key: 32 random bytes in url-safe base64 are expected",
+                "restore the previous key, or remove it and pitboss creates one",
             ) from None
 
     def _key(self, make: bool) -> str:
-        """The master key of the key file, made if it may be."""
+        """The master key of the key file; created if it is missing and `make` is set."""
         try:
             with self._key_file.open("rb") as handle:
                 if os.fstat(handle.fileno()).st_mode & 0o077:
                     raise UserError(
-                        f"{self._key_file} can be read by other users of this machine; it is refused",
+                        f"{self._key_file} can be read by other users of this machine and is refused",
                         f"chmod 600 {self._key_file}; if others may have read it, get new keys from your providers",
                     )
                 return handle.read().decode("ascii", "replace").strip()
@@ -128,7 +130,7 @@ class Secrets:
         if not make:
             raise UserError(
                 f"{self._file} cannot be opened: its key {self._key_file} is missing",
-                f"bring it back or set {VARIABLE}; or remove {self._file.name} and set the secrets again",
+                f"restore it or set {VARIABLE}; or remove {self._file.name} and set the secrets again",
             )
         from cryptography.fernet import Fernet
 
@@ -137,61 +139,60 @@ class Secrets:
         return key.decode()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Nobody else changes the file meanwhile. Readers need no lock: they see the file before or after."""
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock for changing the file. Readers need none: `_publish` replaces the file in one step."""
+        from filelock import FileLock  # here: most commands never change a secret
+
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+            lock = FileLock(self._lock_file, mode=0o600, fallback_to_soft=False).acquire()
         except OSError as error:
             raise _unusable(self._file, error) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with lock:
             yield
-        finally:
-            os.close(descriptor)
 
 
 def check_name(name: str) -> None:
-    """A secret is named like the variable that could hold it. What was typed is not repeated: it may be the secret."""
+    """Raise unless the name is that of a variable. The message does not repeat the input: it may be the secret."""
     if not NAME.fullmatch(name):
         raise UserError(
-            "that is not the name of a secret", "give a provider such as groq, or its variable such as GROQ_API_KEY"
+            "this is not the name of a secret", "give a provider such as groq, or its variable such as GROQ_API_KEY"
         )
     if name == VARIABLE:
-        raise UserError(f"{VARIABLE} opens the secrets and cannot be one of them", "set it in the environment")
+        raise UserError(f"{VARIABLE} decrypts the secrets and cannot be one of them", "set it in the environment")
 
 
 def check_value(value: str) -> None:
-    """A key is one word of plain characters: anything else would not survive a header."""
+    """Raise unless the value is printable ASCII without blanks: other characters are invalid in a header."""
     if not value:
         raise UserError("no value was given", "type it at the prompt, or pipe it in")
     if len(value) > LONGEST:
         raise UserError(f"the value is longer than {LONGEST} characters", "give the key alone")
     if not (value.isascii() and value.isprintable()) or " " in value:
-        raise UserError("the value has blanks, line ends or other characters no key has", "give the key alone")
+        raise UserError("the value has blanks, line ends or other characters that no key has", "give the key alone")
 
 
 def _publish(path: Path, data: bytes) -> None:
-    """Put a file in place at once and whole, readable by its owner alone. The lock is held."""
-    fresh = path.with_name(f"{path.name}.new")
+    """Replace a file atomically, readable by its owner alone. The caller holds the lock."""
+    new = path.with_name(f"{path.name}.new")
     try:
-        fresh.unlink(missing_ok=True)  # of a writer that died
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        new.unlink(missing_ok=True)  # left by a process that died
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as handle:
-            os.fchmod(handle.fileno(), 0o600)  # whatever the umask
+            os.fchmod(handle.fileno(), 0o600)  # independent of the umask
             handle.write(data)
             handle.flush()
             os.fsync(handle.fileno())
-        fresh.replace(path)
-        _settle(path.parent)
+        new.replace(path)
+        _sync(path.parent)
     except OSError as error:
         with suppress(OSError):
-            fresh.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
         raise _unusable(path, error) from None
 
 
-def _settle(folder: Path) -> None:
-    """Make a new name in a folder survive a power cut."""
+def _sync(folder: Path) -> None:
+    """Flush a folder, so that a new name in it survives a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Skills and their versions, as they were when a run used them. A version never changes once it is written."""
+"""Skills and their versions, as runs used them. A stored version never changes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,9 +43,9 @@ class Skills:
         self._new_id = new_id
 
     def save(self, name: str, digest: str, body: bytes) -> StoredSkill:
-        """Keep a document under its name. A content that is already there keeps the version it has."""
+        """Store a document under its name. Content that is stored already keeps its version."""
         with self._database.write() as connection:
-            self._database.alone(connection, f"skill/{name}")
+            self._database.lock_name(connection, f"skill/{name}")
             skill = rows.fetch(connection, skills, {"name": name}, lock=True)
             if skill is None:
                 number, skill = 1, {"id": self._new_id(), "name": name, "latest_version": 1}
@@ -67,19 +67,19 @@ class Skills:
             return _stored(skill, version)
 
     def get(self, name: str, version: int | None = None) -> StoredSkill:
-        """One version of the skill of this name, the latest if none is named."""
+        """A version of the skill of this name, by default the latest."""
         with self._database.read() as connection:
             skill = rows.fetch(connection, skills, {"name": name})
             if skill is None:
-                known = connection.execute(select(skills.c.name).order_by(skills.c.name).limit(10)).scalars().all()
+                names = connection.execute(select(skills.c.name).order_by(skills.c.name).limit(10)).scalars().all()
                 raise UserError(
                     f"no skill {name!r} is stored",
-                    f"stored are: {', '.join(known)}" if known else "a skill is stored when it is first run",
+                    f"stored are: {', '.join(names)}" if names else "a skill is stored when it is first run",
                 )
             return self._version(connection, skill, version or skill["latest_version"])
 
     def get_by_id(self, skill_id: str, version: int) -> StoredSkill:
-        """The version that a run names."""
+        """The version that a run refers to."""
         with self._database.read() as connection:
             skill = rows.fetch(connection, skills, {"id": skill_id})
             if skill is None:
@@ -89,16 +89,16 @@ class Skills:
     def list(self) -> Sequence[SkillLine]:
         """All skills by name."""
         with self._database.read() as connection:
-            found = rows.fetch_all(connection, rows.raw(skills).order_by(skills.c.name))
-        return [SkillLine(row["id"], row["name"], row["latest_version"]) for row in found]
+            stored = rows.fetch_all(connection, rows.raw(skills).order_by(skills.c.name))
+        return [SkillLine(row["id"], row["name"], row["latest_version"]) for row in stored]
 
     def _version(self, connection: Any, skill: dict[str, Any], version: int) -> StoredSkill:
-        found = rows.fetch(connection, skill_versions, {"skill_id": skill["id"], "version": version})
-        if found is None:
+        row = rows.fetch(connection, skill_versions, {"skill_id": skill["id"], "version": version})
+        if row is None:
             raise UserError(
                 f"skill {skill['name']!r} has no version {version}", f"versions go from 1 to {skill['latest_version']}"
             )
-        return _stored(skill, found)
+        return _stored(skill, row)
 
 
 def _stored(skill: dict[str, Any], version: dict[str, Any]) -> StoredSkill:

@@ -1,16 +1,15 @@
-"""The one place that knows it is SQLite: pragmas, locks, the journal mode, what its error codes mean.
+"""What is specific to SQLite: pragmas, the journal mode, the meaning of its error codes.
 
-SQLite before 3.51.3 can corrupt a database in WAL mode when several processes write it (the WAL-reset bug). There, WAL
-is used only by a process that holds the database for itself; everyone else gets the rollback journal.
+SQLite before 3.51.3 can corrupt a database in WAL mode when several processes write it (the WAL-reset bug). With such a
+version WAL is used only by a process that holds the database exclusively (`database_lock.py`); others use the rollback
+journal. A process that is stopped (SIGSTOP) inside a transaction keeps the file locked: the others wait `busy_timeout` and
+then get `Unreachable`.
 """
 
-import fcntl
-import os
 import sqlite3
 import time
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
@@ -33,157 +32,88 @@ def journal_mode(version: tuple[int, int, int], processes: Processes) -> Journal
     return "wal" if version >= WAL_FIXED or processes == "one" else "truncate"
 
 
-class DatabaseLock:
-    """A lock on a database: a lock on a file beside it, because closing any handle on the database itself would drop
-    SQLite's own locks.
-    """
-
-    def __init__(self, handle: IO[bytes], path: Path, made: bool) -> None:
-        self._handle = handle
-        self._path = path
-        self._made = made
-
-    def close(self) -> None:
-        """Let go. The file stays for the next."""
-        self._handle.close()
-
-    def undo(self) -> None:
-        """Let go, and take the file away again if it was made for this, as nothing came of it, and nobody else has it."""
-        with self._handle, suppress(OSError):
-            if self._made:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._path.unlink()
-
-
-def hold(path: Path, version: tuple[int, int, int], processes: Processes) -> DatabaseLock | None:
-    """Lock the database against a process that would use it in the other mode; None where that does no harm.
-
-    Several processes share the lock; one alone has it whole.
-    """
-    if version >= WAL_FIXED:
-        return None
-    file = path.with_name(path.name + ".lock")
-    try:
-        while True:
-            handle, made = _open_lock(file)
-            try:
-                fcntl.flock(handle, (fcntl.LOCK_EX if processes == "one" else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-                if _is_at(handle, file):
-                    return DatabaseLock(handle, file, made)
-            except BaseException:
-                handle.close()
-                raise
-            handle.close()  # somebody took the file away before we had it: a lock on it keeps nobody off
-    except BlockingIOError:
-        if processes == "one":
-            raise UserError(
-                f"{path} is in use by another pitboss process",
-                "wait until it ends, or start this one so that several processes may share the database",
-            ) from None
-        raise UserError(
-            f"{path} is held by a pitboss process that uses it alone",
-            "wait until it ends, or stop it; then start this again",
-        ) from None
-    except OSError as error:
-        raise unwritable(path, error) from None
-
-
-def _open_lock(file: Path) -> tuple[IO[bytes], bool]:
-    """The open lock file, and whether it was made for this."""
-    try:
-        return file.open("xb"), True
-    except FileExistsError:
-        return file.open("ab"), False
-
-
-def _is_at(handle: IO[bytes], file: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle.fileno()), file.stat())
-    except FileNotFoundError:
-        return False
-
-
-def unwritable(path: Path, error: OSError) -> UserError:
-    """What an `OSError` on the way to the database means for a person."""
-    return UserError(f"cannot use the database {path}: {error.strerror}", "choose a folder you may write, with --home")
-
-
 def engine(path: Path, mode: JournalMode) -> Engine:
-    """An engine whose every connection is durable, patient, strict about references, and begins writes as writes."""
-    made = create_engine(URL.create("sqlite+pysqlite", database=str(path)))
+    """An engine whose connections flush commits, wait for locks, enforce references, and announce writes when they begin."""
+    created = create_engine(URL.create("sqlite+pysqlite", database=str(path)))
 
-    @event.listens_for(made, "connect")
+    @event.listens_for(created, "connect")
     def prepare(connection: sqlite3.Connection, _record: object) -> None:  # pyright: ignore[reportUnusedFunction]
-        connection.isolation_level = None  # we say BEGIN ourselves; the driver would say it too late
+        connection.isolation_level = None  # BEGIN is sent below; the driver would send it too late
         cursor = connection.cursor()
         try:
             cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-            # Asking for a mode takes locks, so do not ask for what is already there. TRUNCATE is not kept in the file.
-            (now,) = cursor.execute("PRAGMA journal_mode").fetchone()
-            if now != mode:
-                # The mode is written into the file: look whose it is before anything in it changes.
+            # Setting the mode takes locks, so it is set only if it differs. TRUNCATE is not stored in the file.
+            (current,) = cursor.execute("PRAGMA journal_mode").fetchone()
+            if current != mode:
+                # The mode is written into the file: refuse the file of another program before it is changed.
                 tables = cursor.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
                 check_ours([name for (name,) in tables if not str(name).startswith("sqlite_")])
-                (now,) = cursor.execute(f"PRAGMA journal_mode={mode}").fetchone()
-            if now != mode:
-                raise sqlite3.OperationalError(f"journal mode is {now}, not {mode}")
+                (current,) = cursor.execute(f"PRAGMA journal_mode={mode}").fetchone()
+            if current != mode:
+                raise sqlite3.OperationalError(f"journal mode is {current}, not {mode}")
             cursor.execute("PRAGMA synchronous=FULL")
-            # In WAL mode: copy back every 32 MB instead of every 4; a run that commits each tick waits for each copy.
+            # In WAL mode: checkpoint every 32 MB instead of every 4; a run that commits each tick waits for each checkpoint.
             cursor.execute("PRAGMA wal_autocheckpoint=8000")
             cursor.execute("PRAGMA foreign_keys=ON")
         finally:
             cursor.close()
 
-    @event.listens_for(made, "begin")
+    @event.listens_for(created, "begin")
     def begin(connection: Connection) -> None:  # pyright: ignore[reportUnusedFunction]
-        # A transaction that reads first and writes later can fail half-way with SQLITE_BUSY; one that says so cannot.
+        # A transaction that reads first and writes later can fail half-way with SQLITE_BUSY; BEGIN IMMEDIATE cannot.
         writes = connection.get_execution_options().get(WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
-    return made
+    return created
 
 
 def now() -> Instant:
-    """SQLite's time: it has no clock but that of the machine, which all who share the file share too."""
+    """The time of a SQLite database: the machine's clock, which all processes that share the file share too."""
     return time.time_ns() // 1_000_000  # noqa: TID251 - a lease is compared in the database's time, and this is it
 
 
 def explain(error: BaseException, where: str) -> UserError | None:
-    """The line for a person behind a driver error, or None if it is not one that a person can fix."""
+    """The user's error behind a driver error, or None if the user cannot act on it."""
     cause = getattr(error, "orig", None) or error
-    if isinstance(cause, UnicodeDecodeError):  # the driver chokes on text, or on its own message about broken text
+    if isinstance(cause, UnicodeDecodeError):  # the driver cannot decode text, or its own message about it
         return UserError(f"the database {where} is damaged", "restore a copy, or use another --home")
     if not isinstance(cause, sqlite3.Error):
         return None
     name = getattr(cause, "sqlite_errorname", None) or ""
     for start, message, hint in _MEANINGS:
         if name.startswith(start):
-            kind = Unreachable if start in _PASSING else UserError
+            kind = Unreachable if start in _TRANSIENT else UserError
             return kind(message.format(where=where), hint)
     if isinstance(cause, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError):
         return None
     return UserError(f"the database {where} cannot be used: {cause}", "restore a copy, or use another --home")
 
 
-_PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_TRANSIENT = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_BUSY = f"the database {{where}} is busy: another process has locked it for {BUSY_TIMEOUT_MS // 1_000} s"
+_BUSY_HINT = "try again later; if that process was stopped (Ctrl-Z), let it go on or end it"
 _MEANINGS = (
     ("SQLITE_NOTADB", "{where} is not a database", "name another file, or move this one away"),
     ("SQLITE_READONLY", "the database {where} cannot be written", "choose a folder you may write, with --home"),
-    ("SQLITE_CANTOPEN", "the database {where} cannot be opened or made", "is the folder there, and may you write it?"),
-    ("SQLITE_PERM", "the database {where} cannot be opened or made", "is the folder there, and may you write it?"),
-    ("SQLITE_FULL", "the disk is full: {where} cannot grow", "free some space; everything committed so far is kept"),
-    ("SQLITE_BUSY", "the database {where} is busy: another process has kept it for 10 s", "try again when it is done"),
     (
-        "SQLITE_LOCKED",
-        "the database {where} is busy: another process has kept it for 10 s",
-        "try again when it is done",
+        "SQLITE_CANTOPEN",
+        "the database {where} cannot be opened or created",
+        "check that the folder exists and that you may write it",
     ),
+    (
+        "SQLITE_PERM",
+        "the database {where} cannot be opened or created",
+        "check that the folder exists and that you may write it",
+    ),
+    ("SQLITE_FULL", "the disk is full: {where} cannot grow", "free some space; everything committed so far is kept"),
+    ("SQLITE_BUSY", _BUSY, _BUSY_HINT),
+    ("SQLITE_LOCKED", _BUSY, _BUSY_HINT),
     ("SQLITE_CORRUPT", "the database {where} is damaged", "restore a copy, or use another --home"),
     ("SQLITE_IOERR", "the disk under {where} reports an error", "check the disk; everything committed so far is kept"),
 )
 
 
 def damage(connection: Connection) -> list[str]:
-    """What SQLite's own check of the file finds; empty when it is sound."""
+    """The problems that SQLite's integrity check reports; empty if there are none."""
     rows = connection.exec_driver_sql("PRAGMA integrity_check(5)").scalars()
     return [str(row) for row in rows if row != "ok"]

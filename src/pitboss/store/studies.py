@@ -1,7 +1,7 @@
-"""Studies: what was asked for, kept once for all their runs, and how far those are. The runs themselves are `runs.py`.
+"""Studies: their definitions, stored once for all their runs, and the progress of those. The runs are in `runs.py`.
 
-A study is named by what it asks for, so asking for the same again finds it. Its document lies among the facts; which runs
-belong to it is said by the runs.
+The id of a study follows from its definition, so the same study is found again. The definition is a row of `facts`; the runs
+refer to it by `study_id`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,13 +26,13 @@ from pitboss.store.schema import facts, runs
 T = TypeVar("T")
 PREFIX = "study/"
 MARK = "study"
-"""Where the parameters of a run say which trial of its study it is."""
-MOST_RUNS = 1_000_000
+"""The parameter of a run that holds its trial in the study."""
+MAX_RUNS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class StudyLine:
-    """A study in a list: its document, how many of its runs are where, when the first and the last were made."""
+    """A study in a list: its definition, the number of its runs by status, and when the first and the last were created."""
 
     id: str
     document: Mapping[str, Any]
@@ -43,7 +43,7 @@ class StudyLine:
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """How far one run of a study is."""
+    """The progress of one run of a study."""
 
     id: str
     status: Status
@@ -52,10 +52,10 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class StudyRun:
-    """One run of a study as far as tables and comparisons need it: everything but what was asked for and the baselines.
+    """One run of a study without its request and baselines: what tables and comparisons need.
 
-    Reading a whole run takes several times as long, and a study has thousands. What it came to stays as it is stored until
-    somebody asks: a thousand documents that are held at once cost more in housekeeping than in reading.
+    Reading a full run takes several times as long, and a study has thousands. The metrics stay encoded until they are read:
+    garbage collection of a thousand decoded documents costs more than decoding them.
     """
 
     id: str
@@ -74,21 +74,21 @@ class StudyRun:
 
     @property
     def metrics(self) -> Mapping[str, Any] | None:
-        """What it came to, read anew each time."""
+        """The metrics, decoded at every access."""
         return None if self.body is None else codec.loads(self.body)
 
 
-class AlreadyThere(UserError):
-    """Somebody else has made the same runs at the same moment."""
+class RunsExist(UserError):
+    """Another process has created the same runs at the same moment."""
 
 
 @contextmanager
-def once() -> Iterator[None]:
-    """For adding runs whose ids follow from what they are: whoever comes second hears of it as `AlreadyThere`."""
+def unique_runs() -> Iterator[None]:
+    """Raises `RunsExist` if another process has inserted runs with the same ids, which follow from their content."""
     try:
         yield
     except IntegrityError as error:
-        raise AlreadyThere("these runs were made by somebody else meanwhile", "give the command again") from error
+        raise RunsExist("another process has created these runs meanwhile", "give the command again") from error
 
 
 class Studies:
@@ -97,40 +97,40 @@ class Studies:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def keep(self, study_id: str, document: Mapping[str, Any]) -> None:
-        """Keep what a study asks for, unless it is there already: its name says that it is the same."""
+    def save(self, study_id: str, document: Mapping[str, Any]) -> None:
+        """Store the definition of a study, unless it is stored already: the same id has the same definition."""
         with self._database.write() as connection:
-            self._database.alone(connection, f"{PREFIX}{study_id}")
+            self._database.lock_name(connection, f"{PREFIX}{study_id}")
             if rows.fetch(connection, facts, {"key": f"{PREFIX}{study_id}"}, lock=True) is None:
                 rows.add(
                     connection, facts, {"key": f"{PREFIX}{study_id}", "value": codec.dumps(dict(document)).decode()}
                 )
 
     def find(self, prefix: str) -> str:
-        """The whole id of the one study whose id starts like this."""
+        """The full id of the only study whose id starts with this prefix."""
         query = select(facts.c.key).where(facts.c.key.startswith(f"{PREFIX}{prefix}", autoescape=True)).limit(6)
         with self._database.read() as connection:
-            found = [key.removeprefix(PREFIX) for key in connection.execute(query).scalars()]
-        if prefix in found:
+            ids = [key.removeprefix(PREFIX) for key in connection.execute(query).scalars()]
+        if prefix in ids:
             return prefix
-        if len(found) == 1 and prefix:
-            return found[0]
-        if found and prefix:
-            raise UserError(f"more than one study starts with {prefix!r}: {', '.join(found)}", "give more of the id")
-        raise UserError(f"there is no study {prefix!r}", "`pitboss study list` names them")
+        if len(ids) == 1 and prefix:
+            return ids[0]
+        if ids and prefix:
+            raise UserError(f"more than one study starts with {prefix!r}: {', '.join(ids)}", "give more of the id")
+        raise UserError(f"there is no study {prefix!r}", "`pitboss study list` lists them")
 
     def document(self, study_id: str) -> dict[str, Any]:
-        """What a study asks for."""
+        """The definition of a study."""
         with self._database.read() as connection:
             row = rows.fetch(connection, facts, {"key": f"{PREFIX}{study_id}"})
         if row is None:
-            raise UserError(f"there is no study {study_id!r}", "`pitboss study list` names them")
+            raise UserError(f"there is no study {study_id!r}", "`pitboss study list` lists them")
         rows.require_intact(facts, row)
         return codec.loads(row["value"])
 
     def list(self) -> Sequence[StudyLine]:
         """All studies, the newest first."""
-        kept = rows.raw(facts).where(facts.c.key.startswith(PREFIX, autoescape=True))
+        definitions = rows.raw(facts).where(facts.c.key.startswith(PREFIX, autoescape=True))
         counted = (
             select(
                 runs.c.study_id, runs.c.status, func.count(), func.min(runs.c.created_at), func.max(runs.c.created_at)
@@ -139,17 +139,17 @@ class Studies:
             .group_by(runs.c.study_id, runs.c.status)
         )
         with self._database.read() as connection:
-            found = rows.fetch_all(connection, kept)
+            stored = rows.fetch_all(connection, definitions)
             groups: Any = connection.execute(counted).all()
         counts: dict[str, dict[Status, int]] = {}
         first: dict[str, Instant] = {}
         last: dict[str, Instant] = {}
-        for study_id, status, count, begun, ended in groups:
+        for study_id, status, count, oldest, newest in groups:
             counts.setdefault(study_id, {})[status] = int(count)
-            first[study_id] = min(begun, first.get(study_id, begun))
-            last[study_id] = max(ended, last.get(study_id, ended))
+            first[study_id] = min(oldest, first.get(study_id, oldest))
+            last[study_id] = max(newest, last.get(study_id, newest))
         lines: list[StudyLine] = []
-        for row in found:
+        for row in stored:
             rows.require_intact(facts, row)
             study_id = row["key"].removeprefix(PREFIX)
             document = codec.loads(row["value"])
@@ -159,66 +159,67 @@ class Studies:
         return sorted(lines, key=lambda line: (-(line.last_at or 0), line.id))
 
     def progress(self, study_id: str) -> Sequence[RunLine]:
-        """How far the runs of a study are. Cheap: made to be asked again and again, so nothing of them is verified."""
+        """The progress of the runs of a study. Cheap, for polling: no seal is verified."""
         query = select(runs.c.id, runs.c.status, runs.c.progress).where(runs.c.study_id == study_id).order_by(runs.c.id)
         with self._database.read() as connection:
-            found: Any = connection.execute(query)
-            return [RunLine(run_id, status, float(done)) for run_id, status, done in found]
+            lines: Any = connection.execute(query)
+            return [RunLine(run_id, status, float(progress)) for run_id, status, progress in lines]
 
 
-def parts(
-    stored: Runs,
+def study_runs(
+    run_store: Runs,
     study_id: str,
     status: Status | None = None,
     model: str | None = None,
     point: Mapping[str, str] | None = None,
 ) -> list[StudyRun]:
-    """The runs of a study in the order of its trials, those that fit all that is given. Damaged rows are left out."""
-    found = [_part(row) for row in _sound(stored, study_id, status, model, point)]
-    return _in_order([(part.mark, part) for part in found], point)
+    """The runs of a study in the order of its trials, filtered by all given conditions. Damaged rows are left out."""
+    selected = [_study_run(row) for row in _intact_rows(run_store, study_id, status, model, point)]
+    return _in_order([(run.mark, run) for run in selected], point)
 
 
-def whole_runs(
-    stored: Runs,
+def full_runs(
+    run_store: Runs,
     study_id: str,
     status: Status | None = None,
     model: str | None = None,
     point: Mapping[str, str] | None = None,
 ) -> list[Run]:
-    """The same with everything that is known of each run."""
-    found = [read_run(row) for row in _sound(stored, study_id, status, model, point)]
-    return _in_order([(run.params.get(MARK) or {}, run) for run in found], point)
+    """The same as full runs."""
+    selected = [read_run(row) for row in _intact_rows(run_store, study_id, status, model, point)]
+    return _in_order([(run.params.get(MARK) or {}, run) for run in selected], point)
 
 
-def metrics_of_skill(stored: Runs, skill: str, besides: str) -> list[Mapping[str, Any]]:
-    """What all finished runs of a skill came to, in other studies than this one or in none."""
-    _, found = stored.stored(MOST_RUNS, "complete", skill=skill, besides=besides)
-    return [codec.loads(row["metrics"]) for row in found if row["metrics"] is not None and rows.intact(runs, row)]
+def metrics_of_skill(run_store: Runs, skill: str, besides: str) -> list[Mapping[str, Any]]:
+    """The metrics of all finished runs of a skill outside this study."""
+    _, finished = run_store.raw_rows(MAX_RUNS, "complete", skill=skill, besides=besides)
+    return [codec.loads(row["metrics"]) for row in finished if row["metrics"] is not None and rows.intact(runs, row)]
 
 
-def _in_order(found: Sequence[tuple[Mapping[str, Any], T]], point: Mapping[str, str] | None) -> list[T]:
-    wanted = (point or {}).items()
-    chosen = [(mark.get("trial", 0), mark.get("repeat", 0), one) for mark, one in found if wanted <= _at(mark)]
-    return [one for _, _, one in sorted(chosen, key=lambda one: one[:2])]
+def _in_order(marked: Sequence[tuple[Mapping[str, Any], T]], point: Mapping[str, str] | None) -> list[T]:
+    values = (point or {}).items()
+    selected = [(mark.get("trial", 0), mark.get("repeat", 0), run) for mark, run in marked if values <= _point(mark)]
+    return [run for _, _, run in sorted(selected, key=lambda item: item[:2])]
 
 
-def _at(mark: Mapping[str, Any]) -> Any:
+def _point(mark: Mapping[str, Any]) -> Any:
     return mark.get("point", {}).items()
 
 
-def _sound(
-    stored: Runs, study_id: str, status: Status | None, model: str | None, point: Mapping[str, str] | None
+def _intact_rows(
+    run_store: Runs, study_id: str, status: Status | None, model: str | None, point: Mapping[str, str] | None
 ) -> list[dict[str, Any]]:
-    """Rows that are what was written. Where a point is asked for, only those in whose parameters its values are written
-    down somewhere: parameters are canonical bytes, so no other row can fit, and most need not be read at all."""
+    """Undamaged rows. With a point, only those whose parameters contain its values: parameters are canonical bytes, so no
+    other row can match, and most need not be decoded.
+    """
     more: dict[str, Any] = {} if model is None else {"model": model}
-    _, found = stored.stored(MOST_RUNS, status, study_id=study_id, **more)
-    written = [codec.dumps({name: value})[1:-1] for name, value in (point or {}).items()]
-    fitting = [row for row in found if all(words in row["params"] for words in written)]
-    return [row for row in fitting if rows.intact(runs, row)]
+    _, stored = run_store.raw_rows(MAX_RUNS, status, study_id=study_id, **more)
+    fragments = [codec.dumps({name: value})[1:-1] for name, value in (point or {}).items()]
+    matching = [row for row in stored if all(fragment in row["params"] for fragment in fragments)]
+    return [row for row in matching if rows.intact(runs, row)]
 
 
-def _part(row: Mapping[str, Any]) -> StudyRun:
+def _study_run(row: Mapping[str, Any]) -> StudyRun:
     try:
         params = codec.loads(row["params"])
         return StudyRun(

@@ -1,7 +1,7 @@
-"""What a run may have been charged without our ever hearing of it, kept so that a resumed run does not pass its limit.
+"""Uncertain charges: what a run may have been charged for calls without a reply, stored so that a resumed run keeps its limit.
 
-One fact for each who worked on the run (its lease epoch), as one that has lost it may still write. Answers, and what they
-cost, are in `answers`; how much is in doubt, and when that must be written down, is the budget's to know.
+One row of `facts` for each lease epoch of the run, because a worker that has lost the run may still write. Replies and their
+cost are in `answers`; which charges are uncertain, and when they must be stored, is decided by the run's budget.
 """
 
 from decimal import Decimal
@@ -12,8 +12,8 @@ from pitboss.store.database import Database
 from pitboss.store.schema import facts
 
 
-class Doubts:
-    """The doubts of one run, as one worker sees them."""
+class UncertainCharges:
+    """The uncertain charges of one run, for the worker with this lease epoch."""
 
     @exact
     def __init__(self, database: Database, run_id: str, epoch: int) -> None:
@@ -22,18 +22,18 @@ class Doubts:
         self._key = f"{prefix}{epoch}"
         query = rows.raw(facts).where(facts.c.key.startswith(prefix, autoescape=True))
         with database.read() as connection:
-            found = rows.fetch_all(connection, query)
-        for row in found:
+            stored = rows.fetch_all(connection, query)
+        for row in stored:
             rows.require_intact(facts, row)
-        amounts = {row["key"]: Decimal(row["value"]) for row in found}
+        amounts = {row["key"]: Decimal(row["value"]) for row in stored}
         self.before_usd = sum(amounts.values(), ZERO)
-        """All that was in doubt when this worker began."""
-        self._others = self.before_usd - amounts.get(self._key, ZERO)
+        """The sum when this worker began."""
+        self._of_other_leases_usd = self.before_usd - amounts.get(self._key, ZERO)
 
     @exact
     def note(self, usd: Decimal) -> None:
-        """So much is in doubt now, `before_usd` included. Durable when it returns."""
-        value = text(max(usd - self._others, ZERO))
+        """Store the current sum, `before_usd` included. Durable when it returns."""
+        value = text(max(usd - self._of_other_leases_usd, ZERO))
         with self._database.write() as connection:
             row = rows.fetch(connection, facts, {"key": self._key}, lock=True)
             if row is None:

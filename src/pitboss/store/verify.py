@@ -1,7 +1,7 @@
 """Whether a stored run is still, byte for byte, what was written.
 
-Checks the file, the seal of every row that belongs to the run, the chain of digests from its beginning, and that the
-run's own digest is the chain's end. It does not recompute metrics: that needs the simulator, which is the caller's.
+Checks the file, the seal of every row that belongs to the run, the chain of digests from its beginning, and that the run's
+own digest is the end of the chain. It does not recompute metrics: that needs the simulator.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,16 +13,17 @@ from sqlalchemy.exc import DBAPIError
 
 from pitboss.core import codec, snapshot
 from pitboss.core.errors import ReplayMismatch, UserError
-from pitboss.core.snapshot import GENESIS, Record
+from pitboss.core.snapshot import GENESIS
 from pitboss.store import sealed_rows as rows
 from pitboss.store import sqlite
+from pitboss.store.compression import decompressor
 from pitboss.store.database import Database
-from pitboss.store.journal import PAGE, unpresser
+from pitboss.store.journal import PAGE, read_record
 from pitboss.store.schema import records, run_states, runs, skill_versions, skills
 
 
 def verify_run(database: Database, run_id: str) -> list[str]:
-    """Everything that is wrong with a stored run, in plain words; empty when nothing is."""
+    """All problems of a stored run as sentences; empty if there are none."""
     problems: list[str] = []
     try:
         if database.journal_mode is not None:
@@ -33,12 +34,12 @@ def verify_run(database: Database, run_id: str) -> list[str]:
             if run is None:
                 return [*problems, f"there is no run {run_id}"]
             problems += _run_and_skill(connection, run)
-        end, state, found = _chain(database, run_id)
-        problems += [*found, *_state(state, *end)]
+        end, state, chain_problems = _chain(database, run_id)
+        problems += [*chain_problems, *_state(state, *end)]
         if run["status"] == "complete" and run["digest"] != end[1]:
             problems.append("the run's digest is not that of its last record")
     except (UserError, DBAPIError) as error:
-        # A changed byte can make a row unreadable for the driver itself; that is a finding, not a failure.
+        # A changed byte can make a row unreadable for the driver itself; that is a problem of the run, not a failure.
         problems.append(f"the database cannot be read: {error}")
     return problems
 
@@ -60,12 +61,12 @@ def _run_and_skill(connection: Connection, run: Mapping[str, Any]) -> Iterator[s
 
 
 def _chain(database: Database, run_id: str) -> tuple[tuple[int, str], dict[str, Any] | None, list[str]]:
-    """Where the chain ends (next number, last digest), the state there, what is wrong on the way.
+    """The end of the chain (next number, last digest), the state there, and the problems found.
 
-    Goes on after a bad record. The state is read together with the last records, because the run may be worked on.
+    Continues after a bad record. The state is read together with the last records, because the run may be in progress.
     """
     problems: list[str] = []
-    expected, digest, unpress = 0, GENESIS, unpresser()
+    expected, digest, decompress = 0, GENESIS, decompressor()
     after = -(1 << 62)  # below any number: a record that sits before the first is found too
     while True:
         query = rows.raw(records).where(records.c.run_id == run_id, records.c.seq > after)
@@ -80,7 +81,7 @@ def _chain(database: Database, run_id: str) -> tuple[tuple[int, str], dict[str, 
                 problems.append(f"record {row['seq']} was changed")
             else:
                 try:
-                    snapshot.check(_record(row, unpress), expected, digest)
+                    snapshot.check(read_record(row, decompress), expected, digest)
                 except ReplayMismatch as error:
                     problems.append(str(error))
                 except (zstandard.ZstdError, ValueError, KeyError, TypeError):
@@ -88,11 +89,6 @@ def _chain(database: Database, run_id: str) -> tuple[tuple[int, str], dict[str, 
             expected, digest = after + 1, row["digest"]
         if len(page) < PAGE:
             return (expected, digest), state, problems
-
-
-def _record(row: Mapping[str, Any], unpress: Any) -> Record:
-    fields = {name: row[name] for name in ("seq", "kind", "tick_at", "prev_digest", "digest")}
-    return Record(**fields, covered=unpress(row["covered"]), extra=unpress(row["extra"]))
 
 
 def _state(row: Mapping[str, Any] | None, next_seq: int, digest: str) -> Iterator[str]:
@@ -104,7 +100,7 @@ def _state(row: Mapping[str, Any] | None, next_seq: int, digest: str) -> Iterato
         yield "the run's state was changed"
         return
     try:
-        state = codec.loads(zstandard.ZstdDecompressor().decompress(row["body"]))
+        state = codec.loads(decompressor()(row["body"]))
         ends = row["seq"], state["seq"], state["prev_digest"]
     except (zstandard.ZstdError, ValueError, KeyError, TypeError):
         yield "the run's state cannot be read"

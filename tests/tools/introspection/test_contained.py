@@ -79,7 +79,7 @@ def workspace(home: Path) -> Iterator[Workspace]:
 @pytest.fixture(scope="module")
 def context(workspace: Workspace) -> ToolContext:
     """Somebody asks in the middle of the run."""
-    (run,) = workspace.runs.look(5).runs
+    (run,) = workspace.runs.listing(5).runs
     return asyncio.run(ask.of_run(workspace, run.id, MIDDLE))
 
 

@@ -10,29 +10,29 @@ import numpy as np
 
 from pitboss.agent.decider import Decider, Judge
 from pitboss.agent.loop import ToolLoop
-from pitboss.agent.terminal import DecisionFormat
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import MINUTE_MS, Instant
 from pitboss.core.intent import Decision
 from pitboss.core.market import Bars
-from pitboss.core.ports import ModelReply, ModelRequest, ToolSpec
+from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import ScriptedModel
 from pitboss.tick import Happened, Ticked, tick
 from pitboss.tools.define import ToolContext
-from pitboss.tools.registry import hydrate, lookup
+from pitboss.tools.registry import hydrate
 from pitboss.venues.predict.broker import PredictPaper
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.context import PredictPrompts
 from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.execution import bring
-from pitboss.venues.predict.intents import TERMINAL, read
+from pitboss.venues.predict.intents import DECISION
 from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.ports import PredictPorts
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
+from pitboss.venues.predict.venue import VENUE
 from pitboss.venues.predict.world import feed
 from venues.predict.scene import NOW
 
@@ -63,15 +63,13 @@ def saying(*intents: Any) -> Mind:
 
 def looping(model: ScriptedModel, context: PredictPrompts, max_steps: int = 8, **more: Any) -> ToolLoop:
     """A model with every tool of the venue."""
-    terminal = lookup(TERMINAL, "predict")
     return ToolLoop(
         name=model.name,
         model=model,
         context=context,
-        hydrate=lambda observation, judge: hydrate(TOOLS, ToolContext(observation, "write", judge), venue="predict"),
-        terminal=ToolSpec(terminal.name, terminal.description, terminal.schema),
+        hydrate=lambda observation, judge: hydrate(VENUE.tools(), TOOLS, ToolContext(observation, "write", judge)),
+        format=DECISION,
         max_steps=max_steps,
-        shape=DecisionFormat(read, "hold"),
         **more,
     )
 

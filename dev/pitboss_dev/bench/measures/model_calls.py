@@ -18,6 +18,7 @@ from pitboss.core.ports import Message, ModelRequest, ToolSpec
 from pitboss.models import http_pool
 from pitboss.models.chat import wire
 from pitboss.models.chat.client import ChatModel
+from pitboss.models.json_body import encode_json
 from pitboss.models.providers import Dialect, entry
 from pitboss.models.secret import Secret
 from pitboss_dev.bench.measure import Bench, Measure
@@ -88,7 +89,7 @@ async def _ours(url: str, total: int) -> float:
 
 
 async def _bare(url: str, total: int) -> float:
-    content = wire.content(REQUEST, "model", Dialect())
+    content = encode_json(wire.body(REQUEST, "model", Dialect()))
     headers = {"Content-Type": "application/json", "Authorization": "Bearer fake-key"}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 

@@ -1,1 +1,1 @@
-"""Where workers are started: on this machine (`local`), on a Ray cluster (`ray`). All of them run `jobs/worker.py`."""
+"""Starting workers: on this machine (`local`) or on a Ray cluster (`ray`). Both run `jobs/worker.py`."""

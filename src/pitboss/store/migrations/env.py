@@ -1,4 +1,4 @@
-"""What Alembic runs for every step: the connection is `store/migrate.py`'s own, already inside its transaction."""
+"""What Alembic executes for every step, on the connection and in the transaction of `store/migrate.py`."""
 
 from alembic import context
 

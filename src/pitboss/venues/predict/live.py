@@ -15,7 +15,7 @@ from typing import Any
 from pitboss import __version__
 from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import decider_source
-from pitboss.bootstrap.live_process import Cancelled, How, alone, stopping
+from pitboss.bootstrap.live_process import CancelPoll, StopCause, exclusive_run, stop_signals
 from pitboss.bootstrap.machine import SystemClock, stopwatch, unit_random
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
@@ -82,7 +82,7 @@ class LiveRunResult:
     """A live run after this process is done with it."""
 
     run: Run
-    how: How
+    how: StopCause
     board: Board
 
 
@@ -96,7 +96,7 @@ async def run_live(workspace: Workspace, deployment: Deployment, listener: Liste
     # It listens before anything is stored: a port that is taken must not leave a run behind.
     async with serving(page.document, page.health, deployment.host, deployment.port, REDACTOR.redact) as address:
         run_id = _run_of(workspace, deployment, model)
-        with alone(workspace.home, run_id):
+        with exclusive_run(workspace.home, run_id):
             epoch = workspace.runs.claim(run_id, into="running")
             life = _StoredLiveRun(workspace, run_id, epoch, stopwatch(), address)
             how, board = await _lived(life, deployment, model, warnings, page, listener)
@@ -110,7 +110,7 @@ async def _lived(
     warnings: tuple[str, ...],
     page: "_Page",
     listener: Listener,
-) -> "tuple[How, Board]":
+) -> "tuple[StopCause, Board]":
     """The work, and what is stored of how it ended."""
     runs, run_id, epoch = life.workspace.runs, life.run_id, life.epoch
     LOG.info("live run begins", extra={"fields": {"run_id": run_id, "model": model}})
@@ -169,10 +169,10 @@ async def _work(
     warnings: tuple[str, ...],
     page: _Page,
     listener: Listener,
-) -> tuple[How, Board]:
+) -> tuple[StopCause, Board]:
     workspace, clock, board = life.workspace, SystemClock(), Board()
     settings = workspace.settings
-    journal = StoredJournal(workspace.database, life.run_id, life.epoch, workspace.now)
+    journal = StoredJournal(workspace.database, life.run_id, life.epoch)
     board.restore(journal.records())
     stored = journal.latest_state()
     state = _first(deployment) if stored is None else read_state(stored[1])
@@ -195,10 +195,10 @@ async def _work(
         clock.now,
         lambda words: listener.entry(board.remark(clock.now(), words), board),
     )
-    stop = await stack.enter_async_context(stopping())
+    stop = await stack.enter_async_context(stop_signals())
     watching = asyncio.create_task(spot.watch(settings.live_poll_s))
     stack.push_async_callback(_ended, watching)
-    cancelled = Cancelled(
+    cancelled = CancelPoll(
         lambda: workspace.runs.cancel_requested(life.run_id), lambda: workspace.runs.heartbeat(life.run_id, life.epoch)
     )
     runner = Runner(
@@ -210,7 +210,7 @@ async def _work(
         state=state,
         board=board,
         pause=stop.pause,
-        stop=lambda: stop.asked or cancelled() or watching.done(),
+        stop=lambda: stop.requested or cancelled() or watching.done(),
         tell=lambda entry: listener.entry(entry, board),
         most_ticks=deployment.ticks,
     )
@@ -223,9 +223,9 @@ async def _work(
     figures: dict[str, Any] = {"wall_s": life.wall_s(), "ticks": board.ticks}
     paid_usd = ZERO if line is None else line.paid_usd
     figures["cost_usd"] = Decimal("NaN") if board.cost_usd is None else max(board.cost_usd, paid_usd)
-    if stop.asked or cancelled.seen:
+    if stop.requested or cancelled.requested:
         workspace.runs.set_status(life.run_id, "cancelled", life.epoch, **figures)
-        return stop.how or "cancelled", board
+        return stop.cause or "cancelled", board
     end = await runner.close()
     run = workspace.runs.get(life.run_id)
     metrics = VENUE.measure_again(run.params, VENUE.read_ledger(journal.records()))
@@ -292,7 +292,7 @@ def _same(deployment: Deployment, model: str) -> dict[str, Any]:
 
 def _unfinished(workspace: Workspace, deployment: Deployment, model: str) -> Run | None:
     wanted = _same(deployment, model)
-    for run in workspace.runs.look(1_000).runs:
+    for run in workspace.runs.listing(1_000).runs:
         if run.status == "complete" or any(run.params.get(name) != value for name, value in wanted.items()):
             continue
         if run.status == "error" and deployment.begin == "auto":

@@ -1,4 +1,4 @@
-"""What tools of other programs were approved, and what they answered when."""
+"""Approvals of MCP tools, and their recorded results."""
 
 import sqlalchemy as sa
 from alembic import op

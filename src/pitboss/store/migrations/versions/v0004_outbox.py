@@ -1,4 +1,4 @@
-"""What was signed for a chain, kept before it is sent."""
+"""The outbox: transactions for a chain, stored before they are sent."""
 
 import sqlalchemy as sa
 from alembic import op
