@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from filelock import FileLock
+
 from pitboss.core.errors import UserError
 from pitboss.data.index import (
     AGAIN,
@@ -32,11 +34,6 @@ from pitboss.data.index import (
 )
 from pitboss.data.manifest import MANIFEST
 from pitboss.data.object_storage import Objects
-
-try:
-    import fcntl
-except ImportError:  # two who fetch the same file at once then do it twice, each into a file of its own
-    fcntl = None
 
 MOST_AT_ONCE = 8
 _PIECE = 1 << 20
@@ -94,7 +91,7 @@ class Cache:
         if content is None:
             raise UserError(f"{source.where} holds no push {pin[:12]}…", "was it deleted, or pushed to another place?")
         index = read_index(content, pin, source.where)
-        with _writable(self.folder), _alone(self.folder, "index"):
+        with _writable(self.folder), _locked(self.folder, "index"):
             _land(path, lambda file: _write(file, content))
         return index
 
@@ -129,7 +126,7 @@ class Cache:
     def _fetch(self, source: ObjectSource, name: str, entry: IndexEntry) -> bool:
         """Whether a file had to be fetched. One that is here is read once more before it is linked to: disks fail."""
         path = self.folder / "files" / entry.sha256
-        with _alone(self.folder, entry.sha256[:2]):
+        with _locked(self.folder, entry.sha256[:2]):
             if _has(path, entry) and _digest(path) == entry.sha256:
                 return False
             _land(path, lambda file: _receive(file, source, name, entry))
@@ -139,7 +136,7 @@ class Cache:
         """Put a file into its lake. Whoever does the same at once puts the same bytes there."""
         kept = self.folder / "files" / entry.sha256
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(self.folder, "place"):
+        with _locked(self.folder, "place"):
             if _has(target, entry):
                 return
             target.unlink(missing_ok=True)
@@ -197,7 +194,7 @@ def _copy(file: IO[bytes], kept: Path) -> None:
 def _land(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
     """Make a file that is there whole or not at all. What is left of a killed one is written over by the next."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part" if fcntl is not None else f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as file:
             fill(file)
@@ -210,15 +207,11 @@ def _land(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
         raise
 
 
-@contextmanager
-def _alone(folder: Path, what: str) -> Iterator[None]:
-    """One at a time, of all processes and threads. The lock is free again when its holder is gone."""
+def _locked(folder: Path, name: str) -> FileLock:
+    """A lock between all processes and threads; the operating system releases it when its process ends."""
     locks = folder / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    with (locks / what).open("w") as lock:
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return FileLock(locks / name, poll_interval=0.01, fallback_to_soft=False)
 
 
 @contextmanager

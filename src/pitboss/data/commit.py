@@ -11,13 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock
+
 from pitboss.core import codec
 from pitboss.core.errors import UserError
-
-try:
-    import fcntl
-except ImportError:  # only one writer is promised where there are no POSIX locks
-    fcntl = None
 
 LANDING = ".landing.json"
 STAGING = ".staging-"
@@ -98,9 +95,10 @@ def settle(root: Path) -> None:
 
 @contextmanager
 def holding(root: Path) -> Iterator[None]:
-    """The lake's lock; nothing of an earlier writer is left undone when it is had."""
-    with (root / LOCK).open("w") as lock:
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    """Hold the lake's lock, after finishing what an earlier writer left undone.
+
+    The operating system releases the lock when the process ends. The lock file stays in the root.
+    """
+    with FileLock(root / LOCK, fallback_to_soft=False):
         finish(root)
         yield
