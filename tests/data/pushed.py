@@ -17,9 +17,9 @@ import polars as pl
 import pytest
 
 from pitboss.core.instant import parse_instant
-from pitboss.data.cache import Cache, ObjectSource
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.data.lake_cache import Cache, ObjectSource
 from pitboss.data.lake_push import Pushed, push
 from pitboss.data.object_storage import Objects, open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake

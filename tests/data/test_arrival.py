@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, parse_instant
 from pitboss.core.market import NewsItem
-from pitboss.data.arrival import arrived, parse_latency
 from pitboss.data.feed import data_digest, load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
+from pitboss.data.news_latency import arrived, parse_latency
 
 NOON = parse_instant("2025-01-01T12:00:00Z")
 EVER = NOON + 100 * DAY_MS

@@ -15,11 +15,11 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, iso, parse_instant
 from pitboss.core.market import CalendarEvent
-from pitboss.data.arrival import parse_latency
 from pitboss.data.extract_events import KINDS, MOST_CONFIDENCE, MOST_DAYS, extract, find
 from pitboss.data.feed import data_digest, load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
+from pitboss.data.news_latency import parse_latency
 from pitboss.data.quality import check
 from pitboss.testing.builders import plain_skill
 from pitboss.venues.perp.assembly import PerpRequest, assemble

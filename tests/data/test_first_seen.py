@@ -10,11 +10,11 @@ from lake_files import write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
-from pitboss.data.arrival import parse_latency
+from pitboss.data.downloaded_news import Item, news_rows
 from pitboss.data.feed import load_market
 from pitboss.data.importing import import_paths
-from pitboss.data.items import Item, news_rows
 from pitboss.data.lake import Lake
+from pitboss.data.news_latency import parse_latency
 from pitboss.data.news_rows import events_of
 from pitboss.data.quality import check
 from pitboss.data.seen_items import Seen

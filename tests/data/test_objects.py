@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pushed import END, copy_of, folder_there, funding, make_lake
 
 from pitboss.core.errors import UserError
-from pitboss.data.index import HEAD, Index, IndexEntry, belongs, head_bytes, read_head, read_index
 from pitboss.data.lake import Lake
+from pitboss.data.lake_index import HEAD, Index, IndexEntry, belongs, head_bytes, read_head, read_index
 from pitboss.data.manifest import MANIFEST
 from pitboss.data.object_storage import SECRET, VARIABLES, ObstoreStorage, open_objects, read_address
 from pitboss.data.quality import check

@@ -10,9 +10,9 @@ import pytest
 from pushed import Killed, There, copy_of, folder_there, funding, make_lake
 
 from pitboss.core.errors import UserError
-from pitboss.data import cache
-from pitboss.data.index import HEAD
+from pitboss.data import lake_cache as cache
 from pitboss.data.lake import Lake
+from pitboss.data.lake_index import HEAD
 from pitboss.data.quality import check
 
 FUNDING = "funding/venue=demo/symbol=BTC/year=2025/part.parquet"

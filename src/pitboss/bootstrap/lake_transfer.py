@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import lake_of, lake_variables
 from pitboss.core.errors import UserError
-from pitboss.data.cache import ObjectSource
+from pitboss.data.lake_cache import ObjectSource
 from pitboss.data.lake_push import Pushed, Tell, push
 from pitboss.data.object_storage import open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS, MINUTE_MS, Instant, iso, parse_instant
 from pitboss.core.market import Floats, Ints
-from pitboss.data.headlines import Headline, headlines, moves_of
+from pitboss.data.demo_headlines import Headline, headlines, moves_of
 from pitboss.data.lake import Lake, SeriesInfo
 from pitboss.data.series import TIME, series
 from pitboss.data.synthetic_marker import DEMO as VENUE

@@ -16,10 +16,10 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms, iso
 from pitboss.core.market import Bars, CalendarEvent, NewsItem, Points
 from pitboss.core.order_book import Books
-from pitboss.data.arrival import Delay, Latency, arrived
 from pitboss.data.books import feed_books
 from pitboss.data.lake import Lake
 from pitboss.data.listings import late_base, listings_of, span_of
+from pitboss.data.news_latency import Delay, Latency, arrived
 from pitboss.data.resample import resample
 from pitboss.data.sentiment import with_mood
 from pitboss.data.series import POINT_KINDS, meant

@@ -15,12 +15,12 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.data import bookrows
-from pitboss.data.exchange_listings import exchange_info_rows, is_exchange_info, listings_of, looks_like
+from pitboss.data import order_book_rows as bookrows
 from pitboss.data.file_reader import READABLE, format_of, read_hashed
 from pitboss.data.lake import Lake
+from pitboss.data.listing_rows import exchange_info_rows, is_exchange_info, listings_of, looks_like
 from pitboss.data.manifest import SourceFile
-from pitboss.data.meta import is_meta, meta_rows
+from pitboss.data.meta_rows import is_meta, meta_rows
 from pitboss.data.news_rows import events_of, news_of
 from pitboss.data.path_inference import Clue, clue_of, is_published
 from pitboss.data.series import ALIASES, SERIES, series

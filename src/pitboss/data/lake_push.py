@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pitboss.core.errors import UserError
 from pitboss.data import manifest
-from pitboss.data.cache import ObjectSource, small
-from pitboss.data.index import (
+from pitboss.data.lake_cache import ObjectSource, small
+from pitboss.data.lake_index import (
     HEAD,
     MARKER,
     MOST_HEAD_BYTES,

@@ -12,9 +12,9 @@ from typing import NoReturn
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant
-from pitboss.data.cache import Cache, FetchResult, ObjectSource, newest
-from pitboss.data.index import MARKER, Index
 from pitboss.data.lake import Lake
+from pitboss.data.lake_cache import Cache, FetchResult, ObjectSource, newest
+from pitboss.data.lake_index import MARKER, Index
 from pitboss.data.manifest import MANIFEST, folder_of
 from pitboss.data.object_storage import Address, Objects, open_objects
 from pitboss.data.series_files import PART, SeriesFiles, group

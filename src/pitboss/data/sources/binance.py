@@ -15,7 +15,7 @@ from typing import Any
 
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
 from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, address
-from pitboss.data.rows import judged_bars, judged_points, listed_rows, named_rows, on_the_hour
+from pitboss.data.reply_rows import judged_bars, judged_points, listed_rows, named_rows, on_the_hour
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
 
 URL = "https://fapi.binance.com"

@@ -8,8 +8,8 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
+from pitboss.data.downloaded_news import Item, news_rows
 from pitboss.data.fetch import Broken, Fetcher, Query, Reply, address, host_of
-from pitboss.data.items import Item, news_rows
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 from pitboss.data.sources.rss import clean
 

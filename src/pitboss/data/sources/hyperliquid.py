@@ -12,8 +12,8 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
 from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, WeightLimiter, address
-from pitboss.data.meta import meta_rows
-from pitboss.data.rows import judged_bars, judged_points, named_rows, on_the_hour
+from pitboss.data.meta_rows import meta_rows
+from pitboss.data.reply_rows import judged_bars, judged_points, named_rows, on_the_hour
 from pitboss.data.series import meant
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, SourcePage, StoredState, Task
 

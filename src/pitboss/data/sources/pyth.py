@@ -9,7 +9,7 @@ from typing import Any
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, interval_ms
 from pitboss.data.fetch import Broken, Fetcher, Query, Reply, WeightLimiter, address, host_of
-from pitboss.data.rows import MOST_ROWS, judged_bars
+from pitboss.data.reply_rows import MOST_ROWS, judged_bars
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
 
 URL = "https://benchmarks.pyth.network"

@@ -12,8 +12,8 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
+from pitboss.data.downloaded_news import Item, news_rows
 from pitboss.data.fetch import Fetcher, Query, Reply, address, host_of
-from pitboss.data.items import Item, news_rows
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 
 MOST_BYTES = 4 * 2**20

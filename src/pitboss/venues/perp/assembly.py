@@ -14,7 +14,7 @@ from pitboss.core.market import Ints, Points
 from pitboss.core.order_book import Books
 from pitboss.core.past import NO_PAST, NO_RECORDINGS, Recordings
 from pitboss.core.ports import Tool, ToolSpec
-from pitboss.data.arrival import parse_latency
+from pitboss.data.news_latency import parse_latency
 from pitboss.data.books import load_books
 from pitboss.data.feed import base_interval, data_digest, load_market, with_listings
 from pitboss.data.lake import Lake

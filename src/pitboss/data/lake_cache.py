@@ -21,7 +21,7 @@ from typing import IO
 from filelock import FileLock
 
 from pitboss.core.errors import UserError
-from pitboss.data.index import (
+from pitboss.data.lake_index import (
     AGAIN,
     HEAD,
     MOST_HEAD_BYTES,
