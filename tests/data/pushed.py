@@ -19,9 +19,9 @@ import pytest
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.data.lake_cache import Cache, ObjectSource
-from pitboss.data.lake_push import Pushed, push
-from pitboss.data.object_storage import Objects, open_objects, read_address
+from pitboss.data.lake_cache import LakeCache, ObjectSource
+from pitboss.data.lake_push import PushResult, push
+from pitboss.data.object_storage import ObjectStorage, open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake
 from pitboss.data.series_digest import stored_rows
 
@@ -65,7 +65,7 @@ class Killed(BaseException):
 class Watched:
     """Storage that remembers what was asked of it, and whose process dies before its `dies`-th write."""
 
-    def __init__(self, inner: Objects, dies: int | None = None) -> None:
+    def __init__(self, inner: ObjectStorage, dies: int | None = None) -> None:
         self._inner = inner
         self._dies = dies
         self._lock = Lock()
@@ -99,13 +99,15 @@ class There:
     def watched(self, dies: int | None = None, writing: bool = True) -> Watched:
         return Watched(open_objects(read_address(self.address), self._variables, writing), dies)
 
-    def push(self, lake: Lake, objects: Objects | None = None, again: bool = False, replace: bool = False) -> Pushed:
+    def push(
+        self, lake: Lake, objects: ObjectStorage | None = None, again: bool = False, replace: bool = False
+    ) -> PushResult:
         store = objects or self.watched()
         return push(lake.root, ObjectSource(self.address, lambda: store), again, replace)
 
-    def lake(self, folder: Path, pin: str = "", objects: Objects | None = None) -> RemoteLake:
+    def lake(self, folder: Path, pin: str = "", objects: ObjectStorage | None = None) -> RemoteLake:
         store = objects or self.watched(writing=False)
-        return RemoteLake(ObjectSource(self.address, lambda: store), Cache(folder), pin)
+        return RemoteLake(ObjectSource(self.address, lambda: store), LakeCache(folder), pin)
 
 
 def folder_there(folder: Path) -> There:

@@ -16,7 +16,7 @@ from pitboss.data.books import load_books
 from pitboss.data.feed import data_digest
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.quality import check
+from pitboss.data.quality import check_lake
 from pitboss.testing.builders import make_books, make_market
 
 START = parse_instant("2025-01-01")
@@ -219,7 +219,7 @@ def test_a_check_of_sound_books_finds_nothing_but_holes_and_books_that_stand_sti
     still = [reply(START + place * MINUTE_MS) for place in range(20)]
     rows = [*still, reply(START + DAY, asks=[("100.6", "9")])]
     import_paths(lake, [write(tmp_path / "recorded.jsonl", rows)])
-    assert [(one.problem, one.count, one.usable) for one in check(lake)] == [("gaps", 1, True), ("stale", 1, True)]
+    assert [(one.problem, one.count, one.usable) for one in check_lake(lake)] == [("gaps", 1, True), ("stale", 1, True)]
     (holding,) = lake.list()
     assert (holding.kind, holding.symbol, holding.rows, holding.gaps) == ("l2", "BTC", 21, 1)
 
@@ -243,7 +243,7 @@ def test_an_edited_book_is_found_and_never_read_by_a_run(
     (path,) = lake.root.glob("l2/**/part.parquet")
     frame = pl.read_parquet(path).with_columns(bids=pl.lit(bids), asks=pl.lit(asks))
     frame.write_parquet(path)
-    found = check(lake)
+    found = check_lake(lake)
     assert any(detail in one.detail and not one.usable for one in found if one.problem == "bad_rows"), found
     with pytest.raises(UserError, match="is not sound"):
         load_books(lake, "hyperliquid", ["BTC"], START, START + 1)["BTC"].newest(START, 0)

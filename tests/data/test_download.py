@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
-from pitboss.data.download import joined, missing
+from pitboss.data.download import join_spans, missing_spans
 from pitboss.data.fetch import Fetcher, WeightLimiter, address, host_of
 from pitboss.data.series_digest import digest
 
@@ -21,7 +21,7 @@ def test_stored_and_missing_together_are_the_range_and_share_nothing(
     stored: set[int], from_at: int, length: int
 ) -> None:
     times = np.array(sorted(step * PACE for step in stored), dtype=np.int64)
-    spans = missing(times, from_at, from_at + length, PACE)
+    spans = missing_spans(times, from_at, from_at + length, PACE)
     absent = {at for start, end in spans for at in range(start, end, PACE)}
     wanted = {at for at in range(0, from_at + length, PACE) if at >= from_at}
     assert absent == wanted - set(times.tolist())
@@ -31,7 +31,7 @@ def test_stored_and_missing_together_are_the_range_and_share_nothing(
 def test_joined_spans_hold_all_that_the_single_ones_do(edges: set[int], within: int) -> None:
     marks = sorted(edges)[: len(edges) // 2 * 2]
     spans = list(zip(marks[::2], marks[1::2], strict=True))
-    found = joined(spans, within)
+    found = join_spans(spans, within)
     assert all(any(start <= one[0] and one[1] <= end for start, end in found) for one in spans)
     assert all(after[0] - before[1] > within for before, after in pairwise(found))
 

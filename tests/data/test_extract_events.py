@@ -20,7 +20,7 @@ from pitboss.data.feed import data_digest, load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.news_latency import parse_latency
-from pitboss.data.quality import check
+from pitboss.data.quality import check_lake
 from pitboss.testing.builders import plain_skill
 from pitboss.venues.perp.assembly import PerpRequest, assemble
 from pitboss.venues.perp.course import first_state
@@ -146,7 +146,7 @@ def test_an_event_is_known_from_its_first_headline_and_never_before_that_could_b
     assert iso(events["fomc"].known_at) == "2024-09-05T00:00:00Z"  # of the one with a date only: the next midnight
     assert events["fomc"].importance < 0.3
     assert events["halving"].symbols == ("LTC",)
-    assert check(lake) == []
+    assert check_lake(lake) == []
 
 
 @settings(max_examples=25)

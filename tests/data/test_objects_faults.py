@@ -13,7 +13,7 @@ from pitboss.core.errors import UserError
 from pitboss.data import lake_cache as cache
 from pitboss.data.lake import Lake
 from pitboss.data.lake_index import HEAD
-from pitboss.data.quality import check
+from pitboss.data.quality import check_lake
 
 FUNDING = "funding/venue=demo/symbol=BTC/year=2025/part.parquet"
 
@@ -66,7 +66,7 @@ def test_a_push_that_is_killed_anywhere_leaves_the_old_lake_and_is_gone_on_with(
         except Killed:
             far = there.lake(copies)
             assert far.list() == lake.list(), f"half a push was seen after {dies} writes"
-            assert check(far) == check(lake)
+            assert check_lake(far) == check_lake(lake)
         else:
             assert dies == 7  # four files, the manifest, the index and the head
         done = there.push(grown, second)
@@ -97,7 +97,7 @@ def test_two_who_push_at_once_leave_one_whole_lake(stock: Lake, tmp_path: Path) 
         list(pool.map(go, lakes))
     far = there.lake(tmp_path / "cache")
     assert far.list() in [lake.list() for lake in lakes]
-    assert [each for each in check(far) if not each.usable] == []
+    assert [each for each in check_lake(far) if not each.usable] == []
 
 
 # Objects --------------------------------------------------------------------------------------------------------------
@@ -184,11 +184,11 @@ def test_a_damaged_copy_is_noticed_and_fetched_anew(
     spoil = HARMS[harm][0]
     spoil(copy)
     if harm == "wrong":  # of the same size, which is not looked into each time: `data check` does
-        assert [each.problem for each in check(far) if not each.usable] in (["changed"], ["unreadable"])
+        assert [each.problem for each in check_lake(far) if not each.usable] in (["changed"], ["unreadable"])
         copy.unlink()
     again = there.lake(tmp_path / "cache")
     assert again.list() == stock.list()
-    assert check(again) == check(stock)
+    assert check_lake(again) == check_lake(stock)
 
 
 def _no_links(source: Path, target: Path) -> None:

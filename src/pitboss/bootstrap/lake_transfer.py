@@ -6,7 +6,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import lake_of, lake_variables
 from pitboss.core.errors import UserError
 from pitboss.data.lake_cache import ObjectSource
-from pitboss.data.lake_push import Pushed, Tell, push
+from pitboss.data.lake_push import PushResult, PushProgress, push
 from pitboss.data.object_storage import open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake
 
@@ -21,7 +21,7 @@ class Pulled:
     bytes: int
 
 
-def push_lake(settings: Settings, text: str, again: bool, replace: bool, tell: Tell) -> Pushed:
+def push_lake(settings: Settings, text: str, again: bool, replace: bool, tell: PushProgress) -> PushResult:
     """Push the lake in the workspace's folder to an address."""
     address = read_address(text)
     if address.pin:

@@ -136,7 +136,7 @@ def check(*, json: Json = False, place: Here) -> int:
 
         pitboss data check
     """
-    from pitboss.data.quality import check as check_lake
+    from pitboss.data.quality import check_lake as check_lake
     from pitboss.runs.listing import times
 
     found = check_lake(place.lake())

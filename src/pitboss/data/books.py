@@ -42,7 +42,7 @@ def load_books(lake: Lake, venue: str, symbols: Iterable[str], from_at: Instant,
     return found
 
 
-def feed_books(total: "hashlib._Hash", books: Books) -> None:
+def hash_books(total: "hashlib._Hash", books: Books) -> None:
     """Put the content of books into a digest."""
     total.update(books.at.astype("<i8").tobytes())
     for column in (books.bids, books.asks):
@@ -51,7 +51,7 @@ def feed_books(total: "hashlib._Hash", books: Books) -> None:
             total.update("\n".join(part).encode() + b"\n")
 
 
-def unsound(frame: pl.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def unsound_books(frame: pl.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Stored books with a side that is empty, unordered or not above zero; and those whose sides cross."""
     bad = np.zeros(frame.height, dtype=bool)
     crossed = np.zeros(frame.height, dtype=bool)

@@ -16,7 +16,7 @@ from filelock import FileLock
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 
-LANDING = ".landing.json"
+MOVES = ".landing.json"
 STAGING = ".staging-"
 LOCK = ".lock"
 MOST_SYNCS = 8
@@ -24,7 +24,7 @@ FEW_SYNCS = 4
 """So few are waited for one after the other: threads take longer to begin."""
 
 
-def land(root: Path, moves: Mapping[Path, Path]) -> None:
+def commit_moves(root: Path, moves: Mapping[Path, Path]) -> None:
     """Move every staged file, which lies in the root itself, to its target. The caller holds the lock."""
     for folder in sorted({target.parent for target in moves}):  # what can fail should, before anything has moved
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,8 +32,8 @@ def land(root: Path, moves: Mapping[Path, Path]) -> None:
     ready = root / f"{STAGING}moves.json"
     ready.write_bytes(codec.dumps({"moves": listed}))
     _sync([*moves.values(), ready])
-    os.replace(ready, root / LANDING)
-    finish(root)
+    os.replace(ready, root / MOVES)
+    finish_moves(root)
 
 
 def _sync(paths: Sequence[Path]) -> None:
@@ -51,9 +51,9 @@ def _sync_one(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def finish(root: Path) -> None:
+def finish_moves(root: Path) -> None:
     """Make the moves of a landing that are still to be made. The caller holds the lock."""
-    record = root / LANDING
+    record = root / MOVES
     if not record.is_file():
         return
     try:
@@ -70,7 +70,7 @@ def finish(root: Path) -> None:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def tidy(root: Path) -> None:
+def remove_staged(root: Path) -> None:
     """Remove what a writer left that was killed before it landed anything. The caller holds the lock."""
     for left in sorted(root.glob(f"{STAGING}*")):
         if left.is_dir():
@@ -79,12 +79,12 @@ def tidy(root: Path) -> None:
             left.unlink(missing_ok=True)
 
 
-def settle(root: Path) -> None:
+def finish_interrupted(root: Path) -> None:
     """Finish a landing that was cut short, before anything is read; waits for one that is under way."""
-    if not (root / LANDING).exists():
+    if not (root / MOVES).exists():
         return
     try:
-        with holding(root):
+        with lake_lock(root):
             pass
     except OSError as error:
         raise UserError(
@@ -94,11 +94,11 @@ def settle(root: Path) -> None:
 
 
 @contextmanager
-def holding(root: Path) -> Iterator[None]:
+def lake_lock(root: Path) -> Iterator[None]:
     """Hold the lake's lock, after finishing what an earlier writer left undone.
 
     The operating system releases the lock when the process ends. The lock file stays in the root.
     """
     with FileLock(root / LOCK, fallback_to_soft=False):
-        finish(root)
+        finish_moves(root)
         yield

@@ -16,8 +16,8 @@ from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.core.market import Ints
 from pitboss.data.fetch import Fetcher
 from pitboss.data.lake import Lake
-from pitboss.data.seen_items import Seen
-from pitboss.data.series import counted, series
+from pitboss.data.seen_items import SeenItems
+from pitboss.data.series import count_noun, series
 from pitboss.data.series_digest import digest, stored_rows
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, StoredState, Task
 
@@ -30,7 +30,7 @@ Span = tuple[Instant, Instant]
 
 
 @dataclass(frozen=True, slots=True)
-class Downloaded:
+class DownloadResult:
     """What became of one series. `digest` is of the content of the asked range, whatever files hold it."""
 
     source: str
@@ -49,13 +49,13 @@ class Downloaded:
 
 
 @dataclass
-class Sight:
+class DownloadProgress:
     """What whoever looks on may see at any moment: how far it is, and what was stored."""
 
     show: Callable[[float, str], None] = lambda done, what: None
     done: float = 0.0
     added: int = 0
-    finished: list[Downloaded] = field(default_factory=list[Downloaded])
+    finished: list[DownloadResult] = field(default_factory=list[DownloadResult])
 
     def moved(self, done: float, what: str) -> None:
         """Tell it."""
@@ -68,11 +68,11 @@ async def download(
     source: DataSource,
     wanted: DownloadRequest,
     fetcher: Fetcher,
-    sight: Sight | None = None,
+    sight: DownloadProgress | None = None,
     replace: bool = False,
-) -> list[Downloaded]:
+) -> list[DownloadResult]:
     """Bring everything that is wanted. What was stored before something went wrong stays stored."""
-    sight = sight or Sight()
+    sight = sight or DownloadProgress()
     _must_make_sense(lake, source, wanted)
     tasks = await source.plan(wanted, fetcher)
     for number, task in enumerate(tasks):
@@ -97,7 +97,7 @@ class _Series:
         wanted: DownloadRequest,
         task: Ranged,
         fetcher: Fetcher,
-        sight: Sight,
+        sight: DownloadProgress,
         replace: bool,
         share: tuple[float, float],
     ) -> None:
@@ -105,20 +105,20 @@ class _Series:
         self.fetcher, self.sight, self.replace, self.share = fetcher, sight, replace, share
         self.added = self.replaced = 0
 
-    async def run(self) -> Downloaded:
+    async def run(self) -> DownloadResult:
         """All passes over the range, and what came of them."""
         task, end_at = self.task, self._end()
         for turn in range(PASSES):
             stored = self._stored()
             if self.replace and not turn:
                 stored = stored[:0]  # to be replaced, it must be asked for
-            holes = missing(stored, self.wanted.from_at, end_at, task.pace_ms)
+            holes = missing_spans(stored, self.wanted.from_at, end_at, task.pace_ms)
             if turn and len(stored):
                 holes = _shortened(holes, int(stored[0]), task)
             if turn and not len(stored):
                 break
             before = self.added
-            for span in joined(holes, task.page_ms // NEAR):
+            for span in join_spans(holes, task.page_ms // NEAR):
                 await self._span(span, first_turn=not turn)
             if turn and self.added == before:
                 break
@@ -172,7 +172,7 @@ class _Series:
         frame = self._rows()
         return _times(frame) if frame is not None else np.empty(0, dtype=np.int64)
 
-    def _told(self, end_at: Instant) -> Downloaded:
+    def _told(self, end_at: Instant) -> DownloadResult:
         task, wanted = self.task, self.wanted
         frame = self._rows()
         times = _times(frame) if frame is not None else np.empty(0, dtype=np.int64)
@@ -181,12 +181,14 @@ class _Series:
             notes.append("the source has nothing in this range")
         elif int(times[0]) - wanted.from_at > task.pace_ms:
             notes.append(f"the source has it only from {iso(int(times[0]))} on")
-        inside = missing(times, int(times[0]), int(times[-1]) + 1, task.pace_ms) if len(times) else []
+        inside = missing_spans(times, int(times[0]), int(times[-1]) + 1, task.pace_ms) if len(times) else []
         if task.interval and inside:
-            notes.append(f"{counted(len(inside), 'hole')}, the first from {iso(inside[0][0])} to {iso(inside[0][1])}")
+            notes.append(
+                f"{count_noun(len(inside), 'hole')}, the first from {iso(inside[0][0])} to {iso(inside[0][1])}"
+            )
         if task.interval and len(times) and end_at - int(times[-1]) > 2 * task.pace_ms:
             notes.append(f"the source has it only up to {iso(int(times[-1]))}")
-        return Downloaded(
+        return DownloadResult(
             self.source.name,
             wanted.venue,
             task.kind,
@@ -204,10 +206,10 @@ class _Series:
 
 
 async def _single(
-    lake: Lake, source: DataSource, wanted: DownloadRequest, task: Single, sight: Sight, replace: bool
-) -> list[Downloaded]:
+    lake: Lake, source: DataSource, wanted: DownloadRequest, task: Single, sight: DownloadProgress, replace: bool
+) -> list[DownloadResult]:
     stored = None if series(task.kind).per_symbol else stored_rows(lake, task.kind, wanted.venue, None, None)
-    seen = Seen(lake.root, wanted.venue)
+    seen = SeenItems(lake.root, wanted.venue)
     try:
         brought = await task.bring(StoredState(stored, seen))
     except (UserError, TransientError) as error:
@@ -215,9 +217,11 @@ async def _single(
             raise
         note = f"{task.label} could not be had: {error}"
         return [
-            Downloaded(source.name, wanted.venue, task.kind, None, None, 0, 0, 0, None, None, 0, digest(None), (note,))
+            DownloadResult(
+                source.name, wanted.venue, task.kind, None, None, 0, 0, 0, None, None, 0, digest(None), (note,)
+            )
         ]
-    done: list[Downloaded] = []
+    done: list[DownloadResult] = []
     with lake.writing() as batch:  # what came together lands together
         for one in brought:
             shape = series(one.kind)
@@ -225,7 +229,7 @@ async def _single(
             did = batch.put(shape, folder, one.frame, replace or one.replace) if one.frame.height else None
             times = one.frame[shape.time].dt.epoch("ms") if shape.time and one.frame.height else None
             done.append(
-                Downloaded(
+                DownloadResult(
                     source.name,
                     wanted.venue,
                     one.kind,
@@ -248,11 +252,13 @@ async def _single(
 
 
 def _notes(one: SeriesRows, replaced: int) -> tuple[str, ...]:
-    changed = (f"{counted(replaced, 'asset')} changed since the last time",) if one.kind == "meta" and replaced else ()
+    changed = (
+        (f"{count_noun(replaced, 'asset')} changed since the last time",) if one.kind == "meta" and replaced else ()
+    )
     return (*one.notes, *changed)
 
 
-def missing(times: Ints, from_at: Instant, to_at: Instant, pace_ms: int) -> list[Span]:
+def missing_spans(times: Ints, from_at: Instant, to_at: Instant, pace_ms: int) -> list[Span]:
     """What lies between rows further apart than the pace, from the first step of the range to its end."""
     first, end = -(-from_at // pace_ms) * pace_ms, -(-to_at // pace_ms) * pace_ms
     if first >= end:
@@ -263,7 +269,7 @@ def missing(times: Ints, from_at: Instant, to_at: Instant, pace_ms: int) -> list
     return [(int(edges[at]) + pace_ms, int(edges[at + 1])) for at in wide]
 
 
-def joined(spans: Iterable[Span], within_ms: int) -> list[Span]:
+def join_spans(spans: Iterable[Span], within_ms: int) -> list[Span]:
     """Spans in order, those close to each other as one: a question about both costs less than two."""
     found: list[Span] = []
     for start, end in spans:

@@ -7,14 +7,14 @@ import polars as pl
 
 from pitboss.core.instant import Instant
 from pitboss.data.news_rows import news_of
-from pitboss.data.seen_items import plain
-from pitboss.data.series import counted, series
+from pitboss.data.seen_items import normalised_title
+from pitboss.data.series import count_noun, series
 from pitboss.data.source import SeriesRows, StoredState
 from pitboss.data.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class DownloadedItem:
     """One headline. `keys` are its link and id, whichever it has; `published_at` is what it says of itself."""
 
     published_at: Instant | None
@@ -26,7 +26,7 @@ class Item:
     symbols: tuple[str, ...] = ()
 
 
-def news_rows(items: list[Item], known: StoredState, symbols: tuple[str, ...], where: str) -> SeriesRows:
+def new_items(items: list[DownloadedItem], known: StoredState, symbols: tuple[str, ...], where: str) -> SeriesRows:
     """What is new among the items. `symbols` are looked for in the words where an item names none itself."""
     titles = _titles(known.frame)
     rows: list[dict[str, object]] = []
@@ -34,7 +34,7 @@ def news_rows(items: list[Item], known: StoredState, symbols: tuple[str, ...], w
     repeated = late = 0
     for item in items:
         mine = [f"{where} {key}" for key in item.keys]
-        title = (item.source, plain(item.text))
+        title = (item.source, normalised_title(item.text))
         is_known = title in titles or any(key in known.seen or key in keys for key in mine)
         keys |= {key: item.seen_at for key in mine if key not in keys}
         titles.add(title)
@@ -52,8 +52,8 @@ def news_rows(items: list[Item], known: StoredState, symbols: tuple[str, ...], w
                 "symbols": ",".join(item.symbols or _named(item.text, symbols)),
             }
         )
-    notes = [f"{counted(repeated, 'item')} known before"] if repeated else []
-    notes += [f"{counted(late, 'item')} counted from when first met, not from the date they carry"] if late else []
+    notes = [f"{count_noun(repeated, 'item')} known before"] if repeated else []
+    notes += [f"{count_noun(late, 'item')} counted from when first met, not from the date they carry"] if late else []
     if not rows:
         return SeriesRows("news", None, pl.DataFrame(schema=dict(series("news").columns)), tuple(notes), seen=keys)
     kinds = {"published": pl.Int64, "first_seen_at": pl.Int64, "sentiment": pl.Float64}
@@ -64,7 +64,7 @@ def news_rows(items: list[Item], known: StoredState, symbols: tuple[str, ...], w
 def _titles(frame: pl.DataFrame | None) -> set[tuple[str, str]]:
     if frame is None:
         return set()
-    return {(source, plain(text)) for source, text in frame.select("source", "text").iter_rows()}
+    return {(source, normalised_title(text)) for source, text in frame.select("source", "text").iter_rows()}
 
 
 def _named(text: str, symbols: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ import polars as pl
 
 from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.data.lake import Lake, news_items
+from pitboss.data.merge import RowChanges
 from pitboss.data.series import series
 from pitboss.data.series_digest import stored_rows
-from pitboss.data.staging import Added
 
 MOST_CHARS = 1_000
 """Longer texts are read up to here: a headline is shorter."""
@@ -108,7 +108,7 @@ class AnnouncedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class ExtractResult:
     """The result for one venue: headlines read, events in them (each counted once), rows added and replaced."""
 
     venue: str
@@ -118,22 +118,22 @@ class Extracted:
     replaced: int
 
 
-def extract(lake: Lake, at: Instant | None = None) -> list[Extracted]:
+def extract(lake: Lake, at: Instant | None = None) -> list[ExtractResult]:
     """Store the events that the news of each venue announces, as the kind `extracted`, each with its headline."""
-    results: list[Extracted] = []
+    results: list[ExtractResult] = []
     for venue in lake.venues("news"):
         news = stored_rows(lake, "news", venue, None, None)
         if news is None:
             continue
         rows = _event_rows(news, stored_rows(lake, "extracted", venue, None, None))
-        changes = Added(0, 0, 0)
+        changes = RowChanges(0, 0, 0)
         if rows:
             shape = series("extracted")
             schema = {name: pl.Int64() if kind.is_temporal() else kind for name, kind in shape.columns.items()}
             with lake.writing(at) as batch:
                 frame = pl.DataFrame(rows, schema=schema)
                 changes = batch.put(shape, lake.folder("extracted", venue, None, None), frame, replace=True)
-        results.append(Extracted(venue, news.height, len(rows), changes.added, changes.replaced))
+        results.append(ExtractResult(venue, news.height, len(rows), changes.added, changes.replaced))
     return results
 
 

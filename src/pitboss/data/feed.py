@@ -16,20 +16,20 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms, iso
 from pitboss.core.market import Bars, CalendarEvent, NewsItem, Points
 from pitboss.core.order_book import Books
-from pitboss.data.books import feed_books
+from pitboss.data.books import hash_books
 from pitboss.data.lake import Lake
-from pitboss.data.listings import late_base, listings_of, span_of
-from pitboss.data.news_latency import Delay, Latency, arrived
+from pitboss.data.listings import late_base_interval, required_span, run_listings
+from pitboss.data.news_latency import Delay, Latency, arrivals
 from pitboss.data.resample import resample
 from pitboss.data.sentiment import with_mood
-from pitboss.data.series import POINT_KINDS, meant
+from pitboss.data.series import POINT_KINDS, suggestion
 
 MAX_GAP = 12
 # the mood is counted from the text: it is no data of its own
 _NEWS_FIELDS = tuple(field for field in fields(NewsItem) if field.name != "mood")
 
 
-class Shelf(Mapping[tuple[str, str], Bars]):
+class LazyBars(Mapping[tuple[str, str], Bars]):
     """Bars by (symbol, interval), read or built when first asked for and then kept.
 
     It offers every interval that an imported one divides, so a tool may ask for one nobody planned.
@@ -116,7 +116,7 @@ def load_market(
     """
     names = sorted(set(symbols))
     check_symbols(lake, venue, names)
-    shelf = Shelf(lake, venue, names, from_at, to_at)
+    shelf = LazyBars(lake, venue, names, from_at, to_at)
     for interval in intervals_needed:
         for symbol in names:
             interval_ms(interval)
@@ -145,10 +145,10 @@ def with_listings(
     """The market of a run with who is listed when; its base bars must have no long hole while they are listed."""
     symbols = sorted({symbol for symbol, _ in market.bars})
     bars = {symbol: market.bars[symbol, base] for symbol in symbols}
-    listings = listings_of(lake.listings(venue), bars, from_at, to_at, max_gap)
+    listings = run_listings(lake.listings(venue), bars, from_at, to_at, max_gap)
     there = False
     for symbol, column in bars.items():
-        begins, ends = span_of(listings.get(symbol), column.interval_ms, from_at, to_at)
+        begins, ends = required_span(listings.get(symbol), column.interval_ms, from_at, to_at)
         if begins < ends:
             there = True
             check_gaps(column, begins, ends, max_gap)
@@ -166,7 +166,7 @@ def check_symbols(lake: Lake, venue: str, symbols: Iterable[str]) -> None:
         if not lake.intervals(venue, symbol):
             known = lake.symbols(venue)
             if known:
-                hint = meant(symbol, known, "imported symbols")
+                hint = suggestion(symbol, known, "imported symbols")
             elif lake.venues():
                 hint = f"venues with data: {', '.join(lake.venues())}"
             else:
@@ -194,7 +194,7 @@ def base_interval(
     for interval, length in INTERVALS.items():
         if tick_ms % length == 0 and all(_spans(lake, venue, symbol, interval, from_at, to_at) for symbol in names):
             return interval
-    late = late_base(lake, venue, names, tick_ms, from_at, to_at, max_gap)
+    late = late_base_interval(lake, venue, names, tick_ms, from_at, to_at, max_gap)
     if late is not None:
         return late
     raise UserError(
@@ -252,7 +252,7 @@ def data_digest(
         _feed(total, ["listings", *(listing for _, listing in sorted(market.listings.items()))])
     for symbol, found in sorted((books or {}).items()):
         _feed(total, ["l2", symbol, len(found)])
-        feed_books(total, found)
+        hash_books(total, found)
     return total.hexdigest()
 
 
@@ -267,7 +267,7 @@ def _feed(total: "hashlib._Hash", value: object) -> None:
 
 def _news(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[NewsItem]:
     found = dict.fromkeys(item for each in _told(lake, "news", venue) for item in lake.news(each, to_at))
-    return with_mood(arrived(found, latency, to_at))
+    return with_mood(arrivals(found, latency, to_at))
 
 
 def _events(lake: Lake, venue: str, to_at: Instant) -> list[CalendarEvent]:
@@ -280,7 +280,7 @@ def _extracted(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list
     found: list[CalendarEvent] = []
     for each in _told(lake, "extracted", venue):
         for item, event in lake.extracted(each):
-            found += [replace(event, known_at=came.available_at) for came in arrived([item], latency, to_at)]
+            found += [replace(event, known_at=came.available_at) for came in arrivals([item], latency, to_at)]
     return found
 
 

@@ -34,7 +34,7 @@ T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
 
 
-class Broken(Exception):
+class MalformedReply(Exception):
     """A reply that cannot be what was asked for: cut off, garbled, of something else. Asking again may help."""
 
 
@@ -74,7 +74,7 @@ class Reply:
         try:
             return orjson.loads(self.content)
         except orjson.JSONDecodeError:
-            raise Broken("the reply is not whole JSON") from None
+            raise MalformedReply("the reply is not whole JSON") from None
 
 
 class WeightLimiter:
@@ -141,7 +141,7 @@ class Fetcher:
         budget: WeightLimiter | None = None,
         weigh: Callable[[T], int] | None = None,
     ) -> T:
-        """One question. `read` makes sense of the reply or raises `Broken`; `weigh` says what it cost in the end."""
+        """One question. `read` makes sense of the reply or raises `MalformedReply`; `weigh` says what it cost in the end."""
         host = host_of(query.url)
         tried = unreached = 0
         while True:
@@ -153,7 +153,7 @@ class Fetcher:
                 if entry is not None and weigh is not None:
                     entry[1] = min(entry[1], float(weigh(found)))
                 return found
-            except Broken as error:
+            except MalformedReply as error:
                 problem = f"{host}: {error}"
             except _Busy as busy:
                 problem, wish_s = f"{host} answers {busy.status}", busy.wait_s
@@ -201,9 +201,9 @@ class Fetcher:
         except aiohttp.ClientConnectorError as error:
             raise _Busy(0, reason=f"cannot be reached ({type(error).__name__})") from None
         except TimeoutError:
-            raise Broken(f"no whole answer in {self._timeout_s:g} s") from None
+            raise MalformedReply(f"no whole answer in {self._timeout_s:g} s") from None
         except aiohttp.ClientError as error:
-            raise Broken(f"the connection broke ({type(error).__name__})") from None
+            raise MalformedReply(f"the connection broke ({type(error).__name__})") from None
 
     def _pause(self, tried: int, wish_s: float | None) -> float:
         """Full jitter; where the server says how long, that long and a little more, so that not all come at once."""

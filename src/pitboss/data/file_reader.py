@@ -14,7 +14,7 @@ import orjson
 import polars as pl
 
 from pitboss.core.errors import UserError
-from pitboss.data.staging import UNREADABLE, first_line, quiet
+from pitboss.data.staging import UNREADABLE, first_line, silent_stderr
 from pitboss.data.zip_files import read_zipped
 
 _FORMATS = {
@@ -73,7 +73,7 @@ def read_hashed(path: Path) -> tuple[pl.DataFrame | Any, str]:
 
 def _read(path: Path, found: str, content: bytes) -> pl.DataFrame | Any:
     if found in ("parquet", "feather"):
-        with quiet():
+        with silent_stderr():
             return (
                 pl.read_ipc(content)
                 if found == "feather"

@@ -12,7 +12,7 @@ from typing import Any
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, iso
 from pitboss.core.noun import noun
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, address
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address
 
 URL = "https://hermes.pyth.network"
 REQUESTS, WINDOW_S = 30, 10.0
@@ -70,16 +70,16 @@ class Hermes:
     async def latest(self, symbol: str) -> OraclePrice:
         """The newest price of a symbol or feed."""
         feed_id = feed_of(symbol)
-        return await self._ask("latest", feed_id, lambda reply: parsed(reply.json(), feed_id, reply.asked_at))
+        return await self._ask("latest", feed_id, lambda reply: parse_price(reply.json(), feed_id, reply.asked_at))
 
     async def at(self, symbol: str, at: Instant) -> OraclePrice:
         """The first price published at or after an instant, by the second."""
         feed_id, second = feed_of(symbol), -(-at // SECOND_MS)
 
         def read(reply: Reply) -> OraclePrice:
-            found = parsed(reply.json(), feed_id, reply.asked_at)
+            found = parse_price(reply.json(), feed_id, reply.asked_at)
             if found.published_at < second * SECOND_MS:
-                raise Broken(f"asked for a price from {iso(second * SECOND_MS)} on, got an earlier one")
+                raise MalformedReply(f"asked for a price from {iso(second * SECOND_MS)} on, got an earlier one")
             return found
 
         try:
@@ -100,30 +100,30 @@ class Hermes:
         return await self._fetcher.ask(query, read, self._budget)
 
 
-def parsed(value: Any, feed_id: str, now: Instant) -> OraclePrice:
-    """The price of one feed in the parsed part of a reply; `Broken` if there is none that could be one."""
+def parse_price(value: Any, feed_id: str, now: Instant) -> OraclePrice:
+    """The price of one feed in the parsed part of a reply; `MalformedReply` if there is none that could be one."""
     listed = value.get("parsed") if isinstance(value, dict) else None
     if not isinstance(listed, list):
-        raise Broken("the reply has no parsed prices")
+        raise MalformedReply("the reply has no parsed prices")
     ours = [one for one in listed if isinstance(one, dict) and _same(one.get("id"), feed_id)]
     if len(ours) != 1 or not isinstance(ours[0].get("price"), dict):
-        raise Broken("the reply has not one price of the feed that was asked for")
+        raise MalformedReply("the reply has not one price of the feed that was asked for")
     told = ours[0]["price"]
     exponent, second = told.get("expo"), told.get("publish_time")
     if not _is_int(exponent) or abs(exponent) > MOST_EXPONENT:
-        raise Broken("the price has no usable exponent")
+        raise MalformedReply("the price has no usable exponent")
     price, confidence = (_scaled(told.get(name), exponent, name) for name in ("price", "conf"))
     if not 0 < price < MOST_PRICE or not 0 <= confidence < MOST_PRICE:
-        raise Broken("the price or its confidence cannot be one")
+        raise MalformedReply("the price or its confidence cannot be one")
     if not _is_int(second) or not 0 < second * SECOND_MS <= now + AHEAD_MS:
-        raise Broken("the price has no time, or one that is still to come")
+        raise MalformedReply("the price has no time, or one that is still to come")
     return OraclePrice(feed_id, price, confidence, second * SECOND_MS)
 
 
 def _scaled(value: Any, exponent: int, name: str) -> Decimal:
     # They come as text: a number of JSON would lose digits on its way through other programs.
     if not isinstance(value, str) or not _WHOLE.fullmatch(value):
-        raise Broken(f"{name} is not a whole number written as text")
+        raise MalformedReply(f"{name} is not a whole number written as text")
     return Decimal(value).scaleb(exponent)
 
 

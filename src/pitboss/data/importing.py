@@ -18,23 +18,23 @@ from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.data import order_book_rows as bookrows
 from pitboss.data.file_reader import READABLE, format_of, read_hashed
 from pitboss.data.lake import Lake
-from pitboss.data.listing_rows import exchange_info_rows, is_exchange_info, listings_of, looks_like
+from pitboss.data.listing_rows import exchange_info_rows, is_exchange_info, listings_of, looks_like_listings
 from pitboss.data.manifest import SourceFile
 from pitboss.data.meta_rows import is_meta, meta_rows
 from pitboss.data.news_rows import events_of, news_of
-from pitboss.data.path_inference import Clue, clue_of, is_published
+from pitboss.data.path_inference import FileHints, hints_of, is_binance_name
 from pitboss.data.series import ALIASES, SERIES, series
 from pitboss.data.staging import Batch
 from pitboss.data.table import Table, bars_of, points_of
 
-MADE = "extracted"
+EXTRACTED = "extracted"
 """The one kind that is made here and not imported."""
 MOST_KNOWN_DAYS = 3_660
 _EXCHANGES = ("binance", "bitget", "bybit", "coinbase", "deribit", "dydx", "hyperliquid", "kraken", "kucoin", "okx")
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """What one series of one file brought. `notes` are things a person should know about it."""
 
     path: str
@@ -71,7 +71,7 @@ def import_paths(
     known_at: Instant | None = None,
     imported_at: Instant | None = None,
     known_days: float | None = None,
-) -> list[Imported]:
+) -> list[ImportResult]:
     """Import files and folders (walked in order). `known_at` dates events whose file does not say when they were known.
 
     So does `known_days`, by days before each event. `imported_at` is what the manifest says about when this was.
@@ -84,15 +84,15 @@ def import_paths(
     if kind is not None:
         kind = ALIASES.get(kind, kind)
         series(kind)
-    if kind == MADE:
+    if kind == EXTRACTED:
         raise UserError("events out of headlines are not imported", "`pitboss data extract-events` makes them")
     if interval is not None:
         interval_ms(interval)
     if lake.is_synthetic(venue):
         raise UserError(f"venue {venue!r} holds generated data", "import real data under another --venue")
     files = _files([Path(path) for path in paths])
-    asked = Clue(kind, symbol, interval)
-    done: list[tuple[int, Imported]] = []
+    asked = FileHints(kind, symbol, interval)
+    done: list[tuple[int, ImportResult]] = []
     with lake.writing(imported_at) as batch:
         for number, path in _ordered(files, replace):
             content, sha256 = read_hashed(path)
@@ -115,8 +115,8 @@ def _ordered(files: list[Path], replace: bool) -> list[tuple[int, Path]]:
     numbered = list(enumerate(files))
     if replace:
         return numbered
-    first: dict[Clue, int] = {}
-    return sorted(numbered, key=lambda pair: first.setdefault(clue_of(pair[1].absolute()), pair[0]))
+    first: dict[FileHints, int] = {}
+    return sorted(numbered, key=lambda pair: first.setdefault(hints_of(pair[1].absolute()), pair[0]))
 
 
 def _files(paths: list[Path]) -> list[Path]:
@@ -147,19 +147,21 @@ def _walked(folder: Path) -> Iterator[Path]:
         yield from (here / name for name in files if not name.startswith(".") and (here / name).is_file())
 
 
-def _pieces(path: Path, content: Any, asked: Clue, known_at: Instant | None, known_days: float | None) -> list[_Piece]:
-    told = clue_of(path.absolute())
-    content = bookrows.framed(content)
+def _pieces(
+    path: Path, content: Any, asked: FileHints, known_at: Instant | None, known_days: float | None
+) -> list[_Piece]:
+    told = hints_of(path.absolute())
+    content = bookrows.as_table(content)
     if not isinstance(content, pl.DataFrame):
         return [_plain(path, content, asked)]
-    table = Table(str(path), bookrows.unwrapped(content))
-    kind = asked.kind or told.kind or (bookrows.KIND if bookrows.looks_like(table) else None)
-    kind = kind or ("listings" if looks_like(table) else table.kind())
+    table = Table(str(path), bookrows.unwrap(content))
+    kind = asked.kind or told.kind or (bookrows.KIND if bookrows.looks_like_books(table) else None)
+    kind = kind or ("listings" if looks_like_listings(table) else table.kind())
     if kind is None:
         have = ", ".join(content.columns[:12])
         raise UserError(
             f"{path}: cannot tell what this file holds (columns: {have})",
-            f"add --kind, one of {', '.join(sorted(SERIES.keys() - {MADE}))}",
+            f"add --kind, one of {', '.join(sorted(SERIES.keys() - {EXTRACTED}))}",
         )
     if kind == "meta":
         return [_meta(path, {"universe": table.assets()}, asked)]
@@ -172,14 +174,14 @@ def _pieces(path: Path, content: Any, asked: Clue, known_at: Instant | None, kno
     return [_series(table, kind, symbol, asked, told) for symbol in _symbols(table, kind, asked, told)]
 
 
-def _plain(path: Path, content: Any, asked: Clue) -> _Piece:
+def _plain(path: Path, content: Any, asked: FileHints) -> _Piece:
     if asked.kind not in (None, "listings") or not is_exchange_info(content):
         return _meta(path, content, asked)
     frame, notes = exchange_info_rows(content, str(path))
     return _Piece("listings", None, None, frame, tuple(notes))
 
 
-def _meta(path: Path, content: Any, asked: Clue) -> _Piece:
+def _meta(path: Path, content: Any, asked: FileHints) -> _Piece:
     if asked.kind not in (None, "meta") or not is_meta(content):
         raise UserError(
             f"{path}: neither a list of rows nor a `meta` reply",
@@ -189,7 +191,7 @@ def _meta(path: Path, content: Any, asked: Clue) -> _Piece:
     return _Piece("meta", None, None, frame, tuple(notes))
 
 
-def _symbols(table: Table, kind: str, asked: Clue, told: Clue) -> list[str]:
+def _symbols(table: Table, kind: str, asked: FileHints, told: FileHints) -> list[str]:
     inside = table.symbols()
     if asked.symbol:
         if len(inside) > 1 and asked.symbol not in inside:
@@ -203,7 +205,7 @@ def _symbols(table: Table, kind: str, asked: Clue, told: Clue) -> list[str]:
     return [known]
 
 
-def _series(table: Table, kind: str, symbol: str, asked: Clue, told: Clue) -> _Piece:
+def _series(table: Table, kind: str, symbol: str, asked: FileHints, told: FileHints) -> _Piece:
     if kind != "bars":
         rows = table.only(symbol, None)
         if kind == bookrows.KIND:
@@ -225,13 +227,13 @@ def _other_venue(path: Path, venue: str) -> str | None:
     """An exchange that a folder is named after, if it is not the one the rows are filed under."""
     folders = [folder.name.lower() for folder in path.absolute().parents][:3]
     named = next((name for folder in folders for name in _EXCHANGES if folder.startswith(name)), None)
-    named = named or ("binance" if is_published(path) else None)
+    named = named or ("binance" if is_binance_name(path) else None)
     return named if named and not venue.lower().startswith(named) else None
 
 
 def _put(
     lake: Lake, batch: Batch, venue: str, path: Path, piece: _Piece, replace: bool, source: SourceFile
-) -> Imported:
+) -> ImportResult:
     shape = series(piece.kind)
     folder = lake.folder(piece.kind, venue, piece.symbol, piece.interval)
     try:
@@ -241,7 +243,7 @@ def _put(
         hint = f"--venue {other} keeps it apart from {venue}; {error.hint}" if other else error.hint
         raise UserError(f"{path}: {error.message}", hint) from None
     times = piece.frame[shape.time].dt.epoch("ms") if shape.time else None
-    return Imported(
+    return ImportResult(
         str(path),
         piece.kind,
         venue,

@@ -27,11 +27,12 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
 from pitboss.core.market import Bars, CalendarEvent, Floats, Ints, Listing, NewsItem, Points, Unconfirmed
 from pitboss.core.order_book import MAX_AGE_MS
-from pitboss.data.commit import settle
-from pitboss.data.manifest import load
+from pitboss.data.commit import finish_interrupted
+from pitboss.data.manifest import load_manifest
+from pitboss.data.merge import RowChanges
 from pitboss.data.series import POINT_KINDS, SERIES, series
-from pitboss.data.series_files import SeriesFiles, find_places
-from pitboss.data.staging import Added, Batch, locked, read_parquet, read_rows, unwritable, write_manifest
+from pitboss.data.series_files import SeriesFiles, find_series
+from pitboss.data.staging import Batch, read_parquet, read_rows, write_error, write_lock, write_manifest
 from pitboss.data.synthetic_marker import MARKER, venue_folder
 from pitboss.data.time_columns import EARLIEST, LATEST
 from pitboss.venues.perp.assets import Asset, make_asset
@@ -69,7 +70,7 @@ class Lake:
         interval: str | None,
         frame: pl.DataFrame,
         replace: bool = False,
-    ) -> Added:
+    ) -> RowChanges:
         """Add rows to a series. Rows already there change nothing; differing ones are refused unless `replace`."""
         with self.writing() as batch:
             return batch.put(series(kind), self.folder(kind, venue, symbol, interval), frame, replace)
@@ -77,7 +78,7 @@ class Lake:
     @contextmanager
     def writing(self, at: Instant | None = None) -> Iterator[Batch]:
         """Several puts that land together or not at all. `at` is the time that the manifest gives them."""
-        with locked(self.root):
+        with write_lock(self.root):
             batch = Batch(self.root, at)
             yield batch
             batch.commit()
@@ -89,7 +90,7 @@ class Lake:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise unwritable(self.root, error) from error
+            raise write_error(self.root, error) from error
 
     def synthetic_note(self, venue: str) -> str | None:
         """What the marker of a generated venue says."""
@@ -104,7 +105,7 @@ class Lake:
         """Remove a generated venue. Imported data is never removed by the program."""
         if not self.is_synthetic(venue):
             raise UserError(f"the data of venue {venue!r} was imported, not generated; it is not removed")
-        known = load(self.root)
+        known = load_manifest(self.root)
         if known is not None:
             known.drop(venue)
             write_manifest(self.root, known)
@@ -128,8 +129,8 @@ class Lake:
 
     def places(self, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
         """Every series with at least one file, sorted by venue, kind, symbol and interval."""
-        settle(self.root)
-        return find_places(self.root, kind, venue)
+        finish_interrupted(self.root)
+        return find_series(self.root, kind, venue)
 
     def list(self) -> list[SeriesInfo]:
         """What is in the lake, with how many rows, from when to when, and how many holes."""
@@ -137,7 +138,7 @@ class Lake:
 
     def venues(self, kind: str | None = None) -> "list[str]":
         """Venues with any data, or with data of one kind."""
-        settle(self.root)
+        finish_interrupted(self.root)
         kinds = [kind] if kind else sorted(SERIES)
         folders = (path for each in kinds for path in (self.root / each).glob("venue=*"))
         return sorted({path.name.removeprefix("venue=") for path in folders if any(path.glob("**/part.parquet"))})
@@ -148,7 +149,7 @@ class Lake:
 
     def intervals(self, venue: str, symbol: str) -> "list[str]":
         """Intervals in which bars of a symbol were imported, finest first."""
-        settle(self.root)
+        finish_interrupted(self.root)
         name = f"symbol={quote(symbol, safe='')}"
         return [
             interval
@@ -257,7 +258,7 @@ class Lake:
         return {row[0]: Listing(*row) for row in rows.iter_rows()}
 
     def _files(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> "list[Path]":
-        settle(self.root)
+        finish_interrupted(self.root)
         folder = self.folder(kind, venue, symbol, interval)
         if series(kind).time is None:
             return [path for path in (folder / "part.parquet",) if path.is_file()]

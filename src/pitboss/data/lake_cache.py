@@ -22,18 +22,18 @@ from filelock import FileLock
 
 from pitboss.core.errors import UserError
 from pitboss.data.lake_index import (
-    AGAIN,
     HEAD,
     MOST_HEAD_BYTES,
     MOST_INDEX_BYTES,
-    Index,
+    PUSH_AGAIN,
     IndexEntry,
+    LakeIndex,
     index_name,
     read_head,
     read_index,
 )
 from pitboss.data.manifest import MANIFEST
-from pitboss.data.object_storage import Objects
+from pitboss.data.object_storage import ObjectStorage
 
 MOST_AT_ONCE = 8
 _PIECE = 1 << 20
@@ -44,7 +44,7 @@ class ObjectSource:
     """Where to fetch from: an address as it is shown, and its objects, opened by the first call."""
 
     where: str
-    objects: Callable[[], Objects]
+    objects: Callable[[], ObjectStorage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ class FetchResult:
     bytes: int
 
 
-def newest(source: ObjectSource) -> str:
+def newest_pin(source: ObjectSource) -> str:
     """The digest of the newest push."""
-    content = small(source, HEAD, MOST_HEAD_BYTES)
+    content = read_small(source, HEAD, MOST_HEAD_BYTES)
     if content is None:
         raise UserError(f"there is no lake at {source.where}", "`pitboss data push ADDRESS` puts one there")
     return read_head(content, source.where)
 
 
-def small(source: ObjectSource, name: str, most: int) -> bytes | None:
+def read_small(source: ObjectSource, name: str, most: int) -> bytes | None:
     """An object that is held in memory; None if there is none."""
     content = bytearray()
 
@@ -75,19 +75,19 @@ def small(source: ObjectSource, name: str, most: int) -> bytes | None:
     return bytes(content) if source.objects().read(name, take) else None
 
 
-class Cache:
+class LakeCache:
     """The copies in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def index(self, source: ObjectSource, pin: str) -> Index:
+    def index(self, source: ObjectSource, pin: str) -> LakeIndex:
         """The index with this digest, fetched if it is not here."""
         path = self.folder / index_name(pin)
         try:
             return read_index(path.read_bytes(), pin, str(path))
         except (OSError, UserError):  # not here, or not whole
-            content = small(source, index_name(pin), MOST_INDEX_BYTES)
+            content = read_small(source, index_name(pin), MOST_INDEX_BYTES)
         if content is None:
             raise UserError(f"{source.where} holds no push {pin[:12]}…", "was it deleted, or pushed to another place?")
         index = read_index(content, pin, source.where)
@@ -99,7 +99,7 @@ class Cache:
         """The folder of the lake of an index. What it holds is what was brought."""
         return self.folder / "lakes" / pin
 
-    def bring(self, source: ObjectSource, pin: str, index: Index, names: Iterable[str]) -> FetchResult:
+    def bring(self, source: ObjectSource, pin: str, index: LakeIndex, names: Iterable[str]) -> FetchResult:
         """Have these files of a lake here, whole. Nothing is fetched that is here already."""
         root = self.root(pin)
         wanted = {name: index.files[name] for name in names}
@@ -159,7 +159,7 @@ def _receive(file: IO[bytes], source: ObjectSource, name: str, entry: IndexEntry
         file.write(piece)
 
     if not source.objects().read(entry.object, take):
-        raise UserError(f"{source.where} lacks the object of {name}", AGAIN)
+        raise UserError(f"{source.where} lacks the object of {name}", PUSH_AGAIN)
     if size != entry.size:
         raise _unlike(source, name, f"it has {size:,} bytes instead of {entry.size:,}")
     if total.hexdigest() != entry.sha256:
@@ -167,7 +167,7 @@ def _receive(file: IO[bytes], source: ObjectSource, name: str, entry: IndexEntry
 
 
 def _unlike(source: ObjectSource, name: str, why: str) -> UserError:
-    return UserError(f"{source.where}: the object of {name} is not what was pushed: {why}", AGAIN)
+    return UserError(f"{source.where}: the object of {name} is not what was pushed: {why}", PUSH_AGAIN)
 
 
 def _has(path: Path, entry: IndexEntry) -> bool:

@@ -18,7 +18,7 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.data.manifest import MANIFEST
-from pitboss.data.series_files import PART, group
+from pitboss.data.series_files import PART, group_files
 from pitboss.data.synthetic_marker import MARKER
 
 VERSION = 1
@@ -44,7 +44,7 @@ class IndexEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class LakeIndex:
     """The files of a lake as it was when it was pushed, by their path in it."""
 
     files: Mapping[str, IndexEntry]
@@ -84,25 +84,25 @@ def read_head(content: bytes, where: str) -> str:
     return pin
 
 
-def read_index(content: bytes, pin: str, where: str) -> Index:
+def read_index(content: bytes, pin: str, where: str) -> LakeIndex:
     """The index with this digest. Every path in it is one that a lake has, for files will be made there."""
     name = index_name(pin)
     if hashlib.sha256(content).hexdigest() != pin:
-        raise UserError(f"{where}: {name} is not what was pushed: its bytes have another digest", AGAIN)
+        raise UserError(f"{where}: {name} is not what was pushed: its bytes have another digest", PUSH_AGAIN)
     try:
         files = {path: IndexEntry(sha256, size) for path, sha256, size in _document(content, where, name)["files"]}
     except (TypeError, ValueError, KeyError):
         raise _bad(where, name) from None
     for path, each in files.items():
         sound = isinstance(path, str) and isinstance(each.sha256, str) and type(each.size) is int and each.size >= 0
-        if not sound or not _SHA256.fullmatch(each.sha256) or not belongs(path):
+        if not sound or not _SHA256.fullmatch(each.sha256) or not is_lake_path(path):
             raise _bad(where, name)
     if MANIFEST not in files:
         raise _bad(where, name)
-    return Index(files)
+    return LakeIndex(files)
 
 
-def belongs(path: str) -> bool:
+def is_lake_path(path: str) -> bool:
     """Whether a lake has files under such a path: its manifest, a part of a series, or the marker of a generated venue."""
     if path == MANIFEST or _MARKER.fullmatch(path):
         return True
@@ -116,10 +116,10 @@ def belongs(path: str) -> bool:
     ):
         return False
     root = Path("lake")
-    return all("=" in part for part in pure.parts[1:-1]) and bool(group(root, [root / path]))
+    return all("=" in part for part in pure.parts[1:-1]) and bool(group_files(root, [root / path]))
 
 
-AGAIN = "push the lake again with `pitboss data push ADDRESS --again`"
+PUSH_AGAIN = "push the lake again with `pitboss data push ADDRESS --again`"
 
 
 def _document(content: bytes, where: str, name: str) -> dict[str, Any]:
@@ -135,4 +135,4 @@ def _document(content: bytes, where: str, name: str) -> dict[str, Any]:
 
 
 def _bad(where: str, name: str) -> UserError:
-    return UserError(f"{where}: {name} is not what a push of pitboss writes", AGAIN)
+    return UserError(f"{where}: {name} is not what a push of pitboss writes", PUSH_AGAIN)

@@ -14,35 +14,35 @@ from pathlib import Path
 
 from pitboss.core.errors import UserError
 from pitboss.data import manifest
-from pitboss.data.lake_cache import ObjectSource, small
+from pitboss.data.lake_cache import ObjectSource, read_small
 from pitboss.data.lake_index import (
     HEAD,
     MARKER,
     MOST_HEAD_BYTES,
     MOST_INDEX_BYTES,
     OBJECTS,
-    Index,
     IndexEntry,
+    LakeIndex,
     head_bytes,
     index_name,
     read_head,
     read_index,
 )
 from pitboss.data.manifest import MANIFEST, LakeManifest
-from pitboss.data.series import counted, series
-from pitboss.data.series_files import PART, find_places
-from pitboss.data.staging import locked, rows_of
+from pitboss.data.series import count_noun, series
+from pitboss.data.series_files import PART, find_series
+from pitboss.data.staging import readable_rows, write_lock
 
 MOST_AT_ONCE = 4
 TRIES = 3
 """How often a push begins anew because an import has replaced a file that was still to be sent."""
 
-Tell = Callable[[int, int], None]
+PushProgress = Callable[[int, int], None]
 """Is told how many bytes were sent, of how many."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushResult:
     """What a push came to. `pin` names it; nothing was sent if it was there already."""
 
     where: str
@@ -71,8 +71,12 @@ class _Moved(Exception):
 
 
 def push(
-    root: Path, source: ObjectSource, again: bool = False, replace: bool = False, tell: Tell = lambda sent, of: None
-) -> Pushed:
+    root: Path,
+    source: ObjectSource,
+    again: bool = False,
+    replace: bool = False,
+    tell: PushProgress = lambda sent, of: None,
+) -> PushResult:
     """Push a lake. `again` sends what is there already, too; `replace` lets the new one lack files of the one there."""
     for _ in range(TRIES):
         try:
@@ -82,15 +86,15 @@ def push(
     raise UserError("the lake changes faster than it can be pushed", "push again when nothing is imported")
 
 
-def _push(root: Path, source: ObjectSource, again: bool, replace: bool, tell: Tell) -> Pushed:
+def _push(root: Path, source: ObjectSource, again: bool, replace: bool, tell: PushProgress) -> PushResult:
     known, seen = _look(root)
-    index = Index({name: each.entry for name, each in seen.items()})
+    index = LakeIndex({name: each.entry for name, each in seen.items()})
     pin = index.pin
     before, held = _before(source, again)
     lost = [] if replace else sorted(held - set(index.files))
     if lost:  # nobody loses a series because two lakes were taken for one
         raise UserError(
-            f"{source.where} has {counted(len(lost), 'file')} that this lake has not, such as {lost[0]}",
+            f"{source.where} has {count_noun(len(lost), 'file')} that this lake has not, such as {lost[0]}",
             "is it another lake? --replace makes the one there like this one",
         )
     there = {} if again else source.objects().sizes(OBJECTS)
@@ -113,16 +117,16 @@ def _push(root: Path, source: ObjectSource, again: bool, replace: bool, tell: Te
     if again or before != pin:
         source.objects().write(index_name(pin), content)
         source.objects().write(HEAD, head_bytes(pin))
-    return Pushed(source.where, pin, len(seen), index.size, len(missing), total, before != pin)
+    return PushResult(source.where, pin, len(seen), index.size, len(missing), total, before != pin)
 
 
 def _look(root: Path) -> tuple[LakeManifest, dict[str, _Seen]]:
     """The lake as it is at one moment: its manifest and every file that a reader would find."""
     if not root.is_dir():
         raise UserError("there is no data here yet", "import some, then push")
-    with locked(root):
-        known = manifest.load(root)
-        paths = [path for place in find_places(root) for path in place.files]
+    with write_lock(root):
+        known = manifest.load_manifest(root)
+        paths = [path for place in find_series(root) for path in place.files]
         if known is None or not paths:
             raise UserError("there is no data here to push", "import some; `pitboss data check` says what is wrong")
         names = {path.relative_to(root).as_posix() for path in paths}
@@ -143,11 +147,11 @@ def _see(path: Path) -> _Seen:
 def _before(source: ObjectSource, again: bool) -> tuple[str | None, set[str]]:
     """The push that is there now, and the names of its files. Who sends everything again cares not if it is damaged."""
     try:
-        head = small(source, HEAD, MOST_HEAD_BYTES)
+        head = read_small(source, HEAD, MOST_HEAD_BYTES)
         if head is None:
             return None, set()
         pin = read_head(head, source.where)
-        content = small(source, index_name(pin), MOST_INDEX_BYTES)
+        content = read_small(source, index_name(pin), MOST_INDEX_BYTES)
         return pin, set() if content is None else set(read_index(content, pin, source.where).files)
     except UserError:
         if not again:
@@ -164,9 +168,9 @@ def _check(root: Path, known: LakeManifest, name: str) -> None:
     if not name.endswith(f"/{PART}"):
         return
     shape = series(name.partition("/")[0])
-    frame = rows_of(shape, root / name)
-    if frame is None or manifest.stored(shape, frame) != known.files[name]:
-        now = manifest.load(root)
+    frame = readable_rows(shape, root / name)
+    if frame is None or manifest.describe_rows(shape, frame) != known.files[name]:
+        now = manifest.load_manifest(root)
         if now is not None and now.files != known.files:
             raise _Moved
         raise UserError(f"{name} is not what was imported", "see `pitboss data check`")

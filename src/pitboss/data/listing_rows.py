@@ -11,9 +11,9 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant
-from pitboss.data.series import TIME, counted, series
+from pitboss.data.series import TIME, count_noun, series
 from pitboss.data.table import Table
-from pitboss.data.time_columns import moments
+from pitboss.data.time_columns import to_instants
 
 BEGINS = ("listed_at", "onboard_date", "onboarded_at", "listed")
 ENDS = ("delisted_at", "delivery_date", "delisted")
@@ -24,7 +24,7 @@ _NEVER = 40 * 366 * DAY_MS
 _QUOTES = ("USDT", "USDC", "BUSD")
 
 
-def looks_like(table: Table) -> bool:
+def looks_like_listings(table: Table) -> bool:
     """Whether the columns are those of listings."""
     return bool(table.find(*BEGINS[:3]) or table.find(*ENDS[:2])) and bool(table.find(*SYMBOLS))
 
@@ -41,7 +41,7 @@ def listings_of(table: Table) -> pl.DataFrame:
             raise UserError(f"{table.where}: row {number}: {symbol} is listed twice, with other times")
     silent = sum(1 for _, end, known in rows.values() if end is not None and known is None)
     if silent:
-        table.notes.append(f"{counted(silent, 'delisting')} without known_at: known only from the moment it happens")
+        table.notes.append(f"{count_noun(silent, 'delisting')} without known_at: known only from the moment it happens")
     return _frame(rows)
 
 
@@ -69,7 +69,7 @@ def exchange_info_rows(value: Any, where: str) -> tuple[pl.DataFrame, list[str]]
         rows[symbol] = (begins, end, None)
     if not rows:
         raise UserError(f"{where}: the reply lists no perpetual")
-    return _frame(rows), [f"{counted(other, 'contract')} with a delivery date left out"] if other else []
+    return _frame(rows), [f"{count_noun(other, 'contract')} with a delivery date left out"] if other else []
 
 
 def _judge(where: str, symbol: str, begins: Instant | None, ends: Instant | None, known_at: Instant | None) -> None:
@@ -90,7 +90,7 @@ def _times(table: Table, names: tuple[str, ...]) -> list[Instant | None]:
     raw = table.frame[found]
     if raw.dtype == pl.String:
         raw = raw.str.strip_chars().replace("", None)
-    read = moments(raw)
+    read = to_instants(raw)
     unread = (read.is_null() & raw.is_not_null()).arg_true()
     if len(unread):
         row = int(unread[0])

@@ -15,7 +15,7 @@ from pitboss.core.market import Bars, Listing
 from pitboss.data.lake import Lake
 
 
-def late_base(
+def late_base_interval(
     lake: Lake, venue: str, symbols: Iterable[str], tick_ms: int, from_at: Instant, to_at: Instant, max_gap: int
 ) -> str | None:
     """The finest interval on which a run can stand where some symbols are listed for a part of the range only."""
@@ -72,7 +72,7 @@ def _explained(
     return begins and spans and all(other[1] <= last + slack for other in others.values())
 
 
-def listings_of(
+def run_listings(
     told: Mapping[str, Listing], bars: Mapping[str, Bars], from_at: Instant, to_at: Instant, max_gap: int
 ) -> dict[str, Listing]:
     """The listings of a run over its base bars: of the symbols that are not listed all the way, and of no others."""
@@ -98,7 +98,7 @@ def listings_of(
     return found
 
 
-def span_of(listing: Listing | None, step: int, from_at: Instant, to_at: Instant) -> tuple[Instant, Instant]:
+def required_span(listing: Listing | None, step: int, from_at: Instant, to_at: Instant) -> tuple[Instant, Instant]:
     """The part of a range in which a symbol must have bars."""
     if listing is None:
         return from_at, to_at
@@ -108,7 +108,7 @@ def span_of(listing: Listing | None, step: int, from_at: Instant, to_at: Instant
     return begins, ends
 
 
-def words(listings: Mapping[str, Listing], from_at: Instant, to_at: Instant) -> list[str]:
+def listing_notes(listings: Mapping[str, Listing], from_at: Instant, to_at: Instant) -> list[str]:
     """What a person should know about the universe of a run."""
     said: list[str] = []
     for symbol, listing in sorted(listings.items()):

@@ -16,7 +16,7 @@ import polars as pl
 from pitboss.core import codec
 from pitboss.core.instant import Instant
 from pitboss.data.series import SeriesKind, series
-from pitboss.data.series_files import SeriesFiles, find_places, group
+from pitboss.data.series_files import SeriesFiles, find_series, group_files
 
 MANIFEST = "manifest.json"
 VERSION = 1
@@ -74,7 +74,7 @@ class LakeManifest:
 
     def plain(self, root: Path) -> list[dict[str, Any]]:
         """One document per series."""
-        return [self._series(root, place) for place in group(root, [root / name for name in sorted(self.files)])]
+        return [self._series(root, place) for place in group_files(root, [root / name for name in sorted(self.files)])]
 
     def dumps(self, root: Path) -> bytes:
         """As it is stored. `digest` is that of everything the lake holds."""
@@ -112,7 +112,7 @@ def folder_of(kind: str, name: str) -> str:
     return "/".join(parts[:-1] if series(kind).time is None else parts[:-2])
 
 
-def load(root: Path) -> LakeManifest | None:
+def load_manifest(root: Path) -> LakeManifest | None:
     """The stored manifest; None where there is none that can be read."""
     try:
         document = codec.loads((root / MANIFEST).read_bytes())
@@ -120,7 +120,7 @@ def load(root: Path) -> LakeManifest | None:
             return None
         found = LakeManifest()
         for each in document["series"]:
-            found.files |= {name: StoredFile(**stored) for name, stored in each["files"].items()}
+            found.files |= {name: StoredFile(**describe_rows) for name, describe_rows in each["files"].items()}
             found.sources[each["folder"]] = tuple(SourceFile(**source) for source in each["sources"])
             found.changed_at[each["folder"]] = each["imported_at"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -128,7 +128,7 @@ def load(root: Path) -> LakeManifest | None:
     return found
 
 
-def stored(shape: SeriesKind, frame: pl.DataFrame) -> StoredFile:
+def describe_rows(shape: SeriesKind, frame: pl.DataFrame) -> StoredFile:
     """What is to be said about a file that holds these rows."""
     column = frame[shape.time] if shape.time else None
     if column is not None and column.null_count():
@@ -168,14 +168,14 @@ def _numbers(column: pl.Series, missing: int | bool) -> "np.typing.NDArray[Any]"
     return np.ascontiguousarray(values if kind is None else values.astype(kind, copy=False))
 
 
-def rebuilt(root: Path, read: Reader) -> LakeManifest:
+def rebuild_manifest(root: Path, read: Reader) -> LakeManifest:
     """A manifest of the files there are, which cannot know where they came from. Unreadable files are left out."""
     made = LakeManifest()
-    for place in find_places(root):
+    for place in find_series(root):
         shape = series(place.kind)
         for path in place.files:
             frame = read(shape, path)
             if frame is not None:
                 name = path.relative_to(root).as_posix()
-                made.note(folder_of(place.kind, name), {name: stored(shape, frame)}, (), None)
+                made.note(folder_of(place.kind, name), {name: describe_rows(shape, frame)}, (), None)
     return made

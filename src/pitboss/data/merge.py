@@ -18,7 +18,7 @@ _EVER = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class RowChanges:
     """What a put did to the lake."""
 
     added: int
@@ -26,7 +26,7 @@ class Added:
     unchanged: int
 
 
-class Pile:
+class RowMerger:
     """Rows of one kind, unique by key and sorted by it whenever they are asked for."""
 
     def __init__(self, shape: SeriesKind, frame: pl.DataFrame | None = None) -> None:
@@ -40,20 +40,20 @@ class Pile:
         if frame is not None and frame.height:
             self._set(0, 0, [_sorted(shape, frame)])
 
-    def add(self, new: pl.DataFrame, replace: bool = False) -> Added:
+    def add(self, new: pl.DataFrame, replace: bool = False) -> RowChanges:
         """Put rows with unique keys to the others. Differing ones are refused unless `replace`."""
         if not new.height:
-            return Added(0, 0, 0)
+            return RowChanges(0, 0, 0)
         new = _sorted(self._shape, new)
         low, high = _span(self._shape, new)
         first, end = bisect_left(self._highs, low), bisect_right(self._lows, high)
         if first >= end:
             self._set(first, first, [new])
             self.changed = True
-            return Added(new.height, 0, 0)
+            return RowChanges(new.height, 0, 0)
         before, old, after = self._cut(pl.concat(self._parts[first:end]), low, high)
         if old.height == new.height and old.equals(new):
-            return Added(0, 0, new.height)
+            return RowChanges(0, 0, new.height)
         merged, did = _merged(self._shape, old, new, replace)
         if did.added or did.replaced:
             self._set(first, end, [before, merged, after])
@@ -86,13 +86,13 @@ class Pile:
         self._highs[first:end] = [high for _, high in spans]
 
 
-def _merged(shape: SeriesKind, old: pl.DataFrame, new: pl.DataFrame, replace: bool) -> tuple[pl.DataFrame, Added]:
+def _merged(shape: SeriesKind, old: pl.DataFrame, new: pl.DataFrame, replace: bool) -> tuple[pl.DataFrame, RowChanges]:
     key = list(shape.key)
     differing = _differing(shape, old, new)
     if differing.height and not replace:
         raise UserError(_conflict(shape, differing), "--replace takes the new rows instead of the stored ones")
     fresh = new.join(old, on=key, how="anti", nulls_equal=True)
-    did = Added(fresh.height, differing.height, new.height - fresh.height - differing.height)
+    did = RowChanges(fresh.height, differing.height, new.height - fresh.height - differing.height)
     if not fresh.height and not differing.height:
         return old, did
     keep = old.join(differing, on=key, how="anti", nulls_equal=True) if differing.height else old

@@ -61,7 +61,7 @@ def parse_latency(text: str) -> Latency:
     return Latency(usual or Delay(), sources)
 
 
-def arrived(items: Iterable[NewsItem], latency: Latency, until: Instant) -> list[NewsItem]:
+def arrivals(items: Iterable[NewsItem], latency: Latency, until: Instant) -> list[NewsItem]:
     """The items that have arrived by an instant, in the order of arrival.
 
     What an item says of its own arrival (it was first seen later) is never made earlier. An item with a date and no time

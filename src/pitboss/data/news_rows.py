@@ -10,21 +10,20 @@ from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant, iso
-from pitboss.data.series import counted, series
+from pitboss.data.series import count_noun, series
 from pitboss.data.table import (
     SYMBOLS,
     TIMES,
-    Check,
+    RowCheck,
     Table,
+    constant_column,
     frame_of,
     numbers_of,
     optional_number,
-    same,
-    shown,
+    read_times,
     text_of,
-    timed,
 )
-from pitboss.data.time_columns import moments
+from pitboss.data.time_columns import to_instants
 
 _NEWS_TIMES = ("published", "published_at", *TIMES)
 _EVENT_TIMES = ("release_utc", "scheduled_at", *TIMES)
@@ -35,14 +34,14 @@ _LEVELS = {"low": 0.2, "medium": 0.5, "high": 0.9}
 
 def news_of(table: Table, symbol: str | None) -> pl.DataFrame:
     """News rows. A midnight exactly means that only the date is known; `first_seen_at` stays empty where none is given."""
-    times, check = timed(table, _NEWS_TIMES)
+    times, check = read_times(table, _NEWS_TIMES)
     text = text_of(table, check, table.need("the headline", "text", "title", "headline"))
     check.refuse(_blank(text), lambda row: "there is no text")
     sentiment = optional_number(table, check, "sentiment")
     source = table.find("source", "publisher", "site")
     columns = {
         "published_at": times,
-        "source": text_of(table, check, source).fill_null("unknown") if source else same(table, "unknown"),
+        "source": text_of(table, check, source).fill_null("unknown") if source else constant_column(table, "unknown"),
         "text": text,
         "sentiment": sentiment,
         "symbols": _symbols(table, check, symbol),
@@ -61,7 +60,7 @@ def events_of(
 
     `known_at` and `known_days` (before each event) are what a person vouches for where the file does not say it.
     """
-    times, check = timed(table, _EVENT_TIMES)
+    times, check = read_times(table, _EVENT_TIMES)
     kind_column = table.find("kind", "type", "category", "event")
     title_column = table.find("title", "name", "event", "kind", "type")
     if title_column is None:
@@ -71,7 +70,9 @@ def events_of(
     known = _known(table, check, times, known_at, known_days)
     columns = {
         "scheduled_at": times,
-        "kind": text_of(table, check, kind_column).fill_null("event") if kind_column else same(table, "event"),
+        "kind": text_of(table, check, kind_column).fill_null("event")
+        if kind_column
+        else constant_column(table, "event"),
         "title": title,
         "known_at": known,
         "importance": _importance(table, check),
@@ -86,7 +87,7 @@ def _blank(words: pl.Series) -> NDArray[np.bool_]:
     return np.array([not (word or "").strip() for word in words.to_list()], dtype=bool)
 
 
-def _importance(table: Table, check: Check) -> pl.Series:
+def _importance(table: Table, check: RowCheck) -> pl.Series:
     found = table.find("importance", "impact")
     if found is None:
         return pl.Series([0.5] * table.frame.height, dtype=pl.Float64)
@@ -95,14 +96,14 @@ def _importance(table: Table, check: Check) -> pl.Series:
     numbers = levels.fill_null(numbers_of(table.frame[found]))
     given = words.is_not_null().to_numpy()
     bad = given & ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
-    check.refuse(bad, lambda row: f"importance {shown(words[row])} is neither a number nor low, medium, high")
+    check.refuse(bad, lambda row: f"importance {display(words[row])} is neither a number nor low, medium, high")
     return numbers.fill_null(0.5)
 
 
-def _symbols(table: Table, check: Check, symbol: str | None) -> pl.Series:
+def _symbols(table: Table, check: RowCheck, symbol: str | None) -> pl.Series:
     found = table.find("symbols", "tickers", *SYMBOLS)
     if found is None:
-        return same(table, symbol or "")
+        return constant_column(table, symbol or "")
     column = table.frame[found]
     if isinstance(column.dtype, pl.List):
         lists = [[] if value is None else [str(word) for word in value] for value in column.to_list()]
@@ -118,7 +119,7 @@ def _deduplicated(table: Table, frame: pl.DataFrame, kind: str) -> pl.DataFrame:
         return frame.sort(shape.key)
     unique = frame.unique(maintain_order=True)
     if unique.height < frame.height:
-        table.notes.append(f"{counted(frame.height - unique.height, 'repeated row')} counted once")
+        table.notes.append(f"{count_noun(frame.height - unique.height, 'repeated row')} counted once")
     twice = unique.filter(pl.struct(shape.key).is_duplicated()).sort(shape.key)
     if twice.height:
         at = twice[shape.time or ""].dt.epoch("ms")[0]
@@ -127,7 +128,7 @@ def _deduplicated(table: Table, frame: pl.DataFrame, kind: str) -> pl.DataFrame:
 
 
 def _known(
-    table: Table, check: Check, times: pl.Series, known_at: Instant | None, known_days: float | None
+    table: Table, check: RowCheck, times: pl.Series, known_at: Instant | None, known_days: float | None
 ) -> pl.Series:
     """Since when each event is known: at the latest when it happens."""
     if table.find(*_KNOWN_TIMES):
@@ -143,7 +144,7 @@ def _known(
     return times
 
 
-def _optional_time(table: Table, check: Check, names: tuple[str, ...]) -> pl.Series:
+def _optional_time(table: Table, check: RowCheck, names: tuple[str, ...]) -> pl.Series:
     """A column of times that may be missing as a whole or in places; what is there must be a time."""
     found = table.find(*names)
     if found is None:
@@ -151,7 +152,7 @@ def _optional_time(table: Table, check: Check, names: tuple[str, ...]) -> pl.Ser
     raw = table.frame[found]
     if raw.dtype == pl.String:
         raw = raw.str.strip_chars().replace("", None)
-    read = moments(raw)
+    read = to_instants(raw)
     unread = (read.is_null() & raw.is_not_null()).to_numpy()
-    check.refuse(unread, lambda row: f"{found} {shown(raw[row])} is not a time")
+    check.refuse(unread, lambda row: f"{found} {display(raw[row])} is not a time")
     return read

@@ -95,7 +95,7 @@ def read_address(text: str) -> Address:
     return Address(parts.scheme, where, parts.fragment)
 
 
-class Objects(Protocol):
+class ObjectStorage(Protocol):
     """Named bytes somewhere. A name that is not there is an answer, everything else that goes wrong a `UserError`."""
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
@@ -111,7 +111,7 @@ class Objects(Protocol):
         ...
 
 
-def open_objects(address: Address, variables: Mapping[str, str], writing: bool = False) -> Objects:
+def open_objects(address: Address, variables: Mapping[str, str], writing: bool = False) -> ObjectStorage:
     """Object storage at an address. For `writing`, a folder of this machine is made if it is not there."""
     if writing and address.scheme in ("http", "https"):
         raise UserError(f"{address} can be read only", "push to s3://, gs://, az:// or file://")
@@ -124,7 +124,7 @@ def open_objects(address: Address, variables: Mapping[str, str], writing: bool =
             f"a lake at {address.scheme}:// needs the package obstore", "pip install 'pitboss[objects]'"
         ) from None
     if address.scheme == "file" and not writing and not Path(unquote(urlsplit(str(address)).path)).is_dir():
-        return Nothing(address)
+        return EmptyStorage(address)
     more: dict[str, Any] = {"mkdir": writing} if address.scheme == "file" else _client(address, variables)
     try:
         return ObstoreStorage(address, from_url(str(address), **more))
@@ -148,7 +148,7 @@ def _client(address: Address, variables: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-class Nothing:
+class EmptyStorage:
     """Storage that holds nothing: a folder that does not exist, and is not made by whoever only looks."""
 
     def __init__(self, address: Address) -> None:

@@ -18,9 +18,9 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
-from pitboss.data.series import counted, series
+from pitboss.data.series import count_noun, series
 from pitboss.data.table import TIMES, Table
-from pitboss.data.time_columns import moments
+from pitboss.data.time_columns import to_instants
 
 KIND = "l2"
 _TIMES = ("at", *TIMES, "E")
@@ -35,16 +35,16 @@ class _Bad(Exception):
     """Why a row cannot be taken."""
 
 
-def unwrapped(frame: pl.DataFrame) -> pl.DataFrame:
+def unwrap(frame: pl.DataFrame) -> pl.DataFrame:
     """The replies themselves, where a recorder has put each into a message of its own."""
     for name in _WRAPPERS:
         inner = frame.schema.get(name)
         if isinstance(inner, pl.Struct) and {field.name for field in inner.fields} & {"levels", "bids", *_WRAPPERS}:
-            return unwrapped(frame.select(pl.col(name).struct.unnest()))
+            return unwrap(frame.select(pl.col(name).struct.unnest()))
     return frame
 
 
-def framed(content: Any) -> Any:
+def as_table(content: Any) -> Any:
     """A file that holds one reply and nothing else, as a table of one row; anything else as it is."""
     inner = content
     while isinstance(inner, dict) and "levels" not in inner:
@@ -52,7 +52,7 @@ def framed(content: Any) -> Any:
     return pl.DataFrame([inner], strict=False) if isinstance(inner, dict) else content
 
 
-def looks_like(table: Table) -> bool:
+def looks_like_books(table: Table) -> bool:
     """Whether the columns can only be those of order books. Rows with a side and a price alone could be trades."""
     if "levels" in table.frame.columns or (table.find("bids") and table.find("asks")):
         return True
@@ -81,9 +81,9 @@ def books_of(table: Table) -> pl.DataFrame:
         except _Bad as bad:
             raise _refusal(table, number, at, str(bad)) from None
     if lame:
-        table.notes.append(f"{counted(lame, 'book')} with an empty side left out")
+        table.notes.append(f"{count_noun(lame, 'book')} with an empty side left out")
     if repeated:
-        table.notes.append(f"{counted(repeated, 'repeated book')} counted once")
+        table.notes.append(f"{count_noun(repeated, 'repeated book')} counted once")
     if not rows:
         raise UserError(
             f"{table.where}: no book has both bids and asks", "a book needs at least one level on each side"
@@ -196,7 +196,7 @@ def _rows(table: Table) -> Iterator[_Row]:
 
 def _times(table: Table) -> list[Instant]:
     column = table.frame[table.need("time", *_TIMES)]
-    found = moments(column)
+    found = to_instants(column)
     if found.null_count():
         place = int(found.is_null().arg_max() or 0)
         raise _refusal(table, place, None, f"{column[place]!r} is not a time")

@@ -14,13 +14,13 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms, iso
 from pitboss.data import feed_checks as watching
-from pitboss.data.books import unsound
+from pitboss.data.books import unsound_books
 from pitboss.data.commit import STAGING
 from pitboss.data.lake import Lake, find_holes
-from pitboss.data.manifest import MANIFEST, LakeManifest, load, rebuilt, stored
-from pitboss.data.series import POINT_KINDS, SERIES, counted, series
+from pitboss.data.manifest import MANIFEST, LakeManifest, describe_rows, load_manifest, rebuild_manifest
+from pitboss.data.series import POINT_KINDS, SERIES, count_noun, series
 from pitboss.data.series_files import SeriesFiles
-from pitboss.data.staging import read_rows, rows_of, write_manifest
+from pitboss.data.staging import read_rows, readable_rows, write_manifest
 from pitboss.data.time_columns import EARLIEST, LATEST
 
 Problem = Literal[
@@ -82,7 +82,7 @@ class QualityFinding:
     severity: Severity
 
 
-def check(lake: Lake) -> list[QualityFinding]:
+def check_lake(lake: Lake) -> list[QualityFinding]:
     """All findings, sorted by series; an empty list means that nothing is wrong."""
     findings: list[QualityFinding] = []
     heard: list[tuple[SeriesFiles, np.ndarray]] = []
@@ -105,11 +105,11 @@ def check(lake: Lake) -> list[QualityFinding]:
 
 
 def _manifest(lake: Lake, places: list[SeriesFiles], findings: list[QualityFinding]) -> LakeManifest:
-    known = load(lake.root)
+    known = load_manifest(lake.root)
     if known is None:
-        known = rebuilt(lake.root, rows_of)
+        known = rebuild_manifest(lake.root, readable_rows)
         if known.files:
-            text = f"was missing or unreadable; made anew from {counted(len(known.files), 'file')} as they are now"
+            text = f"was missing or unreadable; made anew from {count_noun(len(known.files), 'file')} as they are now"
             try:
                 write_manifest(lake.root, known)
             except UserError:  # a lake that may only be read can be checked all the same
@@ -150,7 +150,7 @@ def _unchanged(
     lake: Lake, place: SeriesFiles, path: Path, frame: pl.DataFrame, known: LakeManifest, findings: list[QualityFinding]
 ) -> None:
     before = known.files.get(path.relative_to(lake.root).as_posix())
-    now = stored(series(place.kind), frame)
+    now = describe_rows(series(place.kind), frame)
     if before is None:
         text = f"{now.rows} rows that no import brought; delete {MANIFEST} to take them as they are"
         findings.append(_finding(lake, place, path, "changed", now.rows, now.first_at, text))
@@ -186,7 +186,7 @@ def _rows(place: SeriesFiles, frame: pl.DataFrame, moments: pl.Series | None) ->
         found.append(("duplicates", steps == 0, "rows with the time of the row before"))
         found.append(("unordered", steps < 0, "rows earlier than the row before"))
     if place.kind == "l2":
-        bad, crossed = unsound(frame)
+        bad, crossed = unsound_books(frame)
         found.append(("bad_rows", bad & ~missing, "books with a side that is empty, unordered or not above zero"))
         found.append(("bad_rows", crossed, "books whose best bid is not below the best ask"))
     if place.kind in ("mark", "oracle"):
@@ -215,9 +215,9 @@ def _gaps(lake: Lake, place: SeriesFiles, moments: np.ndarray, findings: list[Qu
     if not len(holes):
         return
     steps = np.diff(moments)[holes]
-    said = counted(len(holes), "hole")
+    said = count_noun(len(holes), "hole")
     if place.interval:
-        said += f", {counted(int(np.sum(steps // interval_ms(place.interval) - 1)), 'bar')} missing"
+        said += f", {count_noun(int(np.sum(steps // interval_ms(place.interval) - 1)), 'bar')} missing"
     widest = sorted(holes[np.argsort(-steps, kind="stable")[:_NAMED]].tolist())
     spans = [f"between {iso(int(moments[hole]))} and {iso(int(moments[hole + 1]))}" for hole in widest]
     detail = f"{said}: {', '.join(spans)}" if len(holes) <= _NAMED else f"{said}, the longest {', '.join(spans)}"
@@ -263,7 +263,7 @@ def _still(
         longest = max(found, key=lambda stretch: stretch.length)
         begins, ends = iso(int(moments[longest.first])), iso(int(moments[longest.last]))
         text = (
-            f"{counted(len(found), 'stretch').replace('stretchs', 'stretches')} of more than {watching.STILL} rows"
+            f"{count_noun(len(found), 'stretch').replace('stretchs', 'stretches')} of more than {watching.STILL} rows"
             f" with the same {what}, the longest of {longest.length} from {begins} to {ends}"
         )
         first = int(moments[found[0].first])
@@ -278,7 +278,7 @@ def _wild(
     if len(rows):
         top = int(rows[int(np.argmax(np.abs(moves[rows])))])
         text = (
-            f"{counted(len(rows), 'bar')} of {len(moments)} with a return above {watching.WILD:g} × the median of the day,"
+            f"{count_noun(len(rows), 'bar')} of {len(moments)} with a return above {watching.WILD:g} × the median of the day,"
             f" the largest {moves[top] * 100:+.2f} % at {iso(int(moments[top]))} (median {usual[top] * 100:.3f} %)"
         )
         at = int(moments[int(rows[0])])
@@ -300,7 +300,7 @@ def _outages(lake: Lake, heard: list[tuple[SeriesFiles, np.ndarray]], findings: 
             ]
             missing = (silence.to_at - silence.from_at) // INTERVALS[interval]
             text = (
-                f"all {silence.symbols} symbols silent for {counted(missing, 'bar')} of {interval},"
+                f"all {silence.symbols} symbols silent for {count_noun(missing, 'bar')} of {interval},"
                 f" {iso(silence.from_at)} to {iso(silence.to_at)}"
             )
             if others:

@@ -13,11 +13,11 @@ from typing import NoReturn
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant
 from pitboss.data.lake import Lake
-from pitboss.data.lake_cache import Cache, FetchResult, ObjectSource, newest
-from pitboss.data.lake_index import MARKER, Index
+from pitboss.data.lake_cache import FetchResult, LakeCache, ObjectSource, newest_pin
+from pitboss.data.lake_index import MARKER, LakeIndex
 from pitboss.data.manifest import MANIFEST, folder_of
-from pitboss.data.object_storage import Address, Objects, open_objects
-from pitboss.data.series_files import PART, SeriesFiles, group
+from pitboss.data.object_storage import Address, ObjectStorage, open_objects
+from pitboss.data.series_files import PART, SeriesFiles, group_files
 
 
 def open_remote(
@@ -28,18 +28,18 @@ def open_remote(
     `pin` names one push; else the address does, or it is the newest. `variables` are asked for whenever something is
     fetched, for keys that last an hour are renewed.
     """
-    opened: list[tuple[Mapping[str, str], Objects]] = []
+    opened: list[tuple[Mapping[str, str], ObjectStorage]] = []
 
-    def objects() -> Objects:
+    def objects() -> ObjectStorage:
         now = variables()
         if not opened or opened[-1][0] != now:
             opened[:] = [(now, open_objects(address, now))]
         return opened[-1][1]
 
-    return RemoteLake(ObjectSource(str(address), objects), Cache(folder), pin or address.pin)
+    return RemoteLake(ObjectSource(str(address), objects), LakeCache(folder), pin or address.pin)
 
 
-def refuse_writing(where: str) -> UserError:
+def read_only_error(where: str) -> UserError:
     """What a person is told who wants to write to such a lake."""
     return UserError(
         f"the lake of this workspace is {where}, which is only read",
@@ -50,7 +50,7 @@ def refuse_writing(where: str) -> UserError:
 class RemoteLake(Lake):
     """Everything that one push holds."""
 
-    def __init__(self, source: ObjectSource, cache: Cache, pin: str = "") -> None:
+    def __init__(self, source: ObjectSource, cache: LakeCache, pin: str = "") -> None:
         self._source = source
         self._cache = cache
         self._asked = pin
@@ -63,10 +63,10 @@ class RemoteLake(Lake):
     @cached_property
     def pin(self) -> str:
         """The digest of the push that is read."""
-        return self._asked or newest(self._source)
+        return self._asked or newest_pin(self._source)
 
     @cached_property
-    def index(self) -> Index:
+    def index(self) -> LakeIndex:
         """The files of that push."""
         return self._cache.index(self._source, self.pin)
 
@@ -129,7 +129,9 @@ class RemoteLake(Lake):
 
     @cached_property
     def _held(self) -> "list[SeriesFiles]":
-        return group(self.root, [self.root / name for name in sorted(self.index.files) if name.endswith(f"/{PART}")])
+        return group_files(
+            self.root, [self.root / name for name in sorted(self.index.files) if name.endswith(f"/{PART}")]
+        )
 
     def _bring(self, names: Iterable[str]) -> FetchResult:
         return self._cache.bring(self._source, self.pin, self.index, names)
@@ -139,14 +141,14 @@ class RemoteLake(Lake):
     def writing(self, at: Instant | None = None) -> NoReturn:
         """Refused."""
         del at
-        raise refuse_writing(self.where)
+        raise read_only_error(self.where)
 
     def mark_synthetic(self, venue: str, text: str) -> NoReturn:
         """Refused."""
         del venue, text
-        raise refuse_writing(self.where)
+        raise read_only_error(self.where)
 
     def drop_synthetic(self, venue: str) -> NoReturn:
         """Refused."""
         del venue
-        raise refuse_writing(self.where)
+        raise read_only_error(self.where)

@@ -12,14 +12,14 @@ from pathlib import Path
 import orjson
 
 from pitboss.core.instant import Instant
-from pitboss.data.staging import unwritable
+from pitboss.data.staging import write_error
 
 FOLDER = ".seen"
 MOST = 50_000
 """More are not kept; the oldest go first. No feed shows an item for that long."""
 
 
-class Seen:
+class SeenItems:
     """The items of one venue that were met before."""
 
     def __init__(self, root: Path, venue: str) -> None:
@@ -43,7 +43,7 @@ class Seen:
             part.write_bytes(orjson.dumps(self._at))
             os.replace(part, self._path)
         except OSError as error:
-            raise unwritable(self._root, error) from error
+            raise write_error(self._root, error) from error
 
     def _read(self) -> dict[str, Instant]:
         try:
@@ -53,7 +53,7 @@ class Seen:
         return {key: at for key, at in value.items() if isinstance(at, int)} if isinstance(value, dict) else {}
 
 
-def plain(title: str) -> str:
+def normalised_title(title: str) -> str:
     """A headline without what changes between two copies of it: case, punctuation, spaces, forms of letters."""
     folded = unicodedata.normalize("NFKC", title).casefold()
     return " ".join(re.findall(r"\w+", folded))

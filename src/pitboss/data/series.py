@@ -123,16 +123,16 @@ ALIASES = {"book": "l2", "books": "l2"}
 def series(kind: str) -> SeriesKind:
     """The layout of a kind; an unknown one is the user's typo."""
     if kind not in SERIES:
-        raise UserError(f"unknown kind of data {kind!r}", meant(kind, SERIES, "kinds"))
+        raise UserError(f"unknown kind of data {kind!r}", suggestion(kind, SERIES, "kinds"))
     return SERIES[kind]
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """`1 bar`, `2 bars`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def meant(word: str, known: Iterable[str], noun: str) -> str:
+def suggestion(word: str, known: Iterable[str], noun: str) -> str:
     """A hint for a word that is not known: the nearest known one, or all of them."""
     names = sorted(known)
     folded = {name.casefold(): name for name in reversed(names)}

@@ -25,14 +25,14 @@ class SeriesFiles:
     files: tuple[Path, ...]
 
 
-def find_places(root: Path, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
+def find_series(root: Path, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
     """Every series with at least one file, sorted by venue, kind, symbol and interval."""
     kinds = [series(kind)] if kind else SERIES.values()
     folders = [folder for each in kinds if (folder := root / each.kind).is_dir()]
-    return group(root, [path for folder in folders for path in sorted(folder.glob(f"**/{PART}"))], venue)
+    return group_files(root, [path for folder in folders for path in sorted(folder.glob(f"**/{PART}"))], venue)
 
 
-def group(root: Path, files: Iterable[Path], venue: str | None = None) -> list[SeriesFiles]:
+def group_files(root: Path, files: Iterable[Path], venue: str | None = None) -> list[SeriesFiles]:
     """Files, oldest first, as the series they belong to. A file where none should be belongs to none."""
     found: dict[tuple[str, str, str, int], SeriesFiles] = {}
     for path in files:

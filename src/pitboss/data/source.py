@@ -12,7 +12,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher
-from pitboss.data.series import meant
+from pitboss.data.series import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,5 +107,5 @@ class DataSource:
         """The kinds that are wanted, in this source's order."""
         for kind in wanted.kinds:
             if kind not in self.kinds:
-                raise UserError(f"{self.name} has no {kind!r}", meant(kind, self.kinds, "kinds"))
+                raise UserError(f"{self.name} has no {kind!r}", suggestion(kind, self.kinds, "kinds"))
         return tuple(kind for kind in self.kinds if kind in (wanted.kinds or self.usual))

@@ -17,12 +17,10 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data import manifest
-from pitboss.data.commit import LANDING, STAGING, holding, land, tidy
+from pitboss.data.commit import MOVES, STAGING, commit_moves, lake_lock, remove_staged
 from pitboss.data.manifest import MANIFEST, LakeManifest, SourceFile, StoredFile
-from pitboss.data.merge import Added, Pile
+from pitboss.data.merge import RowChanges, RowMerger
 from pitboss.data.series import SeriesKind
-
-__all__ = ["STAGING", "Added", "Batch", "locked", "read_parquet", "unwritable"]
 
 MOST_BYTES = 256 * 1024 * 1024
 """Rows kept in memory before the longest untouched file is written out."""
@@ -45,7 +43,7 @@ def read_rows(shape: SeriesKind, path: Path) -> pl.DataFrame:
 def read_parquet(path: Path, columns: list[str] | None) -> pl.DataFrame:
     """These columns of one file of the lake, or all of them; a damaged one is told in plain words."""
     try:
-        with quiet():
+        with silent_stderr():
             return pl.read_parquet(path, columns=columns, hive_partitioning=False, glob=False)
     except UNREADABLE as error:
         raise _damaged(path, error) from None
@@ -59,7 +57,7 @@ def _damaged(path: Path, error: BaseException) -> UserError:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silent_stderr() -> Iterator[None]:
     """Keep stderr silent for a moment: on a damaged file polars prints its stack before it raises."""
     try:
         saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -82,27 +80,27 @@ def first_line(error: BaseException) -> str:
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[None]:
+def write_lock(root: Path) -> Iterator[None]:
     """The lake for one writer at a time; whatever was staged and did not land is gone afterwards."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with holding(root):
-            tidy(root)
+        with lake_lock(root):
+            remove_staged(root)
             try:
                 yield
             finally:
-                if not (root / LANDING).exists():  # else what is staged is still to be moved, by whoever comes next
-                    tidy(root)
+                if not (root / MOVES).exists():  # else what is staged is still to be moved, by whoever comes next
+                    remove_staged(root)
     except OSError as error:
-        raise unwritable(root, error) from error
+        raise write_error(root, error) from error
 
 
-def unwritable(root: Path, error: OSError) -> UserError:
+def write_error(root: Path, error: OSError) -> UserError:
     """What a person is told when the lake cannot be written."""
     return UserError(f"cannot write to {root}: {error.strerror or error}", "check permissions and free space")
 
 
-def rows_of(shape: SeriesKind, path: Path) -> pl.DataFrame | None:
+def readable_rows(shape: SeriesKind, path: Path) -> pl.DataFrame | None:
     """The rows of a stored file as its kind has them; None if it cannot be read."""
     try:
         return _cast(shape, read_rows(shape, path))
@@ -117,11 +115,11 @@ class Batch:
         self._root = root
         self._at = at
         self._most_bytes = most_bytes
-        self._piles: OrderedDict[Path, tuple[SeriesKind, Pile]] = OrderedDict()  # the longest untouched first
+        self._piles: OrderedDict[Path, tuple[SeriesKind, RowMerger]] = OrderedDict()  # the longest untouched first
         self._moves: dict[Path, Path] = {}
         self._stored: dict[Path, dict[str, StoredFile]] = {}
         self._sources: dict[Path, dict[SourceFile, None]] = {}
-        self._manifest = manifest.load(root)
+        self._manifest = manifest.load_manifest(root)
 
     def put(
         self,
@@ -130,7 +128,7 @@ class Batch:
         frame: pl.DataFrame,
         replace: bool = False,
         source: SourceFile | None = None,
-    ) -> Added:
+    ) -> RowChanges:
         """Stage rows for one series. The frame has the columns of its kind and unique keys."""
         frame = _cast(shape, frame)
         added = replaced = unchanged = 0
@@ -140,13 +138,13 @@ class Batch:
         if source is not None:
             self._sources.setdefault(folder, {})[source] = None
         self._bound()
-        return Added(added, replaced, unchanged)
+        return RowChanges(added, replaced, unchanged)
 
     def commit(self) -> None:
         """Move everything into place, the manifest with it. Nothing is written where nothing has changed."""
         for target in list(self._piles):
             self._flush(target)
-        made = self._manifest or manifest.rebuilt(self._root, rows_of)
+        made = self._manifest or manifest.rebuild_manifest(self._root, readable_rows)
         before = made.dumps(self._root) if self._manifest else b""
         for folder in {**self._stored, **self._sources}:
             name = folder.relative_to(self._root).as_posix()
@@ -156,15 +154,15 @@ class Batch:
             return
         staged = self._root / f"{STAGING}{MANIFEST}"
         staged.write_bytes(after)
-        land(self._root, {**self._moves, self._root / MANIFEST: staged})
+        commit_moves(self._root, {**self._moves, self._root / MANIFEST: staged})
 
-    def _pile(self, shape: SeriesKind, target: Path, replace: bool) -> Pile:
+    def _pile(self, shape: SeriesKind, target: Path, replace: bool) -> RowMerger:
         if target in self._piles:
             self._piles.move_to_end(target)
             return self._piles[target][1]
         current = self._moves.get(target, target)
         frame = read_rows(shape, current) if current.is_file() else None
-        pile = Pile(shape, frame)
+        pile = RowMerger(shape, frame)
         if frame is not None and not self._is_known(shape, target, frame):
             if not replace:  # what someone else wrote there would from now on look as if it had been imported
                 raise UserError(
@@ -179,7 +177,7 @@ class Batch:
         if self._manifest is None or target in self._moves:
             return True
         known = self._manifest.files.get(target.relative_to(self._root).as_posix())
-        return known == manifest.stored(shape, _cast(shape, frame))
+        return known == manifest.describe_rows(shape, _cast(shape, frame))
 
     def _bound(self) -> None:
         while len(self._piles) > 1 and sum(pile.size for _, pile in self._piles.values()) > self._most_bytes:
@@ -199,15 +197,15 @@ class Batch:
         self._moves[target] = staged
         folder = target.parent if shape.time is None else target.parent.parent
         name = target.relative_to(self._root).as_posix()
-        self._stored.setdefault(folder, {})[name] = manifest.stored(shape, frame)
+        self._stored.setdefault(folder, {})[name] = manifest.describe_rows(shape, frame)
 
 
 def write_manifest(root: Path, made: LakeManifest) -> None:
     """Put a manifest into the lake on its own."""
-    with locked(root):
+    with write_lock(root):
         staged = root / f"{STAGING}{MANIFEST}"
         staged.write_bytes(made.dumps(root))
-        land(root, {root / MANIFEST: staged})
+        commit_moves(root, {root / MANIFEST: staged})
 
 
 def _cast(shape: SeriesKind, frame: pl.DataFrame) -> pl.DataFrame:

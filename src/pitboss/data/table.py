@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import interval_ms, iso
-from pitboss.data.series import TIME, counted, series
-from pitboss.data.time_columns import moments
+from pitboss.data.series import TIME, count_noun, series
+from pitboss.data.time_columns import to_instants
 
 TIMES = ("date", "time", "timestamp", "ts", "open_time", "t", "calc_time", "create_time")
 _BARS = {
@@ -113,7 +113,7 @@ class Table:
     def spacing(self) -> int | None:
         """The smallest step between two rows, in milliseconds."""
         name = self.find(*TIMES)
-        steps = moments(self.frame[name]).diff().drop_nulls() if name else pl.Series([], dtype=pl.Int64)
+        steps = to_instants(self.frame[name]).diff().drop_nulls() if name else pl.Series([], dtype=pl.Int64)
         least = steps.filter(steps > 0).min()
         return least if isinstance(least, int) else None
 
@@ -124,7 +124,7 @@ class Table:
         return sorted(str(word) for word in self.frame[found].drop_nulls().unique() if str(word).strip())
 
 
-class Check:
+class RowCheck:
     """Finds the first bad row of a table, whichever rule it breaks."""
 
     def __init__(self, table: Table, times: pl.Series) -> None:
@@ -152,7 +152,7 @@ class Check:
 def bars_of(table: Table, interval: str) -> pl.DataFrame:
     """OHLCV rows of one symbol and interval."""
     step = interval_ms(interval)
-    times, check = timed(table, TIMES)
+    times, check = read_times(table, TIMES)
     columns = {name: _number(table, check, name, names) for name, names in _BARS.items()}
     prices = {name: columns[name].to_numpy() for name in ("open", "high", "low", "close")}
     for name, values in prices.items():
@@ -166,7 +166,7 @@ def bars_of(table: Table, interval: str) -> pl.DataFrame:
     check.done()
     inside = (prices["open"] <= high) & (prices["open"] >= low) & (prices["close"] <= high) & (prices["close"] >= low)
     if not inside.all():
-        found = counted(int((~inside).sum()), "bar")
+        found = count_noun(int((~inside).sum()), "bar")
         table.notes.append(f"{found} with open or close outside low and high; kept as given")
     spacing = table.spacing()
     if spacing is not None and spacing > step:
@@ -176,7 +176,7 @@ def bars_of(table: Table, interval: str) -> pl.DataFrame:
 
 def points_of(table: Table, kind: str) -> pl.DataFrame:
     """Rows of one value over time. Prices given as bars count by their open: it is the price at that instant."""
-    times, check = timed(table, TIMES)
+    times, check = read_times(table, TIMES)
     values = _number(table, check, kind.replace("_", " "), (*_VALUES[kind], "open", "o"))
     amounts = values.to_numpy()
     if kind in ("mark", "oracle"):
@@ -188,18 +188,18 @@ def points_of(table: Table, kind: str) -> pl.DataFrame:
     return frame_of(kind, {"at": times, "value": values})
 
 
-def timed(table: Table, names: tuple[str, ...]) -> tuple[pl.Series, Check]:
+def read_times(table: Table, names: tuple[str, ...]) -> tuple[pl.Series, RowCheck]:
     column = table.frame[table.need("time", *names)]
-    times = moments(column)
-    check = Check(table, times)
+    times = to_instants(column)
+    check = RowCheck(table, times)
     check.refuse(
         times.is_null().to_numpy() if times.null_count() else np.zeros(len(times), dtype=bool),
-        lambda row: "the time is missing" if column[row] is None else f"{shown(column[row])} is not a time",
+        lambda row: "the time is missing" if column[row] is None else f"{display(column[row])} is not a time",
     )
     return times, check
 
 
-def _number(table: Table, check: Check, what: str, names: tuple[str, ...]) -> pl.Series:
+def _number(table: Table, check: RowCheck, what: str, names: tuple[str, ...]) -> pl.Series:
     column = table.frame[table.need(what, *names)]
     numbers = numbers_of(column)
     bad = ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
@@ -207,7 +207,7 @@ def _number(table: Table, check: Check, what: str, names: tuple[str, ...]) -> pl
     return numbers
 
 
-def optional_number(table: Table, check: Check, name: str) -> pl.Series:
+def optional_number(table: Table, check: RowCheck, name: str) -> pl.Series:
     found = table.find(name)
     if found is None:
         return pl.Series([None] * table.frame.height, dtype=pl.Float64)
@@ -227,7 +227,7 @@ def numbers_of(column: pl.Series) -> pl.Series:
     return pl.Series([None] * len(column), dtype=pl.Float64)
 
 
-def _rising(check: Check, moment: NDArray[np.int64]) -> None:
+def _rising(check: RowCheck, moment: NDArray[np.int64]) -> None:
     step = np.diff(moment, prepend=moment[:1] - 1)
     check.refuse(step == 0, lambda row: "the same time as the row before (duplicated)")
     seen: set[int] = set()
@@ -252,7 +252,7 @@ def _as(column: pl.Series, dtype: pl.DataType) -> pl.Series:
     return column if column.dtype == dtype else column.cast(TIME if dtype == TIME else dtype)
 
 
-def text_of(table: Table, check: Check, name: str) -> pl.Series:
+def text_of(table: Table, check: RowCheck, name: str) -> pl.Series:
     column = table.frame[name]
     if column.dtype.is_nested():
         check.refuse(column.is_not_null().to_numpy(), lambda row: f"{name} is not plain text")
@@ -260,7 +260,7 @@ def text_of(table: Table, check: Check, name: str) -> pl.Series:
     return column.cast(pl.String, strict=False)
 
 
-def same(table: Table, word: str) -> pl.Series:
+def constant_column(table: Table, word: str) -> pl.Series:
     return pl.Series([word] * table.frame.height, dtype=pl.String)
 
 
@@ -273,8 +273,8 @@ def _says(form: str, values: NDArray[np.float64]) -> Callable[[int], str]:
 
 
 def _why(what: str, value: object) -> str:
-    return f"{what} is missing" if value is None else f"{what} is {shown(value)}, not a finite number"
+    return f"{what} is missing" if value is None else f"{what} is {display(value)}, not a finite number"
 
 
-def shown(value: object) -> str:
+def display(value: object) -> str:
     return repr(value) if isinstance(value, str) else str(value)

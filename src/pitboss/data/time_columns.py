@@ -14,7 +14,7 @@ EARLIEST, LATEST = -62_135_596_800_000, 253_402_300_799_999
 """Years 1 to 9999: what a calendar can print."""
 
 
-def moments(column: pl.Series) -> pl.Series:
+def to_instants(column: pl.Series) -> pl.Series:
     """The column as Int64 milliseconds since 1970, null where a value cannot be read."""
     read = _read(column)
     if not read.null_count():  # by numpy: an expression of polars costs more than it does where a file is small

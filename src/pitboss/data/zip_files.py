@@ -15,7 +15,7 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS
-from pitboss.data.time_columns import moments
+from pitboss.data.time_columns import to_instants
 
 MOST_BYTES = 256 * 2**20
 """Of the zip and of the CSV inside: a month of one-minute klines has about five million."""
@@ -44,7 +44,7 @@ def read_zipped(path: Path, content: bytes) -> pl.DataFrame:
         frame = pl.read_csv(text, infer_schema=False)
     if "calc_time" in frame.columns:
         # stamped some milliseconds after the hour it belongs to, as downloads have it too
-        times = moments(frame["calc_time"])
+        times = to_instants(frame["calc_time"])
         hours = times // HOUR_MS * HOUR_MS
         frame = frame.with_columns(pl.when(times - hours < MINUTE_MS).then(hours).otherwise(times).alias("calc_time"))
     return frame

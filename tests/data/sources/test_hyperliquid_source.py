@@ -15,7 +15,7 @@ from playing import FAULTS, HOUR, MIN15, START, Exchange, FreeTime, candles, clo
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.download import Downloaded, download
+from pitboss.data.download import DownloadResult, download
 from pitboss.data.lake import Lake
 from pitboss.data.series_digest import digest, stored_rows
 from pitboss.data.source import DownloadRequest
@@ -40,7 +40,7 @@ def bring(
     seed: int = 1,
     replace: bool = False,
     **more: Any,
-) -> list[Downloaded]:
+) -> list[DownloadResult]:
     fetcher = (time or FreeTime(END + HOUR)).fetcher(seed)
     with serving(exchange.app()) as url:
         asked: dict[str, Any] = {"venue": "hyperliquid", "symbols": ("BTC", "ETH"), "intervals": ("15m",)}
@@ -295,14 +295,14 @@ def test_a_kill_at_any_moment_leaves_a_lake_that_ends_the_same(
 def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Path) -> None:
     from pitboss.bootstrap.download import bring as bring_by_settings
     from pitboss.bootstrap.settings import Settings
-    from pitboss.data.download import Sight
+    from pitboss.data.download import DownloadProgress
 
     by_setting, by_option = Exchange(), Exchange()
     with serving(by_setting.app()) as first, serving(by_option.app()) as second:
         settings = Settings(home=tmp_path, hyperliquid_url=first)
         for base_url in ("", second):
             wanted = DownloadRequest("", kinds=("meta",), base_url=base_url)
-            asyncio.run(bring_by_settings(Lake(tmp_path / "lake"), settings, "hyperliquid", wanted, Sight()))
+            asyncio.run(bring_by_settings(Lake(tmp_path / "lake"), settings, "hyperliquid", wanted, DownloadProgress()))
     assert (len(by_setting.asked), len(by_option.asked)) == (1, 1)
 
 
@@ -313,11 +313,13 @@ def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Pa
 def test_an_option_that_a_source_does_not_take_is_refused(tmp_path: Path, name: str, more: dict[str, Any]) -> None:
     from pitboss.bootstrap.download import bring as bring_by_settings
     from pitboss.bootstrap.settings import Settings
-    from pitboss.data.download import Sight
+    from pitboss.data.download import DownloadProgress
 
     with pytest.raises(UserError):
         asyncio.run(
-            bring_by_settings(Lake(tmp_path), Settings(home=tmp_path), name, DownloadRequest("", **more), Sight())
+            bring_by_settings(
+                Lake(tmp_path), Settings(home=tmp_path), name, DownloadRequest("", **more), DownloadProgress()
+            )
         )
 
 

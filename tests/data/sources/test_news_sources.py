@@ -12,7 +12,7 @@ from playing import FreeTime, closing, serving
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import DAY_MS, parse_instant
-from pitboss.data.download import Downloaded, download
+from pitboss.data.download import DownloadResult, download
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import names, source
@@ -45,7 +45,7 @@ class Site:
 
 def bring(
     lake: Lake, site: Site, name: str = "rss", at: int = NOW, path: str = "/feed", **more: Any
-) -> list[Downloaded]:
+) -> list[DownloadResult]:
     fetcher = FreeTime(at).fetcher()
     with serving(site.app()) as url:
         where = {"base_url": url} if name == "cryptopanic" else {"urls": (url + path,)}

@@ -14,8 +14,8 @@ from pitboss.bootstrap.download import bring as bring_by_settings
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.download import Downloaded, Sight, download
-from pitboss.data.fetch import Broken
+from pitboss.data.download import DownloadProgress, DownloadResult, download
+from pitboss.data.fetch import MalformedReply
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import source
@@ -33,7 +33,7 @@ def market(**more: Any) -> Pyth:
 
 def bring(
     lake: Lake, pyth: Pyth, time: FreeTime | None = None, timeout_s: float = 30.0, **more: Any
-) -> list[Downloaded]:
+) -> list[DownloadResult]:
     fetcher = (time or FreeTime(END + 10 * MINUTE)).fetcher(timeout_s=timeout_s)
     with serving(pyth.app()) as url:
         asked: dict[str, Any] = {"venue": "pyth", "symbols": ("BTC",), "intervals": ("1m",)}
@@ -210,7 +210,7 @@ def test_another_address_comes_from_the_setting(lake: Lake, tmp_path: Path) -> N
     with serving(pyth.app()) as url:
         settings = Settings(home=tmp_path, pyth_url=url)
         wanted = DownloadRequest("", ("BTC",), ("1m",), (), START, START + 100 * MINUTE)
-        done = asyncio.run(bring_by_settings(lake, settings, "pyth", wanted, Sight()))
+        done = asyncio.run(bring_by_settings(lake, settings, "pyth", wanted, DownloadProgress()))
     assert (done[0].venue, done[0].rows) == ("pyth", 100)
 
 
@@ -230,7 +230,7 @@ REPLIES = st.fixed_dictionaries(
 def test_any_reply_gives_bars_or_one_of_two_refusals(value: Any) -> None:
     try:
         rows = rows_of(value, "host", "Crypto.BTC/USD")
-    except (Broken, UserError):
+    except (MalformedReply, UserError):
         return
     assert all(isinstance(row["t"], int) and row["t"] > 0 for row in rows)
     assert all(abs(row[name]) < 1e12 for row in rows for name in "ohlcv")

@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, address
-from pitboss.data.reply_rows import judged_bars, judged_points, listed_rows, named_rows, on_the_hour
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address
+from pitboss.data.reply_rows import checked_bars, checked_points, listed_rows, named_rows, on_the_hour
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
 
 URL = "https://fapi.binance.com"
@@ -60,7 +60,7 @@ class _Api:
             def read(reply: Reply) -> SourcePage:
                 rows = listed_rows(reply.json(), _KLINE)
                 fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-                return SourcePage(judged_bars(fit, interval, f"klines of {symbol}"))
+                return SourcePage(checked_bars(fit, interval, f"klines of {symbol}"))
 
             asked = _range(symbol, from_at, to_at, MOST_KLINES) | {"interval": interval}
             query = Query(f"{self._base}/fapi/v1/klines", asked, weight=KLINES_WEIGHT)
@@ -73,7 +73,7 @@ class _Api:
             def read(reply: Reply) -> SourcePage:
                 rows = named_rows(reply.json(), ("fundingTime", "fundingRate"))
                 if any(row.get("symbol", pair_of(symbol)) != pair_of(symbol) for row in rows):
-                    raise Broken(f"asked for funding of {pair_of(symbol)}, got another's")
+                    raise MalformedReply(f"asked for funding of {pair_of(symbol)}, got another's")
                 return _funding(((row["fundingTime"], row["fundingRate"]) for row in rows), symbol, from_at, to_at)
 
             query = Query(f"{self._base}/fapi/v1/fundingRate", _range(symbol, from_at, to_at, MOST_FUNDING))
@@ -100,7 +100,7 @@ class _Files:
                     row = {"t": _ms(line[0]), **dict(zip(_KLINE[1:], line[1:6], strict=True))}
                     if from_at <= row["t"] < to_at and row["t"] + step <= settled_at:
                         rows.append(row)
-            return SourcePage(judged_bars(rows, interval, f"klines of {symbol}"))
+            return SourcePage(checked_bars(rows, interval, f"klines of {symbol}"))
 
         return Ranged("bars", symbol, interval, step, _MONTH_MS, page)
 
@@ -144,7 +144,7 @@ class _Files:
 
         def read(reply: Reply) -> tuple[list[list[str]], Instant]:
             if wanted and hashlib.sha256(reply.content).hexdigest() != wanted.lower():
-                raise Broken("a file does not match its checksum")
+                raise MalformedReply("a file does not match its checksum")
             return read_zip(reply.content), reply.settled_at
 
         return await self._or_none(url, read)
@@ -164,27 +164,27 @@ def read_zip(content: bytes) -> list[list[str]]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             inside = [one for one in archive.infolist() if one.filename.lower().endswith(".csv")]
             if len(inside) != 1 or inside[0].file_size > MOST_CSV_BYTES:
-                raise Broken("a file is not a zip with one CSV of sensible size")
+                raise MalformedReply("a file is not a zip with one CSV of sensible size")
             with archive.open(inside[0]) as file:
                 text = file.read(MOST_CSV_BYTES + 1)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
-        raise Broken("a file is not a whole zip") from None
+        raise MalformedReply("a file is not a whole zip") from None
     if len(text) > MOST_CSV_BYTES:
-        raise Broken("a file is larger than it says")
+        raise MalformedReply("a file is larger than it says")
     try:
         rows = [row for row in csv.reader(io.StringIO(text.decode("utf-8"))) if row]
     except (csv.Error, UnicodeDecodeError):
-        raise Broken("a file is not a CSV") from None
+        raise MalformedReply("a file is not a CSV") from None
     rows = rows[1:] if rows and not rows[0][0].isdigit() else rows
     if any(not row[0].isdigit() or len(row) < 3 for row in rows):
-        raise Broken("a file has rows without a time")
+        raise MalformedReply("a file has rows without a time")
     return rows
 
 
 def _funding(rows: Any, symbol: str, from_at: Instant, to_at: Instant) -> SourcePage:
     timed = [{"at": on_the_hour(at), "value": rate} for at, rate in rows]
     fit = [row for row in timed if from_at <= row["at"] < to_at]
-    return SourcePage(judged_points(fit, "funding", f"funding of {symbol}"))
+    return SourcePage(checked_points(fit, "funding", f"funding of {symbol}"))
 
 
 def _range(symbol: str, from_at: Instant, to_at: Instant, most: int) -> dict[str, str]:

@@ -14,14 +14,14 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher, Query, Reply, address, host_of
 from pitboss.data.news_rows import events_of
-from pitboss.data.series import counted, series
+from pitboss.data.series import count_noun, series
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 from pitboss.data.sources.rss import clean
 from pitboss.data.staging import first_line
 from pitboss.data.table import Table
 
 if TYPE_CHECKING:
-    from icalendar import Event
+    from icalendar import Component
 
 MOST_BYTES = 4 * 2**20
 MOST_EVENTS = 20_000
@@ -74,7 +74,7 @@ def _ical_rows(text: str, host: str) -> list[dict[str, Any]]:
     return [_ical_row(event, host) for event in events if str(_first(event, "STATUS")).upper() != "CANCELLED"]
 
 
-def _ical_row(event: "Event", host: str) -> dict[str, Any]:
+def _ical_row(event: "Component", host: str) -> dict[str, Any]:
     title = clean(str(_first(event, "SUMMARY") or ""))
     if "RRULE" in event or "RDATE" in event:
         raise UserError(
@@ -93,7 +93,7 @@ def _ical_row(event: "Event", host: str) -> dict[str, Any]:
     return {"scheduled_at": scheduled_at, "kind": clean(str(categories[0])) if categories else "event", "title": title}
 
 
-def _first(event: "Event", name: str) -> Any:
+def _first(event: "Component", name: str) -> Any:
     """The value of a property, or the first of several; None if there is none."""
     value = event.get(name)
     return value[0] if isinstance(value, list) else value
@@ -118,7 +118,7 @@ def _calendar(url: str, wanted: DownloadRequest, fetcher: Fetcher) -> Single:
         if known.frame is not None:  # since when a stored event is known does not change
             fresh = frame.join(known.frame, on=list(series("events").key), how="anti")
             if fresh.height < frame.height:
-                notes = (*notes, f"{counted(frame.height - fresh.height, 'event')} stored before")
+                notes = (*notes, f"{count_noun(frame.height - fresh.height, 'event')} stored before")
             frame = fresh
         return [SeriesRows("events", None, frame, notes)]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
-from pitboss.data.downloaded_news import Item, news_rows
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, address, host_of
+from pitboss.data.downloaded_news import DownloadedItem, new_items
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, address, host_of
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 from pitboss.data.sources.rss import clean
 
@@ -20,15 +20,15 @@ PER_MINUTE = 60
 MOST_BYTES = 4 * 2**20
 
 
-def read_posts(value: Any, asked_at: Instant) -> tuple[list[Item], bool]:
+def read_posts(value: Any, asked_at: Instant) -> tuple[list[DownloadedItem], bool]:
     """The posts of one page, and whether there is a further one."""
     posts = value.get("results") if isinstance(value, dict) else None
     if not isinstance(posts, list):
-        raise Broken("the posts came in a form that is not known")
+        raise MalformedReply("the posts came in a form that is not known")
     return [item for post in posts if (item := _item(post, asked_at))], bool(value.get("next"))
 
 
-def _item(post: Any, asked_at: Instant) -> Item | None:
+def _item(post: Any, asked_at: Instant) -> DownloadedItem | None:
     if not isinstance(post, dict) or not isinstance(post.get("title"), str):
         return None
     text = clean(post["title"])
@@ -39,7 +39,7 @@ def _item(post: Any, asked_at: Instant) -> Item | None:
     coins = post.get("currencies") or post.get("instruments") or []
     codes = {str(coin["code"]) for coin in coins if isinstance(coin, dict) and coin.get("code")}
     return (
-        Item(_time(post), asked_at, name[:80], text, keys, _mood(post.get("votes")), tuple(sorted(codes)))
+        DownloadedItem(_time(post), asked_at, name[:80], text, keys, _mood(post.get("votes")), tuple(sorted(codes)))
         if text
         else None
     )
@@ -70,19 +70,19 @@ async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     budget = fetcher.budget(PER_MINUTE)
 
     async def bring(known: StoredState) -> list[SeriesRows]:
-        items: list[Item] = []
+        items: list[DownloadedItem] = []
         for page in range(1, PAGES + 1):
             params = {"auth_token": key, "public": "true", "kind": "news", "page": str(page)}
             params |= {"currencies": ",".join(wanted.symbols)} if wanted.symbols else {}
 
-            def read(reply: Reply) -> tuple[list[Item], bool]:
+            def read(reply: Reply) -> tuple[list[DownloadedItem], bool]:
                 return read_posts(reply.json(), reply.asked_at)
 
             found, more = await fetcher.ask(Query(f"{base}/api/v1/posts/", params, most_bytes=MOST_BYTES), read, budget)
             items += found
             if not more or not found:
                 break
-        return [news_rows(items, known, (), host_of(base))]
+        return [new_items(items, known, (), host_of(base))]
 
     return [Single("posts", "news", bring)]
 

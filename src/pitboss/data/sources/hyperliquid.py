@@ -11,10 +11,10 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, WeightLimiter, address
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, WeightLimiter, address
 from pitboss.data.meta_rows import meta_rows
-from pitboss.data.reply_rows import judged_bars, judged_points, named_rows, on_the_hour
-from pitboss.data.series import meant
+from pitboss.data.reply_rows import checked_bars, checked_points, named_rows, on_the_hour
+from pitboss.data.series import suggestion
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, SourcePage, StoredState, Task
 
 URL = "https://api.hyperliquid.xyz"
@@ -47,10 +47,12 @@ class _Info:
             rows = named_rows(reply.json(), ("t", "o", "h", "l", "c", "v"))
             for row in rows:
                 if row.get("s", symbol) != symbol or row.get("i", interval) != interval:
-                    raise Broken(f"asked for {interval} candles of {symbol}, got {row.get('i')} of {row.get('s')}")
+                    raise MalformedReply(
+                        f"asked for {interval} candles of {symbol}, got {row.get('i')} of {row.get('s')}"
+                    )
             # the bar that contains the start opens before it; the newest one may still be open
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-            return SourcePage(judged_bars(fit, interval, f"candles of {symbol}")), len(rows)
+            return SourcePage(checked_bars(fit, interval, f"candles of {symbol}")), len(rows)
 
         # Both ends of the venue's range count, so the last one asked for is the bar before `to_at`.
         body = {"coin": symbol, "interval": interval, "startTime": from_at, "endTime": to_at - 1}
@@ -65,10 +67,10 @@ class _Info:
             rows = named_rows(reply.json(), ("time", "fundingRate"))
             for row in rows:
                 if row.get("coin", symbol) != symbol:
-                    raise Broken(f"asked for funding of {symbol}, got {row.get('coin')}")
+                    raise MalformedReply(f"asked for funding of {symbol}, got {row.get('coin')}")
             timed = [{"at": on_the_hour(row["time"]), "value": row["fundingRate"]} for row in rows]
             fit = [row for row in timed if from_at <= row["at"] < to_at]
-            return SourcePage(judged_points(fit, "funding", f"funding of {symbol}")), len(rows)
+            return SourcePage(checked_points(fit, "funding", f"funding of {symbol}")), len(rows)
 
         body = {"type": "fundingHistory", "coin": symbol, "startTime": from_at, "endTime": to_at - 1}
         most = MOST_FUNDING // ROWS_PER_WEIGHT + 1
@@ -82,7 +84,7 @@ class _Info:
             try:
                 frame, notes = meta_rows(value, "meta")
             except UserError as error:
-                raise Broken(error.message) from None
+                raise MalformedReply(error.message) from None
             listed = [str(one["name"]) for one in value["universe"] if not one.get("isDelisted")]
             return frame, notes, listed
 
@@ -96,7 +98,7 @@ class _Info:
             try:
                 states = dict(zip([one["name"] for one in value[0]["universe"]], value[1], strict=True))
             except (KeyError, IndexError, TypeError, ValueError):
-                raise Broken("the asset contexts came in a form that is not known") from None
+                raise MalformedReply("the asset contexts came in a form that is not known") from None
             found: list[SeriesRows] = []
             for symbol in symbols:
                 state = states.get(symbol)
@@ -105,7 +107,7 @@ class _Info:
                     if amount is None:
                         continue
                     rows = [{"at": reply.asked_at, "value": amount}]
-                    found.append(SeriesRows(kind, symbol, judged_points(rows, kind, f"{kind} of {symbol}")))
+                    found.append(SeriesRows(kind, symbol, checked_points(rows, kind, f"{kind} of {symbol}")))
             return found
 
         return await self.ask({"type": "metaAndAssetCtxs"}, read)
@@ -165,7 +167,7 @@ def _funding(info: _Info, symbol: str) -> Ranged:
 def _must_be_listed(symbols: tuple[str, ...], listed: list[str]) -> None:
     for symbol in symbols:
         if symbol not in listed and ":" not in symbol:  # `dex:COIN` is listed elsewhere
-            raise UserError(f"Hyperliquid lists no {symbol!r}", meant(symbol, listed, "symbols"))
+            raise UserError(f"Hyperliquid lists no {symbol!r}", suggestion(symbol, listed, "symbols"))
 
 
 SOURCE = DataSource(

@@ -8,8 +8,8 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, interval_ms
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, WeightLimiter, address, host_of
-from pitboss.data.reply_rows import MOST_ROWS, judged_bars
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, WeightLimiter, address, host_of
+from pitboss.data.reply_rows import MOST_ROWS, checked_bars
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
 
 URL = "https://benchmarks.pyth.network"
@@ -60,7 +60,7 @@ def _candles(base: str, fetcher: Fetcher, budget: WeightLimiter, symbol: str, in
             rows = rows_of(reply.json(), host_of(base), name_of(symbol))
             # The newest bar may still be open; one that opens in the future cannot be at all.
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-            return SourcePage(judged_bars(fit, interval, f"candles of {symbol}"))
+            return SourcePage(checked_bars(fit, interval, f"candles of {symbol}"))
 
         asked = {
             "symbol": name_of(symbol),
@@ -82,17 +82,17 @@ def rows_of(value: Any, host: str, name: str) -> list[dict[str, Any]]:
     if said == "error":
         raise UserError(f"{host} has no candles of {name}: {_words(value.get('errmsg'))}", "check --symbols and --from")
     if said != "ok":
-        raise Broken("the reply says neither ok nor no_data")
+        raise MalformedReply("the reply says neither ok nor no_data")
     times = _column(value, "t", None)
     columns = {column: _column(value, column, len(times)) for column in _COLUMNS}
     columns["v"] = _column(value, "v", len(times)) if value.get("v") is not None else [0] * len(times)
     for at in times:
         if isinstance(at, bool) or not isinstance(at, int) or not 0 < at <= LATEST_S:
-            raise Broken("a candle has no time in seconds")
+            raise MalformedReply("a candle has no time in seconds")
     for column, cells in columns.items():
         for cell in cells:
             if isinstance(cell, bool) or not isinstance(cell, int | float) or not abs(cell) < MOST_PRICE:
-                raise Broken(f"a candle has a value of {column!r} that cannot be")
+                raise MalformedReply(f"a candle has a value of {column!r} that cannot be")
     return [
         {"t": at * SECOND_MS, **{column: columns[column][place] for column in columns}}
         for place, at in enumerate(times)
@@ -102,7 +102,7 @@ def rows_of(value: Any, host: str, name: str) -> list[dict[str, Any]]:
 def _column(value: dict[str, Any], name: str, length: int | None) -> list[Any]:
     found = value.get(name)
     if not isinstance(found, list) or len(found) > MOST_ROWS or (length is not None and len(found) != length):
-        raise Broken(f"the reply has no column {name!r} as long as the others")
+        raise MalformedReply(f"the reply has no column {name!r} as long as the others")
     return found
 
 

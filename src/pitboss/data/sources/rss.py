@@ -12,7 +12,7 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
-from pitboss.data.downloaded_news import Item, news_rows
+from pitboss.data.downloaded_news import DownloadedItem, new_items
 from pitboss.data.fetch import Fetcher, Query, Reply, address, host_of
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 
@@ -21,7 +21,7 @@ MOST_ITEMS = 2_000
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 
 
-def read_feed(content: bytes, media_type: str, asked_at: Instant, host: str) -> list[Item]:
+def read_feed(content: bytes, media_type: str, asked_at: Instant, host: str) -> list[DownloadedItem]:
     """The items of a feed that have words. What cannot be read as a feed at all is told plainly."""
     import feedparser
 
@@ -41,12 +41,12 @@ def read_feed(content: bytes, media_type: str, asked_at: Instant, host: str) -> 
     if not entries and (found.get("bozo") or not found.get("version")):
         raise UserError(f"{host}: this is not an RSS or Atom feed", "give the address of the feed itself")
     name = clean(str(found.get("feed", {}).get("title") or ""))[:80] or host
-    items: list[Item] = []
+    items: list[DownloadedItem] = []
     for entry in entries[:MOST_ITEMS]:
         text = clean(str(entry.get("title") or "")) or clean(str(entry.get("summary") or ""))
         if text:
             keys = tuple(str(entry[key]) for key in ("id", "link") if entry.get(key))
-            items.append(Item(_published(entry), asked_at, name, text, keys))
+            items.append(DownloadedItem(_published(entry), asked_at, name, text, keys))
     return items
 
 
@@ -75,11 +75,11 @@ async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
 
 def _feed(url: str, wanted: DownloadRequest, fetcher: Fetcher) -> Single:
     async def bring(known: StoredState) -> list[SeriesRows]:
-        def read(reply: Reply) -> list[Item]:
+        def read(reply: Reply) -> list[DownloadedItem]:
             return read_feed(reply.content, reply.media_type, reply.asked_at, host_of(url))
 
         items = await fetcher.ask(Query(url, most_bytes=MOST_BYTES), read)
-        return [news_rows(items, known, wanted.symbols, host_of(url))]
+        return [new_items(items, known, wanted.symbols, host_of(url))]
 
     # of several, one that fails does not keep the others from coming
     return Single(host_of(url), "news", bring, optional=len(wanted.urls) > 1)

@@ -9,7 +9,7 @@ from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.instant import Instant, interval_ms
 from pitboss.data.lake import Lake
-from pitboss.data.listings import words
+from pitboss.data.listings import listing_notes
 from pitboss.sim.metrics import compute, compute_together
 from pitboss.sim.outcome import Ledger, fills, read_ledger
 from pitboss.store.runs import Run
@@ -56,7 +56,7 @@ def params(assembly: Assembly) -> dict[str, Any]:
         disguise=None if disguise is None else disguise.plain(),
     )
     listings = assembly.script.market.listings
-    universe = words(listings, request.from_at, request.to_at)
+    universe = listing_notes(listings, request.from_at, request.to_at)
     return {
         **codec.plain(request),
         "base_interval": assembly.script.base_interval,

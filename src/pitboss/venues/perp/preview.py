@@ -16,7 +16,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.data.feed import check_symbols
 from pitboss.data.lake import Lake
-from pitboss.data.listings import listings_of
+from pitboss.data.listings import run_listings
 from pitboss.skill.schema import Skill
 from pitboss.tools.registry import permit
 from pitboss.venues.perp.assembly import Assembly, PerpRequest, assemble, choose_venue, read_skill
@@ -84,7 +84,7 @@ def script_at(
     script = assembly.script
     # Any hole may pass here; how long one may be in a run still says when a symbol is gone.
     bars = {symbol: script.market.bars[symbol, script.base_interval] for symbol in skill.context.sorted_symbols}
-    listings = listings_of(lake.listings(assembly.venue), bars, at, at + period, request.max_gap)
+    listings = run_listings(lake.listings(assembly.venue), bars, at, at + period, request.max_gap)
     market = replace(script.market, listings=listings)
     ports = replace(script.ports, started_at=at, wakes=False, view=market.view)
     return skill, at, replace(script, market=market, tick_at=np.array([at], dtype=np.int64), ports=ports)
