@@ -23,7 +23,6 @@ from pitboss.data.lake_cache import LakeCache, ObjectSource
 from pitboss.data.lake_push import PushResult, push
 from pitboss.data.object_storage import ObjectStorage, open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake
-from pitboss.data.series_digest import stored_rows
 
 pytest.importorskip("obstore", reason="obstore is not installed: pip install 'pitboss[objects]'")
 
@@ -47,7 +46,7 @@ def make_lake(root: Path) -> Lake:
 
 def funding(lake: Lake) -> pl.DataFrame:
     """Rows of funding, to import once more under another name."""
-    frame = stored_rows(lake, "funding", "demo", "BTC", None)
+    frame = lake.stored_rows("funding", "demo", "BTC", None)
     assert frame is not None
     return frame
 

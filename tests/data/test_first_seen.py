@@ -10,14 +10,13 @@ from lake_files import write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
-from pitboss.data.downloaded_news import DownloadedItem, new_items
+from pitboss.data.downloaded_news import DownloadedItem, SeenItems, new_items
 from pitboss.data.feed import load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.news_latency import parse_latency
 from pitboss.data.news_rows import events_of
 from pitboss.data.quality import check_lake
-from pitboss.data.seen_items import SeenItems
 from pitboss.data.source import StoredState
 from pitboss.data.table import Table
 

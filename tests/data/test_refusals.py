@@ -129,7 +129,7 @@ def test_a_missing_column_is_named_with_what_the_file_has(tmp_path: Path, lake: 
         ("news", [{"published": START, "text": {"en": "x"}}], "row 1 .*: text is not plain text"),
         ("news", [{"published": START, "text": "x", "source": ["x"]}], "row 1 .*: source is not plain text"),
         ("news", [{"published": START, "text": "x", "sentiment": math.inf}], "sentiment is inf"),
-        ("news", [{"published": START, "text": "x", "sentiment": s} for s in (0.1, 0.2)], "say different things"),
+        ("news", [{"published": START, "text": "x", "sentiment": s} for s in (0.1, 0.2)], "differ about the same item"),
         ("events", [{"release_utc": START, "note": "x"}], "no column for the event's title"),
         ("events", [{"release_utc": START, "title": "x", "known_at": "soon"}], "known_at 'soon' is not a time"),
         ("events", [{"release_utc": START, "title": "x", "importance": "huge"}], "importance 'huge'"),

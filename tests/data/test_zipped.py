@@ -13,7 +13,6 @@ from lake_files import HOUR, MIN5, START, bar_rows
 
 from pitboss.core.errors import UserError
 from pitboss.data import file_reader as reading
-from pitboss.data import zip_files as zipped
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.path_inference import FileHints, hints_of
@@ -112,7 +111,7 @@ def test_a_strange_name_inside_is_never_a_path(tmp_path: Path, lake: Lake, name:
 def test_a_bomb_is_refused_before_and_while_it_unpacks(
     tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zipped, "MOST_BYTES", 50_000)
+    monkeypatch.setattr(reading, "MOST_ZIP_BYTES", 50_000)
     bomb = packed(tmp_path / "BTCUSDT-5m-2025-01.zip", b"0" * 60_000, checksum=False)
     with pytest.raises(UserError, match="the CSV inside is larger than"):
         import_paths(lake, [bomb])
@@ -121,7 +120,7 @@ def test_a_bomb_is_refused_before_and_while_it_unpacks(
     bomb.write_bytes(content)
     with pytest.raises(UserError, match=r"not a whole zip file|larger than"):
         import_paths(lake, [bomb])
-    monkeypatch.setattr(zipped, "MOST_BYTES", 50)
+    monkeypatch.setattr(reading, "MOST_ZIP_BYTES", 50)
     with pytest.raises(UserError, match="larger than 0 MB"):
         import_paths(lake, [packed(tmp_path / "ETHUSDT-5m-2025-01.zip", klines(), checksum=False)])
 

@@ -16,7 +16,6 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.order_book import Books, read_levels, sound
 from pitboss.data.lake import Lake
-from pitboss.data.series_digest import stored_rows
 
 _SLICE = 10_000
 
@@ -26,7 +25,7 @@ def load_books(lake: Lake, venue: str, symbols: Iterable[str], from_at: Instant,
     found: dict[str, Books] = {}
     names = sorted(set(symbols))
     for symbol in names:
-        frame = stored_rows(lake, "l2", venue, symbol, None, from_at, to_at)
+        frame = lake.stored_rows("l2", venue, symbol, span=(from_at, to_at))
         if frame is None or not frame.height:
             continue
         at = frame["at"].dt.epoch("ms").to_numpy()

@@ -19,7 +19,6 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.data.lake import Lake, news_items
 from pitboss.data.merge import RowChanges
 from pitboss.data.series import series
-from pitboss.data.series_digest import stored_rows
 
 MOST_CHARS = 1_000
 """Longer texts are read up to here: a headline is shorter."""
@@ -122,10 +121,10 @@ def extract(lake: Lake, at: Instant | None = None) -> list[ExtractResult]:
     """Store the events that the news of each venue announces, as the kind `extracted`, each with its headline."""
     results: list[ExtractResult] = []
     for venue in lake.venues("news"):
-        news = stored_rows(lake, "news", venue, None, None)
+        news = lake.stored_rows("news", venue)
         if news is None:
             continue
-        rows = _event_rows(news, stored_rows(lake, "extracted", venue, None, None))
+        rows = _event_rows(news, lake.stored_rows("extracted", venue))
         changes = RowChanges(0, 0, 0)
         if rows:
             shape = series("extracted")

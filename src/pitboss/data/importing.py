@@ -207,7 +207,7 @@ def _symbols(table: Table, kind: str, asked: FileHints, told: FileHints) -> list
 
 def _series(table: Table, kind: str, symbol: str, asked: FileHints, told: FileHints) -> _Piece:
     if kind != "bars":
-        rows = table.only(symbol, None)
+        rows = table.select(symbol, None)
         if kind == bookrows.KIND:
             return _Piece(kind, symbol, None, bookrows.books_of(rows), tuple(rows.notes))
         return _Piece(kind, symbol, None, points_of(rows, kind), tuple(rows.notes))
@@ -219,7 +219,7 @@ def _series(table: Table, kind: str, symbol: str, asked: FileHints, told: FileHi
         raise UserError(f"{table.where}: bars of which interval?", f"add --interval, for example --interval 5m{looks}")
     if inside and interval not in inside:
         raise UserError(f"{table.where}: the rows say interval {', '.join(inside)}, not {interval}")
-    rows = table.only(symbol, interval)
+    rows = table.select(symbol, interval)
     return _Piece(kind, symbol, interval, bars_of(rows, interval), tuple(rows.notes))
 
 

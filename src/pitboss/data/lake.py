@@ -257,6 +257,27 @@ class Lake:
         rows = frame.with_columns(pl.col("listed_at", "delisted_at", "known_at").dt.epoch("ms")).sort("symbol")
         return {row[0]: Listing(*row) for row in rows.iter_rows()}
 
+    def stored_rows(
+        self,
+        kind: str,
+        venue: str,
+        symbol: str | None = None,
+        interval: str | None = None,
+        span: tuple[Instant, Instant] | None = None,
+    ) -> pl.DataFrame | None:
+        """The rows of a series as they are stored, in order of their key; None if there is no file.
+
+        `span` selects rows from its first instant up to, but not including, its second.
+        """
+        shape = series(kind)
+        files = self._files(kind, venue, symbol, interval)
+        if not files:
+            return None
+        frame = pl.concat([read_rows(shape, path) for path in files])
+        if shape.time and span is not None:
+            frame = frame.filter(pl.col(shape.time).dt.epoch("ms").is_between(*span, closed="left"))
+        return frame.sort(shape.key).rechunk()
+
     def _files(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> "list[Path]":
         finish_interrupted(self.root)
         folder = self.folder(kind, venue, symbol, interval)

@@ -1,8 +1,8 @@
-"""Files that say from when to when a venue lists its symbols → rows of the lake.
+"""Files with the listing periods of a venue's symbols → rows of the lake.
 
 A table with `symbol`, `listed_at`, `delisted_at` and `known_at` (when the end was announced), or Binance's
-`exchangeInfo` reply. What a venue says without a time, as Hyperliquid's `isDelisted`, is no listing: it tells what is
-so on the day of the reply, and nothing about the past.
+`exchangeInfo` reply. A flag without a time, such as Hyperliquid's `isDelisted`, is no listing: it describes the day of
+the reply and nothing before it.
 """
 
 from typing import Any
@@ -12,15 +12,14 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, Instant
 from pitboss.data.series import TIME, count_noun, series
-from pitboss.data.table import Table
-from pitboss.data.time_columns import to_instants
+from pitboss.data.table import RowCheck, Table, optional_times
 
 BEGINS = ("listed_at", "onboard_date", "onboarded_at", "listed")
 ENDS = ("delisted_at", "delivery_date", "delisted")
 ANNOUNCED = ("known_at", "announced_at")
 SYMBOLS = ("symbol", "coin", "name")
 _NEVER = 40 * 366 * DAY_MS
-"""A perpetual has a delivery date all the same, in the year 2100: so far after its first day that it means none."""
+"""Perpetuals have a delivery date in the year 2100. One this long after the first day counts as no date."""
 _QUOTES = ("USDT", "USDC", "BUSD")
 
 
@@ -30,49 +29,53 @@ def looks_like_listings(table: Table) -> bool:
 
 
 def listings_of(table: Table) -> pl.DataFrame:
-    """One row a symbol. Each needs a beginning or an end; an end is after the beginning, and known at the latest then."""
+    """One row for each symbol. Each needs a start or an end; the end is after the start, and known at the latest then."""
     column = table.frame[table.need("the symbol", *SYMBOLS)].cast(pl.String, strict=False)
     symbols = [(word or "").strip() for word in column.to_list()]
-    times = [_times(table, names) for names in (BEGINS, ENDS, ANNOUNCED)]
+    check = RowCheck(table, pl.Series([None] * table.frame.height, dtype=pl.Int64))
+    times = [optional_times(table, check, names).to_list() for names in (BEGINS, ENDS, ANNOUNCED)]
+    check.raise_first()
     rows: dict[str, tuple[Instant | None, ...]] = {}
     for number, (symbol, *row) in enumerate(zip(symbols, *times, strict=True), 1):
-        _judge(f"{table.where}: row {number}", symbol, row[0], row[1], row[2])
+        _validate(f"{table.where}: row {number}", symbol, row[0], row[1], row[2])
         if rows.setdefault(symbol, tuple(row)) != tuple(row):
-            raise UserError(f"{table.where}: row {number}: {symbol} is listed twice, with other times")
-    silent = sum(1 for _, end, known in rows.values() if end is not None and known is None)
-    if silent:
-        table.notes.append(f"{count_noun(silent, 'delisting')} without known_at: known only from the moment it happens")
+            raise UserError(f"{table.where}: row {number}: {symbol} is listed twice, with different times")
+    unannounced = sum(1 for _, end, known_at in rows.values() if end is not None and known_at is None)
+    if unannounced:
+        table.notes.append(
+            f"{count_noun(unannounced, 'delisting')} without known_at: known only from the moment it happens"
+        )
     return _frame(rows)
 
 
 def is_exchange_info(value: Any) -> bool:
     """Whether a plain JSON value is Binance's `exchangeInfo` of its futures."""
     listed = value.get("symbols") if isinstance(value, dict) else None
-    return isinstance(listed, list) and any(isinstance(one, dict) and "onboardDate" in one for one in listed)
+    return isinstance(listed, list) and any(isinstance(entry, dict) and "onboardDate" in entry for entry in listed)
 
 
 def exchange_info_rows(value: Any, where: str) -> tuple[pl.DataFrame, list[str]]:
-    """The perpetuals of the reply, without their quote. An end that the venue gives is known only when it comes."""
+    """The perpetuals of the reply, without their quote. An end in the reply counts as known only when it comes."""
     rows: dict[str, tuple[Instant | None, ...]] = {}
-    other = 0
-    for one in value["symbols"]:
-        if not isinstance(one, dict) or one.get("contractType") not in ("PERPETUAL", "", None):
-            other += 1
+    left_out = 0
+    for entry in value["symbols"]:
+        if not isinstance(entry, dict) or entry.get("contractType") not in ("PERPETUAL", "", None):
+            left_out += 1
             continue
-        pair, begins, ends = one.get("symbol"), one.get("onboardDate"), one.get("deliveryDate")
+        pair, begins, ends = entry.get("symbol"), entry.get("onboardDate"), entry.get("deliveryDate")
         if not isinstance(pair, str) or not _is_time(begins) or not (ends is None or _is_time(ends)):
             raise UserError(f"{where}: a symbol of the reply has no usable symbol, onboardDate or deliveryDate")
         symbol = next((pair.removesuffix(quote) for quote in _QUOTES if pair.endswith(quote)), pair) or pair
-        symbol = pair if symbol in rows else symbol  # of two quotes the first has the short name, as in a download
+        symbol = pair if symbol in rows else symbol  # of two quotes the first gets the short name, as in a download
         end = ends if ends is not None and ends - begins < _NEVER else None
-        _judge(where, symbol, begins, end, None)
+        _validate(where, symbol, begins, end, None)
         rows[symbol] = (begins, end, None)
     if not rows:
         raise UserError(f"{where}: the reply lists no perpetual")
-    return _frame(rows), [f"{count_noun(other, 'contract')} with a delivery date left out"] if other else []
+    return _frame(rows), [f"{count_noun(left_out, 'contract')} with a delivery date left out"] if left_out else []
 
 
-def _judge(where: str, symbol: str, begins: Instant | None, ends: Instant | None, known_at: Instant | None) -> None:
+def _validate(where: str, symbol: str, begins: Instant | None, ends: Instant | None, known_at: Instant | None) -> None:
     if not symbol:
         raise UserError(f"{where}: there is no symbol")
     if begins is None and ends is None:
@@ -81,21 +84,6 @@ def _judge(where: str, symbol: str, begins: Instant | None, ends: Instant | None
         raise UserError(f"{where}: {symbol} is delisted before it is listed")
     if known_at is not None and (ends is None or known_at > ends):
         raise UserError(f"{where}: known_at of {symbol} is not before a delisting", "it says when an end was announced")
-
-
-def _times(table: Table, names: tuple[str, ...]) -> list[Instant | None]:
-    found = table.find(*names)
-    if found is None:
-        return [None] * table.frame.height
-    raw = table.frame[found]
-    if raw.dtype == pl.String:
-        raw = raw.str.strip_chars().replace("", None)
-    read = to_instants(raw)
-    unread = (read.is_null() & raw.is_not_null()).arg_true()
-    if len(unread):
-        row = int(unread[0])
-        raise UserError(f"{table.where}: row {row + 1}: {found} {raw[row]!r} is not a time")
-    return read.to_list()
 
 
 def _is_time(value: Any) -> bool:

@@ -15,9 +15,8 @@ from playing import FAULTS, HOUR, MIN15, START, Exchange, FreeTime, candles, clo
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.download import DownloadResult, download
+from pitboss.data.download import DownloadResult, download, rows_digest
 from pitboss.data.lake import Lake
-from pitboss.data.series_digest import digest, stored_rows
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import source
 
@@ -73,8 +72,8 @@ def test_all_pages_of_all_series_arrive_with_their_digest(lake: Lake) -> None:
     assert rates.at.tolist() == [START + index * HOUR for index in range(1_300)]
     assert lake.assets("hyperliquid")["BTC"].tiers[1].max_leverage == 20
     assert done["bars", "BTC"].added == done["bars", "BTC"].rows == BARS
-    stored = stored_rows(lake, "bars", "hyperliquid", "BTC", "15m")
-    assert done["bars", "BTC"].digest == digest(stored)
+    stored = lake.stored_rows("bars", "hyperliquid", "BTC", "15m")
+    assert done["bars", "BTC"].digest == rows_digest(stored)
     assert done["bars", "BTC"].holes == 0
 
 
@@ -212,7 +211,7 @@ def test_stored_bars_stay_as_they_are_unless_they_are_to_be_replaced(lake: Lake)
     exchange = Exchange(candles={("BTC", "15m"): candles("BTC", 50)})
     span = {"kinds": ("bars",), "symbols": ("BTC",), "to_at": START + 50 * MIN15}
     bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 10 * MIN15)
-    mine = stored_rows(lake, "bars", "hyperliquid", "BTC", "15m")
+    mine = lake.stored_rows("bars", "hyperliquid", "BTC", "15m")
     assert mine is not None
     lake.put("bars", "hyperliquid", "BTC", "15m", mine.with_columns(pl.col("volume") + 1), replace=True)
     kept = bring(lake, exchange, **span)[0]
@@ -400,4 +399,4 @@ def test_real_candles_replayed_with_faults_equal_their_import(lake: Lake, tmp_pa
         from_at=rows[0]["t"],
         to_at=rows[-1]["t"] + 1,
     )
-    assert done[0].digest == digest(stored_rows(imported, "bars", "hyperliquid", "BTC", "15m"))
+    assert done[0].digest == rows_digest(imported.stored_rows("bars", "hyperliquid", "BTC", "15m"))

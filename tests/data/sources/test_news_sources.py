@@ -72,7 +72,7 @@ def test_an_item_met_again_stays_as_it_was_first_met(lake: Lake) -> None:
     again = bring(lake, Site(feed(("Fed holds", "1", EARLY), ("FED  holds!", "9", EARLY))), at=NOW + DAY_MS)
     assert [item.available_at for item in lake.news("calm")] == [NOW]
     assert again[0].added == 0
-    assert "2 items known before" in again[0].notes
+    assert "2 items stored before" in again[0].notes
 
 
 def test_an_item_whose_headline_was_changed_is_known_by_its_id(lake: Lake) -> None:

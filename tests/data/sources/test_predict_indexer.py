@@ -234,7 +234,7 @@ def test_a_server_that_stays_down_is_one_line() -> None:
 
 
 def test_a_server_that_never_answers_is_given_up() -> None:
-    with pytest.raises(TransientError, match="no whole answer"):
+    with pytest.raises(TransientError, match="no complete reply"):
         ask(Server(hang=True), lambda indexer: indexer.health(), timeout_s=0.05, attempts=2)
 
 
@@ -245,7 +245,7 @@ def test_a_reply_without_end_is_not_read() -> None:
 
 @pytest.mark.parametrize("content", [b"<html>", b"", b"{", b"NaN"])
 def test_what_is_not_json_is_told(content: bytes) -> None:
-    with pytest.raises(TransientError, match="not whole JSON"):
+    with pytest.raises(TransientError, match="not valid JSON"):
         ask(Server(content=content), lambda indexer: indexer.health())
 
 

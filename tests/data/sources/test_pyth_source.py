@@ -184,7 +184,7 @@ def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, said: 
 
 @pytest.mark.parametrize("content", [b"<html>busy</html>", b"", b'{"s":"ok","t":[NaN]}', b'{"s":"ok"', b"\xff\xfe"])
 def test_what_is_not_json_is_tried_again_and_told(lake: Lake, content: bytes) -> None:
-    with pytest.raises(TransientError, match="not whole JSON"):
+    with pytest.raises(TransientError, match="not valid JSON"):
         bring(lake, Pyth(content=content))
 
 
@@ -194,7 +194,7 @@ def test_a_reply_without_end_is_not_read(lake: Lake) -> None:
 
 
 def test_a_server_that_never_answers_is_given_up(lake: Lake) -> None:
-    with pytest.raises(TransientError, match=r"no whole answer in 0\.05 s"):
+    with pytest.raises(TransientError, match=r"no complete reply in 0\.05 s"):
         bring(lake, Pyth(hang=True), timeout_s=0.05)
 
 

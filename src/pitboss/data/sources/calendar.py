@@ -13,7 +13,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher, Query, Reply, address, host_of
-from pitboss.data.news_rows import events_of
+from pitboss.data.news_rows import KNOWN_TIMES, events_of
 from pitboss.data.series import count_noun, series
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 from pitboss.data.sources.rss import clean
@@ -48,7 +48,7 @@ def read_calendar(content: bytes, asked_at: Instant, host: str) -> tuple[pl.Data
     _check_count(raw.height, host)
     table = Table(host, raw)
     frame = events_of(table, None, asked_at)
-    if table.find("known_at", "announced_at", "known") is None:
+    if table.find(*KNOWN_TIMES) is None:
         table.notes.append(
             "no known_at: an event counts as known from its first download, at the latest when it happens"
         )

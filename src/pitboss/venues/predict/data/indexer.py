@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
-from pitboss.data.fetch import MalformedReply, Fetcher, Query, Reply, RequestRefused, address, host_of
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address, host_of
 from pitboss.venues.predict.data import wire
 from pitboss.venues.predict.data.fields import ID, MOST_ROWS, records, whole_id
 from pitboss.venues.predict.state import MarketTerms, Oracle, PredictWorld, Vault, open_markets, status

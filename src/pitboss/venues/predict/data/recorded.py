@@ -14,7 +14,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.market import Floats, Ints
 from pitboss.data.file_reader import READABLE, read
-from pitboss.data.table import TIMES, RowCheck, Table, numbers_of, display, read_times
+from pitboss.data.table import TIMES, RowCheck, Table, display, numbers_of, read_times
 from pitboss.venues.predict.rounds import Agreement, compare
 from pitboss.venues.predict.svi import FLOAT, Svi
 
@@ -73,7 +73,7 @@ def read_prices(path: Path, asset: str | None = None) -> Prices:
     times, check = read_times(table, PUSHED if pushed else _PRICE_TIMES)
     spot = _prices(table, check, "the price", _SPOTS, pushed)
     forward = _prices(table, check, "forward", ("forward",), pushed) if table.find("forward") else spot
-    check.done()
+    check.raise_first()
     frame = _ordered(table, {"at": times, "spot": spot, "forward": forward}, ("at",))
     return Prices(*(frame[name].to_numpy() for name in ("at", "spot", "forward")))
 
@@ -89,7 +89,7 @@ def read_surfaces(path: Path) -> Surfaces:
         columns[name] = columns[name] * np.where(_flags(table, check, f"{name}_negative"), -1.0, 1.0)
     rho = columns["rho"]
     check.refuse(np.abs(rho) > FLOAT, _says(rho / FLOAT, "rho is {}, outside −1 and 1"))
-    check.done()
+    check.raise_first()
     ids = table.frame[table.need("the oracle's id", "oracle_id", "market_id")].cast(pl.String)
     scaled = {name: pl.Series(column / FLOAT) for name, column in columns.items()}
     frame = _ordered(table, {"at": times, "id": ids, **scaled}, ("at", "id"))
@@ -107,7 +107,7 @@ def read_rounds(path: Path, asset: str | None = None) -> Rounds:
     raw = numbers_of(table.frame[table.need("the price of UP", "up_price")])
     up_price = raw.fill_null(float("nan")).to_numpy()
     check.refuse((up_price < 0) | (up_price > 1), _says(up_price, "the price of UP is {}, not between 0 and 1"))
-    check.done()
+    check.raise_first()
     columns = {"at": times, "s": pl.Series(lengths.astype(np.int64)), "up": pl.Series(up_price)}
     frame = _ordered(table, columns, ("at", "s"))
     return Rounds(*(frame[name].to_numpy() for name in ("at", "s", "up")))
