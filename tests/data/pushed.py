@@ -19,9 +19,9 @@ import pytest
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.data.lake_cache import LakeCache, ObjectSource
+from pitboss.data.lake_cache import LakeCache
 from pitboss.data.lake_push import PushResult, push
-from pitboss.data.object_storage import ObjectStorage, open_objects, read_address
+from pitboss.data.object_storage import ObjectSource, ObjectStorage, open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake
 
 pytest.importorskip("obstore", reason="obstore is not installed: pip install 'pitboss[objects]'")

@@ -255,7 +255,7 @@ def test_a_lake_that_lacks_what_is_there_takes_its_place_only_when_told(stock: L
     there, other = folder_there(tmp_path / "there"), Lake(tmp_path / "other")
     there.push(stock)
     other.put("funding", "hyperliquid", "NEW", None, funding(stock).head(5))
-    with pytest.raises(UserError, match="files that this lake has not, such as bars/"):
+    with pytest.raises(UserError, match="files that this lake lacks, such as bars/"):
         there.push(other)
     assert there.lake(tmp_path / "cache").venues() == ["demo", "hyperliquid"]
     there.push(other, replace=True)
@@ -320,7 +320,7 @@ def test_a_lake_elsewhere_is_never_written(stock: Lake, tmp_path: Path) -> None:
         lambda: far.mark_synthetic("x", "y"),
         lambda: far.drop_synthetic("demo"),
     ):
-        with pytest.raises(UserError, match="only read"):
+        with pytest.raises(UserError, match="read-only"):
             write()
 
 
@@ -331,5 +331,5 @@ def test_a_lake_is_read_over_plain_http_and_not_written_there(stock: Lake, tmp_p
     with web_server(tmp_path / "there") as address:
         far = There(address).lake(tmp_path / "cache")
         assert far.list() == stock.list()
-        with pytest.raises(UserError, match="can be read only"):
+        with pytest.raises(UserError, match="is read-only"):
             There(address).push(stock)

@@ -105,7 +105,7 @@ def test_two_who_push_at_once_leave_one_whole_lake(stock: Lake, tmp_path: Path) 
 HARMS: dict[str, tuple[Callable[[Path], object], str]] = {
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:-7]), "bytes instead of"),
     "longer": (lambda path: path.write_bytes(path.read_bytes() + b"more"), "it has more than"),
-    "wrong": (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\0"), "another digest"),
+    "wrong": (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\0"), "its digest differs"),
     "empty": (lambda path: path.write_bytes(b""), "it has 0 bytes instead of"),
     "missing": (lambda path: path.unlink(), "lacks the object of"),
 }
@@ -162,7 +162,7 @@ def test_an_endless_object_is_not_taken(there: There, tmp_path: Path, monkeypatc
 
 
 def test_a_push_that_was_deleted_is_said(there: There, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no push aaaaaaaaaaaa…"):
+    with pytest.raises(UserError, match="has no push aaaaaaaaaaaa…"):
         there.lake(tmp_path / "cache", pin="a" * 64).venues()
 
 
@@ -227,7 +227,7 @@ def test_many_who_read_at_once_fetch_every_file_once(there: There, stock: Lake, 
     def go(_: int) -> bytes:
         far = there.lake(tmp_path / "cache", objects=watched)
         start.wait()
-        far.bring()
+        far.fetch_all()
         return b"".join(sorted((far.root / name).read_bytes()[:64] for name in far.index.files))
 
     with ThreadPoolExecutor(count) as pool:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import lake_of, lake_variables
 from pitboss.core.errors import UserError
-from pitboss.data.lake_cache import ObjectSource
-from pitboss.data.lake_push import PushResult, PushProgress, push
-from pitboss.data.object_storage import open_objects, read_address
+from pitboss.data.lake_push import PushProgress, PushResult, push
+from pitboss.data.object_storage import ObjectSource, open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake
 
 
@@ -38,5 +37,5 @@ def pull_lake(settings: Settings) -> Pulled:
             "the lake of this workspace is its own folder: there is nothing to fetch",
             "set `lake` in settings.toml or PITBOSS_LAKE, such as s3://bucket/prefix",
         )
-    brought = lake.bring()
+    brought = lake.fetch_all()
     return Pulled(lake.where, lake.pin, brought.files, brought.bytes)
