@@ -125,7 +125,7 @@ def test_files_of_two_symbols_in_turn_are_told_in_the_order_of_the_walk(
 def test_rows_filed_under_another_exchange_than_their_folder_names_are_mentioned(tmp_path: Path, lake: Lake) -> None:
     path = write(tmp_path / "binance_2023" / "5m" / "BTC.csv", bar_rows())
     (done,) = import_paths(lake, [path])
-    assert done.notes == ("the path says binance, filed under hyperliquid; --venue binance keeps the two apart",)
+    assert done.notes == ("the path names binance, stored under hyperliquid; --venue binance keeps the two apart",)
     (done,) = import_paths(lake, [path], venue="binance")
     assert done.notes == ()
     rows = bar_rows()

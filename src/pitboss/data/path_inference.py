@@ -1,10 +1,10 @@
-"""What a file's path says about its contents: kind, symbol, interval.
+"""Infers kind, symbol and interval of a file from its path.
 
     candles/<interval>/<SYMBOL>.ext    <interval>/<SYMBOL>.ext    funding…/<SYMBOL>.ext    mark…/    oracle…/
     open_interest…/    news…    events…    meta…    listings…    <SYMBOL>-<interval>.ext    freqtrade's <BASE>_<QUOTE>-<interval>-futures
     Binance's <SYMBOL>USDT-<interval>-<month or day>    <SYMBOL>USDT-fundingRate-<month>    <SYMBOL>USDT-metrics-<day>
 
-Only the file's name and the one or two folders above it count: a word further up is about something else.
+Only the file's name and the one or two folders above it count; names further up are unrelated.
 """
 
 import re
@@ -18,7 +18,7 @@ from pitboss.data.file_reader import stem_of
 
 @dataclass(frozen=True, slots=True)
 class FileHints:
-    """What is known about a file before it is opened; None = the path does not say."""
+    """Kind, symbol and interval of a file; None = not given."""
 
     kind: str | None = None
     symbol: str | None = None
@@ -56,7 +56,7 @@ _SYMBOL_INTERVAL = re.compile(r"(.+)[-_](\d+[mhd])")
 
 
 def hints_of(path: Path) -> FileHints:
-    """Kind, symbol and interval as far as the path tells."""
+    """Kind, symbol and interval, as far as the path shows them."""
     stem, folders = stem_of(path), [folder.name for folder in path.parents][:2]
     parent = folders[0] if folders else ""
     published = _PUBLISHED.fullmatch(stem)
@@ -83,16 +83,16 @@ def hints_of(path: Path) -> FileHints:
 
 
 def is_binance_name(path: Path) -> bool:
-    """Whether a file is named as Binance names those that it publishes."""
+    """Whether a file is named like the files that Binance publishes."""
     return _PUBLISHED.fullmatch(stem_of(path)) is not None
 
 
 def _published(path: Path, named: re.Match[str]) -> FileHints:
-    # klines of marks, indices and premiums have the same names as those of trades, and lie in other folders
+    # klines of marks, indices and premiums have the names of those of trades, in other folders
     above = {folder.name for folder in list(path.parents)[:4]}
     symbol, what = named["symbol"], named["what"]
     if "premiumIndexKlines" in above:
-        raise UserError(f"{path}: premium index klines are no kind of data that is kept here", "leave that folder out")
+        raise UserError(f"{path}: premium index klines are not supported", "leave that folder out")
     if what in _PUBLISHED_KINDS:
         return FileHints(_PUBLISHED_KINDS[what], symbol)
     kind = "mark" if "markPriceKlines" in above else "oracle" if "indexPriceKlines" in above else "bars"

@@ -1,7 +1,7 @@
-"""Rows of a server's reply → the columns of a kind. In any order and repeated they are put right; contradictions are not.
+"""Rows of a server's reply → the columns of a kind. Rows are sorted and deduplicated; contradictions are refused.
 
-Judging is left to `table`, so that what is downloaded obeys the same rules as what is imported; what breaks them is a
-broken reply, worth another try.
+Rows are validated by `table`, so that downloads obey the rules of imports; a violation is a malformed reply, which is
+requested again.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ MOST_ROWS = 100_000
 
 
 def named_rows(value: Any, needed: tuple[str, ...]) -> list[dict[str, Any]]:
-    """A list of objects that all have these names, the first of them a time in milliseconds."""
+    """A list of objects that all have these keys, the first of them a time in milliseconds."""
     if value is None:
         return []
     if not isinstance(value, list) or len(value) > MOST_ROWS:
@@ -32,7 +32,7 @@ def named_rows(value: Any, needed: tuple[str, ...]) -> list[dict[str, Any]]:
 
 
 def listed_rows(value: Any, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """A list of lists whose first values mean these names."""
+    """A list of lists, whose first values get these names."""
     if not isinstance(value, list) or len(value) > MOST_ROWS:
         raise MalformedReply("the reply is not a list of rows")
     for row in value:
@@ -79,7 +79,7 @@ def _table(rows: list[dict[str, Any]], time: str, where: str) -> Table:
     }
     unique = pl.DataFrame(columns).unique().sort(time)
     if unique[time].is_duplicated().any():
-        raise MalformedReply(f"{where}: two rows of one time say different things")
+        raise MalformedReply(f"{where}: two rows of one time differ")
     return Table(where, unique)
 
 

@@ -104,26 +104,26 @@ def _check_count(count: int, host: str) -> None:
         raise UserError(f"{host}: the calendar has {count:,} events", f"at most {MOST_EVENTS:,} are read")
 
 
-async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
+async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """One request for each calendar."""
-    return [_calendar(address(url), wanted, fetcher) for url in wanted.urls]
+    return [_calendar(address(url), request, fetcher) for url in request.urls]
 
 
-def _calendar(url: str, wanted: DownloadRequest, fetcher: Fetcher) -> Single:
-    async def bring(known: StoredState) -> list[SeriesRows]:
+def _calendar(url: str, request: DownloadRequest, fetcher: Fetcher) -> Single:
+    async def bring(stored: StoredState) -> list[SeriesRows]:
         def read(reply: Reply) -> tuple[pl.DataFrame, tuple[str, ...]]:
             return read_calendar(reply.content, reply.asked_at, host_of(url))
 
         frame, notes = await fetcher.ask(Query(url, most_bytes=MOST_BYTES), read)
-        if known.frame is not None:  # since when a stored event is known does not change
-            fresh = frame.join(known.frame, on=list(series("events").key), how="anti")
+        if stored.frame is not None:  # since when a stored event is known does not change
+            fresh = frame.join(stored.frame, on=list(series("events").key), how="anti")
             if fresh.height < frame.height:
                 notes = (*notes, f"{count_noun(frame.height - fresh.height, 'event')} stored before")
             frame = fresh
         return [SeriesRows("events", None, frame, notes)]
 
     # if one of several calendars fails, the others are still stored
-    return Single(host_of(url), "events", bring, optional=len(wanted.urls) > 1)
+    return Single(host_of(url), "events", bring, optional=len(request.urls) > 1)
 
 
 SOURCE = DataSource(
