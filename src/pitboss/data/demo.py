@@ -201,16 +201,14 @@ def _calendar(opens: Ints) -> pl.DataFrame:
                 rows.append((at, f"synthetic {kind}", f"Synthetic {kind}", at - 14 * DAY_MS, importance, symbols))
     names = ("scheduled_at", "kind", "title", "known_at", "importance", "symbols")
     frame = pl.DataFrame(sorted(rows), schema=names, orient="row")
-    return frame.with_columns(pl.from_epoch("scheduled_at", "ms"), pl.from_epoch("known_at", "ms")).with_columns(
-        pl.col("scheduled_at", "known_at").dt.replace_time_zone("UTC")
-    )
+    return frame.cast({"scheduled_at": TIME, "known_at": TIME})
 
 
 def _news(items: list[Headline]) -> pl.DataFrame:
     rows = [(item.at, "synthetic", item.text, item.sentiment, item.symbol, item.at % DAY_MS == 0) for item in items]
     names = ("published_at", "source", "text", "sentiment", "symbols", "date_only")
     frame = pl.DataFrame(rows, schema=names, orient="row").unique(names[:3], keep="first", maintain_order=True)
-    return frame.with_columns(pl.from_epoch("published_at", "ms").dt.replace_time_zone("UTC"))
+    return frame.cast({"published_at": TIME})
 
 
 def _points(at: Ints, values: Floats) -> pl.DataFrame:
@@ -218,4 +216,4 @@ def _points(at: Ints, values: Floats) -> pl.DataFrame:
 
 
 def _times(at: NDArray[np.int64]) -> pl.Series:
-    return pl.Series(at).cast(pl.Datetime("ms")).dt.replace_time_zone("UTC").cast(TIME)
+    return pl.Series(at).cast(TIME)

@@ -155,7 +155,7 @@ class _RangedDownload:
             start = max(span[0], cursor - task.pace_ms)
             end = min(start + task.page_ms, span[1])
             page = await task.page(start, end)
-            last = self._put(page.frame)
+            last = self._put(page)
             if last is None or last + task.pace_ms >= end or last <= latest:
                 cursor = end  # complete, or as far as the server has rows
             else:

@@ -90,9 +90,7 @@ class Hermes:
 
     async def _ask(self, which: str, feed_id: str, read: Callable[[Reply], OraclePrice]) -> OraclePrice:
         query = Query(
-            f"{self._base}/v2/updates/price/{which}",
-            {"ids[]": feed_id, "parsed": "true"},
-            most_bytes=MOST_BYTES,
+            f"{self._base}/v2/updates/price/{which}", {"ids[]": feed_id, "parsed": "true"}, most_bytes=MOST_BYTES
         )
         return await self._fetcher.ask(query, read, self._budget)
 

@@ -231,18 +231,12 @@ class Lake:
         times = pl.col("scheduled_at", "known_at", "published_at").dt.epoch("ms")
         return [
             (
-                NewsItem(row["published_at"], row["known_at"], row["source"], row["text"]),
-                Unconfirmed(
-                    row["scheduled_at"],
-                    row["known_at"],
-                    row["kind"],
-                    row["title"],
-                    row["importance"],
-                    _split(row["symbols"]),
-                    row["confidence"],
-                ),
+                NewsItem(published_at, known_at, source, text),
+                Unconfirmed(at, known_at, kind, title, importance, _split(symbols), confidence),
             )
-            for row in frame.with_columns(times).iter_rows(named=True)
+            for at, kind, symbols, title, known_at, importance, confidence, published_at, source, text in (
+                frame.with_columns(times).iter_rows()
+            )
         ]
 
     def listings(self, venue: str) -> dict[str, Listing]:

@@ -91,9 +91,8 @@ def _is_time(value: Any) -> bool:
 
 
 def _frame(rows: dict[str, tuple[Instant | None, ...]]) -> pl.DataFrame:
-    names = list(series("listings").columns)
-    columns: dict[str, pl.Series] = {"symbol": pl.Series(sorted(rows), dtype=pl.String)}
-    for place, name in enumerate(names[1:]):
-        values = pl.Series([rows[symbol][place] for symbol in sorted(rows)], dtype=pl.Int64)
-        columns[name] = values.cast(pl.Datetime("ms")).dt.replace_time_zone("UTC").cast(TIME)
-    return pl.DataFrame(columns)
+    columns = dict(series("listings").columns)
+    schema = {name: pl.Int64() if dtype == TIME else dtype for name, dtype in columns.items()}
+    return pl.DataFrame([(symbol, *rows[symbol]) for symbol in sorted(rows)], schema, orient="row").cast(
+        pl.Schema(columns)
+    )

@@ -6,7 +6,8 @@ by the first call that needs it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -134,19 +135,16 @@ def open_objects(address: Address, variables: Mapping[str, str], writing: bool =
         raise UserError(f"{address} is read-only", "push to s3://, gs://, az:// or file://")
     try:
         import obstore  # noqa: F401  # pyright: ignore[reportUnusedImport]  an extra, and it takes a moment to load
-        from obstore.exceptions import BaseError
-        from obstore.store import from_url
+        from obstore.store import MemoryStore, from_url
     except ModuleNotFoundError:
         raise UserError(
             f"a lake at {address.scheme}:// needs the package obstore", "pip install 'pitboss[objects]'"
         ) from None
     if address.scheme == "file" and not writing and not Path(unquote(urlsplit(str(address)).path)).is_dir():
-        return EmptyStorage(address)
+        return ObstoreStorage(address, MemoryStore())  # a folder that does not exist is not created for reading
     more: dict[str, Any] = {"mkdir": writing} if address.scheme == "file" else _client(address, variables)
-    try:
+    with _reworded_errors(address):
         return ObstoreStorage(address, from_url(str(address), **more))
-    except (BaseError, OSError, ValueError) as error:
-        raise _failed(address, error) from None
 
 
 def _client(address: Address, variables: Mapping[str, str]) -> dict[str, Any]:
@@ -165,27 +163,6 @@ def _client(address: Address, variables: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-class EmptyStorage:
-    """Storage without objects: a local folder that does not exist and is not created for reading."""
-
-    def __init__(self, address: Address) -> None:
-        self._address = address
-
-    def read(self, name: str, take: Callable[[bytes], None]) -> bool:
-        """False: there is no object."""
-        del name, take
-        return False
-
-    def write(self, name: str, content: bytes | IO[bytes]) -> None:
-        """Refused: the folder does not exist."""
-        raise UserError(f"{self._address}: there is no such folder")
-
-    def sizes(self, folder: str) -> dict[str, int]:
-        """No objects."""
-        del folder
-        return {}
-
-
 class ObstoreStorage:
     """Object storage accessed through `obstore`."""
 
@@ -195,42 +172,38 @@ class ObstoreStorage:
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
         """Pass the bytes of an object to `take`, piece by piece. False if there is none."""
-        from obstore.exceptions import BaseError
-
-        try:
-            pieces = iter(self._store.get(name).stream(min_chunk_size=CHUNK))
-        except FileNotFoundError:
-            return False
-        except (BaseError, OSError) as error:
-            raise _failed(self._address, error) from None
-        while True:
+        with _reworded_errors(self._address):
             try:
+                pieces = iter(self._store.get(name).stream(min_chunk_size=CHUNK))
+            except FileNotFoundError:
+                return False
+        while True:
+            with _reworded_errors(self._address):  # not around `take`, whose errors are the caller's
                 piece = next(pieces, None)
-            except (BaseError, OSError) as error:
-                raise _failed(self._address, error) from None
             if piece is None:
                 return True
             take(bytes(piece))
 
     def write(self, name: str, content: bytes | IO[bytes]) -> None:
         """Write an object, completely or not at all."""
-        from obstore.exceptions import BaseError
-
-        try:
+        with _reworded_errors(self._address):
             self._store.put(name, content)
-        except (BaseError, OSError) as error:
-            raise _failed(self._address, error) from None
 
     def sizes(self, folder: str) -> dict[str, int]:
         """The objects below a folder, by name, with their sizes."""
-        from obstore.exceptions import BaseError
+        with _reworded_errors(self._address), suppress(FileNotFoundError):
+            return {entry["path"]: entry["size"] for page in self._store.list(folder) for entry in page}
+        return {}
 
-        try:
-            return {each["path"]: each["size"] for page in self._store.list(folder) for each in page}
-        except FileNotFoundError:
-            return {}
-        except (BaseError, OSError) as error:
-            raise _failed(self._address, error) from None
+
+@contextmanager
+def _reworded_errors(address: Address) -> Iterator[None]:
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except (BaseError, OSError, ValueError) as error:
+        raise _failed(address, error) from None
 
 
 def _failed(address: Address, error: Exception) -> UserError:

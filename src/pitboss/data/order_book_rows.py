@@ -88,12 +88,9 @@ def books_of(table: Table) -> pl.DataFrame:
         raise UserError(
             f"{table.where}: no book has both bids and asks", "a book needs at least one level on each side"
         )
-    columns = [
-        pl.Series("at", list(rows), dtype=pl.Int64).cast(pl.Datetime("ms")).dt.replace_time_zone("UTC"),
-        pl.Series("bids", [bids for bids, _ in rows.values()], dtype=pl.String),
-        pl.Series("asks", [asks for _, asks in rows.values()], dtype=pl.String),
-    ]
-    return pl.DataFrame(columns, schema=dict(series(KIND).columns))
+    schema = {"at": pl.Int64, "bids": pl.String, "asks": pl.String}
+    frame = pl.DataFrame([(at, *book) for at, book in rows.items()], schema, orient="row")
+    return frame.cast(pl.Schema(series(KIND).columns))
 
 
 # Forms of files -------------------------------------------------------------------------------------------------------

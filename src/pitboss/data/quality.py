@@ -6,7 +6,7 @@ wild bars and changes of the funding interval. It changes no data; a missing man
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -23,44 +23,17 @@ from pitboss.data.series_files import SeriesFiles
 from pitboss.data.staging import read_rows, readable_rows, write_manifest
 from pitboss.data.time_columns import EARLIEST, LATEST
 
-Problem = Literal[
-    "unreadable",
-    "bad_rows",
-    "duplicates",
-    "unordered",
-    "changed",
-    "missing",
-    "gaps",
-    "outage",
-    "outside",
-    "stale",
-    "outliers",
-    "funding_interval",
-    "ends_early",
-    "manifest",
-    "leftover",
-    "unknown",
-]
+_Error = Literal["unreadable", "bad_rows", "duplicates", "unordered", "changed", "missing"]
+_Warning = Literal["gaps", "outage", "outside", "stale"]
+_Note = Literal["outliers", "funding_interval", "ends_early", "manifest", "leftover", "unknown"]
+Problem = _Error | _Warning | _Note
+"""An error makes a file unusable, a warning can spoil a run over its span, a note is worth knowing."""
 Severity = Literal["error", "warning", "note"]
 SEVERITY: dict[Problem, Severity] = {
-    "unreadable": "error",
-    "bad_rows": "error",
-    "duplicates": "error",
-    "unordered": "error",
-    "changed": "error",
-    "missing": "error",
-    "gaps": "warning",
-    "outage": "warning",
-    "outside": "warning",
-    "stale": "warning",
-    "outliers": "note",
-    "funding_interval": "note",
-    "ends_early": "note",
-    "manifest": "note",
-    "leftover": "note",
-    "unknown": "note",
+    **dict.fromkeys(get_args(_Error), "error"),
+    **dict.fromkeys(get_args(_Warning), "warning"),
+    **dict.fromkeys(get_args(_Note), "note"),
 }
-"""An error makes a file unusable, a warning can spoil a run over its span, a note is worth knowing."""
 EARLY_MS = 7 * DAY_MS
 _MOST_NAMED = 4
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import INTERVALS, Instant
+from pitboss.core.instant import INTERVALS
 from pitboss.data.lake import Lake
 from pitboss.data.lake_cache import FetchResult, LakeCache, newest_pin
 from pitboss.data.lake_index import MARKER, LakeIndex
@@ -138,17 +138,8 @@ class RemoteLake(Lake):
 
     # writing
 
-    def writing(self, at: Instant | None = None) -> NoReturn:
+    def _refuse_write(self, *args: object, **options: object) -> NoReturn:
         """Refused: the lake is read-only."""
-        del at
         raise read_only_error(self.where)
 
-    def mark_synthetic(self, venue: str, text: str) -> NoReturn:
-        """Refused: the lake is read-only."""
-        del venue, text
-        raise read_only_error(self.where)
-
-    def drop_synthetic(self, venue: str) -> NoReturn:
-        """Refused: the lake is read-only."""
-        del venue
-        raise read_only_error(self.where)
+    writing = mark_synthetic = drop_synthetic = _refuse_write

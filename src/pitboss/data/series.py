@@ -99,11 +99,7 @@ SERIES: dict[str, SeriesKind] = {
         per_symbol=False,
     ),
     "meta": SeriesKind(
-        "meta",
-        {"symbol": _TEXT, "size_decimals": pl.Int64(), "tiers": _TEXT},
-        ("symbol",),
-        None,
-        per_symbol=False,
+        "meta", {"symbol": _TEXT, "size_decimals": pl.Int64(), "tiers": _TEXT}, ("symbol",), None, per_symbol=False
     ),
     "listings": SeriesKind(
         "listings",

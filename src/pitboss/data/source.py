@@ -34,13 +34,6 @@ class DownloadRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePage:
-    """Rows of one reply in the columns of their kind, in order, without repetition, only final ones."""
-
-    frame: pl.DataFrame
-
-
-@dataclass(frozen=True, slots=True)
 class Ranged:
     """A series that is requested span by span. `pace_ms` is its usual step, `page_ms` the span that one reply can hold."""
 
@@ -49,8 +42,8 @@ class Ranged:
     interval: str | None
     pace_ms: int
     page_ms: int
-    page: Callable[[Instant, Instant], Awaitable[SourcePage]]
-    """Fetches the rows from one instant up to, but not including, another."""
+    page: Callable[[Instant, Instant], Awaitable[pl.DataFrame]]
+    """Fetches the rows from one instant up to, but not including, another: in order, unique, only final ones."""
 
 
 @dataclass(frozen=True, slots=True)

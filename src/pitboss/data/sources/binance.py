@@ -11,11 +11,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import polars as pl
+
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address
 from pitboss.data.file_reader import BadZip, zipped_csv
 from pitboss.data.reply_rows import checked_bars, checked_points, listed_rows, named_rows, on_the_hour
-from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, Task
 from pitboss.data.staging import first_line
 
 URL = "https://fapi.binance.com"
@@ -55,11 +57,11 @@ class _Api:
     def klines(self, symbol: str, interval: str) -> Ranged:
         step = interval_ms(interval)
 
-        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
-            def read(reply: Reply) -> SourcePage:
+        async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
+            def read(reply: Reply) -> pl.DataFrame:
                 rows = listed_rows(reply.json(), _KLINE)
                 fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-                return SourcePage(checked_bars(fit, interval, f"klines of {symbol}"))
+                return checked_bars(fit, interval, f"klines of {symbol}")
 
             params = _range(symbol, from_at, to_at, MOST_KLINES) | {"interval": interval}
             query = Query(f"{self._base}/fapi/v1/klines", params, weight=KLINES_WEIGHT)
@@ -68,8 +70,8 @@ class _Api:
         return Ranged("bars", symbol, interval, step, MOST_KLINES * step, page)
 
     def funding(self, symbol: str) -> Ranged:
-        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
-            def read(reply: Reply) -> SourcePage:
+        async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
+            def read(reply: Reply) -> pl.DataFrame:
                 rows = named_rows(reply.json(), ("fundingTime", "fundingRate"))
                 if any(row.get("symbol", pair_of(symbol)) != pair_of(symbol) for row in rows):
                     raise MalformedReply(f"asked for funding of {pair_of(symbol)}, got another symbol")
@@ -90,7 +92,7 @@ class _Files:
     def klines(self, symbol: str, interval: str) -> Ranged:
         step, pair = interval_ms(interval), pair_of(symbol)
 
-        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+        async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
             rows: list[dict[str, Any]] = []
             for table, settled_at in await self._tables(
                 "klines", f"{pair}/{interval}/{pair}-{interval}", from_at, to_at
@@ -99,14 +101,14 @@ class _Files:
                     row = {"t": _ms(line[0]), **dict(zip(_KLINE[1:], line[1:6], strict=True))}
                     if from_at <= row["t"] < to_at and row["t"] + step <= settled_at:
                         rows.append(row)
-            return SourcePage(checked_bars(rows, interval, f"klines of {symbol}"))
+            return checked_bars(rows, interval, f"klines of {symbol}")
 
         return Ranged("bars", symbol, interval, step, _MONTH_MS, page)
 
     def funding(self, symbol: str) -> Ranged:
         pair = pair_of(symbol)
 
-        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+        async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
             tables = await self._tables("fundingRate", f"{pair}/{pair}-fundingRate", from_at, to_at)
             rows = ((_ms(line[0]), line[-1]) for table, _ in tables for line in table)
             return _funding(rows, symbol, from_at, to_at)
@@ -170,10 +172,10 @@ def read_zip(content: bytes) -> list[list[str]]:
     return rows
 
 
-def _funding(rows: Any, symbol: str, from_at: Instant, to_at: Instant) -> SourcePage:
+def _funding(rows: Any, symbol: str, from_at: Instant, to_at: Instant) -> pl.DataFrame:
     timed = [{"at": on_the_hour(at), "value": rate} for at, rate in rows]
     fit = [row for row in timed if from_at <= row["at"] < to_at]
-    return SourcePage(checked_points(fit, "funding", f"funding of {symbol}"))
+    return checked_points(fit, "funding", f"funding of {symbol}")
 
 
 def _range(symbol: str, from_at: Instant, to_at: Instant, most: int) -> dict[str, str]:

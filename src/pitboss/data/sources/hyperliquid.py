@@ -15,7 +15,7 @@ from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRef
 from pitboss.data.meta_rows import meta_rows
 from pitboss.data.reply_rows import checked_bars, checked_points, named_rows, on_the_hour
 from pitboss.data.series import suggestion
-from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, SourcePage, StoredState, Task
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, StoredState, Task
 
 URL = "https://api.hyperliquid.xyz"
 WEIGHT_PER_MINUTE = 1_200
@@ -40,10 +40,10 @@ class _Info:
     ) -> Any:
         return await self.fetcher.ask(Query(self.url, body=body, weight=WEIGHT + more), read, self.budget, weigh)
 
-    async def candles(self, symbol: str, interval: str, from_at: Instant, to_at: Instant) -> SourcePage:
+    async def candles(self, symbol: str, interval: str, from_at: Instant, to_at: Instant) -> pl.DataFrame:
         step = interval_ms(interval)
 
-        def read(reply: Reply) -> tuple[SourcePage, int]:
+        def read(reply: Reply) -> tuple[pl.DataFrame, int]:
             rows = named_rows(reply.json(), ("t", "o", "h", "l", "c", "v"))
             for row in rows:
                 if row.get("s", symbol) != symbol or row.get("i", interval) != interval:
@@ -52,7 +52,7 @@ class _Info:
                     )
             # the bar that contains the start opens before it; the newest one may still be open
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-            return SourcePage(checked_bars(fit, interval, f"candles of {symbol}")), len(rows)
+            return checked_bars(fit, interval, f"candles of {symbol}"), len(rows)
 
         # the venue includes both ends of the range, so the last bar requested is the one before `to_at`
         body = {"coin": symbol, "interval": interval, "startTime": from_at, "endTime": to_at - 1}
@@ -65,15 +65,15 @@ class _Info:
         )
         return page
 
-    async def funding(self, symbol: str, from_at: Instant, to_at: Instant) -> SourcePage:
-        def read(reply: Reply) -> tuple[SourcePage, int]:
+    async def funding(self, symbol: str, from_at: Instant, to_at: Instant) -> pl.DataFrame:
+        def read(reply: Reply) -> tuple[pl.DataFrame, int]:
             rows = named_rows(reply.json(), ("time", "fundingRate"))
             for row in rows:
                 if row.get("coin", symbol) != symbol:
                     raise MalformedReply(f"asked for funding of {symbol}, got {row.get('coin')}")
             timed = [{"at": on_the_hour(row["time"]), "value": row["fundingRate"]} for row in rows]
             fit = [row for row in timed if from_at <= row["at"] < to_at]
-            return SourcePage(checked_points(fit, "funding", f"funding of {symbol}")), len(rows)
+            return checked_points(fit, "funding", f"funding of {symbol}"), len(rows)
 
         body = {"type": "fundingHistory", "coin": symbol, "startTime": from_at, "endTime": to_at - 1}
         most = MOST_FUNDING // ROWS_PER_WEIGHT + 1
@@ -153,7 +153,7 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
 def _candles(info: _Info, symbol: str, interval: str) -> Ranged:
     step = interval_ms(interval)
 
-    async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+    async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
         return await info.candles(symbol, interval, from_at, to_at)
 
     # one less than the venue returns at once: it adds the bar that contains the start
@@ -161,7 +161,7 @@ def _candles(info: _Info, symbol: str, interval: str) -> Ranged:
 
 
 def _funding(info: _Info, symbol: str) -> Ranged:
-    async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+    async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
         return await info.funding(symbol, from_at, to_at)
 
     return Ranged("funding", symbol, None, HOUR_MS, MOST_FUNDING * HOUR_MS, page)

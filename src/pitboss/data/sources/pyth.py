@@ -6,11 +6,13 @@ it is. Current prices are in `data.hermes`. No account, no key.
 
 from typing import Any
 
+import polars as pl
+
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, interval_ms
 from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, WeightLimiter, address, host_of
 from pitboss.data.reply_rows import MOST_ROWS, checked_bars
-from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, Task
 
 URL = "https://benchmarks.pyth.network"
 REQUESTS, WINDOW_S = 30, 10.0
@@ -57,12 +59,12 @@ async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
 def _candles(base: str, fetcher: Fetcher, budget: WeightLimiter, symbol: str, interval: str) -> Ranged:
     step = interval_ms(interval)
 
-    async def page(from_at: Instant, to_at: Instant) -> SourcePage:
-        def read(reply: Reply) -> SourcePage:
+    async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
+        def read(reply: Reply) -> pl.DataFrame:
             rows = rows_of(reply.json(), host_of(base), name_of(symbol))
             # the newest bar may still be open
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-            return SourcePage(checked_bars(fit, interval, f"candles of {symbol}"))
+            return checked_bars(fit, interval, f"candles of {symbol}")
 
         params = {
             "symbol": name_of(symbol),

@@ -86,11 +86,5 @@ def _feed(url: str, request: DownloadRequest, fetcher: Fetcher) -> Single:
 
 
 SOURCE = DataSource(
-    "rss",
-    "news",
-    "headlines of RSS and Atom feeds, each from its first download",
-    ("news",),
-    ("news",),
-    ("url",),
-    plan,
+    "rss", "news", "headlines of RSS and Atom feeds, each from its first download", ("news",), ("news",), ("url",), plan
 )
