@@ -17,13 +17,12 @@ import polars as pl
 import pytest
 
 from pitboss.core.instant import parse_instant
-from pitboss.data.cache import Cache, ObjectSource
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.data.lake_push import Pushed, push
-from pitboss.data.object_storage import Objects, open_objects, read_address
+from pitboss.data.lake_cache import LakeCache
+from pitboss.data.lake_push import PushResult, push
+from pitboss.data.object_storage import ObjectSource, ObjectStorage, open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake
-from pitboss.data.series_digest import stored_rows
 
 pytest.importorskip("obstore", reason="obstore is not installed: pip install 'pitboss[objects]'")
 
@@ -47,7 +46,7 @@ def make_lake(root: Path) -> Lake:
 
 def funding(lake: Lake) -> pl.DataFrame:
     """Rows of funding, to import once more under another name."""
-    frame = stored_rows(lake, "funding", "demo", "BTC", None)
+    frame = lake.stored_rows("funding", "demo", "BTC", None)
     assert frame is not None
     return frame
 
@@ -65,7 +64,7 @@ class Killed(BaseException):
 class Watched:
     """Storage that remembers what was asked of it, and whose process dies before its `dies`-th write."""
 
-    def __init__(self, inner: Objects, dies: int | None = None) -> None:
+    def __init__(self, inner: ObjectStorage, dies: int | None = None) -> None:
         self._inner = inner
         self._dies = dies
         self._lock = Lock()
@@ -99,13 +98,15 @@ class There:
     def watched(self, dies: int | None = None, writing: bool = True) -> Watched:
         return Watched(open_objects(read_address(self.address), self._variables, writing), dies)
 
-    def push(self, lake: Lake, objects: Objects | None = None, again: bool = False, replace: bool = False) -> Pushed:
+    def push(
+        self, lake: Lake, objects: ObjectStorage | None = None, again: bool = False, replace: bool = False
+    ) -> PushResult:
         store = objects or self.watched()
         return push(lake.root, ObjectSource(self.address, lambda: store), again, replace)
 
-    def lake(self, folder: Path, pin: str = "", objects: Objects | None = None) -> RemoteLake:
+    def lake(self, folder: Path, pin: str = "", objects: ObjectStorage | None = None) -> RemoteLake:
         store = objects or self.watched(writing=False)
-        return RemoteLake(ObjectSource(self.address, lambda: store), Cache(folder), pin)
+        return RemoteLake(ObjectSource(self.address, lambda: store), LakeCache(folder), pin)
 
 
 def folder_there(folder: Path) -> There:

@@ -16,7 +16,7 @@ from pitboss.data.books import load_books
 from pitboss.data.feed import data_digest
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.quality import check
+from pitboss.data.quality import check_lake
 from pitboss.venues.perp.testing import make_books, make_market
 
 START = parse_instant("2025-01-01")
@@ -135,14 +135,14 @@ def test_one_sided_and_repeated_books_are_told_and_left_out(tmp_path: Path, lake
         ([reply(), reply(START + 1, bids=[("101", "1")])], r"row 2 .*crossed book"),
         ([reply(asks=[("100.7", "1"), ("100.6", "1")])], "row 1 .*the ask 100.6 is out of order"),
         ([reply(bids=[("100.5", "1"), ("100.5", "2")])], "row 1 .*the bid 100.5 is out of order"),
-        ([reply(bids=[("100.5", "0.0")])], "row 1 .*the size at 100.5 is 0: a whole book has only sizes above zero"),
+        ([reply(bids=[("100.5", "0.0")])], "row 1 .*the size at 100.5 is 0: a snapshot has only sizes above zero"),
         ([reply(bids=[("100.5", "-1")])], "row 1 .*the size at 100.5 is -1"),
         ([reply(bids=[("0", "1")])], "row 1 .*the bid price 0 is not a price"),
         ([reply(bids=[("nan", "1")])], "row 1 .*price is nan, not a finite number"),
         ([reply(bids=[("dear", "1")])], "row 1 .*price is 'dear'"),
         ([reply(bids=[(None, "1")])], "row 1 .*price is missing"),
         ([reply(START + 1), reply()], "row 2 .*earlier than the book before .unordered."),
-        ([reply(), reply(asks=[("100.6", "9")])], "row 2 .*another book of the same time says something else"),
+        ([reply(), reply(asks=[("100.6", "9")])], "row 2 .*another book of the same time differs"),
         ([reply(bids=[]), reply(START + 1, asks=[])], "no book has both bids and asks"),
         ([{**reply(), "levels": [[]]}], "row 1 .*the levels are not two lists"),
         ([{**reply(), "levels": None}], "row 1 .*the levels are not two lists"),
@@ -177,7 +177,7 @@ def test_a_bad_row_of_a_level_is_refused(tmp_path: Path, lake: Lake, change: dic
 
 
 def test_rows_with_a_side_and_a_price_alone_could_be_trades_and_are_asked_about(tmp_path: Path, lake: Lake) -> None:
-    with pytest.raises(UserError, match="cannot tell what this file holds"):
+    with pytest.raises(UserError, match="cannot tell the kind of data"):
         import_paths(lake, [write(tmp_path / "what.csv", level_rows())])
 
 
@@ -219,7 +219,7 @@ def test_a_check_of_sound_books_finds_nothing_but_holes_and_books_that_stand_sti
     still = [reply(START + place * MINUTE_MS) for place in range(20)]
     rows = [*still, reply(START + DAY, asks=[("100.6", "9")])]
     import_paths(lake, [write(tmp_path / "recorded.jsonl", rows)])
-    assert [(one.problem, one.count, one.usable) for one in check(lake)] == [("gaps", 1, True), ("stale", 1, True)]
+    assert [(one.problem, one.count, one.usable) for one in check_lake(lake)] == [("gaps", 1, True), ("stale", 1, True)]
     (holding,) = lake.list()
     assert (holding.kind, holding.symbol, holding.rows, holding.gaps) == ("l2", "BTC", 21, 1)
 
@@ -243,7 +243,7 @@ def test_an_edited_book_is_found_and_never_read_by_a_run(
     (path,) = lake.root.glob("l2/**/part.parquet")
     frame = pl.read_parquet(path).with_columns(bids=pl.lit(bids), asks=pl.lit(asks))
     frame.write_parquet(path)
-    found = check(lake)
+    found = check_lake(lake)
     assert any(detail in one.detail and not one.usable for one in found if one.problem == "bad_rows"), found
     with pytest.raises(UserError, match="is not sound"):
         load_books(lake, "hyperliquid", ["BTC"], START, START + 1)["BTC"].newest(START, 0)

@@ -17,7 +17,7 @@ from pitboss.data.demo import write_demo
 from pitboss.data.feed import check_gaps, load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.quality import check
+from pitboss.data.quality import check_lake
 from pitboss.venues.perp.assets import SHIPPED
 
 FROM, TO = parse_instant("2025-01-01"), parse_instant("2025-04-01")
@@ -84,7 +84,7 @@ def test_a_lake_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
 
 
 def test_it_has_ninety_days_of_whole_bars_funding_interest_news_and_events(demo: Lake) -> None:
-    assert {finding.problem for finding in check(demo)} == {"outliers"}  # its jumps, on purpose
+    assert {finding.problem for finding in check_lake(demo)} == {"outliers"}  # its jumps, on purpose
     market = load_market(demo, "demo", SYMBOLS, ["5m"], TO)
     for symbol in SYMBOLS:
         bars = market.bars[symbol, "5m"]

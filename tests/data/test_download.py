@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
-from pitboss.data.download import joined, missing
-from pitboss.data.fetch import Fetcher, WeightLimiter, address, host_of
-from pitboss.data.series_digest import digest
+from pitboss.data.download import join_spans, missing_spans, rows_digest
+from pitboss.data.fetch import WeightLimiter, address, host_of, pause_s
 
 PACE = 10
 
@@ -21,7 +20,7 @@ def test_stored_and_missing_together_are_the_range_and_share_nothing(
     stored: set[int], from_at: int, length: int
 ) -> None:
     times = np.array(sorted(step * PACE for step in stored), dtype=np.int64)
-    spans = missing(times, from_at, from_at + length, PACE)
+    spans = missing_spans(times, from_at, from_at + length, PACE)
     absent = {at for start, end in spans for at in range(start, end, PACE)}
     wanted = {at for at in range(0, from_at + length, PACE) if at >= from_at}
     assert absent == wanted - set(times.tolist())
@@ -31,7 +30,7 @@ def test_stored_and_missing_together_are_the_range_and_share_nothing(
 def test_joined_spans_hold_all_that_the_single_ones_do(edges: set[int], within: int) -> None:
     marks = sorted(edges)[: len(edges) // 2 * 2]
     spans = list(zip(marks[::2], marks[1::2], strict=True))
-    found = joined(spans, within)
+    found = join_spans(spans, within)
     assert all(any(start <= one[0] and one[1] <= end for start, end in found) for one in spans)
     assert all(after[0] - before[1] > within for before, after in pairwise(found))
 
@@ -39,10 +38,10 @@ def test_joined_spans_hold_all_that_the_single_ones_do(edges: set[int], within: 
 def test_a_digest_is_of_the_content_and_of_nothing_else() -> None:
     whole = pl.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 1.5], "c": ["x", "y", "z"]})
     parts = pl.concat([whole.head(1), whole.tail(2)], rechunk=False)
-    assert digest(parts) == digest(whole)
-    assert digest(whole.with_columns(b=pl.col("b").fill_null(0.0))) != digest(whole)
-    assert digest(whole.rename({"a": "d"})) != digest(whole)
-    assert digest(None) != digest(whole)
+    assert rows_digest(parts) == rows_digest(whole)
+    assert rows_digest(whole.with_columns(b=pl.col("b").fill_null(0.0))) != rows_digest(whole)
+    assert rows_digest(whole.rename({"a": "d"})) != rows_digest(whole)
+    assert rows_digest(None) != rows_digest(whole)
 
 
 @settings(max_examples=30)
@@ -76,12 +75,11 @@ def test_a_host_is_shown_without_path_question_or_password() -> None:
     assert host_of("https://me:secret@example.com:8443/a?key=k3y") == "example.com:8443"
 
 
-def test_pauses_are_drawn_from_the_whole_range_and_a_wish_is_kept() -> None:
+def test_pauses_are_drawn_from_the_whole_range_and_retry_after_is_kept() -> None:
     chance = random.Random(3)
-    fetcher = Fetcher(now=lambda: 0, elapsed=lambda: 0.0, random=chance.random)
-    pauses = [fetcher._pause(4, None) for _ in range(400)]
+    pauses = [pause_s(4, None, chance.random()) for _ in range(400)]
     assert 0 <= min(pauses) < 0.2
     assert 3.8 < max(pauses) <= 4
-    assert 7 <= fetcher._pause(1, 7.0) <= 8
-    assert fetcher._pause(30, None) <= 30
-    assert fetcher._pause(1, 1e9) <= 121
+    assert 7 <= pause_s(1, 7.0, chance.random()) <= 8
+    assert pause_s(30, None, chance.random()) <= 30
+    assert pause_s(1, 1e9, chance.random()) <= 121

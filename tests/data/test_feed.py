@@ -109,7 +109,7 @@ def test_any_interval_that_can_be_built_is_there_when_a_tool_asks(tmp_path: Path
     assert not view.has_bars("BTC", "5m")
     assert not view.has_bars("ETH", "15m")
     assert [interval for _, interval in market.bars] == ["15m", "30m", "1h", "2h", "4h", "8h", "12h", "1d"]
-    with pytest.raises(UserError, match="from which 5m can be had"):
+    with pytest.raises(UserError, match="from which 5m can be built"):
         load_market(lake, "hyperliquid", ["BTC"], ["5m"], TO)
 
 

@@ -10,14 +10,13 @@ from lake_files import write
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, parse_instant
-from pitboss.data.arrival import parse_latency
+from pitboss.data.downloaded_news import DownloadedItem, SeenItems, new_items
 from pitboss.data.feed import load_market
 from pitboss.data.importing import import_paths
-from pitboss.data.items import Item, news_rows
 from pitboss.data.lake import Lake
+from pitboss.data.news_latency import parse_latency
 from pitboss.data.news_rows import events_of
-from pitboss.data.quality import check
-from pitboss.data.seen_items import Seen
+from pitboss.data.quality import check_lake
 from pitboss.data.source import StoredState
 from pitboss.data.table import Table
 
@@ -37,7 +36,7 @@ def test_news_counts_from_the_later_of_publication_and_first_sight(tmp_path: Pat
         {"published": NOON + 2, "text": "unseen", "first_seen_at": None},
     ]
     assert sorted(news(lake, tmp_path, *rows)) == [(NOON, NOON + HOUR_MS), (NOON + 1, NOON + 1), (NOON + 2, NOON + 2)]
-    assert [finding for finding in check(lake) if finding.problem == "bad_rows"] == []
+    assert [finding for finding in check_lake(lake) if finding.problem == "bad_rows"] == []
 
 
 @settings(max_examples=60)
@@ -77,7 +76,7 @@ def old_lake(lake: Lake, tmp_path: Path) -> Path:
 def test_a_lake_of_an_earlier_version_is_read_as_ever_and_is_not_taken_for_changed(tmp_path: Path, lake: Lake) -> None:
     old_lake(lake, tmp_path)
     assert [item.available_at for item in lake.news("hyperliquid")] == [NOON, NOON + 1]
-    assert check(lake) == []
+    assert check_lake(lake) == []
     assert import_paths(lake, [tmp_path / "news.jsonl"])[0].unchanged == 2
 
 
@@ -87,17 +86,17 @@ def test_rows_with_a_first_sight_are_put_to_a_file_of_an_earlier_version(tmp_pat
     import_paths(lake, [write(tmp_path / "more" / "news.jsonl", rows)])
     assert "first_seen_at" in pl.read_parquet_schema(path)
     assert [item.available_at for item in lake.news("hyperliquid")] == [NOON, NOON + 1, NOON + HOUR_MS]
-    assert check(lake) == []
+    assert check_lake(lake) == []
 
 
 def test_a_downloaded_item_keeps_the_date_it_carries_beside_its_first_sight(tmp_path: Path) -> None:
     items = [
-        Item(NOON, NOON + HOUR_MS, "wire", "an old story", ("a",)),
-        Item(None, NOON + HOUR_MS, "wire", "no date", ("b",)),
-        Item(NOON + DAY_MS, NOON + HOUR_MS, "wire", "dated tomorrow", ("c",)),
+        DownloadedItem(NOON, NOON + HOUR_MS, "wire", "an old story", ("a",)),
+        DownloadedItem(None, NOON + HOUR_MS, "wire", "no date", ("b",)),
+        DownloadedItem(NOON + DAY_MS, NOON + HOUR_MS, "wire", "dated tomorrow", ("c",)),
     ]
     lake = Lake(tmp_path / "lake")
-    brought = news_rows(items, StoredState(None, Seen(lake.root, "news")), (), "host")
+    brought = new_items(items, StoredState(None, SeenItems(lake.root, "news")), (), "host")
     lake.put("news", "news", None, None, brought.frame)
     found = {item.text: (item.published_at, item.available_at) for item in lake.news("news")}
     assert found == {

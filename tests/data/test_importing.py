@@ -17,7 +17,7 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.path_inference import Clue, clue_of
+from pitboss.data.path_inference import FileHints, hints_of
 
 
 def bars_text(lake: Lake, venue: str = "hyperliquid", symbol: str = "BTC", interval: str = "5m") -> list[tuple]:
@@ -40,29 +40,29 @@ def test_every_format_gives_the_same_bars(tmp_path: Path, lake: Lake, ext: str) 
 @pytest.mark.parametrize(
     ("path", "clue"),
     [
-        ("candles/5m/BTC.parquet", Clue("bars", "BTC", "5m")),
-        ("x/1h/kBONK.csv.gz", Clue("bars", "kBONK", "1h")),
-        ("funding/ETH.parquet", Clue("funding", "ETH")),
-        ("funding_8h/ETH.csv", Clue("funding", "ETH")),
-        ("mark_8h/BTC.parquet", Clue("mark", "BTC")),
-        ("mark/8h/BTC.parquet", Clue("mark", "BTC")),
-        ("oracle/BTC.parquet", Clue("oracle", "BTC")),
-        ("open_interest/BTC.parquet", Clue("open_interest", "BTC")),
-        ("news/btc_2021_2024.parquet", Clue("news")),
-        ("x/news_2024.jsonl", Clue("news")),
-        ("events/fomc_releases.csv", Clue("events")),
-        ("x/meta.json", Clue("meta")),
-        ("5m/META.csv", Clue("bars", "META", "5m")),
-        ("market/BTC.csv", Clue(None, "BTC")),
-        ("x/BTC-5m.csv", Clue("bars", "BTC", "5m")),
-        ("x/weird name.csv", Clue()),
-        ("x/BTC_USDC_USDC-1h-futures.feather", Clue("bars", "BTC", "1h")),
-        ("x/BTC_USDC_USDC-1h-funding_rate.feather", Clue("funding", "BTC")),
-        ("news/candles/5m/BTC.parquet", Clue("bars", "BTC", "5m")),
+        ("candles/5m/BTC.parquet", FileHints("bars", "BTC", "5m")),
+        ("x/1h/kBONK.csv.gz", FileHints("bars", "kBONK", "1h")),
+        ("funding/ETH.parquet", FileHints("funding", "ETH")),
+        ("funding_8h/ETH.csv", FileHints("funding", "ETH")),
+        ("mark_8h/BTC.parquet", FileHints("mark", "BTC")),
+        ("mark/8h/BTC.parquet", FileHints("mark", "BTC")),
+        ("oracle/BTC.parquet", FileHints("oracle", "BTC")),
+        ("open_interest/BTC.parquet", FileHints("open_interest", "BTC")),
+        ("news/btc_2021_2024.parquet", FileHints("news")),
+        ("x/news_2024.jsonl", FileHints("news")),
+        ("events/fomc_releases.csv", FileHints("events")),
+        ("x/meta.json", FileHints("meta")),
+        ("5m/META.csv", FileHints("bars", "META", "5m")),
+        ("market/BTC.csv", FileHints(None, "BTC")),
+        ("x/BTC-5m.csv", FileHints("bars", "BTC", "5m")),
+        ("x/weird name.csv", FileHints()),
+        ("x/BTC_USDC_USDC-1h-futures.feather", FileHints("bars", "BTC", "1h")),
+        ("x/BTC_USDC_USDC-1h-funding_rate.feather", FileHints("funding", "BTC")),
+        ("news/candles/5m/BTC.parquet", FileHints("bars", "BTC", "5m")),
     ],
 )
-def test_the_path_tells_kind_symbol_and_interval(path: str, clue: Clue) -> None:
-    assert clue_of(Path("/data") / path) == clue
+def test_the_path_tells_kind_symbol_and_interval(path: str, clue: FileHints) -> None:
+    assert hints_of(Path("/data") / path) == clue
 
 
 def time_columns() -> list[tuple[str, list]]:

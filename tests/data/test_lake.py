@@ -13,7 +13,7 @@ from lake_files import HOUR, MIN5, START, bar_rows, write
 from pitboss.core.errors import UserError
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake, SeriesInfo
-from pitboss.data.quality import check
+from pitboss.data.quality import check_lake
 from pitboss.data.series import series
 
 
@@ -36,7 +36,7 @@ def test_the_list_is_sorted_and_counts_holes(tmp_path: Path, lake: Lake) -> None
 
 def test_an_empty_lake_lists_nothing_and_writes_nothing(lake: Lake) -> None:
     assert lake.list() == []
-    assert check(lake) == []
+    assert check_lake(lake) == []
     assert not lake.root.exists()
 
 
@@ -54,10 +54,10 @@ def test_what_a_killed_import_left_is_reported_and_removed_by_the_next(tmp_path:
     left = lake.root / ".staging-dead"
     left.mkdir(parents=True)
     (left / "0-year=2025.parquet").write_bytes(b"half")
-    assert [(finding.problem, finding.usable) for finding in check(lake)] == [("leftover", True)]
+    assert [(finding.problem, finding.usable) for finding in check_lake(lake)] == [("leftover", True)]
     import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())])
     assert not left.exists()
-    assert check(lake) == []
+    assert check_lake(lake) == []
 
 
 def test_a_lake_that_cannot_be_written_is_a_user_error(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_damaged_file_is_a_finding_and_a_clear_line_not_a_traceback(tmp_path: 
     import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows())])
     (file,) = lake.root.rglob("part.parquet")
     file.write_bytes(file.read_bytes()[:-40] if damage is None else damage)
-    (finding,) = check(lake)
+    (finding,) = check_lake(lake)
     assert (finding.problem, finding.usable, finding.symbol) == ("unreadable", False, "BTC")
     for reading in (lambda: lake.bars("hyperliquid", "BTC", "5m"), lake.list):
         with pytest.raises(UserError, match="is damaged and cannot be read"):
@@ -119,7 +119,7 @@ def test_an_edited_file_is_found_out(tmp_path: Path, lake: Lake, row: int, value
     rows[row] |= values
     frame = pl.DataFrame(rows).rename({"date": "open_at"})
     frame.with_columns(pl.from_epoch("open_at", "ms").dt.replace_time_zone("UTC")).write_parquet(file)
-    changed, *findings = [finding for finding in check(lake) if finding.problem not in ("gaps", "outliers")]
+    changed, *findings = [finding for finding in check_lake(lake) if finding.problem not in ("gaps", "outliers")]
     assert (changed.problem, changed.severity, changed.usable) == ("changed", "error", False)
     assert [(finding.problem, finding.usable, finding.count) for finding in findings] == [(problem, usable, 1)]
     if problem in ("duplicates", "unordered"):
@@ -141,7 +141,7 @@ def test_flipped_bytes_never_end_in_a_traceback(tmp_path: Path, lake: Lake, capf
             for position in random.integers(0, len(content), 3):
                 damaged[position] ^= int(random.integers(1, 256))
             path.write_bytes(bytes(damaged))
-        check(lake)
+        check_lake(lake)
         with contextlib.suppress(UserError):
             lake.bars("hyperliquid", "BTC", "5m")
         with contextlib.suppress(UserError):
@@ -154,7 +154,7 @@ def test_holes_and_series_that_end_early_are_mentioned_but_usable(tmp_path: Path
     del rows[10:15]
     import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])
     import_paths(lake, [write(tmp_path / "5m" / "ETH.csv", bar_rows(5, start=START + 10 * 24 * HOUR))])
-    gaps, early = check(lake)
+    gaps, early = check_lake(lake)
     assert (gaps.problem, gaps.count, gaps.usable) == ("gaps", 1, True)
     assert "5 bars missing" in gaps.detail
     assert (early.problem, early.symbol, early.usable) == ("ends_early", "BTC", True)
@@ -164,4 +164,4 @@ def test_a_stray_parquet_file_is_mentioned(lake: Lake) -> None:
     stray = lake.root / "bars" / "mine.parquet"
     stray.parent.mkdir(parents=True)
     stray.write_bytes(b"x")
-    assert [(finding.problem, finding.file) for finding in check(lake)] == [("unknown", "bars/mine.parquet")]
+    assert [(finding.problem, finding.file) for finding in check_lake(lake)] == [("unknown", "bars/mine.parquet")]

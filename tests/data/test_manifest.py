@@ -13,7 +13,7 @@ from pitboss.data.demo import write_demo
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.manifest import MANIFEST
-from pitboss.data.quality import check
+from pitboss.data.quality import check_lake
 
 
 def told(lake: Lake) -> dict:
@@ -21,7 +21,7 @@ def told(lake: Lake) -> dict:
 
 
 def problems(lake: Lake) -> list[tuple[str, str, bool]]:
-    return [(each.problem, each.severity, each.usable) for each in check(lake) if each.problem != "outliers"]
+    return [(each.problem, each.severity, each.usable) for each in check_lake(lake) if each.problem != "outliers"]
 
 
 def test_it_names_rows_extent_digest_and_the_files_they_came_from(tmp_path: Path, lake: Lake) -> None:
@@ -112,4 +112,4 @@ def test_a_generated_venue_that_is_made_anew_leaves_nothing_behind_in_it(lake: L
     assert told(lake)["digest"] == first
     lake.drop_synthetic("demo")
     assert told(lake)["series"] == []
-    assert check(lake) == []
+    assert check_lake(lake) == []

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from pushed import END, copy_of, folder_there, funding, make_lake
 
 from pitboss.core.errors import UserError
-from pitboss.data.index import HEAD, Index, IndexEntry, belongs, head_bytes, read_head, read_index
 from pitboss.data.lake import Lake
+from pitboss.data.lake_index import HEAD, IndexEntry, LakeIndex, head_bytes, is_lake_path, read_head, read_index
 from pitboss.data.manifest import MANIFEST
 from pitboss.data.object_storage import SECRET, VARIABLES, ObstoreStorage, open_objects, read_address
-from pitboss.data.quality import check
+from pitboss.data.quality import check_lake
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ ENTRIES = st.builds(IndexEntry, st.text("0123456789abcdef", min_size=64, max_siz
 
 @given(st.dictionaries(NAMES, ENTRIES), ENTRIES)
 def test_an_index_is_read_as_it_was_written_whatever_its_order(files: dict[str, IndexEntry], own: IndexEntry) -> None:
-    index, turned = Index({**files, MANIFEST: own}), Index({MANIFEST: own, **dict(reversed(files.items()))})
+    index, turned = LakeIndex({**files, MANIFEST: own}), LakeIndex({MANIFEST: own, **dict(reversed(files.items()))})
     assert index.dumps() == turned.dumps()
     assert read_index(index.dumps(), index.pin, "x").files == dict(sorted(index.files.items()))
     assert read_head(head_bytes(index.pin), "x") == index.pin
@@ -154,8 +154,8 @@ def test_an_index_is_read_as_it_was_written_whatever_its_order(files: dict[str, 
     ],
 )
 def test_no_file_is_made_where_a_lake_has_none(path: str) -> None:
-    assert not belongs(path)
-    index = Index({path: IndexEntry("0" * 64, 1), MANIFEST: IndexEntry("0" * 64, 1)})
+    assert not is_lake_path(path)
+    index = LakeIndex({path: IndexEntry("0" * 64, 1), MANIFEST: IndexEntry("0" * 64, 1)})
     with pytest.raises(UserError, match="is not what a push"):
         read_index(index.dumps(), index.pin, "x")
 
@@ -182,7 +182,7 @@ def test_a_pushed_lake_says_the_same_as_the_one_here(stock: Lake, tmp_path: Path
     assert far.is_synthetic("demo")
     assert not far.is_synthetic("hyperliquid")
     assert far.list() == stock.list()
-    assert check(far) == check(stock)
+    assert check_lake(far) == check_lake(stock)
     assert far.news("demo") == stock.news("demo")
     assert far.events("demo") == stock.events("demo")
     mine, theirs = stock.points("funding", "hyperliquid", "xyz:A/B"), far.points("funding", "hyperliquid", "xyz:A/B")
@@ -255,7 +255,7 @@ def test_a_lake_that_lacks_what_is_there_takes_its_place_only_when_told(stock: L
     there, other = folder_there(tmp_path / "there"), Lake(tmp_path / "other")
     there.push(stock)
     other.put("funding", "hyperliquid", "NEW", None, funding(stock).head(5))
-    with pytest.raises(UserError, match="files that this lake has not, such as bars/"):
+    with pytest.raises(UserError, match="files that this lake lacks, such as bars/"):
         there.push(other)
     assert there.lake(tmp_path / "cache").venues() == ["demo", "hyperliquid"]
     there.push(other, replace=True)
@@ -276,7 +276,7 @@ def test_an_import_during_a_push_does_not_mix_two_lakes(stock: Lake, tmp_path: P
     there.push(lake, watched)
     far = there.lake(tmp_path / "cache")
     assert far.list() == lake.list()
-    assert check(far) == check(lake)
+    assert check_lake(far) == check_lake(lake)
 
 
 @pytest.mark.parametrize("harm", ["changed", "unknown", "gone", "no manifest"])
@@ -320,7 +320,7 @@ def test_a_lake_elsewhere_is_never_written(stock: Lake, tmp_path: Path) -> None:
         lambda: far.mark_synthetic("x", "y"),
         lambda: far.drop_synthetic("demo"),
     ):
-        with pytest.raises(UserError, match="only read"):
+        with pytest.raises(UserError, match="read-only"):
             write()
 
 
@@ -331,5 +331,5 @@ def test_a_lake_is_read_over_plain_http_and_not_written_there(stock: Lake, tmp_p
     with web_server(tmp_path / "there") as address:
         far = There(address).lake(tmp_path / "cache")
         assert far.list() == stock.list()
-        with pytest.raises(UserError, match="can be read only"):
+        with pytest.raises(UserError, match="is read-only"):
             There(address).push(stock)

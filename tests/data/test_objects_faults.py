@@ -10,10 +10,10 @@ import pytest
 from pushed import Killed, There, copy_of, folder_there, funding, make_lake
 
 from pitboss.core.errors import UserError
-from pitboss.data import cache
-from pitboss.data.index import HEAD
+from pitboss.data import lake_cache as cache
 from pitboss.data.lake import Lake
-from pitboss.data.quality import check
+from pitboss.data.lake_index import HEAD
+from pitboss.data.quality import check_lake
 
 FUNDING = "funding/venue=demo/symbol=BTC/year=2025/part.parquet"
 
@@ -66,7 +66,7 @@ def test_a_push_that_is_killed_anywhere_leaves_the_old_lake_and_is_gone_on_with(
         except Killed:
             far = there.lake(copies)
             assert far.list() == lake.list(), f"half a push was seen after {dies} writes"
-            assert check(far) == check(lake)
+            assert check_lake(far) == check_lake(lake)
         else:
             assert dies == 7  # four files, the manifest, the index and the head
         done = there.push(grown, second)
@@ -97,7 +97,7 @@ def test_two_who_push_at_once_leave_one_whole_lake(stock: Lake, tmp_path: Path) 
         list(pool.map(go, lakes))
     far = there.lake(tmp_path / "cache")
     assert far.list() in [lake.list() for lake in lakes]
-    assert [each for each in check(far) if not each.usable] == []
+    assert [each for each in check_lake(far) if not each.usable] == []
 
 
 # Objects --------------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_two_who_push_at_once_leave_one_whole_lake(stock: Lake, tmp_path: Path) 
 HARMS: dict[str, tuple[Callable[[Path], object], str]] = {
     "truncated": (lambda path: path.write_bytes(path.read_bytes()[:-7]), "bytes instead of"),
     "longer": (lambda path: path.write_bytes(path.read_bytes() + b"more"), "it has more than"),
-    "wrong": (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\0"), "another digest"),
+    "wrong": (lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\0"), "its digest differs"),
     "empty": (lambda path: path.write_bytes(b""), "it has 0 bytes instead of"),
     "missing": (lambda path: path.unlink(), "lacks the object of"),
 }
@@ -162,7 +162,7 @@ def test_an_endless_object_is_not_taken(there: There, tmp_path: Path, monkeypatc
 
 
 def test_a_push_that_was_deleted_is_said(there: There, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no push aaaaaaaaaaaa…"):
+    with pytest.raises(UserError, match="has no push aaaaaaaaaaaa…"):
         there.lake(tmp_path / "cache", pin="a" * 64).venues()
 
 
@@ -184,11 +184,11 @@ def test_a_damaged_copy_is_noticed_and_fetched_anew(
     spoil = HARMS[harm][0]
     spoil(copy)
     if harm == "wrong":  # of the same size, which is not looked into each time: `data check` does
-        assert [each.problem for each in check(far) if not each.usable] in (["changed"], ["unreadable"])
+        assert [each.problem for each in check_lake(far) if not each.usable] in (["changed"], ["unreadable"])
         copy.unlink()
     again = there.lake(tmp_path / "cache")
     assert again.list() == stock.list()
-    assert check(again) == check(stock)
+    assert check_lake(again) == check_lake(stock)
 
 
 def _no_links(source: Path, target: Path) -> None:
@@ -227,7 +227,7 @@ def test_many_who_read_at_once_fetch_every_file_once(there: There, stock: Lake, 
     def go(_: int) -> bytes:
         far = there.lake(tmp_path / "cache", objects=watched)
         start.wait()
-        far.bring()
+        far.fetch_all()
         return b"".join(sorted((far.root / name).read_bytes()[:64] for name in far.index.files))
 
     with ThreadPoolExecutor(count) as pool:

@@ -177,7 +177,7 @@ def test_what_would_write_into_a_lake_elsewhere_is_refused(
         ("demo",),
     ):
         said = refused(*words, "--home", tmp_path / "elsewhere")
-        assert f"the lake of this workspace is {bucket}, which is only read" in said
+        assert f"the lake of this workspace is {bucket}, which is read-only" in said
         assert "data push" in said
 
 
@@ -240,7 +240,7 @@ def test_objects_that_are_damaged_on_the_server_are_refused(
     far = there.lake(tmp_path / "cache")
     name = "funding/venue=demo/symbol=BTC/year=2025/part.parquet"
     whole = (stock.root / name).read_bytes()
-    for harm, said in ((whole[:-9], "bytes instead of"), (whole[:-1] + b"\0", "another digest")):
+    for harm, said in ((whole[:-9], "bytes instead of"), (whole[:-1] + b"\0", "its digest differs")):
         there.watched().write(far.index.files[name].object, harm)
         with pytest.raises(UserError, match=said):
             far.points("funding", "demo", "BTC")

@@ -12,7 +12,7 @@ from pitboss.core.instant import DAY_MS, INTERVALS, parse_instant
 from pitboss.data.feed import base_interval, check_gaps, load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.quality import check
+from pitboss.data.quality import check_lake
 from pitboss.data.resample import resample
 
 pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="needs the market data in ../shared/data")
@@ -53,7 +53,7 @@ def test_the_known_holes_are_found(real: Lake) -> None:
     assert gaps["hyperliquid", "bars", "BTC", "15m"] == 0
     assert gaps["hyperliquid", "funding", "BTC", None] == 3
     assert gaps["binance", "bars", "1000PEPE", "5m"] == 0
-    findings = check(real)
+    findings = check_lake(real)
     assert all(finding.usable for finding in findings)
     said = {(finding.problem, finding.symbol, finding.interval): finding for finding in findings}
     assert ("ends_early", "kBONK", "1h") in said
@@ -73,7 +73,7 @@ def test_both_silences_of_all_symbols_at_once_are_told_apart_from_an_outage_of_t
     import_paths(
         lake, [HL / "candles" / each / f"{symbol}.parquet" for each in ("5m", "15m") for symbol in ("BTC", "ETH")]
     )
-    outages = [finding for finding in check(lake) if finding.problem == "outage"]
+    outages = [finding for finding in check_lake(lake) if finding.problem == "outage"]
     assert [(each.interval, each.count) for each in outages] == [("5m", 448), ("5m", 1334)]
     assert all("bars of 15m are there: not the venue" in each.detail for each in outages)
 

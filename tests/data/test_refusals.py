@@ -129,7 +129,7 @@ def test_a_missing_column_is_named_with_what_the_file_has(tmp_path: Path, lake: 
         ("news", [{"published": START, "text": {"en": "x"}}], "row 1 .*: text is not plain text"),
         ("news", [{"published": START, "text": "x", "source": ["x"]}], "row 1 .*: source is not plain text"),
         ("news", [{"published": START, "text": "x", "sentiment": math.inf}], "sentiment is inf"),
-        ("news", [{"published": START, "text": "x", "sentiment": s} for s in (0.1, 0.2)], "say different things"),
+        ("news", [{"published": START, "text": "x", "sentiment": s} for s in (0.1, 0.2)], "differ about the same item"),
         ("events", [{"release_utc": START, "note": "x"}], "no column for the event's title"),
         ("events", [{"release_utc": START, "title": "x", "known_at": "soon"}], "known_at 'soon' is not a time"),
         ("events", [{"release_utc": START, "title": "x", "importance": "huge"}], "importance 'huge'"),
@@ -203,7 +203,7 @@ def test_what_neither_path_nor_columns_tell_is_asked_for(tmp_path: Path, lake: L
         import_paths(lake, [path], symbol="BTC")
     assert refused.value.hint == "add --interval, for example --interval 5m; the rows look 5m apart"
     path = write(tmp_path / "x" / "things.csv", [{"a": 1, "b": 2}])
-    with pytest.raises(UserError, match="cannot tell what this file holds") as refused:
+    with pytest.raises(UserError, match="cannot tell the kind of data") as refused:
         import_paths(lake, [path])
     assert "--kind" in refused.value.hint
 
@@ -225,5 +225,5 @@ def test_a_wrong_argument_is_refused_with_a_hint(tmp_path: Path, lake: Lake, giv
 
 def test_rows_that_name_another_interval_are_refused(tmp_path: Path, lake: Lake) -> None:
     rows = [row | {"interval": "1h"} for row in bar_rows(3, step=HOUR)]
-    with pytest.raises(UserError, match="the rows say interval 1h, not 5m"):
+    with pytest.raises(UserError, match="the rows have interval 1h, not 5m"):
         import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", rows)])

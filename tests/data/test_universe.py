@@ -12,7 +12,7 @@ from pitboss.core.market import Listing
 from pitboss.data.feed import base_interval, data_digest, load_market, with_listings
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.listings import words
+from pitboss.data.listings import listing_notes
 from pitboss.venues.perp.assembly import PerpRequest, assemble
 from pitboss.venues.perp.course import first_state
 from pitboss.venues.perp.preview import preview
@@ -41,7 +41,7 @@ def test_a_symbol_whose_bars_begin_inside_the_range_is_listed_from_its_first_clo
     put(lake, tmp_path, "SUI", LATE, TO)
     found = listings(lake, ("BTC", "SUI"))
     assert found == {"SUI": Listing("SUI", LATE + MIN5)}
-    assert words(found, START, TO) == [
+    assert listing_notes(found, START, TO) == [
         "SUI is not offered before 2025-01-01T06:05:00Z: it was not listed, or has no bars from before."
     ]
 

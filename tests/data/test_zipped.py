@@ -13,10 +13,9 @@ from lake_files import HOUR, MIN5, START, bar_rows
 
 from pitboss.core.errors import UserError
 from pitboss.data import file_reader as reading
-from pitboss.data import zip_files as zipped
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.path_inference import Clue, clue_of
+from pitboss.data.path_inference import FileHints, hints_of
 
 HEAD = (
     "open_time,open,high,low,close,volume,close_time,quote_volume,count,taker_buy_volume,taker_buy_quote_volume,ignore"
@@ -112,7 +111,7 @@ def test_a_strange_name_inside_is_never_a_path(tmp_path: Path, lake: Lake, name:
 def test_a_bomb_is_refused_before_and_while_it_unpacks(
     tmp_path: Path, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zipped, "MOST_BYTES", 50_000)
+    monkeypatch.setattr(reading, "MOST_ZIP_BYTES", 50_000)
     bomb = packed(tmp_path / "BTCUSDT-5m-2025-01.zip", b"0" * 60_000, checksum=False)
     with pytest.raises(UserError, match="the CSV inside is larger than"):
         import_paths(lake, [bomb])
@@ -121,7 +120,7 @@ def test_a_bomb_is_refused_before_and_while_it_unpacks(
     bomb.write_bytes(content)
     with pytest.raises(UserError, match=r"not a whole zip file|larger than"):
         import_paths(lake, [bomb])
-    monkeypatch.setattr(zipped, "MOST_BYTES", 50)
+    monkeypatch.setattr(reading, "MOST_ZIP_BYTES", 50)
     with pytest.raises(UserError, match="larger than 0 MB"):
         import_paths(lake, [packed(tmp_path / "ETHUSDT-5m-2025-01.zip", klines(), checksum=False)])
 
@@ -169,17 +168,17 @@ def test_a_damaged_zip_is_one_clear_line(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("path", "clue"),
     [
-        ("klines/BTCUSDT/5m/BTCUSDT-5m-2024-01.zip", Clue("bars", "BTC", "5m")),
-        ("x/1000PEPEUSDT-1h-2024-01-31.zip", Clue("bars", "1000PEPE", "1h")),
-        ("x/BTCUSDC-1h-2024-01-31.csv", Clue("bars", "BTCUSDC", "1h")),
-        ("x/BTCUSDT-fundingRate-2024-01.zip", Clue("funding", "BTC")),
-        ("markPriceKlines/BTCUSDT/8h/BTCUSDT-8h-2024-01.zip", Clue("mark", "BTC")),
-        ("indexPriceKlines/BTCUSDT/1h/BTCUSDT-1h-2024-01.zip", Clue("oracle", "BTC")),
-        ("klines/BTCUSDT/1mo/BTCUSDT-1mo-2024-01.zip", Clue("bars", "BTC")),
+        ("klines/BTCUSDT/5m/BTCUSDT-5m-2024-01.zip", FileHints("bars", "BTC", "5m")),
+        ("x/1000PEPEUSDT-1h-2024-01-31.zip", FileHints("bars", "1000PEPE", "1h")),
+        ("x/BTCUSDC-1h-2024-01-31.csv", FileHints("bars", "BTCUSDC", "1h")),
+        ("x/BTCUSDT-fundingRate-2024-01.zip", FileHints("funding", "BTC")),
+        ("markPriceKlines/BTCUSDT/8h/BTCUSDT-8h-2024-01.zip", FileHints("mark", "BTC")),
+        ("indexPriceKlines/BTCUSDT/1h/BTCUSDT-1h-2024-01.zip", FileHints("oracle", "BTC")),
+        ("klines/BTCUSDT/1mo/BTCUSDT-1mo-2024-01.zip", FileHints("bars", "BTC")),
     ],
 )
-def test_the_name_of_a_published_file_says_what_it_is(path: str, clue: Clue) -> None:
-    assert clue_of(Path("/data") / path) == clue
+def test_the_name_of_a_published_file_says_what_it_is(path: str, clue: FileHints) -> None:
+    assert hints_of(Path("/data") / path) == clue
 
 
 def test_premium_index_klines_are_not_taken_for_prices(tmp_path: Path, lake: Lake) -> None:

@@ -12,7 +12,6 @@ from live.live_pyth import BTC, wandering
 from pitboss.core.errors import TransientError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.data.hermes import OraclePrice
-from pitboss.data.source import SourcePage
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.data.spot import Spot
 from pitboss.venues.predict.desk import Desk
@@ -62,14 +61,14 @@ class Feed:
         self.source = PredictSource(self.spot, self.caps, ("15m", "1h"), lambda: self.at, self.told.append)
         asyncio.run(self.spot.refresh())
 
-    async def page(self, since: int, until: int) -> SourcePage:
+    async def page(self, since: int, until: int) -> pl.DataFrame:
         if self.candles == "down":
             raise TransientError("benchmarks answers 503")
         first, last = (since, until) if self.candles == "fine" else (until - 30 * MINUTE_MS, until)
         times = list(range(-(-first // MINUTE_MS) * MINUTE_MS, last, MINUTE_MS))
         closes = [wandering(at // 1000 + 59) for at in times]
         columns = {"open_at": times, **dict.fromkeys(("open", "high", "low", "close"), closes)}
-        return SourcePage(pl.DataFrame({**columns, "volume": [0.0] * len(times)}))
+        return pl.DataFrame({**columns, "volume": [0.0] * len(times)})
 
     def look(self, at: int) -> None:
         self.at = at

@@ -9,7 +9,7 @@ from pitboss.bootstrap.keys import key_for, open_secrets
 from pitboss.bootstrap.machine import SystemClock, environment, stopwatch
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import UserError
-from pitboss.data.download import Downloaded, Sight, download
+from pitboss.data.download import DownloadProgress, DownloadResult, download
 from pitboss.data.fetch import Fetcher
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
@@ -17,8 +17,8 @@ from pitboss.data.sources import source
 
 
 async def bring(
-    lake: Lake, settings: Settings, name: str, wanted: DownloadRequest, sight: Sight, replacing: bool = False
-) -> list[Downloaded]:
+    lake: Lake, settings: Settings, name: str, wanted: DownloadRequest, sight: DownloadProgress, replacing: bool = False
+) -> list[DownloadResult]:
     """Download from the source of this name.
 
     An open range ends now, an empty venue is the source's own, and an address comes from the option, else the setting.

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import lake_of, lake_variables
 from pitboss.core.errors import UserError
-from pitboss.data.cache import ObjectSource
-from pitboss.data.lake_push import Pushed, Tell, push
-from pitboss.data.object_storage import open_objects, read_address
+from pitboss.data.lake_push import PushProgress, PushResult, push
+from pitboss.data.object_storage import ObjectSource, open_objects, read_address
 from pitboss.data.remote_lake import RemoteLake
 
 
@@ -21,7 +20,7 @@ class Pulled:
     bytes: int
 
 
-def push_lake(settings: Settings, text: str, again: bool, replace: bool, tell: Tell) -> Pushed:
+def push_lake(settings: Settings, text: str, again: bool, replace: bool, tell: PushProgress) -> PushResult:
     """Push the lake in the workspace's folder to an address."""
     address = read_address(text)
     if address.pin:
@@ -38,5 +37,5 @@ def pull_lake(settings: Settings) -> Pulled:
             "the lake of this workspace is its own folder: there is nothing to fetch",
             "set `lake` in settings.toml or PITBOSS_LAKE, such as s3://bucket/prefix",
         )
-    brought = lake.bring()
+    brought = lake.fetch_all()
     return Pulled(lake.where, lake.pin, brought.files, brought.bytes)

@@ -71,9 +71,9 @@ class Workspace:
 def open_lake(settings: Settings, writing: bool = False) -> "Lake":
     """The lake alone, for commands that need no database. `writing` refuses one that is only read before any work."""
     if writing and settings.lake:
-        from pitboss.data.remote_lake import refuse_writing
+        from pitboss.data.remote_lake import read_only_error
 
-        raise refuse_writing(str(read_address(settings.lake)))
+        raise read_only_error(str(read_address(settings.lake)))
     _folder(settings.home)
     return lake_of(settings)
 

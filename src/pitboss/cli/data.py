@@ -136,7 +136,7 @@ def check(*, json: Json = False, place: Here) -> int:
 
         pitboss data check
     """
-    from pitboss.data.quality import check as check_lake
+    from pitboss.data.quality import check_lake as check_lake
     from pitboss.runs.listing import times
 
     found = check_lake(place.lake())
@@ -158,15 +158,15 @@ def check(*, json: Json = False, place: Here) -> int:
 def extract_events(*, json: Json = False, place: Here) -> int:
     """Read coming events out of the headlines in the lake, by simple rules. Unconfirmed: a run must ask for them.
 
-    Only news that has changed since the last time is read. They are kept apart from imported calendars, and shown in a run
-    with `--extracted-events`, marked as unconfirmed, each from when its headline could be known.
+    They are kept apart from imported calendars, and shown in a run with `--extracted-events`, marked as
+    unconfirmed, each from when its headline could be known.
 
     For example:
 
         pitboss data extract-events
     """
     from pitboss.bootstrap.machine import SystemClock
-    from pitboss.data.extract import extract
+    from pitboss.data.extract_events import extract
 
     done = extract(place.lake(writing=True), SystemClock().now())
     if json:

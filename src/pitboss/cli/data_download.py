@@ -61,7 +61,7 @@ def download(
 
     from pitboss.bootstrap.download import bring
     from pitboss.core.errors import TransientError, UserError
-    from pitboss.data.download import Sight
+    from pitboss.data.download import DownloadProgress
     from pitboss.data.source import DownloadRequest
     from pitboss.runs.listing import times
 
@@ -76,7 +76,7 @@ def download(
         url,
         files,
     )
-    sight = Sight()
+    sight = DownloadProgress()
     try:
         with bar(f"download {source}") as show:
             sight.show = show

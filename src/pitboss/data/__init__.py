@@ -1,5 +1,5 @@
-"""The data plane: a lake of parquet files, what gets into it, and the market a run reads from it.
+"""Data: a lake of parquet files, the imports and downloads that fill it, and the market that a run reads from it.
 
-Sits beside the other adapters. It hands out whole columns as a `core.asof.Market`; cutting them at an instant is
-the view's work, not this package's.
+One of the adapters. It returns complete columns as a `core.asof.Market`; the as-of view, not this package, cuts them at
+an instant.
 """

@@ -1,7 +1,7 @@
-"""Moving staged files into a lake so that all of them arrive or none, even if the process is killed in between.
+"""Moves staged files into a lake atomically, even if the process is killed in between.
 
-Before the first move the list of moves is put into the lake's root under one name. From then on the write has happened:
-whoever opens the lake next finishes what is left of it. Nothing here knows what is in the files.
+Before the first move the list of moves is written to the lake's root. From then on the write is committed: the next
+process that opens the lake makes the remaining moves. The contents of the files do not matter here.
 """
 
 import os
@@ -11,36 +11,33 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock
+
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 
-try:
-    import fcntl
-except ImportError:  # only one writer is promised where there are no POSIX locks
-    fcntl = None
-
-LANDING = ".landing.json"
+MOVES = ".landing.json"
 STAGING = ".staging-"
 LOCK = ".lock"
 MOST_SYNCS = 8
 FEW_SYNCS = 4
-"""So few are waited for one after the other: threads take longer to begin."""
+"""Up to this many files are synced one after the other: starting threads takes longer."""
 
 
-def land(root: Path, moves: Mapping[Path, Path]) -> None:
+def commit_moves(root: Path, moves: Mapping[Path, Path]) -> None:
     """Move every staged file, which lies in the root itself, to its target. The caller holds the lock."""
-    for folder in sorted({target.parent for target in moves}):  # what can fail should, before anything has moved
+    for folder in sorted({target.parent for target in moves}):  # fails, if at all, before anything has moved
         folder.mkdir(parents=True, exist_ok=True)
-    listed = [[staged.name, target.relative_to(root).as_posix()] for target, staged in sorted(moves.items())]
+    rows = [[staged.name, target.relative_to(root).as_posix()] for target, staged in sorted(moves.items())]
     ready = root / f"{STAGING}moves.json"
-    ready.write_bytes(codec.dumps({"moves": listed}))
+    ready.write_bytes(codec.dumps({"moves": rows}))
     _sync([*moves.values(), ready])
-    os.replace(ready, root / LANDING)
-    finish(root)
+    os.replace(ready, root / MOVES)
+    finish_moves(root)
 
 
 def _sync(paths: Sequence[Path]) -> None:
-    """Wait until all of them are on the disk: together, because one wait of a file system serves many files."""
+    """Flush all files to disk, in parallel: one flush of a file system serves many files."""
     if len(paths) <= FEW_SYNCS:
         for path in paths:
             _sync_one(path)
@@ -54,14 +51,16 @@ def _sync_one(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def finish(root: Path) -> None:
-    """Make the moves of a landing that are still to be made. The caller holds the lock."""
-    record = root / LANDING
+def finish_moves(root: Path) -> None:
+    """Make the remaining moves of a commit. The caller holds the lock."""
+    record = root / MOVES
     if not record.is_file():
         return
     try:
         document = codec.loads(record.read_bytes())
-        staging = root / str(document["staging"]) if "staging" in document else None  # a folder, in earlier versions
+        staging = (
+            root / str(document["staging"]) if "staging" in document else None
+        )  # earlier versions staged in a folder
         moves = [((staging or root) / str(name), root / str(target)) for name, target in document["moves"]]
     except (ValueError, KeyError, TypeError):
         raise UserError(f"{record} cannot be read", "delete it and import the data again") from None
@@ -73,21 +72,21 @@ def finish(root: Path) -> None:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def tidy(root: Path) -> None:
-    """Remove what a writer left that was killed before it landed anything. The caller holds the lock."""
-    for left in sorted(root.glob(f"{STAGING}*")):
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)
+def remove_staged(root: Path) -> None:
+    """Remove staged files of a writer that was killed before its commit. The caller holds the lock."""
+    for path in sorted(root.glob(f"{STAGING}*")):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
         else:
-            left.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
-def settle(root: Path) -> None:
-    """Finish a landing that was cut short, before anything is read; waits for one that is under way."""
-    if not (root / LANDING).exists():
+def finish_interrupted(root: Path) -> None:
+    """Finish an interrupted commit before anything is read; waits for one that is in progress."""
+    if not (root / MOVES).exists():
         return
     try:
-        with holding(root):
+        with lake_lock(root):
             pass
     except OSError as error:
         raise UserError(
@@ -97,10 +96,11 @@ def settle(root: Path) -> None:
 
 
 @contextmanager
-def holding(root: Path) -> Iterator[None]:
-    """The lake's lock; nothing of an earlier writer is left undone when it is had."""
-    with (root / LOCK).open("w") as lock:
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        finish(root)
+def lake_lock(root: Path) -> Iterator[None]:
+    """Hold the lake's lock, after finishing what an earlier writer left undone.
+
+    The operating system releases the lock when the process ends. The lock file stays in the root.
+    """
+    with FileLock(root / LOCK, fallback_to_soft=False):
+        finish_moves(root)
         yield

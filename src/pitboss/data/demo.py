@@ -1,8 +1,8 @@
-"""`data demo`: a generated market with trends, calm, storms, jumps and one crash day. Nothing in it happened.
+"""`data demo`: generates a market with trends, calm and volatile phases, jumps and one crash day. It is not real.
 
 Written as venue `demo`, with a marker in the lake, `synthetic` as the source of its news and in the titles of its
-events. The same seed gives the same bytes. It is there to be looked at and to try skills on; it says nothing about
-how a skill would do anywhere real.
+events. The same seed gives the same bytes. It serves to explore the program and to try skills; it says nothing about the
+performance of a skill in a real market.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pitboss.core.asset import MAX_PRICE_DECIMALS, MAX_SIGNIFICANT_FIGURES
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, INTERVALS, MINUTE_MS, Instant, iso, parse_instant
 from pitboss.core.market import Floats, Ints
-from pitboss.data.headlines import Headline, headlines, moves_of
+from pitboss.data.demo_headlines import Headline, headlines, moves_of
 from pitboss.data.lake import Lake, SeriesInfo
 from pitboss.data.series import TIME, series
 from pitboss.data.synthetic_marker import DEMO as VENUE
@@ -30,7 +30,7 @@ STEP_MS = INTERVALS[INTERVAL]
 _BARS_A_DAY = DAY_MS // STEP_MS
 _SUBSTEPS = 8
 _CRASH_SHARE = 0.58
-"""How far into the span the crash day lies."""
+"""Position of the crash day in the span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ _REGIMES = (
 
 
 def write_demo(lake: Lake, seed: int = 7, days: int = 90, end: Instant | None = None) -> list[SeriesInfo]:
-    """Generate the market and put it into the lake, in place of an earlier generated one."""
+    """Generate the market and store it, in place of an earlier generated one."""
     end_at = parse_instant(END) if end is None else end
     if days < 2:
         raise UserError("the demo market needs at least 2 days")
@@ -102,7 +102,7 @@ def _market(seed: int, days: int, end_at: Instant) -> list[tuple[str, str | None
 
 
 def _shared_path(random: Generator, count: int) -> tuple[Floats, Floats]:
-    """The market's common log steps (one per substep), and its jumps per bar, which the news know about."""
+    """The common log steps of the market (one per substep), and its jumps per bar, which the news refer to."""
     drift, spread = np.empty(count), np.empty(count)
     weights = np.array([regime[3] for regime in _REGIMES])
     done, current = 0, 0
@@ -115,7 +115,7 @@ def _shared_path(random: Generator, count: int) -> tuple[Floats, Floats]:
         others = np.where(np.arange(len(_REGIMES)) == current, 0.0, weights)
         current = int(random.choice(len(_REGIMES), p=others / others.sum()))
     clock = np.arange(count) % _BARS_A_DAY / _BARS_A_DAY
-    spread *= 1.0 + 0.35 * np.sin(2 * np.pi * (clock - 0.35))  # livelier in the afternoon, as markets are
+    spread *= 1.0 + 0.35 * np.sin(2 * np.pi * (clock - 0.35))  # more volatile in the afternoon, as in real markets
     jumps = np.where(random.random(count) < 1 / (1.2 * _BARS_A_DAY), random.normal(0.0, 0.011, count), 0.0)
     _crash(drift, spread, jumps, count)
     steps = random.standard_normal((count, _SUBSTEPS)) * (spread / np.sqrt(_SUBSTEPS))[:, None]
@@ -125,7 +125,7 @@ def _shared_path(random: Generator, count: int) -> tuple[Floats, Floats]:
 
 
 def _crash(drift: Floats, spread: Floats, jumps: Floats, count: int) -> None:
-    """One day of falling: a slide, a plunge, half of it taken back over the next day."""
+    """The crash: a slide, a plunge, and a recovery of half of it over the next day."""
     begins = int(count * _CRASH_SHARE) // _BARS_A_DAY * _BARS_A_DAY + int(0.55 * _BARS_A_DAY)
     slide, plunge, back = slice(begins, begins + 60), slice(begins + 60, begins + 66), slice(begins + 72, begins + 300)
     drift[slide], spread[slide] = -0.04 / 60, 0.05 / np.sqrt(_BARS_A_DAY)
@@ -188,7 +188,7 @@ def _interest(random: Generator, coin: _Coin, prices: Floats) -> Floats:
 
 
 def _calendar(opens: Ints) -> pl.DataFrame:
-    """A made-up calendar: something every few days, each known two weeks ahead."""
+    """An invented calendar: an event every few days, each known two weeks ahead."""
     rows: list[tuple[Instant, str, str, Instant, float, str]] = []
     first_day, last_day = int(opens[0]) // DAY_MS, int(opens[-1]) // DAY_MS
     for day in range(first_day, last_day + 15):
@@ -204,16 +204,14 @@ def _calendar(opens: Ints) -> pl.DataFrame:
                 rows.append((at, f"synthetic {kind}", f"Synthetic {kind}", at - 14 * DAY_MS, importance, symbols))
     names = ("scheduled_at", "kind", "title", "known_at", "importance", "symbols")
     frame = pl.DataFrame(sorted(rows), schema=names, orient="row")
-    return frame.with_columns(pl.from_epoch("scheduled_at", "ms"), pl.from_epoch("known_at", "ms")).with_columns(
-        pl.col("scheduled_at", "known_at").dt.replace_time_zone("UTC")
-    )
+    return frame.cast({"scheduled_at": TIME, "known_at": TIME})
 
 
 def _news(items: list[Headline]) -> pl.DataFrame:
     rows = [(item.at, "synthetic", item.text, item.sentiment, item.symbol, item.at % DAY_MS == 0) for item in items]
     names = ("published_at", "source", "text", "sentiment", "symbols", "date_only")
     frame = pl.DataFrame(rows, schema=names, orient="row").unique(names[:3], keep="first", maintain_order=True)
-    return frame.with_columns(pl.from_epoch("published_at", "ms").dt.replace_time_zone("UTC"))
+    return frame.cast({"published_at": TIME})
 
 
 def _points(at: Ints, values: Floats) -> pl.DataFrame:
@@ -221,4 +219,4 @@ def _points(at: Ints, values: Floats) -> pl.DataFrame:
 
 
 def _times(at: NDArray[np.int64]) -> pl.Series:
-    return pl.Series(at).cast(pl.Datetime("ms")).dt.replace_time_zone("UTC").cast(TIME)
+    return pl.Series(at).cast(TIME)

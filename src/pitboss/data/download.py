@@ -1,10 +1,11 @@
-"""`data download`: what a source has and the lake has not → the lake, page by page.
+"""`data download`: fetches what a source has and the lake lacks, page by page.
 
-Nothing is remembered beside the lake itself: what is missing is found by looking at what is stored, every time. So a
-download that was killed goes on with the same command, and ends with the same rows as one that was not. A page lands
-whole or not at all (`staging`). A hole is asked for once more before it is believed.
+No state is kept beside the lake: what is missing is computed from the stored rows each time. A download that was killed
+is resumed by the same command and ends with the same rows as one that was not. A page is committed whole or not at all
+(`staging`). A gap is requested once more before it is accepted.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -14,24 +15,30 @@ import polars as pl
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant, interval_ms, iso
 from pitboss.core.market import Ints
+from pitboss.data.downloaded_news import SeenItems
 from pitboss.data.fetch import Fetcher
 from pitboss.data.lake import Lake
-from pitboss.data.seen_items import Seen
-from pitboss.data.series import counted, series
-from pitboss.data.series_digest import digest, stored_rows
+from pitboss.data.merge import RowChanges
+from pitboss.data.series import count_noun, series
 from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, StoredState, Task
 
 PASSES = 3
-"""Times a range is gone over while its holes still get smaller."""
+"""Passes over a range while its gaps still get smaller."""
 NEAR = 4
-"""Holes nearer to each other than this part of a page are asked for together."""
+"""Gaps that are less than this fraction of a page apart are requested together."""
+_EXAMPLES = {
+    "symbols": "--symbols BTC,ETH",
+    "interval": "--interval 15m",
+    "from": "--from 2025-01-01",
+    "url": "--url https://…",
+}
 
 Span = tuple[Instant, Instant]
 
 
 @dataclass(frozen=True, slots=True)
-class Downloaded:
-    """What became of one series. `digest` is of the content of the asked range, whatever files hold it."""
+class DownloadResult:
+    """The result for one series. `digest` is of the rows in the requested range, whatever files hold them."""
 
     source: str
     venue: str
@@ -49,146 +56,151 @@ class Downloaded:
 
 
 @dataclass
-class Sight:
-    """What whoever looks on may see at any moment: how far it is, and what was stored."""
+class DownloadProgress:
+    """The progress of a download, which may be read at any time. `show` is called with the share done and a label."""
 
-    show: Callable[[float, str], None] = lambda done, what: None
+    show: Callable[[float, str], None] = lambda done, label: None
     done: float = 0.0
     added: int = 0
-    finished: list[Downloaded] = field(default_factory=list[Downloaded])
+    finished: list[DownloadResult] = field(default_factory=list[DownloadResult])
 
-    def moved(self, done: float, what: str) -> None:
-        """Tell it."""
+    def update(self, done: float, label: str) -> None:
+        """Set the share done and show it."""
         self.done = done
-        self.show(done, what)
+        self.show(done, label)
 
 
 async def download(
     lake: Lake,
     source: DataSource,
-    wanted: DownloadRequest,
+    request: DownloadRequest,
     fetcher: Fetcher,
-    sight: Sight | None = None,
+    progress: DownloadProgress | None = None,
     replace: bool = False,
-) -> list[Downloaded]:
-    """Bring everything that is wanted. What was stored before something went wrong stays stored."""
-    sight = sight or Sight()
-    _must_make_sense(lake, source, wanted)
-    tasks = await source.plan(wanted, fetcher)
+) -> list[DownloadResult]:
+    """Fetch everything that is requested. Rows stored before a failure stay stored."""
+    progress = progress or DownloadProgress()
+    _validate(lake, source, request)
+    tasks = await source.plan(request, fetcher)
     for number, task in enumerate(tasks):
         share = (number / len(tasks), 1 / len(tasks))
-        sight.moved(share[0], _label(task))
+        progress.update(share[0], _label(task))
         if isinstance(task, Ranged):
-            done = [await _Series(lake, source, wanted, task, fetcher, sight, replace, share).run()]
+            results = [await _RangedDownload(lake, source, request, task, fetcher, progress, replace, share).run()]
         else:
-            done = await _single(lake, source, wanted, task, sight, replace)
-        sight.finished += done
-    sight.moved(1.0, "done")
-    return sight.finished
+            results = await _download_single(lake, source, request, task, progress, replace)
+        progress.finished += results
+    progress.update(1.0, "done")
+    return progress.finished
 
 
-class _Series:
-    """One ranged series on its way into the lake."""
+def rows_digest(frame: pl.DataFrame | None) -> str:
+    """SHA-256 over the names and values of all rows in their order, however they are split into files."""
+    total = hashlib.sha256()
+    for column in frame.get_columns() if frame is not None else []:
+        total.update(column.name.encode() + b"\0")
+        numbers = column.dt.epoch("ms") if column.dtype.is_temporal() else column
+        if not numbers.dtype.is_numeric() or numbers.null_count():
+            total.update(repr(numbers.to_list()).encode())
+            continue
+        values = numbers.to_numpy()
+        total.update(np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).tobytes())
+    return total.hexdigest()
+
+
+class _RangedDownload:
+    """The download of one series over a range of time."""
 
     def __init__(
         self,
         lake: Lake,
         source: DataSource,
-        wanted: DownloadRequest,
+        request: DownloadRequest,
         task: Ranged,
         fetcher: Fetcher,
-        sight: Sight,
+        progress: DownloadProgress,
         replace: bool,
         share: tuple[float, float],
     ) -> None:
-        self.lake, self.source, self.wanted, self.task = lake, source, wanted, task
-        self.fetcher, self.sight, self.replace, self.share = fetcher, sight, replace, share
+        self.lake, self.source, self.request, self.task = lake, source, request, task
+        self.progress, self.replace, self.share = progress, replace, share
         self.added = self.replaced = 0
+        now = fetcher.now()  # a bar that is not over yet is not requested
+        self.end_at = min(request.to_at, now // task.pace_ms * task.pace_ms if task.interval else now + 1)
 
-    async def run(self) -> Downloaded:
-        """All passes over the range, and what came of them."""
-        task, end_at = self.task, self._end()
+    async def run(self) -> DownloadResult:
+        """Make all passes over the range."""
+        task = self.task
         for turn in range(PASSES):
-            stored = self._stored()
+            times = _times(self._rows())
             if self.replace and not turn:
-                stored = stored[:0]  # to be replaced, it must be asked for
-            holes = missing(stored, self.wanted.from_at, end_at, task.pace_ms)
-            if turn and len(stored):
-                holes = _shortened(holes, int(stored[0]), task)
-            if turn and not len(stored):
+                times = times[:0]  # rows to be replaced must be requested
+            spans = missing_spans(times, self.request.from_at, self.end_at, task.pace_ms)
+            if turn and not len(times):
                 break
-            before = self.added
-            for span in joined(holes, task.page_ms // NEAR):
-                await self._span(span, first_turn=not turn)
-            if turn and self.added == before:
+            if turn:
+                spans = _shortened(spans, int(times[0]), task)
+            added_before = self.added
+            for span in join_spans(spans, task.page_ms // NEAR):
+                await self._fetch(span, first_turn=not turn)
+            if turn and self.added == added_before:
                 break
-        return self._told(end_at)
+        return self._result()
 
-    async def _span(self, span: Span, first_turn: bool) -> None:
+    async def _fetch(self, span: Span, first_turn: bool) -> None:
         task = self.task
         cursor, latest = span[0], -1
         while cursor < span[1]:
-            # From the second page on, a row of overlap: the two pages must agree on it.
+            # from the second page on with one row of overlap, on which the two pages must agree
             start = max(span[0], cursor - task.pace_ms)
             end = min(start + task.page_ms, span[1])
             page = await task.page(start, end)
-            last = self._put(page.frame)
+            last = self._put(page)
             if last is None or last + task.pace_ms >= end or last <= latest:
-                cursor = end  # all of it, or as far as the server has it
+                cursor = end  # complete, or as far as the server has rows
             else:
-                cursor, latest = last + task.pace_ms, last  # cut short: go on behind what came
+                cursor, latest = last + task.pace_ms, last  # the page was cut short: continue after its last row
             if first_turn:
-                self._progress(cursor)
+                part = (cursor - self.request.from_at) / max(1, self.request.to_at - self.request.from_at)
+                self.progress.update(self.share[0] + self.share[1] * min(1.0, max(0.0, part)), _label(task))
 
     def _put(self, frame: pl.DataFrame) -> Instant | None:
+        """Store a page; returns the time of its last row."""
         if frame.is_empty():
             return None
         task = self.task
         try:
-            did = self.lake.put(task.kind, self.wanted.venue, task.symbol, task.interval, frame, self.replace)
+            changes = self.lake.put(task.kind, self.request.venue, task.symbol, task.interval, frame, self.replace)
         except UserError as error:
-            raise UserError(f"{task.symbol} {task.interval or task.kind}: {error.message}", error.hint) from None
-        self.added += did.added
-        self.replaced += did.replaced
-        self.sight.added += did.added
+            raise UserError(f"{_label(task)}: {error.message}", error.hint) from None
+        self.added += changes.added
+        self.replaced += changes.replaced
+        self.progress.added += changes.added
         return int(frame[series(task.kind).time or ""].dt.epoch("ms")[-1])
 
-    def _progress(self, cursor: Instant) -> None:
-        whole = max(1, self.wanted.to_at - self.wanted.from_at)
-        part = min(1.0, max(0.0, (cursor - self.wanted.from_at) / whole))
-        self.sight.moved(self.share[0] + self.share[1] * part, _label(self.task))
-
-    def _end(self) -> Instant:
-        """No later than the last bar that is over."""
-        now = self.fetcher.now()
-        return min(self.wanted.to_at, now // self.task.pace_ms * self.task.pace_ms if self.task.interval else now + 1)
-
     def _rows(self) -> pl.DataFrame | None:
-        task, wanted = self.task, self.wanted
-        span = wanted.from_at, wanted.to_at
-        return stored_rows(self.lake, task.kind, wanted.venue, task.symbol, task.interval, *span)
+        task, request = self.task, self.request
+        span = (request.from_at, request.to_at)
+        return self.lake.stored_rows(task.kind, request.venue, task.symbol, task.interval, span)
 
-    def _stored(self) -> Ints:
-        frame = self._rows()
-        return _times(frame) if frame is not None else np.empty(0, dtype=np.int64)
-
-    def _told(self, end_at: Instant) -> Downloaded:
-        task, wanted = self.task, self.wanted
-        frame = self._rows()
-        times = _times(frame) if frame is not None else np.empty(0, dtype=np.int64)
+    def _result(self) -> DownloadResult:
+        task, frame = self.task, self._rows()
+        times = _times(frame)
         notes: list[str] = []
+        gaps: list[Span] = []
         if not len(times):
             notes.append("the source has nothing in this range")
-        elif int(times[0]) - wanted.from_at > task.pace_ms:
+        elif int(times[0]) - self.request.from_at > task.pace_ms:
             notes.append(f"the source has it only from {iso(int(times[0]))} on")
-        inside = missing(times, int(times[0]), int(times[-1]) + 1, task.pace_ms) if len(times) else []
-        if task.interval and inside:
-            notes.append(f"{counted(len(inside), 'hole')}, the first from {iso(inside[0][0])} to {iso(inside[0][1])}")
-        if task.interval and len(times) and end_at - int(times[-1]) > 2 * task.pace_ms:
-            notes.append(f"the source has it only up to {iso(int(times[-1]))}")
-        return Downloaded(
+        if task.interval and len(times):
+            gaps = missing_spans(times, int(times[0]), int(times[-1]) + 1, task.pace_ms)
+            if gaps:
+                notes.append(f"{count_noun(len(gaps), 'hole')}, the first from {iso(gaps[0][0])} to {iso(gaps[0][1])}")
+            if self.end_at - int(times[-1]) > 2 * task.pace_ms:
+                notes.append(f"the source has it only up to {iso(int(times[-1]))}")
+        return DownloadResult(
             self.source.name,
-            wanted.venue,
+            self.request.venue,
             task.kind,
             task.symbol,
             task.interval,
@@ -197,63 +209,65 @@ class _Series:
             self.replaced,
             int(times[0]) if len(times) else None,
             int(times[-1]) if len(times) else None,
-            len(inside) if task.interval else 0,
-            digest(frame),
+            len(gaps),
+            rows_digest(frame),
             tuple(notes),
         )
 
 
-async def _single(
-    lake: Lake, source: DataSource, wanted: DownloadRequest, task: Single, sight: Sight, replace: bool
-) -> list[Downloaded]:
-    stored = None if series(task.kind).per_symbol else stored_rows(lake, task.kind, wanted.venue, None, None)
-    seen = Seen(lake.root, wanted.venue)
+async def _download_single(
+    lake: Lake, source: DataSource, request: DownloadRequest, task: Single, progress: DownloadProgress, replace: bool
+) -> list[DownloadResult]:
+    stored = None if series(task.kind).per_symbol else lake.stored_rows(task.kind, request.venue)
+    seen_items = SeenItems(lake.root, request.venue)
     try:
-        brought = await task.bring(StoredState(stored, seen))
+        fetched = await task.bring(StoredState(stored, seen_items))
     except (UserError, TransientError) as error:
         if not task.optional:
             raise
-        note = f"{task.label} could not be had: {error}"
-        return [
-            Downloaded(source.name, wanted.venue, task.kind, None, None, 0, 0, 0, None, None, 0, digest(None), (note,))
-        ]
-    done: list[Downloaded] = []
-    with lake.writing() as batch:  # what came together lands together
-        for one in brought:
-            shape = series(one.kind)
-            folder = lake.folder(one.kind, wanted.venue, one.symbol, None)
-            did = batch.put(shape, folder, one.frame, replace or one.replace) if one.frame.height else None
-            times = one.frame[shape.time].dt.epoch("ms") if shape.time and one.frame.height else None
-            done.append(
-                Downloaded(
-                    source.name,
-                    wanted.venue,
-                    one.kind,
-                    one.symbol,
-                    None,
-                    one.frame.height,
-                    did.added if did else 0,
-                    did.replaced if did else 0,
-                    int(times[0]) if times is not None else None,
-                    int(times[-1]) if times is not None else None,
-                    0,
-                    digest(one.frame),
-                    _notes(one, did.replaced if did else 0),
-                )
-            )
-    # Rows first: killed in between, an item is known again by its headline.
-    seen.add({key: at for one in brought for key, at in one.seen.items()})
-    sight.added += sum(one.added for one in done)
-    return done
+        failure = SeriesRows(task.kind, None, pl.DataFrame(), (f"{task.label} could not be downloaded: {error}",))
+        return [_single_result(source, request, failure, RowChanges(0, 0, 0))]
+    results: list[DownloadResult] = []
+    with lake.writing() as batch:  # what was fetched together is committed together
+        for rows in fetched:
+            changes = RowChanges(0, 0, 0)
+            if rows.frame.height:
+                folder = lake.folder(rows.kind, request.venue, rows.symbol, None)
+                changes = batch.put(series(rows.kind), folder, rows.frame, replace or rows.replace)
+            results.append(_single_result(source, request, rows, changes))
+    # after the rows: if the process is killed in between, an item is recognised by its headline
+    seen_items.add({key: at for rows in fetched for key, at in rows.seen.items()})
+    progress.added += sum(result.added for result in results)
+    return results
 
 
-def _notes(one: SeriesRows, replaced: int) -> tuple[str, ...]:
-    changed = (f"{counted(replaced, 'asset')} changed since the last time",) if one.kind == "meta" and replaced else ()
-    return (*one.notes, *changed)
+def _single_result(
+    source: DataSource, request: DownloadRequest, rows: SeriesRows, changes: RowChanges
+) -> DownloadResult:
+    time, frame = series(rows.kind).time, rows.frame
+    times = frame[time].dt.epoch("ms") if time and frame.height else None
+    notes = rows.notes
+    if rows.kind == "meta" and changes.replaced:
+        notes = (*notes, f"{count_noun(changes.replaced, 'asset')} changed since the last time")
+    return DownloadResult(
+        source.name,
+        request.venue,
+        rows.kind,
+        rows.symbol,
+        None,
+        frame.height,
+        changes.added,
+        changes.replaced,
+        int(times[0]) if times is not None else None,
+        int(times[-1]) if times is not None else None,
+        0,
+        rows_digest(frame),
+        notes,
+    )
 
 
-def missing(times: Ints, from_at: Instant, to_at: Instant, pace_ms: int) -> list[Span]:
-    """What lies between rows further apart than the pace, from the first step of the range to its end."""
+def missing_spans(times: Ints, from_at: Instant, to_at: Instant, pace_ms: int) -> list[Span]:
+    """The spans between rows further apart than the pace, from the first step of the range to its end."""
     first, end = -(-from_at // pace_ms) * pace_ms, -(-to_at // pace_ms) * pace_ms
     if first >= end:
         return []
@@ -263,49 +277,46 @@ def missing(times: Ints, from_at: Instant, to_at: Instant, pace_ms: int) -> list
     return [(int(edges[at]) + pace_ms, int(edges[at + 1])) for at in wide]
 
 
-def joined(spans: Iterable[Span], within_ms: int) -> list[Span]:
-    """Spans in order, those close to each other as one: a question about both costs less than two."""
-    found: list[Span] = []
+def join_spans(spans: Iterable[Span], within_ms: int) -> list[Span]:
+    """Spans in order, neighbours that are close to each other joined: one request for both costs less than two."""
+    merged: list[Span] = []
     for start, end in spans:
-        if found and start - found[-1][1] <= within_ms:
-            found[-1] = (found[-1][0], end)
+        if merged and start - merged[-1][1] <= within_ms:
+            merged[-1] = (merged[-1][0], end)
         else:
-            found.append((start, end))
-    return found
+            merged.append((start, end))
+    return merged
 
 
-def _shortened(holes: list[Span], first_at: Instant, task: Ranged) -> list[Span]:
-    # Before the first row there is most likely nothing at all: only the page next to it is asked for again.
-    return [(max(start, end - task.page_ms), end) if end <= first_at else (start, end) for start, end in holes]
+def _shortened(spans: list[Span], first_at: Instant, task: Ranged) -> list[Span]:
+    # before the first row the source most likely has nothing: only the page next to it is requested again
+    return [(max(start, end - task.page_ms), end) if end <= first_at else (start, end) for start, end in spans]
 
 
-def _times(frame: pl.DataFrame) -> Ints:
-    return frame[frame.columns[0]].dt.epoch("ms").to_numpy()
+def _times(frame: pl.DataFrame | None) -> Ints:
+    return np.empty(0, np.int64) if frame is None else frame[frame.columns[0]].dt.epoch("ms").to_numpy()
 
 
 def _label(task: Task) -> str:
-    if isinstance(task, Single):
-        return task.label
-    return f"{task.symbol} {task.interval or task.kind}"
+    return task.label if isinstance(task, Single) else f"{task.symbol} {task.interval or task.kind}"
 
 
-def _must_make_sense(lake: Lake, source: DataSource, wanted: DownloadRequest) -> None:
-    kinds = source.kinds_of(wanted)
-    given = {"symbols": wanted.symbols, "interval": wanted.intervals, "from": wanted.from_at, "url": wanted.urls}
+def _validate(lake: Lake, source: DataSource, request: DownloadRequest) -> None:
+    kinds = source.kinds_of(request)
+    values = {"symbols": request.symbols, "interval": request.intervals, "from": request.from_at, "url": request.urls}
     needs = [need for need in source.needs if need != "interval" or "bars" in kinds]
     if set(kinds) <= {"meta"}:
         needs = []
     if not set(kinds) & {"bars", "funding"}:
         needs = [need for need in needs if need != "from"]
     for need in needs:
-        if not given[need]:
-            what = {"symbols": "--symbols BTC,ETH", "interval": "--interval 15m", "from": "--from 2025-01-01"}
-            raise UserError(f"{source.name} needs --{need}", f"for example {what.get(need, '--url https://…')}")
-    for interval in wanted.intervals:
+        if not values[need]:
+            raise UserError(f"{source.name} needs --{need}", f"for example {_EXAMPLES[need]}")
+    for interval in request.intervals:
         interval_ms(interval)
-    if "from" in needs and wanted.from_at >= wanted.to_at:
+    if "from" in needs and request.from_at >= request.to_at:
         raise UserError(
-            f"there is nothing between {iso(wanted.from_at)} and {iso(wanted.to_at)}", "--from is before --to"
+            f"there is nothing between {iso(request.from_at)} and {iso(request.to_at)}", "--from is before --to"
         )
-    if lake.is_synthetic(wanted.venue):
-        raise UserError(f"venue {wanted.venue!r} holds generated data", "file real data under another --venue")
+    if lake.is_synthetic(request.venue):
+        raise UserError(f"venue {request.venue!r} holds generated data", "file real data under another --venue")

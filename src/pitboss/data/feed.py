@@ -1,7 +1,6 @@
-"""From the lake to a run: which bars it stands on, whether they have holes, and the market it reads.
+"""From the lake to a run: its base interval, the check for gaps, the market it reads, and the digest of its data.
 
-The market holds past and future; only views cut from it reach an agent. Which symbols and intervals a run needs is
-the caller's business.
+The market holds past and future; an agent gets only as-of views of it. The caller chooses symbols and intervals.
 """
 
 import hashlib
@@ -16,25 +15,25 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms, iso
 from pitboss.core.market import Bars, CalendarEvent, NewsItem, Points
 from pitboss.core.order_book import Books
-from pitboss.data.arrival import Delay, Latency, arrived
-from pitboss.data.books import feed_books
+from pitboss.data.books import hash_books
 from pitboss.data.lake import Lake
-from pitboss.data.listings import late_base, listings_of, span_of
+from pitboss.data.listings import late_base_interval, required_span, run_listings
+from pitboss.data.news_latency import Delay, Latency, arrivals
 from pitboss.data.resample import resample
 from pitboss.data.sentiment import with_mood
-from pitboss.data.series import POINT_KINDS, meant
+from pitboss.data.series import POINT_KINDS, suggestion
 
 MAX_GAP = 12
 DEFAULT_VENUE = "hyperliquid"
 """The data venue where nothing else decides."""
-# the mood is counted from the text: it is no data of its own
+# the mood is computed from the text and is not part of the data
 _NEWS_FIELDS = tuple(field for field in fields(NewsItem) if field.name != "mood")
 
 
-class Shelf(Mapping[tuple[str, str], Bars]):
-    """Bars by (symbol, interval), read or built when first asked for and then kept.
+class LazyBars(Mapping[tuple[str, str], Bars]):
+    """Bars by (symbol, interval), read or resampled at the first access and then cached.
 
-    It offers every interval that an imported one divides, so a tool may ask for one nobody planned.
+    Contains every interval that an imported one divides, so that tools may use intervals that the run did not request.
     """
 
     def __init__(self, lake: Lake, venue: str, symbols: Iterable[str], from_at: Instant | None, to_at: Instant) -> None:
@@ -74,7 +73,7 @@ class Shelf(Mapping[tuple[str, str], Bars]):
         covering = [source for source in sources if self._covers(symbol, source, length)]
         if covering:
             return resample(self._stored(symbol, covering[0]), interval)
-        # nothing covers the span: better the bars that exist than none; the gap rule guards what a run stands on
+        # nothing covers the span: the bars that exist are used; the gap check protects the base bars of a run
         return (
             self._stored(symbol, interval)
             if interval in imported
@@ -110,29 +109,29 @@ def load_market(
     news_latency: Latency | None = None,
     extracted: bool = False,
 ) -> Market:
-    """Everything known about the symbols up to `to_at`: bars that open before it, values, news and events by it.
+    """All data of the symbols up to `to_at`: bars that open before it, values, news and events known by it.
 
-    With `from_at` an imported interval is taken only if it covers [from, to); else it is built from a finer one.
-    `with_news=False` spares a run that reads no news the reading of it. `news_latency` says how late news is where
-    that differs from item to item; `extracted` adds what was read out of headlines to the events.
+    With `from_at` an imported interval is used only if it covers [from, to); else it is resampled from a finer one.
+    `with_news=False` skips news. `news_latency` is a latency that differs between items; `extracted` adds the events
+    extracted from headlines.
     """
     names = sorted(set(symbols))
     check_symbols(lake, venue, names)
-    shelf = Shelf(lake, venue, names, from_at, to_at)
+    shelf = LazyBars(lake, venue, names, from_at, to_at)
     for interval in intervals_needed:
         for symbol in names:
             interval_ms(interval)
             if (symbol, interval) not in shelf:
                 raise UserError(
-                    f"no bars of {symbol} from which {interval} can be had", _covered(lake, venue, [symbol])
+                    f"no bars of {symbol} from which {interval} can be built", _covered(lake, venue, [symbol])
                 )
             shelf[symbol, interval]
     points: dict[tuple[str, str], Points] = {}
     for kind in POINT_KINDS:
         for symbol in names:
-            found = lake.points(kind, venue, symbol, to_at)
-            if found is not None:
-                points[kind, symbol] = found
+            values = lake.points(kind, venue, symbol, to_at)
+            if values is not None:
+                points[kind, symbol] = values
     latency = news_latency or Latency(Delay(news_latency_ms, news_latency_ms))
     news = _news(lake, venue, to_at, latency) if with_news else []
     events = _events(lake, venue, to_at)
@@ -144,35 +143,35 @@ def load_market(
 def with_listings(
     market: Market, lake: Lake, venue: str, base: str, from_at: Instant, to_at: Instant, max_gap: int = MAX_GAP
 ) -> Market:
-    """The market of a run with who is listed when; its base bars must have no long hole while they are listed."""
+    """The market of a run with its listings; the base bars of a symbol must have no long gap while it is listed."""
     symbols = sorted({symbol for symbol, _ in market.bars})
     bars = {symbol: market.bars[symbol, base] for symbol in symbols}
-    listings = listings_of(lake.listings(venue), bars, from_at, to_at, max_gap)
-    there = False
+    listings = run_listings(lake.listings(venue), bars, from_at, to_at, max_gap)
+    any_listed = False
     for symbol, column in bars.items():
-        begins, ends = span_of(listings.get(symbol), column.interval_ms, from_at, to_at)
+        begins, ends = required_span(listings.get(symbol), column.interval_ms, from_at, to_at)
         if begins < ends:
-            there = True
+            any_listed = True
             check_gaps(column, begins, ends, max_gap)
-    if not there:
+    if not any_listed:
         raise UserError(
             f"{', '.join(symbols)} {'is' if len(symbols) == 1 else 'are'} not listed between {iso(from_at)} and {iso(to_at)}",
-            "choose another range; imported listings say when",
+            "choose another range; see the imported listings",
         )
     return replace(market, listings=listings) if listings else market
 
 
 def check_symbols(lake: Lake, venue: str, symbols: Iterable[str]) -> None:
-    """Refuse symbols that have no bars, with the nearest one that has."""
+    """Refuse symbols without bars, with the nearest symbol that has some."""
     for symbol in symbols:
         if not lake.intervals(venue, symbol):
-            known = lake.symbols(venue)
-            if known:
-                hint = meant(symbol, known, "imported symbols")
+            imported = lake.symbols(venue)
+            if imported:
+                hint = suggestion(symbol, imported, "imported symbols")
             elif lake.venues():
                 hint = f"venues with data: {', '.join(lake.venues())}"
             else:
-                hint = "import some with `pitboss data import PATH`, or make some with `pitboss data demo`"
+                hint = "import some with `pitboss data import PATH`, or generate some with `pitboss data demo`"
             raise UserError(f"no bars of {symbol} for venue {venue}", hint)
 
 
@@ -187,7 +186,7 @@ def base_interval(
 ) -> str:
     """The finest interval that divides the tick period and whose bars span [from, to) for all symbols.
 
-    Where there is none, one that spans the part of it in which each symbol is listed.
+    If there is none, one that spans the part of the range in which each symbol is listed.
     """
     if to_at <= from_at:
         raise UserError(f"the range ends ({iso(to_at)}) before it begins ({iso(from_at)})", "swap --from and --to")
@@ -196,7 +195,7 @@ def base_interval(
     for interval, length in INTERVALS.items():
         if tick_ms % length == 0 and all(_spans(lake, venue, symbol, interval, from_at, to_at) for symbol in names):
             return interval
-    late = late_base(lake, venue, names, tick_ms, from_at, to_at, max_gap)
+    late = late_base_interval(lake, venue, names, tick_ms, from_at, to_at, max_gap)
     if late is not None:
         return late
     raise UserError(
@@ -206,7 +205,7 @@ def base_interval(
 
 
 def check_gaps(bars: Bars, from_at: Instant, to_at: Instant, max_gap: int = MAX_GAP) -> None:
-    """Refuse a hole of more than `max_gap` bars inside [from, to)."""
+    """Refuse a gap of more than `max_gap` bars inside [from, to)."""
     step = bars.interval_ms
     first = -(-from_at // step) * step
     end = -(-to_at // step) * step  # one step after the last bar that opens before `to`
@@ -238,61 +237,61 @@ def data_digest(
     for symbol in names:
         for interval in sorted(set(intervals), key=interval_ms):
             bars = market.bars[symbol, interval]
-            _feed(total, ["bars", symbol, interval, len(bars)])
+            _hash(total, ["bars", symbol, interval, len(bars)])
             total.update(bars.open_at.astype("<i8").tobytes())
             for column in (bars.open, bars.high, bars.low, bars.close, bars.volume):
                 total.update(column.astype("<f8").tobytes())
         for kind in POINT_KINDS:
             points = market.points.get((kind, symbol))
             if points is not None:
-                _feed(total, [kind, symbol, len(points)])
+                _hash(total, [kind, symbol, len(points)])
                 total.update(points.at.astype("<i8").tobytes())
                 total.update(points.value.astype("<f8").tobytes())
-    _feed(total, ["news", *(_told_of(item) for item in (market.news if news else ()))])
-    _feed(total, ["events", *(market.events if events else ())])
+    _hash(total, ["news", *(_hashed_fields(item) for item in (market.news if news else ()))])
+    _hash(total, ["events", *(market.events if events else ())])
     if market.listings:
-        _feed(total, ["listings", *(listing for _, listing in sorted(market.listings.items()))])
-    for symbol, found in sorted((books or {}).items()):
-        _feed(total, ["l2", symbol, len(found)])
-        feed_books(total, found)
+        _hash(total, ["listings", *(listing for _, listing in sorted(market.listings.items()))])
+    for symbol, snapshots in sorted((books or {}).items()):
+        _hash(total, ["l2", symbol, len(snapshots)])
+        hash_books(total, snapshots)
     return total.hexdigest()
 
 
-def _told_of(item: NewsItem) -> dict[str, object]:
+def _hashed_fields(item: NewsItem) -> dict[str, object]:
     return {field.name: getattr(item, field.name) for field in _NEWS_FIELDS}
 
 
-def _feed(total: "hashlib._Hash", value: object) -> None:
+def _hash(total: "hashlib._Hash", value: object) -> None:
     total.update(codec.dumps(value))
     total.update(b"\n")
 
 
 def _news(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[NewsItem]:
-    found = dict.fromkeys(item for each in _told(lake, "news", venue) for item in lake.news(each, to_at))
-    return with_mood(arrived(found, latency, to_at))
+    items = dict.fromkeys(item for each in _shared_venues(lake, "news", venue) for item in lake.news(each, to_at))
+    return with_mood(arrivals(items, latency, to_at))
 
 
 def _events(lake: Lake, venue: str, to_at: Instant) -> list[CalendarEvent]:
-    found = {event for each in _told(lake, "events", venue) for event in lake.events(each, to_at)}
-    return sorted(found, key=_order)
+    events = {event for each in _shared_venues(lake, "events", venue) for event in lake.events(each, to_at)}
+    return sorted(events, key=_order)
 
 
 def _extracted(lake: Lake, venue: str, to_at: Instant, latency: Latency) -> list[CalendarEvent]:
-    """Events out of headlines, each known from when its headline arrives in this run."""
-    found: list[CalendarEvent] = []
-    for each in _told(lake, "extracted", venue):
-        for item, event in lake.extracted(each):
-            found += [replace(event, known_at=came.available_at) for came in arrived([item], latency, to_at)]
-    return found
+    """Events extracted from headlines, each known from the arrival of its headline in this run."""
+    return [
+        replace(event, known_at=arrival.available_at)
+        for each in _shared_venues(lake, "extracted", venue)
+        for item, event in lake.extracted(each)
+        for arrival in arrivals([item], latency, to_at)
+    ]
 
 
 def _order(event: CalendarEvent) -> tuple[object, ...]:
     return event.known_at, event.scheduled_at, event.kind, event.title, event.symbols
 
 
-def _told(lake: Lake, kind: str, venue: str) -> list[str]:
-    # The world's news and calendar belong to no exchange, but a generated market must not hear of the real one,
-    # nor the other way round.
+def _shared_venues(lake: Lake, kind: str, venue: str) -> list[str]:
+    # news and calendars belong to no exchange, but generated and real markets must not share them
     if lake.is_synthetic(venue):
         return [venue]
     return [each for each in lake.venues(kind) if not lake.is_synthetic(each)]
@@ -310,8 +309,8 @@ def _covered(lake: Lake, venue: str, symbols: list[str]) -> str:
             extent = lake.extent(venue, symbol, interval)
             if extent:
                 spans.append(f"{symbol} {interval} {iso(extent[0])} to {iso(extent[1] + interval_ms(interval))}")
-    shown = "; ".join(spans[:8]) + ("; …" if len(spans) > 8 else "")
-    return f"imported: {shown}" if spans else "see `pitboss data list`"
+    listed = "; ".join(spans[:8]) + ("; …" if len(spans) > 8 else "")
+    return f"imported: {listed}" if spans else "see `pitboss data list`"
 
 
 def choose_venue(asked: str, lake: Lake, symbols: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
-"""What the rows of sound series say about their feed: bars that stand still, wild bars, changes of pace, silence.
+"""Checks of sound series for problems of their feed: repeated rows, outliers, changes of pace, silence.
 
-Numbers in, numbers out: `quality` turns them into findings. None of it makes a file unusable.
+Pure functions on arrays; `quality` turns their results into findings. None of them makes a file unusable.
 """
 
 from collections.abc import Sequence
@@ -14,27 +14,27 @@ from pitboss.core.market import Floats, Ints
 WILD = 10.0
 """A bar's return is an outlier above so many times the median absolute return of its day."""
 STILL = 12
-"""So many rows in a row that repeat the one before make a stale feed."""
+"""So many consecutive rows that repeat the one before make a stale feed."""
 _SETTLED = 3
-"""A pace counts once so many steps in a row have it: a single missed row is a hole, not a new pace."""
+"""A pace counts once so many consecutive steps have it: a single missing row is a gap, not a new pace."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowRange:
-    """A run of rows, by their positions, both ends included."""
+    """Consecutive rows, by their positions, both ends included."""
 
     first: int
     last: int
 
     @property
     def length(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return self.last - self.first + 1
 
 
 @dataclass(frozen=True, slots=True)
 class PaceChange:
-    """A series that goes on at another pace from a row on."""
+    """A change of the step between rows, from a row on."""
 
     row: int
     before_ms: int
@@ -43,7 +43,7 @@ class PaceChange:
 
 @dataclass(frozen=True, slots=True)
 class Silence:
-    """Nothing from `from_at` up to `to_at`, though so many symbols were listed before and after."""
+    """No bars from `from_at` up to `to_at`, although so many symbols have bars before and after."""
 
     from_at: Instant
     to_at: Instant
@@ -81,37 +81,37 @@ def outliers(moments: Ints, moves: Floats) -> tuple["np.typing.NDArray[np.bool_]
 
 
 def changes(moments: Ints) -> list[PaceChange]:
-    """Where the steps between rows change for good. Times of venues are off by seconds: whole minutes count."""
+    """Where the steps between rows change permanently. Times of venues are off by seconds: steps are rounded to minutes."""
     steps = np.rint(np.diff(moments) / MINUTE_MS).astype(np.int64)
-    steps = np.where(steps >= 45, np.rint(steps / 60).astype(np.int64) * 60, steps)  # hours where it is about hours
+    steps = np.where(steps >= 45, np.rint(steps / 60).astype(np.int64) * 60, steps)  # rounded to hours if about hours
     if not len(steps):
         return []
     begins = np.concatenate(([0], np.flatnonzero(np.diff(steps)) + 1))
     lengths = np.diff(np.append(begins, len(steps)))
-    found: list[PaceChange] = []
+    pace_changes: list[PaceChange] = []
     pace: int | None = None
     for begin, length in zip(begins.tolist(), lengths.tolist(), strict=True):
         step = int(steps[begin]) * MINUTE_MS
         if length < _SETTLED or step <= 0:
             continue
         if pace is not None and step != pace:
-            found.append(PaceChange(begin, pace, step))
+            pace_changes.append(PaceChange(begin, pace, step))
         pace = step
-    return found
+    return pace_changes
 
 
 def silences(series: Sequence[Ints], step: int) -> list[Silence]:
-    """When all symbols of a venue were silent at once, of those listed by then and heard again later: two at least."""
+    """Spans without bars of any symbol, if at least two symbols have bars both before and after."""
     if len(series) < 2:
         return []
-    heard = np.unique(np.concatenate(list(series)))
-    found: list[Silence] = []
-    for row in np.flatnonzero(np.diff(heard) > step).tolist():
-        last, back = int(heard[row]), int(heard[row + 1])
+    times = np.unique(np.concatenate(list(series)))
+    spans: list[Silence] = []
+    for row in np.flatnonzero(np.diff(times) > step).tolist():
+        last, back = int(times[row]), int(times[row + 1])
         listed = sum(1 for each in series if each[0] <= last and each[-1] >= back)
         if listed > 1:
-            found.append(Silence(last + step, back, listed))
-    return found
+            spans.append(Silence(last + step, back, listed))
+    return spans
 
 
 def pace_text(step_ms: int) -> str:

@@ -1,7 +1,7 @@
-"""One bounded question over HTTP at a time: in our own budget of weights, tried again where that helps.
+"""HTTP requests for downloads: bounded in size, within a rate limit, and retried where that helps.
 
-Beneath the sources, which say what to ask and how to read it. Clock, pause and chance are handed in, so that a test can
-let an hour pass at once. Not a browser: no redirects, no cookies, no proxies from the environment.
+Used by the sources, which know addresses and the form of replies. Clock, sleep and randomness are passed in, so that a
+test can let an hour pass at once. No redirects, no cookies, no proxies from the environment.
 """
 
 import asyncio
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 TIMEOUT_S = 30.0
 MOST_BYTES = 32 * 2**20
 ATTEMPTS, UNREACHED = 8, 3
-"""Tries at one question; fewer where nobody answers at all, for that is mostly a wrong address."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_WISH_S = 0.5, 30.0, 120.0
+"""Attempts at one request; fewer where no connection is made at all, which is mostly a wrong address."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_RETRY_AFTER_S = 0.5, 30.0, 120.0
 MINUTE_S, GRAIN_S = 60.0, 0.001
-"""A pause is a little longer than it need be: a clock that is a hair short of the minute would make us spin."""
+"""Added to each wait for the rate limit: a clock slightly short of the full window would make the limiter spin."""
 AGENT = "pitboss"
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
 
 
-class Broken(Exception):
-    """A reply that cannot be what was asked for: cut off, garbled, of something else. Asking again may help."""
+class MalformedReply(Exception):
+    """A reply that does not fit the request: cut off, garbled, about something else. Another attempt may help."""
 
 
 class RequestRefused(UserError):
-    """The server understood and said no. `status` is its code."""
+    """The server refused the request. `status` is its code."""
 
     def __init__(self, message: str, hint: str, status: int) -> None:
         super().__init__(message, hint)
@@ -48,7 +48,7 @@ class RequestRefused(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked. `weight` is the most it can cost; what it did cost is told by the reader of the reply."""
+    """A request. `weight` is the most that it can cost of the rate limit; the true cost may be known from the reply."""
 
     url: str
     params: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -59,9 +59,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back, and when it was asked for.
+    """The content of a reply, and when it was requested.
 
-    `settled_at` is the earlier of our clock and the server's own date: what is not over by either of them is not over.
+    `settled_at` is the earlier of the local clock and the server's date: a bar that is not over by both may still change.
     """
 
     content: bytes
@@ -74,11 +74,11 @@ class Reply:
         try:
             return orjson.loads(self.content)
         except orjson.JSONDecodeError:
-            raise Broken("the reply is not whole JSON") from None
+            raise MalformedReply("the reply is not valid JSON") from None
 
 
 class WeightLimiter:
-    """Weights of the last minute, or of another window. Whoever would pass the limit waits until enough are that old."""
+    """A rate limiter: requests whose weights would exceed `most` within the window wait until earlier ones leave it."""
 
     def __init__(self, most: int, elapsed: Callable[[], float], sleep: Sleep, window_s: float = MINUTE_S) -> None:
         self.most = most
@@ -88,7 +88,7 @@ class WeightLimiter:
         self._spent: deque[list[float]] = deque()
 
     async def take(self, weight: int) -> list[float]:
-        """Wait for room and take it. The entry may be corrected downwards once the true weight is known."""
+        """Wait until the weight fits and record it. The entry may be lowered once the true weight is known."""
         weight = min(weight, self.most)
         while True:
             now = self._elapsed()
@@ -107,7 +107,7 @@ class WeightLimiter:
 
 
 class Fetcher:
-    """Asks until there is an answer that can be read, no point in asking, or no try left."""
+    """Sends requests, with retries, until a reply can be read, the server refuses, or no attempt is left."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Fetcher:
         timeout_s: float = TIMEOUT_S,
         attempts: int = ATTEMPTS,
     ) -> None:
-        """`random` gives numbers from 0 to 1 for the jitter; `elapsed` seconds that only go forward."""
+        """`random` gives numbers from 0 to 1 for the jitter; `elapsed` is a monotonic clock in seconds."""
         self.now = now
         self.requests = 0
         self.tried_again = 0
@@ -131,7 +131,7 @@ class Fetcher:
         self._session: aiohttp.ClientSession | None = None
 
     def budget(self, most: int, window_s: float = MINUTE_S) -> WeightLimiter:
-        """A budget on the same clock: so much in a minute, or in another window."""
+        """A rate limiter on the same clock."""
         return WeightLimiter(most, self._elapsed, self._sleep, window_s)
 
     async def ask(
@@ -141,30 +141,28 @@ class Fetcher:
         budget: WeightLimiter | None = None,
         weigh: Callable[[T], int] | None = None,
     ) -> T:
-        """One question. `read` makes sense of the reply or raises `Broken`; `weigh` says what it cost in the end."""
+        """Send one request. `read` parses the reply or raises `MalformedReply`; `weigh` gives its true weight."""
         host = host_of(query.url)
-        tried = unreached = 0
+        attempts = unreached = 0
         while True:
             entry = await budget.take(query.weight) if budget else None
-            wish_s: float | None = None
+            retry_after_s: float | None = None
             try:
                 self.requests += 1
-                found = read(await self._once(query, host))
+                result = read(await self._once(query, host))
                 if entry is not None and weigh is not None:
-                    entry[1] = min(entry[1], float(weigh(found)))
-                return found
-            except Broken as error:
+                    entry[1] = min(entry[1], float(weigh(result)))
+                return result
+            except MalformedReply as error:
                 problem = f"{host}: {error}"
             except _Busy as busy:
-                problem, wish_s = f"{host} answers {busy.status}", busy.wait_s
-                unreached += busy.status == 0
-                if busy.status == 0:
-                    problem = f"{host} {busy.reason}"
-            tried += 1
-            if tried >= self._attempts or unreached >= UNREACHED:
-                raise TransientError(f"{problem} (tried {tried} times)")
+                problem, retry_after_s = f"{host} {busy}", busy.retry_after_s
+                unreached += busy.is_unreached
+            attempts += 1
+            if attempts >= self._attempts or unreached >= UNREACHED:
+                raise TransientError(f"{problem} (tried {attempts} times)")
             self.tried_again += 1
-            await self._sleep(self._pause(tried, wish_s))
+            await self._sleep(pause_s(attempts, retry_after_s, self._random()))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -186,7 +184,7 @@ class Fetcher:
                 method, query.url, params=dict(query.params), data=content, headers=headers, allow_redirects=False
             ) as response:
                 if response.status == 429 or response.status >= 500 or response.status == 418:
-                    raise _Busy(response.status, _seconds(response.headers.get("Retry-After")))
+                    raise _Busy(f"answers {response.status}", _seconds(response.headers.get("Retry-After")))
                 if response.status != 200:
                     raise _refused(host, response.status)
                 data = bytearray()
@@ -199,35 +197,40 @@ class Fetcher:
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
             raise UserError(f"{query.url!r} is not an address", "for example https://api.example.com") from None
         except aiohttp.ClientConnectorError as error:
-            raise _Busy(0, reason=f"cannot be reached ({type(error).__name__})") from None
+            raise _Busy(f"cannot be reached ({type(error).__name__})", is_unreached=True) from None
         except TimeoutError:
-            raise Broken(f"no whole answer in {self._timeout_s:g} s") from None
+            raise MalformedReply(f"no complete reply in {self._timeout_s:g} s") from None
         except aiohttp.ClientError as error:
-            raise Broken(f"the connection broke ({type(error).__name__})") from None
-
-    def _pause(self, tried: int, wish_s: float | None) -> float:
-        """Full jitter; where the server says how long, that long and a little more, so that not all come at once."""
-        most = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(tried - 1, 16))
-        if wish_s is None:
-            return self._random() * most
-        return min(wish_s, LONGEST_WISH_S) + self._random() * min(1.0, most)
+            raise MalformedReply(f"the connection broke ({type(error).__name__})") from None
 
 
 class _Busy(Exception):
-    def __init__(self, status: int, wait_s: float | None = None, reason: str = "") -> None:
-        super().__init__(reason or str(status))
-        self.status = status
-        self.wait_s = wait_s
-        self.reason = reason
+    """The server is overloaded or cannot be reached; the message completes "the host …"."""
+
+    def __init__(self, message: str, retry_after_s: float | None = None, is_unreached: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+        self.is_unreached = is_unreached
+
+
+def pause_s(attempts: int, retry_after_s: float | None, random: float) -> float:
+    """Seconds before the next attempt: exponential backoff with full jitter.
+
+    Where the server sends Retry-After, that long and up to a second more, so that not all clients return at once.
+    """
+    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(attempts - 1, 16))
+    if retry_after_s is None:
+        return random * longest
+    return min(retry_after_s, LONGEST_RETRY_AFTER_S) + random * min(1.0, longest)
 
 
 def host_of(url: str) -> str:
-    """Who is asked, as it may be shown: without a path, a question or a password, for any of them may hold a key."""
+    """The host as it may be shown: without path, query and password, each of which may hold a key."""
     return urlsplit(url).netloc.rpartition("@")[2] or url.partition("?")[0][:60]
 
 
 def address(text: str) -> str:
-    """A base address as given, without a slash at its end."""
+    """A checked base address, without a slash at its end."""
     parts = urlsplit(text.strip())
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise UserError(f"{text!r} is not an address", "write it with http:// or https://")
@@ -237,22 +240,22 @@ def address(text: str) -> str:
 def _refused(host: str, status: int) -> RequestRefused:
     if status in (401, 403):
         return RequestRefused(
-            f"{host} does not let us in ({status})", "check the key, and whether your country is served", status
+            f"{host} denies access ({status})", "check the key, and whether your country is served", status
         )
     if 300 <= status < 400:
         return RequestRefused(
-            f"{host} sends us elsewhere ({status})", "give the final address with --base-url or --url", status
+            f"{host} redirects to another address ({status})", "give the final address with --base-url or --url", status
         )
     hint = "check the symbol and the address" if status in (400, 404, 422) else "try again later"
-    return RequestRefused(f"{host} did not accept the question ({status})", hint, status)
+    return RequestRefused(f"{host} rejects the request ({status})", hint, status)
 
 
 def _seconds(text: str | None) -> float | None:
     try:
-        found = float(text or "")
+        seconds = float(text or "")
     except ValueError:
         return None
-    return found if math.isfinite(found) and found >= 0 else None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def _date(text: str | None) -> Instant | None:

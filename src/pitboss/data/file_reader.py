@@ -1,11 +1,15 @@
-"""Files of strangers → raw columns. Knows formats, not meanings: `table` says what the columns are.
+"""Reads files of unknown origin into raw columns. Knows formats, not meanings: `table` says what the columns are.
 
-Text formats come back as text, so that no library guesses a type from the first hundred rows.
+Text formats are read as text, so that no library guesses a type from the first hundred rows. A zip file holds one CSV, as
+Binance publishes klines, funding and open interest: it is checked against a `.CHECKSUM` file beside it and unpacked in
+memory up to a bound, never to disk. Older files of that kind have no heading and get the usual one.
 """
 
 import gzip
 import hashlib
 import io
+import re
+import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -14,8 +18,9 @@ import orjson
 import polars as pl
 
 from pitboss.core.errors import UserError
-from pitboss.data.staging import UNREADABLE, first_line, quiet
-from pitboss.data.zip_files import read_zipped
+from pitboss.core.instant import HOUR_MS, MINUTE_MS
+from pitboss.data.staging import UNREADABLE, first_line, silent_stderr
+from pitboss.data.time_columns import to_instants
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -29,18 +34,30 @@ _FORMATS = {
     ".json": "json",
     ".zip": "zip",
 }
-_ZIPPED = ("csv", "jsonl", "json")
+_GZIPPED = ("csv", "jsonl", "json")
 READABLE = "parquet, CSV, CSV.gz, feather, JSON lines, zip with one CSV"
 MOST_UNPACKED = 4 * 2**30
-"""Bytes that a .gz file may unpack to: more is not data but a mistake, or meant to hurt."""
+"""Bytes that a .gz file may unpack to; more is a mistake or an attack."""
+MOST_ZIP_BYTES = 256 * 2**20
+"""Bytes of a zip file and of the CSV inside: a month of one-minute klines has about five million."""
+MOST_ZIP_ENTRIES = 100
+_KLINES = (
+    "open_time", "open", "high", "low", "close", "volume", "close_time", "quote_volume", "count",
+    "taker_buy_volume", "taker_buy_quote_volume", "ignore",
+)  # fmt: skip
+_FUNDING = ("calc_time", "funding_interval_hours", "last_funding_rate")
+_TIME_FIRST = re.compile(rb"\s*\"?\d{9,}")
+
+
+class BadZip(Exception):
+    """Why a zip file cannot be used."""
 
 
 def format_of(path: Path) -> str | None:
-    """The format a file's name promises, or None."""
+    """The format that a file's name stands for, or None."""
     name = path.name.lower()
-    zipped = name.endswith(".gz")
-    found = _FORMATS.get(Path(name.removesuffix(".gz")).suffix)
-    return found if found and (not zipped or found in _ZIPPED) else None
+    file_format = _FORMATS.get(Path(name.removesuffix(".gz")).suffix)
+    return file_format if not name.endswith(".gz") or file_format in _GZIPPED else None
 
 
 def stem_of(path: Path) -> str:
@@ -55,48 +72,46 @@ def read(path: Path) -> pl.DataFrame | Any:
 
 
 def read_hashed(path: Path) -> tuple[pl.DataFrame | Any, str]:
-    """As `read`, with the SHA-256 of the very bytes that were read."""
-    found = format_of(path)
-    if found is None:
+    """As `read`, with the SHA-256 of the bytes that were read."""
+    file_format = format_of(path)
+    if file_format is None:
         raise UserError(f"{path}: unknown kind of file", f"readable are {READABLE}")
     try:
         content = path.read_bytes()
-        table = _read(path, found, content)
+        table = _read(path, file_format, content)
     except UserError:
         raise
     except (*UNREADABLE, EOFError, TypeError, zlib.error) as error:
-        raise UserError(f"{path} cannot be read as {found} ({first_line(error)})") from None
+        raise UserError(f"{path} cannot be read as {file_format} ({first_line(error)})") from None
     if isinstance(table, pl.DataFrame) and table.is_empty():
-        raise UserError(f"{path}: the file is empty", "a file needs at least one row")
+        raise _empty(path)
     return table, hashlib.sha256(content).hexdigest()
 
 
-def _read(path: Path, found: str, content: bytes) -> pl.DataFrame | Any:
-    if found in ("parquet", "feather"):
-        with quiet():
-            return (
-                pl.read_ipc(content)
-                if found == "feather"
-                else pl.read_parquet(content, hive_partitioning=False, glob=False)
-            )
-    if found == "zip":
-        return read_zipped(path, content)
+def _read(path: Path, file_format: str, content: bytes) -> pl.DataFrame | Any:
+    if file_format == "feather":
+        with silent_stderr():
+            return pl.read_ipc(content)
+    if file_format == "parquet":
+        with silent_stderr():
+            return pl.read_parquet(content, hive_partitioning=False, glob=False)
+    if file_format == "zip":
+        return _read_zip(path, content)
     if path.name.lower().endswith(".gz"):
-        content = _unpacked(path, content)
+        content = _gunzip(path, content)
     if not content.strip():
-        raise UserError(f"{path}: the file is empty", "a file needs at least one row")
-    if found == "csv":
+        raise _empty(path)
+    if file_format == "csv":
         return pl.read_csv(content, infer_schema=False)
-    if found == "jsonl":
-        return _table(
-            path, [_line(path, number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
-        )
+    if file_format == "jsonl":
+        lines = enumerate(content.splitlines(), 1)
+        return _table(path, [_line(path, number, line) for number, line in lines if line.strip()])
     value = orjson.loads(content)
-    rows = isinstance(value, list) and value and all(isinstance(row, dict) and "universe" not in row for row in value)
-    return _table(path, value) if rows or value == [] else value
+    is_rows = isinstance(value, list) and all(isinstance(row, dict) and "universe" not in row for row in value)
+    return _table(path, value) if is_rows else value
 
 
-def _unpacked(path: Path, content: bytes) -> bytes:
+def _gunzip(path: Path, content: bytes) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
         text = file.read(MOST_UNPACKED + 1)
     if len(text) > MOST_UNPACKED:
@@ -118,3 +133,63 @@ def _table(path: Path, rows: list[Any]) -> pl.DataFrame | Any:
         if not isinstance(row, dict):
             raise UserError(f"{path}: row {number} is not an object with named values")
     return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+
+
+def _empty(path: Path) -> UserError:
+    return UserError(f"{path}: the file is empty", "a file needs at least one row")
+
+
+def _read_zip(path: Path, content: bytes) -> pl.DataFrame:
+    if len(content) > MOST_ZIP_BYTES:
+        raise UserError(f"{path}: larger than {MOST_ZIP_BYTES >> 20} MB", "unpack it and import the CSV inside")
+    _verify_checksum(path, content)
+    try:
+        text = zipped_csv(content)
+    except BadZip as error:
+        raise UserError(f"{path}: {error}", "download it again, or unpack it and import its files") from None
+    if not text.strip():
+        raise _empty(path)
+    if _TIME_FIRST.match(text):  # no heading
+        frame = pl.read_csv(text, infer_schema=False, has_header=False)
+        names = next((names for names in (_KLINES, _FUNDING) if len(names) == frame.width), None)
+        if names is None:
+            raise UserError(f"{path}: {frame.width} columns without names", "klines have 12, funding has 3")
+        frame.columns = list(names)
+    else:
+        frame = pl.read_csv(text, infer_schema=False)
+    if "calc_time" in frame.columns:
+        # stamped some milliseconds after the hour; downloads round it down in the same way
+        times = to_instants(frame["calc_time"])
+        hours = times // HOUR_MS * HOUR_MS
+        frame = frame.with_columns(pl.when(times - hours < MINUTE_MS).then(hours).otherwise(times).alias("calc_time"))
+    return frame
+
+
+def _verify_checksum(path: Path, content: bytes) -> None:
+    checksum_file = path.with_name(f"{path.name}.CHECKSUM")
+    if not checksum_file.is_file():
+        return
+    try:
+        with checksum_file.open("rb") as file:
+            words = file.read(256).decode("ascii", "replace").split()
+    except OSError as error:
+        raise UserError(f"{checksum_file} cannot be read ({error.strerror or error})") from None
+    if not words or words[0].lower() != hashlib.sha256(content).hexdigest():
+        raise UserError(f"{path} does not match its checksum in {checksum_file.name}", "download it again")
+
+
+def zipped_csv(content: bytes) -> bytes:
+    """The bytes of the only CSV in a zip file, unpacked up to a bound."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            entries = archive.infolist()
+            tables = [entry for entry in entries if entry.filename.lower().endswith(".csv") and not entry.is_dir()]
+            if len(tables) != 1 or len(entries) > MOST_ZIP_ENTRIES:
+                raise BadZip("not a zip with one CSV inside")
+            with archive.open(tables[0]) as file:
+                text = file.read(MOST_ZIP_BYTES + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+        raise BadZip(f"not a whole zip file ({str(error)[:80]})") from None
+    if len(text) > MOST_ZIP_BYTES:
+        raise BadZip(f"the CSV inside is larger than {MOST_ZIP_BYTES >> 20} MB")
+    return text

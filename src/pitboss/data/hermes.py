@@ -1,7 +1,7 @@
 """Pyth Hermes: the price of a feed as it is now, or as it was first published at or after a second.
 
-One feed, one price: no candles (those are `sources.pyth`), no stream, no proof. The parsed form of a reply is read; the
-signed one beside it is for chains. What the parsed form says is judged like any stranger's word.
+One feed, one price: no candles (those are `sources.pyth`), no stream, no proof. The parsed part of a reply is read and
+validated; the signed part is for chains.
 """
 
 import re
@@ -12,14 +12,14 @@ from typing import Any
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, iso
 from pitboss.core.noun import noun
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, address
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address
 
 URL = "https://hermes.pyth.network"
 REQUESTS, WINDOW_S = 30, 10.0
-"""What the service allows; whoever asks more often is shut out for a minute."""
+"""The limit of the service; above it a client is blocked for a minute."""
 MOST_BYTES = 2**20
 AHEAD_MS = 10 * SECOND_MS
-"""Clocks differ a little. A price from further ahead would look fresh for as long as it likes."""
+"""Tolerance for differing clocks. A price from further in the future would count as fresh for too long."""
 MOST_EXPONENT = 18
 MOST_PRICE = Decimal(10) ** 12
 BILLION = 1_000_000_000
@@ -35,7 +35,7 @@ _WHOLE = re.compile(r"-?[0-9]{1,20}")
 
 @noun
 class OraclePrice:
-    """A price with how sure the publishers are of it (one deviation), in USD."""
+    """A price with its confidence interval (one standard deviation), in USD."""
 
     feed_id: str
     price: Decimal
@@ -44,23 +44,20 @@ class OraclePrice:
 
     @property
     def units(self) -> int:
-        """The price in billionths, as the predict protocol counts; what is finer is dropped."""
+        """The price in billionths, rounded down, as the predict protocol counts."""
         return int(self.price * BILLION)
 
 
 def feed_of(symbol: str) -> str:
     """The feed of a symbol, or a feed's own id."""
-    known = FEEDS.get(symbol.upper())
-    if known:
-        return known
-    found = symbol.lower().removeprefix("0x")
-    if not _ID.fullmatch(found):
+    feed_id = FEEDS.get(symbol.upper()) or symbol.lower().removeprefix("0x")
+    if not _ID.fullmatch(feed_id):
         raise UserError(f"no Pyth feed is known for {symbol!r}", f"{', '.join(FEEDS)}, or a feed id of 64 hex digits")
-    return found
+    return feed_id
 
 
 class Hermes:
-    """The service, asked through one fetcher."""
+    """A client of the service."""
 
     def __init__(self, fetcher: Fetcher, base_url: str = "") -> None:
         self._base = address(base_url or URL)
@@ -70,17 +67,17 @@ class Hermes:
     async def latest(self, symbol: str) -> OraclePrice:
         """The newest price of a symbol or feed."""
         feed_id = feed_of(symbol)
-        return await self._ask("latest", feed_id, lambda reply: parsed(reply.json(), feed_id, reply.asked_at))
+        return await self._ask("latest", feed_id, lambda reply: parse_price(reply.json(), feed_id, reply.asked_at))
 
     async def at(self, symbol: str, at: Instant) -> OraclePrice:
         """The first price published at or after an instant, by the second."""
         feed_id, second = feed_of(symbol), -(-at // SECOND_MS)
 
         def read(reply: Reply) -> OraclePrice:
-            found = parsed(reply.json(), feed_id, reply.asked_at)
-            if found.published_at < second * SECOND_MS:
-                raise Broken(f"asked for a price from {iso(second * SECOND_MS)} on, got an earlier one")
-            return found
+            price = parse_price(reply.json(), feed_id, reply.asked_at)
+            if price.published_at < second * SECOND_MS:
+                raise MalformedReply(f"asked for a price from {iso(second * SECOND_MS)} on, got an earlier one")
+            return price
 
         try:
             return await self._ask(str(second), feed_id, read)
@@ -88,42 +85,40 @@ class Hermes:
             if error.status != 404:
                 raise
             raise UserError(
-                f"Pyth has no price of {symbol} at {iso(second * SECOND_MS)}", "the service keeps some months only"
+                f"Pyth has no price of {symbol} at {iso(second * SECOND_MS)}", "the service keeps only some months"
             ) from None
 
     async def _ask(self, which: str, feed_id: str, read: Callable[[Reply], OraclePrice]) -> OraclePrice:
         query = Query(
-            f"{self._base}/v2/updates/price/{which}",
-            {"ids[]": feed_id, "parsed": "true"},
-            most_bytes=MOST_BYTES,
+            f"{self._base}/v2/updates/price/{which}", {"ids[]": feed_id, "parsed": "true"}, most_bytes=MOST_BYTES
         )
         return await self._fetcher.ask(query, read, self._budget)
 
 
-def parsed(value: Any, feed_id: str, now: Instant) -> OraclePrice:
-    """The price of one feed in the parsed part of a reply; `Broken` if there is none that could be one."""
+def parse_price(value: Any, feed_id: str, now: Instant) -> OraclePrice:
+    """The price of one feed in the parsed part of a reply; `MalformedReply` if there is no valid one."""
     listed = value.get("parsed") if isinstance(value, dict) else None
     if not isinstance(listed, list):
-        raise Broken("the reply has no parsed prices")
-    ours = [one for one in listed if isinstance(one, dict) and _same(one.get("id"), feed_id)]
-    if len(ours) != 1 or not isinstance(ours[0].get("price"), dict):
-        raise Broken("the reply has not one price of the feed that was asked for")
-    told = ours[0]["price"]
-    exponent, second = told.get("expo"), told.get("publish_time")
+        raise MalformedReply("the reply has no parsed prices")
+    entries = [entry for entry in listed if isinstance(entry, dict) and _same(entry.get("id"), feed_id)]
+    if len(entries) != 1 or not isinstance(entries[0].get("price"), dict):
+        raise MalformedReply("the reply has not one price of the feed that was asked for")
+    fields = entries[0]["price"]
+    exponent, second = fields.get("expo"), fields.get("publish_time")
     if not _is_int(exponent) or abs(exponent) > MOST_EXPONENT:
-        raise Broken("the price has no usable exponent")
-    price, confidence = (_scaled(told.get(name), exponent, name) for name in ("price", "conf"))
+        raise MalformedReply("the price has no usable exponent")
+    price, confidence = (_scaled(fields.get(name), exponent, name) for name in ("price", "conf"))
     if not 0 < price < MOST_PRICE or not 0 <= confidence < MOST_PRICE:
-        raise Broken("the price or its confidence cannot be one")
+        raise MalformedReply("the price or its confidence cannot be one")
     if not _is_int(second) or not 0 < second * SECOND_MS <= now + AHEAD_MS:
-        raise Broken("the price has no time, or one that is still to come")
+        raise MalformedReply("the price has no time, or one that is still to come")
     return OraclePrice(feed_id, price, confidence, second * SECOND_MS)
 
 
 def _scaled(value: Any, exponent: int, name: str) -> Decimal:
-    # They come as text: a number of JSON would lose digits on its way through other programs.
+    # sent as text: a JSON number would lose digits in other programs
     if not isinstance(value, str) or not _WHOLE.fullmatch(value):
-        raise Broken(f"{name} is not a whole number written as text")
+        raise MalformedReply(f"{name} is not a whole number written as text")
     return Decimal(value).scaleb(exponent)
 
 

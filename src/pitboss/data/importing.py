@@ -1,7 +1,7 @@
-"""`data import`: files and folders → the lake. All of one call lands, or none of it.
+"""`data import`: files and folders → the lake. All files of one call are committed, or none.
 
-Finds out what each file is (argument, else path, else columns, else asks), hands it to `table` or `meta` for judging
-and stages the rows. Nothing is guessed beyond that: an interval is never inferred from the spacing of rows.
+The kind of a file comes from an argument, else its path, else its columns; rows are validated by `table` and the `*_rows`
+modules. Nothing else is guessed: an interval is never inferred from the spacing of rows.
 """
 
 import dataclasses
@@ -15,27 +15,27 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.data import bookrows
-from pitboss.data.exchange_listings import exchange_info_rows, is_exchange_info, listings_of, looks_like
+from pitboss.data import order_book_rows as bookrows
 from pitboss.data.file_reader import READABLE, format_of, read_hashed
 from pitboss.data.lake import Lake
+from pitboss.data.listing_rows import exchange_info_rows, is_exchange_info, listings_of, looks_like_listings
 from pitboss.data.manifest import SourceFile
-from pitboss.data.meta import is_meta, meta_rows
+from pitboss.data.meta_rows import is_meta, meta_rows
 from pitboss.data.news_rows import events_of, news_of
-from pitboss.data.path_inference import Clue, clue_of, is_published
+from pitboss.data.path_inference import FileHints, hints_of, is_binance_name
 from pitboss.data.series import ALIASES, SERIES, series
 from pitboss.data.staging import Batch
 from pitboss.data.table import Table, bars_of, points_of
 
-MADE = "extracted"
-"""The one kind that is made here and not imported."""
+EXTRACTED = "extracted"
+"""The kind that is computed, not imported."""
 MOST_KNOWN_DAYS = 3_660
 _EXCHANGES = ("binance", "bitget", "bybit", "coinbase", "deribit", "dydx", "hyperliquid", "kraken", "kucoin", "okx")
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """What one series of one file brought. `notes` are things a person should know about it."""
+class ImportResult:
+    """The result for one series of one file. `notes` are for the user."""
 
     path: str
     kind: str
@@ -52,7 +52,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _FileSeries:
     kind: str
     symbol: str | None
     interval: str | None
@@ -71,10 +71,11 @@ def import_paths(
     known_at: Instant | None = None,
     imported_at: Instant | None = None,
     known_days: float | None = None,
-) -> list[Imported]:
-    """Import files and folders (walked in order). `known_at` dates events whose file does not say when they were known.
+) -> list[ImportResult]:
+    """Import files and folders, in sorted order.
 
-    So does `known_days`, by days before each event. `imported_at` is what the manifest says about when this was.
+    `known_at`, or `known_days` before each event, is since when events are known whose file does not say it.
+    `imported_at` is the time of the import in the manifest.
     """
     if known_days is not None and (known_at is not None or not 0 <= known_days <= MOST_KNOWN_DAYS):
         raise UserError(
@@ -84,39 +85,39 @@ def import_paths(
     if kind is not None:
         kind = ALIASES.get(kind, kind)
         series(kind)
-    if kind == MADE:
-        raise UserError("events out of headlines are not imported", "`pitboss data extract-events` makes them")
+    if kind == EXTRACTED:
+        raise UserError("events from headlines are not imported", "`pitboss data extract-events` computes them")
     if interval is not None:
         interval_ms(interval)
     if lake.is_synthetic(venue):
         raise UserError(f"venue {venue!r} holds generated data", "import real data under another --venue")
     files = _files([Path(path) for path in paths])
-    asked = Clue(kind, symbol, interval)
-    done: list[tuple[int, Imported]] = []
+    options = FileHints(kind, symbol, interval)
+    results: list[tuple[int, ImportResult]] = []
     with lake.writing(imported_at) as batch:
         for number, path in _ordered(files, replace):
             content, sha256 = read_hashed(path)
             source = SourceFile(path.name, sha256)
-            for piece in _pieces(path, content, asked, known_at, known_days):
-                done.append((number, _put(lake, batch, venue, path, piece, replace, source)))
-    listed = [each for _, each in sorted(done, key=lambda pair: pair[0])]
+            for piece in _pieces(path, content, options, known_at, known_days):
+                results.append((number, _put(lake, batch, venue, path, piece, replace, source)))
+    ordered = [result for _, result in sorted(results, key=lambda pair: pair[0])]
     other = next((name for path in files if (name := _other_venue(path, venue))), None)
-    if other and listed:
-        said = f"the path says {other}, filed under {venue}; --venue {other} keeps the two apart"
-        listed[0] = dataclasses.replace(listed[0], notes=(*listed[0].notes, said))
-    return listed
+    if other and ordered:
+        note = f"the path names {other}, stored under {venue}; --venue {other} keeps the two apart"
+        ordered[0] = dataclasses.replace(ordered[0], notes=(*ordered[0].notes, note))
+    return ordered
 
 
 def _ordered(files: list[Path], replace: bool) -> list[tuple[int, Path]]:
     """Files of one series after each other, so that few series are in memory at a time.
 
-    Not where rows may replace others: then the last file in the order of the walk has the last word.
+    With `replace` in the order of the walk: the rows of the last file count.
     """
     numbered = list(enumerate(files))
     if replace:
         return numbered
-    first: dict[Clue, int] = {}
-    return sorted(numbered, key=lambda pair: first.setdefault(clue_of(pair[1].absolute()), pair[0]))
+    first: dict[FileHints, int] = {}
+    return sorted(numbered, key=lambda pair: first.setdefault(hints_of(pair[1].absolute()), pair[0]))
 
 
 def _files(paths: list[Path]) -> list[Path]:
@@ -125,10 +126,10 @@ def _files(paths: list[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            known = sorted(file for file in _walked(path) if format_of(file))
-            if not known:
+            readable = sorted(file for file in _walk(path) if format_of(file))
+            if not readable:
                 raise UserError(f"{path}: no file in this folder can be imported", f"readable are {READABLE}")
-            files += known
+            files += readable
         elif path.exists():
             files.append(path)
         else:
@@ -136,121 +137,124 @@ def _files(paths: list[Path]) -> list[Path]:
     return list(dict.fromkeys(files))
 
 
-def _walked(folder: Path) -> Iterator[Path]:
-    """Every file below a folder that is not hidden, through links to other folders too, each folder once."""
-    seen = {folder.resolve()}
-    for place, folders, files in os.walk(folder, followlinks=True):
-        here = Path(place)
-        new = {name: (here / name).resolve() for name in sorted(folders) if not name.startswith(".")}
-        folders[:] = [name for name, real in new.items() if real not in seen]
-        seen.update(new.values())
-        yield from (here / name for name in files if not name.startswith(".") and (here / name).is_file())
+def _walk(folder: Path) -> Iterator[Path]:
+    """Every file below a folder that is not hidden, also through links to folders, each folder once."""
+    visited = {folder.resolve()}
+    for parent, folders, files in ((Path(name), *names) for name, *names in os.walk(folder, followlinks=True)):
+        new = {name: (parent / name).resolve() for name in sorted(folders) if not name.startswith(".")}
+        folders[:] = [name for name, real in new.items() if real not in visited]
+        visited.update(new.values())
+        yield from (parent / name for name in files if not name.startswith(".") and (parent / name).is_file())
 
 
-def _pieces(path: Path, content: Any, asked: Clue, known_at: Instant | None, known_days: float | None) -> list[_Piece]:
-    told = clue_of(path.absolute())
-    content = bookrows.framed(content)
+def _pieces(
+    path: Path, content: Any, options: FileHints, known_at: Instant | None, known_days: float | None
+) -> list[_FileSeries]:
+    hints = hints_of(path.absolute())
+    content = bookrows.as_table(content)
     if not isinstance(content, pl.DataFrame):
-        return [_plain(path, content, asked)]
-    table = Table(str(path), bookrows.unwrapped(content))
-    kind = asked.kind or told.kind or (bookrows.KIND if bookrows.looks_like(table) else None)
-    kind = kind or ("listings" if looks_like(table) else table.kind())
+        return [_plain(path, content, options)]
+    table = Table(str(path), bookrows.unwrap(content))
+    kind = options.kind or hints.kind or (bookrows.KIND if bookrows.looks_like_books(table) else None)
+    kind = kind or ("listings" if looks_like_listings(table) else table.kind())
     if kind is None:
-        have = ", ".join(content.columns[:12])
+        columns = ", ".join(content.columns[:12])
         raise UserError(
-            f"{path}: cannot tell what this file holds (columns: {have})",
-            f"add --kind, one of {', '.join(sorted(SERIES.keys() - {MADE}))}",
+            f"{path}: cannot tell the kind of data in this file (columns: {columns})",
+            f"add --kind, one of {', '.join(sorted(SERIES.keys() - {EXTRACTED}))}",
         )
     if kind == "meta":
-        return [_meta(path, {"universe": table.assets()}, asked)]
+        return [_meta(path, {"universe": table.assets()}, options)]
     if kind == "listings":
-        return [_Piece(kind, None, None, listings_of(table), tuple(table.notes))]
+        return [_FileSeries(kind, None, None, listings_of(table), tuple(table.notes))]
     if kind == "news":
-        return [_Piece(kind, None, None, news_of(table, asked.symbol), tuple(table.notes))]
+        return [_FileSeries(kind, None, None, news_of(table, options.symbol), tuple(table.notes))]
     if kind == "events":
-        return [_Piece(kind, None, None, events_of(table, asked.symbol, known_at, known_days), tuple(table.notes))]
-    return [_series(table, kind, symbol, asked, told) for symbol in _symbols(table, kind, asked, told)]
+        return [
+            _FileSeries(kind, None, None, events_of(table, options.symbol, known_at, known_days), tuple(table.notes))
+        ]
+    return [_series(table, kind, symbol, options, hints) for symbol in _symbols(table, kind, options, hints)]
 
 
-def _plain(path: Path, content: Any, asked: Clue) -> _Piece:
-    if asked.kind not in (None, "listings") or not is_exchange_info(content):
-        return _meta(path, content, asked)
+def _plain(path: Path, content: Any, options: FileHints) -> _FileSeries:
+    if options.kind not in (None, "listings") or not is_exchange_info(content):
+        return _meta(path, content, options)
     frame, notes = exchange_info_rows(content, str(path))
-    return _Piece("listings", None, None, frame, tuple(notes))
+    return _FileSeries("listings", None, None, frame, tuple(notes))
 
 
-def _meta(path: Path, content: Any, asked: Clue) -> _Piece:
-    if asked.kind not in (None, "meta") or not is_meta(content):
+def _meta(path: Path, content: Any, options: FileHints) -> _FileSeries:
+    if options.kind not in (None, "meta") or not is_meta(content):
         raise UserError(
             f"{path}: neither a list of rows nor a `meta` reply",
             "rows belong in a JSON list or one object a line; meta needs a `universe`",
         )
     frame, notes = meta_rows(content, str(path))
-    return _Piece("meta", None, None, frame, tuple(notes))
+    return _FileSeries("meta", None, None, frame, tuple(notes))
 
 
-def _symbols(table: Table, kind: str, asked: Clue, told: Clue) -> list[str]:
+def _symbols(table: Table, kind: str, options: FileHints, hints: FileHints) -> list[str]:
     inside = table.symbols()
-    if asked.symbol:
-        if len(inside) > 1 and asked.symbol not in inside:
-            raise UserError(f"{table.where}: the rows are of {', '.join(inside[:8])}, none of {asked.symbol}")
-        return [asked.symbol]
+    if options.symbol:
+        if len(inside) > 1 and options.symbol not in inside:
+            raise UserError(f"{table.where}: the rows are of {', '.join(inside[:8])}, none of {options.symbol}")
+        return [options.symbol]
     if len(inside) > 1:
         return inside
-    known = told.symbol or (inside[0] if inside else None)
-    if not known:
-        raise UserError(f"{table.where}: whose {kind} are these?", "add --symbol, for example --symbol BTC")
-    return [known]
+    only_symbol = hints.symbol or (inside[0] if inside else None)
+    if not only_symbol:
+        raise UserError(f"{table.where}: {kind} of which symbol?", "add --symbol, for example --symbol BTC")
+    return [only_symbol]
 
 
-def _series(table: Table, kind: str, symbol: str, asked: Clue, told: Clue) -> _Piece:
+def _series(table: Table, kind: str, symbol: str, options: FileHints, hints: FileHints) -> _FileSeries:
     if kind != "bars":
-        rows = table.only(symbol, None)
+        rows = table.select(symbol, None)
         if kind == bookrows.KIND:
-            return _Piece(kind, symbol, None, bookrows.books_of(rows), tuple(rows.notes))
-        return _Piece(kind, symbol, None, points_of(rows, kind), tuple(rows.notes))
+            return _FileSeries(kind, symbol, None, bookrows.books_of(rows), tuple(rows.notes))
+        return _FileSeries(kind, symbol, None, points_of(rows, kind), tuple(rows.notes))
     inside = table.intervals()
-    interval = asked.interval or told.interval or (inside[0] if len(inside) == 1 else None)
+    interval = options.interval or hints.interval or (inside[0] if len(inside) == 1 else None)
     if interval is None:
         spacing = next((name for name, length in INTERVALS.items() if length == table.spacing()), None)
         looks = f"; the rows look {spacing} apart" if spacing else ""
         raise UserError(f"{table.where}: bars of which interval?", f"add --interval, for example --interval 5m{looks}")
     if inside and interval not in inside:
-        raise UserError(f"{table.where}: the rows say interval {', '.join(inside)}, not {interval}")
-    rows = table.only(symbol, interval)
-    return _Piece(kind, symbol, interval, bars_of(rows, interval), tuple(rows.notes))
+        raise UserError(f"{table.where}: the rows have interval {', '.join(inside)}, not {interval}")
+    rows = table.select(symbol, interval)
+    return _FileSeries(kind, symbol, interval, bars_of(rows, interval), tuple(rows.notes))
 
 
 def _other_venue(path: Path, venue: str) -> str | None:
-    """An exchange that a folder is named after, if it is not the one the rows are filed under."""
+    """An exchange that a folder is named after, if it is not the venue of the import."""
     folders = [folder.name.lower() for folder in path.absolute().parents][:3]
     named = next((name for folder in folders for name in _EXCHANGES if folder.startswith(name)), None)
-    named = named or ("binance" if is_published(path) else None)
+    named = named or ("binance" if is_binance_name(path) else None)
     return named if named and not venue.lower().startswith(named) else None
 
 
 def _put(
-    lake: Lake, batch: Batch, venue: str, path: Path, piece: _Piece, replace: bool, source: SourceFile
-) -> Imported:
+    lake: Lake, batch: Batch, venue: str, path: Path, piece: _FileSeries, replace: bool, source: SourceFile
+) -> ImportResult:
     shape = series(piece.kind)
     folder = lake.folder(piece.kind, venue, piece.symbol, piece.interval)
     try:
-        did = batch.put(shape, folder, piece.frame, replace, source)
+        changes = batch.put(shape, folder, piece.frame, replace, source)
     except UserError as error:
         other = _other_venue(path, venue)
         hint = f"--venue {other} keeps it apart from {venue}; {error.hint}" if other else error.hint
         raise UserError(f"{path}: {error.message}", hint) from None
     times = piece.frame[shape.time].dt.epoch("ms") if shape.time else None
-    return Imported(
+    return ImportResult(
         str(path),
         piece.kind,
         venue,
         piece.symbol,
         piece.interval,
         piece.frame.height,
-        did.added,
-        did.replaced,
-        did.unchanged,
+        changes.added,
+        changes.replaced,
+        changes.unchanged,
         int(times[0]) if times is not None else None,
         int(times[-1]) if times is not None else None,
         piece.notes,

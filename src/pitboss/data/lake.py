@@ -5,10 +5,10 @@
     news/venue=hyperliquid/year=2025/part.parquet                    (also events)
     meta/venue=hyperliquid/part.parquet                              (also listings)
 
-    manifest.json                                                    (what there is, with digests and sources)
+    manifest.json                                                    (all series, with digests and sources)
 
-A write is staged beside the data and landed as one, so a reader never meets half a file and a crash never half a write.
-It does not judge rows (that is `table`) and it does not cut by time (that is the as-of view).
+A write is staged beside the data and committed as one: a reader never sees part of a file, a crash never leaves part of a
+write. Rows are validated by `table`, not here; the as-of view cuts them by time.
 """
 
 import shutil
@@ -25,14 +25,15 @@ import polars as pl
 from pitboss.core import codec
 from pitboss.core.asset import Asset, make_asset
 from pitboss.core.errors import UserError
-from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.core.market import Bars, CalendarEvent, Floats, Ints, Listing, NewsItem, Points, Unconfirmed
+from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms
+from pitboss.core.market import Bars, CalendarEvent, Floats, Ints, Listing, NewsItem, PointKind, Points, Unconfirmed
 from pitboss.core.order_book import MAX_AGE_MS
-from pitboss.data.commit import settle
-from pitboss.data.manifest import load
+from pitboss.data.commit import finish_interrupted
+from pitboss.data.manifest import load_manifest
+from pitboss.data.merge import RowChanges
 from pitboss.data.series import POINT_KINDS, SERIES, series
-from pitboss.data.series_files import SeriesFiles, find_places
-from pitboss.data.staging import Added, Batch, locked, read_parquet, read_rows, unwritable, write_manifest
+from pitboss.data.series_files import SeriesFiles, find_series
+from pitboss.data.staging import Batch, read_parquet, read_rows, write_error, write_lock, write_manifest
 from pitboss.data.synthetic_marker import MARKER, venue_folder
 from pitboss.data.time_columns import EARLIEST, LATEST
 
@@ -41,7 +42,7 @@ _ROLLING = 25
 
 @dataclass(frozen=True, slots=True)
 class SeriesInfo:
-    """One series in the lake. `interval` and `symbol` are None where the kind has none."""
+    """A summary of one series. `interval` and `symbol` are None where the kind has none."""
 
     venue: str
     kind: str
@@ -69,30 +70,30 @@ class Lake:
         interval: str | None,
         frame: pl.DataFrame,
         replace: bool = False,
-    ) -> Added:
+    ) -> RowChanges:
         """Add rows to a series. Rows already there change nothing; differing ones are refused unless `replace`."""
         with self.writing() as batch:
             return batch.put(series(kind), self.folder(kind, venue, symbol, interval), frame, replace)
 
     @contextmanager
     def writing(self, at: Instant | None = None) -> Iterator[Batch]:
-        """Several puts that land together or not at all. `at` is the time that the manifest gives them."""
-        with locked(self.root):
+        """Several puts that are committed together or not at all. `at` is their time in the manifest."""
+        with write_lock(self.root):
             batch = Batch(self.root, at)
             yield batch
             batch.commit()
 
     def mark_synthetic(self, venue: str, text: str) -> None:
-        """Say in the lake itself that this venue's data was generated."""
+        """Write the marker that this venue's data was generated."""
         path = self.folder("meta", venue, None, None) / MARKER
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
-            raise unwritable(self.root, error) from error
+            raise write_error(self.root, error) from error
 
     def synthetic_note(self, venue: str) -> str | None:
-        """What the marker of a generated venue says."""
+        """The text of the marker of a generated venue; None if there is no marker."""
         path = self.folder("meta", venue, None, None) / MARKER
         return path.read_text(encoding="utf-8") if path.is_file() else None
 
@@ -101,17 +102,17 @@ class Lake:
         return self.synthetic_note(venue) is not None
 
     def drop_synthetic(self, venue: str) -> None:
-        """Remove a generated venue. Imported data is never removed by the program."""
+        """Remove a generated venue. Imported data is never removed."""
         if not self.is_synthetic(venue):
             raise UserError(f"the data of venue {venue!r} was imported, not generated; it is not removed")
-        known = load(self.root)
-        if known is not None:
-            known.drop(venue)
-            write_manifest(self.root, known)
+        manifest = load_manifest(self.root)
+        if manifest is not None:
+            manifest.drop(venue)
+            write_manifest(self.root, manifest)
         for kind in sorted(SERIES):
             shutil.rmtree(self.root / kind / f"venue={venue}", ignore_errors=True)
 
-    # where things are
+    # listing
 
     def folder(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> Path:
         """The folder of one series."""
@@ -128,18 +129,18 @@ class Lake:
 
     def places(self, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
         """Every series with at least one file, sorted by venue, kind, symbol and interval."""
-        settle(self.root)
-        return find_places(self.root, kind, venue)
+        finish_interrupted(self.root)
+        return find_series(self.root, kind, venue)
 
     def list(self) -> list[SeriesInfo]:
-        """What is in the lake, with how many rows, from when to when, and how many holes."""
-        return [self._holding(place) for place in self.places()]
+        """Every series with its number of rows, time span and number of gaps."""
+        return [self._info(place) for place in self.places()]
 
     def venues(self, kind: str | None = None) -> "list[str]":
         """Venues with any data, or with data of one kind."""
-        settle(self.root)
+        finish_interrupted(self.root)
         kinds = [kind] if kind else sorted(SERIES)
-        folders = (path for each in kinds for path in (self.root / each).glob("venue=*"))
+        folders = (path for name in kinds for path in (self.root / name).glob("venue=*"))
         return sorted({path.name.removeprefix("venue=") for path in folders if any(path.glob("**/part.parquet"))})
 
     def symbols(self, venue: str) -> "list[str]":
@@ -148,7 +149,7 @@ class Lake:
 
     def intervals(self, venue: str, symbol: str) -> "list[str]":
         """Intervals in which bars of a symbol were imported, finest first."""
-        settle(self.root)
+        finish_interrupted(self.root)
         name = f"symbol={quote(symbol, safe='')}"
         return [
             interval
@@ -157,7 +158,7 @@ class Lake:
         ]
 
     def extent(self, venue: str, symbol: str, interval: str) -> tuple[Instant, Instant] | None:
-        """Open times of the first and the last bar; reads no more than the two outer files."""
+        """Open times of the first and the last bar; reads only the first and the last file."""
         files = self._files("bars", venue, symbol, interval)
         if not files:
             return None
@@ -177,30 +178,26 @@ class Lake:
         self._must_be_sound(opens, columns, f"{interval} bars of {symbol}")
         return Bars(symbol, interval, interval_ms(interval), opens, *columns)
 
-    def points(self, kind: str, venue: str, symbol: str, until: Instant | None = None) -> Points | None:
+    def points(self, kind: PointKind, venue: str, symbol: str, until: Instant | None = None) -> Points | None:
         """A point series up to and including an instant; None if it was never imported."""
         frame = self._frame(kind, venue, symbol, None, until)
         if frame is None:
             return None
         at, values = _ints(frame["at"]), _floats(frame["value"])
         self._must_be_sound(at, [values], f"{kind} of {symbol}")
-        for name in POINT_KINDS:
-            if name == kind:
-                return Points(symbol, name, at, values)
-        raise UserError(f"{kind} is not a series of values")
+        return Points(symbol, kind, at, values)
 
     def news(self, venue: str, until: Instant | None = None, latency_ms: int = 0) -> "list[NewsItem]":
         """News that arrived by an instant, in order of arrival.
 
-        A date without a time says only that the item came out some time that day: it arrives at the next midnight. None
-        arrives before it was first met, where that is known.
+        An item with a date and no time arrives at the next midnight. No item arrives before it was first downloaded, where
+        that time is stored.
         """
         frame = self._frame("news", venue, None, None, until)
         if frame is None:
             return []
-        items = news_items(frame, latency_ms)
-        arrived = [item for item in items if until is None or item.available_at <= until]
-        return sorted(arrived, key=lambda item: (item.available_at, item.published_at, item.source, item.text))
+        items = [item for item in news_items(frame, latency_ms) if until is None or item.available_at <= until]
+        return sorted(items, key=lambda item: (item.available_at, item.published_at, item.source, item.text))
 
     def events(self, venue: str, until: Instant | None = None) -> "list[CalendarEvent]":
         """Events known by an instant, in the order in which they became known."""
@@ -227,25 +224,19 @@ class Lake:
         }
 
     def extracted(self, venue: str) -> "list[tuple[NewsItem, Unconfirmed]]":
-        """Events that were read out of headlines, each with its headline."""
+        """Events extracted from headlines, each with its headline."""
         frame = self._frame("extracted", venue, None, None, None)
         if frame is None:
             return []
         times = pl.col("scheduled_at", "known_at", "published_at").dt.epoch("ms")
         return [
             (
-                NewsItem(row["published_at"], row["known_at"], row["source"], row["text"]),
-                Unconfirmed(
-                    row["scheduled_at"],
-                    row["known_at"],
-                    row["kind"],
-                    row["title"],
-                    row["importance"],
-                    _split(row["symbols"]),
-                    row["confidence"],
-                ),
+                NewsItem(published_at, known_at, source, text),
+                Unconfirmed(at, known_at, kind, title, importance, _split(symbols), confidence),
             )
-            for row in frame.with_columns(times).iter_rows(named=True)
+            for at, kind, symbols, title, known_at, importance, confidence, published_at, source, text in (
+                frame.with_columns(times).iter_rows()
+            )
         ]
 
     def listings(self, venue: str) -> dict[str, Listing]:
@@ -256,8 +247,29 @@ class Lake:
         rows = frame.with_columns(pl.col("listed_at", "delisted_at", "known_at").dt.epoch("ms")).sort("symbol")
         return {row[0]: Listing(*row) for row in rows.iter_rows()}
 
+    def stored_rows(
+        self,
+        kind: str,
+        venue: str,
+        symbol: str | None = None,
+        interval: str | None = None,
+        span: tuple[Instant, Instant] | None = None,
+    ) -> pl.DataFrame | None:
+        """The rows of a series as they are stored, in order of their key; None if there is no file.
+
+        `span` selects rows from its first instant up to, but not including, its second.
+        """
+        shape = series(kind)
+        files = self._files(kind, venue, symbol, interval)
+        if not files:
+            return None
+        frame = pl.concat([read_rows(shape, path) for path in files])
+        if shape.time and span is not None:
+            frame = frame.filter(pl.col(shape.time).dt.epoch("ms").is_between(*span, closed="left"))
+        return frame.sort(shape.key).rechunk()
+
     def _files(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> "list[Path]":
-        settle(self.root)
+        finish_interrupted(self.root)
         folder = self.folder(kind, venue, symbol, interval)
         if series(kind).time is None:
             return [path for path in (folder / "part.parquet",) if path.is_file()]
@@ -286,7 +298,7 @@ class Lake:
             frame = frame.head(int(np.searchsorted(moments, until, side=side)))
         return frame.rechunk()
 
-    def _holding(self, place: SeriesFiles) -> SeriesInfo:
+    def _info(self, place: SeriesFiles) -> SeriesInfo:
         time = series(place.kind).time
         if time is None:
             rows = sum(read_parquet(path, ["symbol"]).height for path in place.files)
@@ -297,7 +309,7 @@ class Lake:
         return SeriesInfo(place.venue, place.kind, place.symbol, place.interval, len(moments), first, last, holes)
 
     def _must_be_sound(self, moments: Ints, columns: "list[Floats]", what: str) -> None:
-        # import let only sound rows in; a file edited since then must not reach a run
+        # import accepts only sound rows; a file edited since then must not reach a run
         if not bool(np.all(moments[1:] > moments[:-1])):
             raise UserError(f"the stored {what} are out of order", "see `pitboss data check`")
         if not all(bool(np.isfinite(column).all()) for column in columns):
@@ -305,10 +317,11 @@ class Lake:
 
 
 def news_items(frame: pl.DataFrame, latency_ms: int = 0) -> list[NewsItem]:
-    """Rows of news with when each could be known."""
-    day = 86_400_000
+    """News rows as items, each with the time at which it could be known."""
     return [
-        NewsItem(at, max(at + (day if date_only else latency_ms), seen or 0), source, text, sentiment, _split(symbols))
+        NewsItem(
+            at, max(at + (DAY_MS if date_only else latency_ms), seen or 0), source, text, sentiment, _split(symbols)
+        )
         for at, source, text, sentiment, symbols, date_only, seen in frame.with_columns(
             pl.col("published_at", "first_seen_at").dt.epoch("ms")
         ).iter_rows()
@@ -316,15 +329,15 @@ def news_items(frame: pl.DataFrame, latency_ms: int = 0) -> list[NewsItem]:
 
 
 def find_holes(place: SeriesFiles, moments: Ints) -> Ints:
-    """Positions after which something is missing.
+    """Positions after which rows are missing.
 
-    Bars follow their interval. Values follow the pace around them, because venues change it (8-hourly funding became
-    hourly): a step of more than one and a half times the local median is a hole.
+    Bars are measured by their interval. Values are measured by the local median step, because venues change their pace
+    (8-hourly funding became hourly): a step of more than one and a half times that is a gap.
     """
     steps = np.diff(moments)
     if place.interval:
         return np.flatnonzero(steps > interval_ms(place.interval))
-    if place.kind == "l2":  # books come at any pace: a hole is where the last one is too old to be used
+    if place.kind == "l2":  # books come at any pace: a gap is where the last one is too old to be used
         return np.flatnonzero(steps > MAX_AGE_MS)
     if place.kind not in POINT_KINDS or len(steps) < 2:
         return np.empty(0, dtype=np.int64)
@@ -348,7 +361,7 @@ def _split(symbols: str) -> tuple[str, ...]:
 def _ints(column: pl.Series) -> Ints:
     values = column.dt.epoch("ms").to_numpy()
     if values.dtype != np.int64 or (len(values) and not EARLIEST <= values.min() <= values.max() <= LATEST):
-        raise UserError("a stored file holds times that are none", "see `pitboss data check`")
+        raise UserError("a stored file holds invalid times", "see `pitboss data check`")
     values.setflags(write=False)
     return values
 

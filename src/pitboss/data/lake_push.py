@@ -1,8 +1,8 @@
-"""`data push`: puts the lake of this machine into object storage, from where workers on other machines read it.
+"""`data push`: copies the local lake into object storage, from which workers on other machines read it.
 
-The bytes of each file go under their own digest, then an index of all of them, and last the head that names the index. So
-whoever reads sees the lake as it was before or as it is after; a push that was killed is gone on with by the next one, which
-sends only what is missing; and earlier pushes stay readable for runs that began with them. It deletes nothing.
+Each file is stored under its digest, then an index of all files, and last the head that names the index. A reader sees the
+lake either before or after a push; a killed push is continued by the next, which sends only what is missing; earlier
+pushes stay readable for runs that began with them. Nothing is deleted.
 """
 
 import hashlib
@@ -14,36 +14,36 @@ from pathlib import Path
 
 from pitboss.core.errors import UserError
 from pitboss.data import manifest
-from pitboss.data.cache import ObjectSource, small
-from pitboss.data.index import (
+from pitboss.data.lake_index import (
     HEAD,
     MARKER,
     MOST_HEAD_BYTES,
     MOST_INDEX_BYTES,
     OBJECTS,
-    Index,
     IndexEntry,
+    LakeIndex,
     head_bytes,
     index_name,
     read_head,
     read_index,
 )
 from pitboss.data.manifest import MANIFEST, LakeManifest
-from pitboss.data.series import counted, series
-from pitboss.data.series_files import PART, find_places
-from pitboss.data.staging import locked, rows_of
+from pitboss.data.object_storage import ObjectSource
+from pitboss.data.series import count_noun, series
+from pitboss.data.series_files import PART, find_series
+from pitboss.data.staging import readable_rows, write_lock
 
 MOST_AT_ONCE = 4
 TRIES = 3
-"""How often a push begins anew because an import has replaced a file that was still to be sent."""
+"""How often a push starts again because an import has replaced a file that was still to be sent."""
 
-Tell = Callable[[int, int], None]
-"""Is told how many bytes were sent, of how many."""
+PushProgress = Callable[[int, int], None]
+"""Called with the bytes sent and the total."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
-    """What a push came to. `pin` names it; nothing was sent if it was there already."""
+class PushResult:
+    """The result of a push. `pin` identifies it; files that were stored already are not sent."""
 
     where: str
     pin: str
@@ -55,99 +55,109 @@ class Pushed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """A file as it was when it was hashed. A write of the lake makes a new file, so this tells whether it still is that."""
+class _HashedFile:
+    """A file at the time it was hashed. The lake never rewrites a file in place, so its inode and time detect changes."""
 
     entry: IndexEntry
-    number: int
+    inode: int
     changed_ns: int
 
-    def is_still(self, status: os.stat_result) -> bool:
-        return (status.st_ino, status.st_size, status.st_mtime_ns) == (self.number, self.entry.size, self.changed_ns)
+    def is_unchanged(self, status: os.stat_result) -> bool:
+        return (status.st_ino, status.st_size, status.st_mtime_ns) == (self.inode, self.entry.size, self.changed_ns)
 
 
-class _Moved(Exception):
-    """An import has replaced a file meanwhile."""
+class _LakeChanged(Exception):
+    """An import has replaced a file during the push."""
 
 
 def push(
-    root: Path, source: ObjectSource, again: bool = False, replace: bool = False, tell: Tell = lambda sent, of: None
-) -> Pushed:
-    """Push a lake. `again` sends what is there already, too; `replace` lets the new one lack files of the one there."""
+    root: Path,
+    source: ObjectSource,
+    again: bool = False,
+    replace: bool = False,
+    progress: PushProgress = lambda sent, total: None,
+) -> PushResult:
+    """Push a lake. `again` also sends what is stored already; `replace` allows the push to lack files of the stored lake."""
     for _ in range(TRIES):
         try:
-            return _push(root, source, again, replace, tell)
-        except _Moved:
-            continue  # what was sent stays, and is not sent again
+            return _push(root, source, again, replace, progress)
+        except _LakeChanged:
+            continue  # what was sent is not sent again
     raise UserError("the lake changes faster than it can be pushed", "push again when nothing is imported")
 
 
-def _push(root: Path, source: ObjectSource, again: bool, replace: bool, tell: Tell) -> Pushed:
-    known, seen = _look(root)
-    index = Index({name: each.entry for name, each in seen.items()})
+def _push(root: Path, source: ObjectSource, again: bool, replace: bool, progress: PushProgress) -> PushResult:
+    lake_manifest, files = _snapshot(root)
+    index = LakeIndex({name: file.entry for name, file in files.items()})
     pin = index.pin
-    before, held = _before(source, again)
-    lost = [] if replace else sorted(held - set(index.files))
-    if lost:  # nobody loses a series because two lakes were taken for one
+    previous_pin, previous_names = _previous(source, again)
+    lost = [] if replace else sorted(previous_names - set(index.files))
+    if lost:  # protects a series from being lost because two lakes were confused
         raise UserError(
-            f"{source.where} has {counted(len(lost), 'file')} that this lake has not, such as {lost[0]}",
-            "is it another lake? --replace makes the one there like this one",
+            f"{source.where} has {count_noun(len(lost), 'file')} that this lake lacks, such as {lost[0]}",
+            "it may be another lake; --replace makes it equal to this one",
         )
-    there = {} if again else source.objects().sizes(OBJECTS)
-    missing = {each.entry.sha256: name for name, each in seen.items() if not _is_there(there, each.entry)}
-    total, sent = sum(seen[name].entry.size for name in missing.values()), 0
+    sizes = {} if again else source.objects().sizes(OBJECTS)
+    missing = {
+        file.entry.sha256: name for name, file in files.items() if sizes.get(file.entry.object) != file.entry.size
+    }
+    total, sent = sum(files[name].entry.size for name in missing.values()), 0
     with ThreadPoolExecutor(MOST_AT_ONCE, "push") as pool:
-        waiting = []
+        futures = []
         try:
-            for name in sorted(missing.values()):  # looked into here, one by one, and sent by the others meanwhile
-                _check(root, known, name)
-                waiting.append((name, pool.submit(_send, source, root / name, seen[name])))
-            for name, one in waiting:
-                one.result()
-                sent += seen[name].entry.size
-                tell(sent, total)
+            for name in sorted(missing.values()):  # verified here one by one while the threads send
+                _verify(root, lake_manifest, name)
+                futures.append((name, pool.submit(_send, source, root / name, files[name])))
+            for name, future in futures:
+                future.result()
+                sent += files[name].entry.size
+                progress(sent, total)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     content = index.dumps()
-    if again or before != pin:
+    if again or previous_pin != pin:
         source.objects().write(index_name(pin), content)
         source.objects().write(HEAD, head_bytes(pin))
-    return Pushed(source.where, pin, len(seen), index.size, len(missing), total, before != pin)
+    return PushResult(source.where, pin, len(files), index.size, len(missing), total, previous_pin != pin)
 
 
-def _look(root: Path) -> tuple[LakeManifest, dict[str, _Seen]]:
-    """The lake as it is at one moment: its manifest and every file that a reader would find."""
+def _snapshot(root: Path) -> tuple[LakeManifest, dict[str, _HashedFile]]:
+    """The lake at one moment: its manifest and every file that a reader would find."""
     if not root.is_dir():
         raise UserError("there is no data here yet", "import some, then push")
-    with locked(root):
-        known = manifest.load(root)
-        paths = [path for place in find_places(root) for path in place.files]
-        if known is None or not paths:
+    with write_lock(root):
+        lake_manifest = manifest.load_manifest(root)
+        paths = [path for place in find_series(root) for path in place.files]
+        if lake_manifest is None or not paths:
             raise UserError("there is no data here to push", "import some; `pitboss data check` says what is wrong")
         names = {path.relative_to(root).as_posix() for path in paths}
-        odd = sorted(names ^ set(known.files))
-        if odd:
-            raise UserError(f"{odd[0]} and the lake's manifest do not agree", "`pitboss data check` says what is wrong")
+        unmatched = sorted(names ^ set(lake_manifest.files))
+        if unmatched:
+            raise UserError(
+                f"{unmatched[0]} and the lake's manifest do not agree", "`pitboss data check` says what is wrong"
+            )
         markers = [path for path in (root / "meta").glob(f"venue=*/{MARKER}") if path.is_file()]
-        return known, {path.relative_to(root).as_posix(): _see(path) for path in [*paths, *markers, root / MANIFEST]}
+        return lake_manifest, {
+            path.relative_to(root).as_posix(): _hashed(path) for path in [*paths, *markers, root / MANIFEST]
+        }
 
 
-def _see(path: Path) -> _Seen:
+def _hashed(path: Path) -> _HashedFile:
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return _Seen(IndexEntry(sha256, status.st_size), status.st_ino, status.st_mtime_ns)
+    return _HashedFile(IndexEntry(sha256, status.st_size), status.st_ino, status.st_mtime_ns)
 
 
-def _before(source: ObjectSource, again: bool) -> tuple[str | None, set[str]]:
-    """The push that is there now, and the names of its files. Who sends everything again cares not if it is damaged."""
+def _previous(source: ObjectSource, again: bool) -> tuple[str | None, set[str]]:
+    """The pin of the stored push, and the names of its files. With `again` a damaged push counts as none."""
     try:
-        head = small(source, HEAD, MOST_HEAD_BYTES)
+        head = source.read_small(HEAD, MOST_HEAD_BYTES)
         if head is None:
             return None, set()
         pin = read_head(head, source.where)
-        content = small(source, index_name(pin), MOST_INDEX_BYTES)
+        content = source.read_small(index_name(pin), MOST_INDEX_BYTES)
         return pin, set() if content is None else set(read_index(content, pin, source.where).files)
     except UserError:
         if not again:
@@ -155,29 +165,25 @@ def _before(source: ObjectSource, again: bool) -> tuple[str | None, set[str]]:
         return None, set()
 
 
-def _is_there(there: dict[str, int], entry: IndexEntry) -> bool:
-    return there.get(entry.object) == entry.size
-
-
-def _check(root: Path, known: LakeManifest, name: str) -> None:
-    """A file that is not what was imported is not spread."""
+def _verify(root: Path, lake_manifest: LakeManifest, name: str) -> None:
+    """Refuse a file that differs from what was imported."""
     if not name.endswith(f"/{PART}"):
         return
     shape = series(name.partition("/")[0])
-    frame = rows_of(shape, root / name)
-    if frame is None or manifest.stored(shape, frame) != known.files[name]:
-        now = manifest.load(root)
-        if now is not None and now.files != known.files:
-            raise _Moved
+    frame = readable_rows(shape, root / name)
+    if frame is None or manifest.describe_rows(shape, frame) != lake_manifest.files[name]:
+        current = manifest.load_manifest(root)
+        if current is not None and current.files != lake_manifest.files:
+            raise _LakeChanged
         raise UserError(f"{name} is not what was imported", "see `pitboss data check`")
 
 
-def _send(source: ObjectSource, path: Path, seen: _Seen) -> None:
+def _send(source: ObjectSource, path: Path, hashed: _HashedFile) -> None:
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise _Moved from None
+        raise _LakeChanged from None
     with file:
-        if not seen.is_still(os.fstat(file.fileno())):
-            raise _Moved
-        source.objects().write(seen.entry.object, file)
+        if not hashed.is_unchanged(os.fstat(file.fileno())):
+            raise _LakeChanged
+        source.objects().write(hashed.entry.object, file)

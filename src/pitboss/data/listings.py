@@ -1,10 +1,10 @@
-"""Which symbols of a run are listed when, and which bars it can stand on although some come late or go early.
+"""When the symbols of a run are listed, and which base interval it can use where some are listed for a part of it.
 
-Imported listings say it best. Without them the bars do: a symbol whose bars begin inside the range was not listed before
-its first bar had closed, one whose bars end inside it is no longer listed once more bars are missing than a hole may
-have. Both are known at the instant from which they count: no hole of an accepted run is that long, so that whoever
-stands there sees the same without knowing what comes. That a series is merely not downloaded is told apart as far as
-the lake allows: another symbol must cover the whole range, and no other interval of the same symbol may say otherwise.
+Imported listings come first. Without them the bars decide: a symbol whose bars begin inside the range was not listed before
+its first bar had closed; one whose bars end inside it is no longer listed once more bars are missing than a gap may have.
+Both are known at the instant from which they count, because no gap of an accepted run is that long. A series that was
+merely not downloaded is told apart as far as possible: another symbol must cover the whole range, and no other interval of
+the same symbol may contradict.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,11 +15,11 @@ from pitboss.core.market import Bars, Listing
 from pitboss.data.lake import Lake
 
 
-def late_base(
+def late_base_interval(
     lake: Lake, venue: str, symbols: Iterable[str], tick_ms: int, from_at: Instant, to_at: Instant, max_gap: int
 ) -> str | None:
-    """The finest interval on which a run can stand where some symbols are listed for a part of the range only."""
-    names, told = list(symbols), lake.listings(venue)
+    """The finest base interval for a run whose symbols may be listed for a part of the range only."""
+    names, imported = list(symbols), lake.listings(venue)
     for interval, length in INTERVALS.items():
         if tick_ms % length:
             continue
@@ -28,7 +28,7 @@ def late_base(
             extent is not None and extent[0] <= from_at and extent[1] + length >= to_at for extent in extents.values()
         )
         if all(
-            _explained(lake, venue, symbol, interval, extent, told.get(symbol), from_at, to_at, max_gap, spans)
+            _explained(lake, venue, symbol, interval, extent, imported.get(symbol), from_at, to_at, max_gap, spans)
             for symbol, extent in extents.items()
         ):
             return interval
@@ -41,7 +41,7 @@ def _explained(
     symbol: str,
     interval: str,
     extent: tuple[Instant, Instant] | None,
-    told: Listing | None,
+    imported: Listing | None,
     from_at: Instant,
     to_at: Instant,
     max_gap: int,
@@ -53,9 +53,9 @@ def _explained(
         return False
     first, last = extent[0], extent[1] + length
     slack = max_gap * length
-    if (first >= to_at or last <= from_at) and to_at - from_at > slack and told is None:
-        return False  # not one bar in the range: more likely data that is missing than a symbol that is
-    listed_at, delisted_at = (told.listed_at, told.delisted_at) if told is not None else (None, None)
+    if (first >= to_at or last <= from_at) and to_at - from_at > slack and imported is None:
+        return False  # no bar in the range: more likely missing data than a symbol that is not listed
+    listed_at, delisted_at = (None, None) if imported is None else (imported.listed_at, imported.delisted_at)
     others = {
         name: other for name in lake.intervals(venue, symbol) if (other := lake.extent(venue, symbol, name)) is not None
     }
@@ -72,52 +72,54 @@ def _explained(
     return begins and spans and all(other[1] <= last + slack for other in others.values())
 
 
-def listings_of(
-    told: Mapping[str, Listing], bars: Mapping[str, Bars], from_at: Instant, to_at: Instant, max_gap: int
+def run_listings(
+    imported: Mapping[str, Listing], bars: Mapping[str, Bars], from_at: Instant, to_at: Instant, max_gap: int
 ) -> dict[str, Listing]:
-    """The listings of a run over its base bars: of the symbols that are not listed all the way, and of no others."""
-    found: dict[str, Listing] = {}
+    """The listings of the symbols that are not listed during the whole range."""
+    listings: dict[str, Listing] = {}
     for symbol, column in sorted(bars.items()):
-        said = told.get(symbol, Listing(symbol))
-        if not len(column):  # its first bar comes after the range, whenever that is
-            found[symbol] = Listing(symbol, max(to_at, said.listed_at or 0))
+        original = imported.get(symbol, Listing(symbol))
+        if not len(column):  # its first bar comes after the range
+            listings[symbol] = Listing(symbol, max(to_at, original.listed_at or 0))
             continue
         step = column.interval_ms
         first, last = int(column.open_at[0]), int(column.open_at[-1]) + step
-        one = said
+        listing = original
         if first > from_at:
-            one = replace(one, listed_at=max(first + step, said.listed_at or 0))
+            listing = replace(listing, listed_at=max(first + step, original.listed_at or 0))
         silent_at = last + max_gap * step
-        if last < to_at and silent_at < to_at and (said.delisted_at is None or silent_at < said.delisted_at):
-            one = replace(one, delisted_at=silent_at)  # an announcement, where there was one, stays when it was
-        begins = one.listed_at is not None and one.listed_at > from_at
-        ends = one.delisted_at is not None and one.delisted_at < to_at
-        announced = one.known_at is not None and one.known_at < to_at
+        if last < to_at and silent_at < to_at and (original.delisted_at is None or silent_at < original.delisted_at):
+            listing = replace(listing, delisted_at=silent_at)  # the time of an announcement does not change
+        begins = listing.listed_at is not None and listing.listed_at > from_at
+        ends = listing.delisted_at is not None and listing.delisted_at < to_at
+        announced = listing.known_at is not None and listing.known_at < to_at
         if begins or ends or announced:
-            found[symbol] = one
-    return found
+            listings[symbol] = listing
+    return listings
 
 
-def span_of(listing: Listing | None, step: int, from_at: Instant, to_at: Instant) -> tuple[Instant, Instant]:
+def required_span(listing: Listing | None, step: int, from_at: Instant, to_at: Instant) -> tuple[Instant, Instant]:
     """The part of a range in which a symbol must have bars."""
     if listing is None:
         return from_at, to_at
-    # a bar that is there when the listing begins has opened one step before
+    # the bar that closes when the listing begins has opened one step before
     begins = from_at if listing.listed_at is None else max(from_at, min(to_at, listing.listed_at - step))
     ends = to_at if listing.delisted_at is None else max(begins, min(to_at, listing.delisted_at))
     return begins, ends
 
 
-def words(listings: Mapping[str, Listing], from_at: Instant, to_at: Instant) -> list[str]:
-    """What a person should know about the universe of a run."""
-    said: list[str] = []
+def listing_notes(listings: Mapping[str, Listing], from_at: Instant, to_at: Instant) -> list[str]:
+    """Notes for the user about symbols that are not listed during the whole range."""
+    notes: list[str] = []
     for symbol, listing in sorted(listings.items()):
         begins, ends = listing.listed_at, listing.delisted_at
         if begins is not None and begins > from_at:
-            said.append(f"{symbol} is not offered before {iso(begins)}: it was not listed, or has no bars from before.")
+            notes.append(
+                f"{symbol} is not offered before {iso(begins)}: it was not listed, or has no bars from before."
+            )
         if ends is not None and ends < to_at:
-            said.append(
+            notes.append(
                 f"{symbol} is no longer offered from {iso(ends)} on: it was delisted, or its bars end. What was held of"
                 " it then stays in the account at its last price."
             )
-    return said
+    return notes

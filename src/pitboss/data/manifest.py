@@ -1,7 +1,7 @@
-"""The lake's manifest: what every stored file holds, its digest, and from which files it was imported.
+"""The lake's manifest: rows, time span and digest of every stored file, and the files it was imported from.
 
-`manifest.json` in the lake's root. It moves into place together with the data (`landing`), `data check` holds the files
-against it, and where it is missing it is made from the files there are. It says nothing about whether rows make sense.
+`manifest.json` in the lake's root. It is committed together with the data (`commit`); `data check` compares the files with
+it; a missing one is rebuilt from the stored files. It does not tell whether rows are plausible.
 """
 
 import hashlib
@@ -16,18 +16,18 @@ import polars as pl
 from pitboss.core import codec
 from pitboss.core.instant import Instant
 from pitboss.data.series import SeriesKind, series
-from pitboss.data.series_files import SeriesFiles, find_places, group
+from pitboss.data.series_files import SeriesFiles, find_series, group_files
 
 MANIFEST = "manifest.json"
 VERSION = 1
 
 Reader = Callable[[SeriesKind, Path], pl.DataFrame | None]
-"""Gives the rows of a stored file, or None where they cannot be read."""
+"""Reads the rows of a stored file; None if they cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that rows came from: its name and the SHA-256 of its bytes."""
+    """An imported file: its name and the SHA-256 of its bytes."""
 
     name: str
     sha256: str
@@ -36,7 +36,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """What one file of the lake holds. The digest is of the rows, not of the parquet bytes."""
+    """One file of the lake. The digest is of the rows, not of the parquet bytes."""
 
     rows: int
     first_at: Instant | None
@@ -52,35 +52,35 @@ class LakeManifest:
     sources: dict[str, tuple[SourceFile, ...]] = field(default_factory=dict[str, tuple[SourceFile, ...]])
     changed_at: dict[str, Instant | None] = field(default_factory=dict[str, Instant | None])
 
-    def note(
+    def record(
         self, folder: str, files: Mapping[str, StoredFile], sources: Iterable[SourceFile], at: Instant | None
     ) -> None:
-        """What a write did to one series. A source that was named before is not named twice."""
-        known = self.sources.get(folder, ())
-        seen = {(source.name, source.sha256) for source in known}
-        new = [replace(source, imported_at=at) for source in sources if (source.name, source.sha256) not in seen]
+        """Record a write to one series. A source that is listed already is not listed twice."""
+        earlier = self.sources.get(folder, ())
+        keys = {(source.name, source.sha256) for source in earlier}
+        new = [replace(source, imported_at=at) for source in sources if (source.name, source.sha256) not in keys]
         if files or new:
-            self.sources[folder] = (*known, *dict.fromkeys(new))
+            self.sources[folder] = (*earlier, *dict.fromkeys(new))
         if files:
             self.files |= files
             self.changed_at[folder] = at
 
     def drop(self, venue: str) -> None:
-        """Forget a venue."""
+        """Remove a venue."""
         part = f"/venue={venue}/"
-        for kept in (self.files, self.sources, self.changed_at):
-            for key in [key for key in kept if part in f"/{key}/"]:
-                del kept[key]
+        for mapping in (self.files, self.sources, self.changed_at):
+            for key in [key for key in mapping if part in f"/{key}/"]:
+                del mapping[key]
 
     def plain(self, root: Path) -> list[dict[str, Any]]:
         """One document per series."""
-        return [self._series(root, place) for place in group(root, [root / name for name in sorted(self.files)])]
+        return [self._series(root, place) for place in group_files(root, [root / name for name in sorted(self.files)])]
 
     def dumps(self, root: Path) -> bytes:
-        """As it is stored. `digest` is that of everything the lake holds."""
-        held = self.plain(root)
-        total = hashlib.sha256(codec.dumps([(each["folder"], each["digest"]) for each in held])).hexdigest()
-        lines = b",\n".join(codec.dumps(each) for each in held)
+        """The stored form. Its `digest` covers the whole lake."""
+        documents = self.plain(root)
+        total = hashlib.sha256(codec.dumps([(each["folder"], each["digest"]) for each in documents])).hexdigest()
+        lines = b",\n".join(codec.dumps(each) for each in documents)
         head = codec.dumps({"version": VERSION, "digest": total})[:-1]
         return head + b',"series":[\n' + lines + b"\n]}\n"
 
@@ -112,24 +112,24 @@ def folder_of(kind: str, name: str) -> str:
     return "/".join(parts[:-1] if series(kind).time is None else parts[:-2])
 
 
-def load(root: Path) -> LakeManifest | None:
-    """The stored manifest; None where there is none that can be read."""
+def load_manifest(root: Path) -> LakeManifest | None:
+    """The stored manifest; None if it is missing or unreadable."""
     try:
         document = codec.loads((root / MANIFEST).read_bytes())
         if document["version"] != VERSION:
             return None
-        found = LakeManifest()
+        manifest = LakeManifest()
         for each in document["series"]:
-            found.files |= {name: StoredFile(**stored) for name, stored in each["files"].items()}
-            found.sources[each["folder"]] = tuple(SourceFile(**source) for source in each["sources"])
-            found.changed_at[each["folder"]] = each["imported_at"]
+            manifest.files |= {name: StoredFile(**describe_rows) for name, describe_rows in each["files"].items()}
+            manifest.sources[each["folder"]] = tuple(SourceFile(**source) for source in each["sources"])
+            manifest.changed_at[each["folder"]] = each["imported_at"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-    return found
+    return manifest
 
 
-def stored(shape: SeriesKind, frame: pl.DataFrame) -> StoredFile:
-    """What is to be said about a file that holds these rows."""
+def describe_rows(shape: SeriesKind, frame: pl.DataFrame) -> StoredFile:
+    """The manifest entry of a file with these rows."""
     column = frame[shape.time] if shape.time else None
     if column is not None and column.null_count():
         column = column.drop_nulls()
@@ -141,7 +141,7 @@ def stored(shape: SeriesKind, frame: pl.DataFrame) -> StoredFile:
 def content_digest(shape: SeriesKind, frame: pl.DataFrame) -> str:
     """SHA-256 of rows in their order, column by column; how parquet packs them does not matter.
 
-    A column that came later and is empty counts as not there, so that digests of older files stay what they were.
+    An empty column that a later version added counts as absent, so that digests of older files do not change.
     """
     empty = {name for name in shape.later if frame[name].null_count() == frame.height}
     columns = {name: dtype for name, dtype in shape.columns.items() if name not in empty}
@@ -160,7 +160,7 @@ def content_digest(shape: SeriesKind, frame: pl.DataFrame) -> str:
 
 
 def _numbers(column: pl.Series, missing: int | bool) -> "np.typing.NDArray[Any]":
-    # by numpy, not by expressions of polars: those cost more than the hashing where a file is small
+    # by numpy: for a small file polars expressions cost more than the hashing
     values = (column.to_physical().fill_null(missing) if column.null_count() else column).to_numpy()
     if values.dtype.kind == "M":
         values = values.astype("datetime64[ms]", copy=False).view(np.int64)
@@ -168,14 +168,14 @@ def _numbers(column: pl.Series, missing: int | bool) -> "np.typing.NDArray[Any]"
     return np.ascontiguousarray(values if kind is None else values.astype(kind, copy=False))
 
 
-def rebuilt(root: Path, read: Reader) -> LakeManifest:
-    """A manifest of the files there are, which cannot know where they came from. Unreadable files are left out."""
-    made = LakeManifest()
-    for place in find_places(root):
+def rebuild_manifest(root: Path, read: Reader) -> LakeManifest:
+    """A manifest of the stored files, without their sources. Unreadable files are left out."""
+    manifest = LakeManifest()
+    for place in find_series(root):
         shape = series(place.kind)
         for path in place.files:
             frame = read(shape, path)
             if frame is not None:
                 name = path.relative_to(root).as_posix()
-                made.note(folder_of(place.kind, name), {name: stored(shape, frame)}, (), None)
-    return made
+                manifest.record(folder_of(place.kind, name), {name: describe_rows(shape, frame)}, (), None)
+    return manifest

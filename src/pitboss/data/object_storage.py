@@ -1,12 +1,13 @@
-"""Object storage behind one small port: addresses such as `s3://bucket/prefix`, and named bytes under them.
+"""Object storage behind a small port: addresses such as `s3://bucket/prefix`, and named objects under them.
 
-Beneath `push` and `remote`. It knows nothing of lakes. Credentials come in as variables (`VARIABLES` names which), never in
-an address, and what a library says about a failure is told in words of our own, for it may quote what must not be shown.
-The library is `obstore`, an extra, and is loaded by the first call that needs it.
+Used by `lake_push` and `lake_cache`; it knows nothing of lakes. Credentials are passed as variables (`VARIABLES`), never in
+an address. Errors of the library are reworded, because they may quote secrets. The library is `obstore`, an extra, loaded
+by the first call that needs it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -42,16 +43,16 @@ VARIABLES: dict[str, tuple[str, ...]] = {
     "http": (),
     "file": (),
 }
-"""By scheme: the variables that a store is opened with."""
+"""By scheme: the variables with which storage is opened."""
 SECRET = re.compile(r"KEY|SECRET|TOKEN")
-"""Which of those variables hold secrets, by their names."""
+"""Matches the names of variables that hold secrets."""
 
 EXAMPLE = "for example s3://bucket/prefix; also gs://, az://, https:// and file:///folder"
 FROM_ENVIRONMENT = "credentials come from the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 PIN = re.compile(r"[0-9a-f]{64}")
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>")
 _STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z-]+)*)")
-_NO_TRACE = re.compile(r"\w+://\S*|\S*[?&=]\S*|/\S+")
+_QUOTED = re.compile(r"\w+://\S*|\S*[?&=]\S*|/\S+")
 CHUNK = 4 * 1024 * 1024
 STALLED = timedelta(seconds=30)
 LONGEST = timedelta(hours=6)
@@ -61,7 +62,7 @@ GIVE_UP = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a lake is in object storage. `pin` is the digest of one push, or empty for the newest."""
+    """The address of a lake in object storage. `pin` is the digest of one push, or empty for the newest."""
 
     scheme: str
     where: str
@@ -72,12 +73,12 @@ class Address:
 
 
 def read_address(text: str) -> Address:
-    """An address out of a setting or an option. What may hold a password is never repeated in the refusal."""
+    """Parse the address in a setting or an option. The error never repeats the text, which may hold a password."""
     try:
         parts = urlsplit(text.strip())
         port_ok = parts.port is None or parts.port > 0
     except ValueError:
-        raise UserError("that is no address of object storage", EXAMPLE) from None
+        raise UserError("not an address of object storage", EXAMPLE) from None
     if parts.username is not None or parts.password is not None or "@" in parts.netloc:
         raise UserError("an address with a user or a password in it is refused", FROM_ENVIRONMENT)
     if parts.query or "?" in text:
@@ -86,24 +87,22 @@ def read_address(text: str) -> Address:
     sound = port_ok and bool(path if parts.scheme == "file" else parts.netloc) and text.isprintable()
     clean = not any(part in ("", ".", "..") for part in path.split("/")) if path else True
     if parts.scheme not in VARIABLES or not sound or not clean or (parts.scheme == "file" and parts.netloc):
-        raise UserError("that is no address of object storage", EXAMPLE)
+        raise UserError("not an address of object storage", EXAMPLE)
     if parts.fragment and not PIN.fullmatch(parts.fragment):
-        raise UserError(
-            "what follows the # of an address is not the digest of a push", "it has 64 digits of 0-9 and a-f"
-        )
+        raise UserError("the part after # in an address is not the digest of a push", "it has 64 digits of 0-9 and a-f")
     where = f"{parts.scheme}://{parts.netloc}{'/' if path else ''}{path}"
     return Address(parts.scheme, where, parts.fragment)
 
 
-class Objects(Protocol):
-    """Named bytes somewhere. A name that is not there is an answer, everything else that goes wrong a `UserError`."""
+class ObjectStorage(Protocol):
+    """Named objects. A missing object is a normal result; every other failure is a `UserError`."""
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
-        """Hand over the bytes of an object, piece by piece. False if there is none. What `take` raises passes."""
+        """Pass the bytes of an object to `take`, piece by piece. False if there is none. Errors of `take` propagate."""
         ...
 
     def write(self, name: str, content: bytes | IO[bytes]) -> None:
-        """Put an object there, whole or not at all."""
+        """Write an object, completely or not at all."""
         ...
 
     def sizes(self, folder: str) -> dict[str, int]:
@@ -111,125 +110,116 @@ class Objects(Protocol):
         ...
 
 
-def open_objects(address: Address, variables: Mapping[str, str], writing: bool = False) -> Objects:
-    """Object storage at an address. For `writing`, a folder of this machine is made if it is not there."""
+@dataclass(frozen=True, slots=True)
+class ObjectSource:
+    """An address as it is shown, and its storage, opened by the first call."""
+
+    where: str
+    objects: Callable[[], ObjectStorage]
+
+    def read_small(self, name: str, most_bytes: int) -> bytes | None:
+        """The content of an object that fits in memory; None if there is none."""
+        content = bytearray()
+
+        def take(piece: bytes) -> None:
+            content.extend(piece)
+            if len(content) > most_bytes:
+                raise UserError(f"{self.where}: {name} is larger than any that pitboss writes")
+
+        return bytes(content) if self.objects().read(name, take) else None
+
+
+def open_objects(address: Address, variables: Mapping[str, str], writing: bool = False) -> ObjectStorage:
+    """Open the storage at an address. With `writing`, a missing local folder is created."""
     if writing and address.scheme in ("http", "https"):
-        raise UserError(f"{address} can be read only", "push to s3://, gs://, az:// or file://")
+        raise UserError(f"{address} is read-only", "push to s3://, gs://, az:// or file://")
     try:
         import obstore  # noqa: F401  # pyright: ignore[reportUnusedImport]  an extra, and it takes a moment to load
-        from obstore.exceptions import BaseError
-        from obstore.store import from_url
+        from obstore.store import MemoryStore, from_url
     except ModuleNotFoundError:
         raise UserError(
             f"a lake at {address.scheme}:// needs the package obstore", "pip install 'pitboss[objects]'"
         ) from None
     if address.scheme == "file" and not writing and not Path(unquote(urlsplit(str(address)).path)).is_dir():
-        return Nothing(address)
+        return ObstoreStorage(address, MemoryStore())  # a folder that does not exist is not created for reading
     more: dict[str, Any] = {"mkdir": writing} if address.scheme == "file" else _client(address, variables)
-    try:
+    with _reworded_errors(address):
         return ObstoreStorage(address, from_url(str(address), **more))
-    except (BaseError, OSError, ValueError) as error:
-        raise _failed(address, error) from None
 
 
 def _client(address: Address, variables: Mapping[str, str]) -> dict[str, Any]:
     config = {name: variables[name] for name in VARIABLES[address.scheme] if variables.get(name)}
-    if "AWS_ENDPOINT_URL_S3" in config:  # the more particular one wins, as it does in other tools
+    if "AWS_ENDPOINT_URL_S3" in config:  # the more specific one wins, as in other tools
         config["AWS_ENDPOINT_URL"] = config.pop("AWS_ENDPOINT_URL_S3")
     endpoints = (str(address), config.get("AWS_ENDPOINT_URL", ""), config.get("AZURE_STORAGE_ENDPOINT", ""))
     return {
         **({"config": {name.lower(): value for name, value in config.items()}} if config else {}),
         "client_options": {
-            "allow_http": any(each.startswith("http://") for each in endpoints),  # whoever writes so wants it
-            "timeout": LONGEST,  # of a whole transfer; what stands still is noticed by the next
+            "allow_http": any(each.startswith("http://") for each in endpoints),  # only if the address says http
+            "timeout": LONGEST,  # of a whole transfer; a stalled one is ended by the read timeout
             "read_timeout": STALLED,
         },
         "retry_config": {"max_retries": RETRIES, "retry_timeout": GIVE_UP},
     }
 
 
-class Nothing:
-    """Storage that holds nothing: a folder that does not exist, and is not made by whoever only looks."""
-
-    def __init__(self, address: Address) -> None:
-        self._address = address
-
-    def read(self, name: str, take: Callable[[bytes], None]) -> bool:
-        """There is no such object."""
-        del name, take
-        return False
-
-    def write(self, name: str, content: bytes | IO[bytes]) -> None:
-        """Cannot be."""
-        raise UserError(f"{self._address}: there is no such folder")
-
-    def sizes(self, folder: str) -> dict[str, int]:
-        """Nothing."""
-        del folder
-        return {}
-
-
 class ObstoreStorage:
-    """Object storage by `obstore`."""
+    """Object storage accessed through `obstore`."""
 
     def __init__(self, address: Address, store: Any) -> None:
         self._address = address
         self._store = store
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
-        """Hand over the bytes of an object, piece by piece. False if there is none."""
-        from obstore.exceptions import BaseError
-
-        try:
-            pieces = iter(self._store.get(name).stream(min_chunk_size=CHUNK))
-        except FileNotFoundError:
-            return False
-        except (BaseError, OSError) as error:
-            raise _failed(self._address, error) from None
-        while True:
+        """Pass the bytes of an object to `take`, piece by piece. False if there is none."""
+        with _reworded_errors(self._address):
             try:
+                pieces = iter(self._store.get(name).stream(min_chunk_size=CHUNK))
+            except FileNotFoundError:
+                return False
+        while True:
+            with _reworded_errors(self._address):  # not around `take`, whose errors are the caller's
                 piece = next(pieces, None)
-            except (BaseError, OSError) as error:
-                raise _failed(self._address, error) from None
             if piece is None:
                 return True
             take(bytes(piece))
 
     def write(self, name: str, content: bytes | IO[bytes]) -> None:
-        """Put an object there, whole or not at all."""
-        from obstore.exceptions import BaseError
-
-        try:
+        """Write an object, completely or not at all."""
+        with _reworded_errors(self._address):
             self._store.put(name, content)
-        except (BaseError, OSError) as error:
-            raise _failed(self._address, error) from None
 
     def sizes(self, folder: str) -> dict[str, int]:
         """The objects below a folder, by name, with their sizes."""
-        from obstore.exceptions import BaseError
+        with _reworded_errors(self._address), suppress(FileNotFoundError):
+            return {entry["path"]: entry["size"] for page in self._store.list(folder) for entry in page}
+        return {}
 
-        try:
-            return {each["path"]: each["size"] for page in self._store.list(folder) for each in page}
-        except FileNotFoundError:
-            return {}
-        except (BaseError, OSError) as error:
-            raise _failed(self._address, error) from None
+
+@contextmanager
+def _reworded_errors(address: Address) -> Iterator[None]:
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except (BaseError, OSError, ValueError) as error:
+        raise _failed(address, error) from None
 
 
 def _failed(address: Address, error: Exception) -> UserError:
-    """What went wrong, without anything that the library quotes: addresses of requests can be signed with a key."""
+    """Describe a failure without what the library quotes: addresses of requests can be signed with a key."""
     from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 
     text = str(error)
     if isinstance(error, FileNotFoundError) or "<Code>NoSuchBucket</Code>" in text:
-        return UserError(f"{address}: there is no such bucket", "make it first")
+        return UserError(f"{address}: there is no such bucket", "create it first")
     code, status = _CODE.search(text), _STATUS.search(text)
     if isinstance(error, PermissionDeniedError | UnauthenticatedError | PermissionError):
         why = f" ({code[1]})" if code else ""
         return UserError(f"{address}: access is denied{why}", FROM_ENVIRONMENT)
     if code or status:
-        said = code[1] if code else status[1] if status else ""
-        return UserError(f"{address} answered with an error: {said}", "see the address and the variables it needs")
+        reason = code[1] if code else status[1] if status else ""
+        return UserError(f"{address} answered with an error: {reason}", "check the address and the variables it needs")
     first = text.splitlines()[0] if text else type(error).__name__
-    said = " ".join(_NO_TRACE.sub("", first.rpartition(" - ")[2]).split())[:120]
-    return UserError(f"{address} cannot be used: {said}", "is it there, and can it be reached from this machine?")
+    reason = " ".join(_QUOTED.sub("", first.rpartition(" - ")[2]).split())[:120]
+    return UserError(f"{address} cannot be used: {reason}", "check that it exists and can be reached from this machine")

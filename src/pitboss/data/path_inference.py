@@ -1,10 +1,10 @@
-"""What a file's path says about its contents: kind, symbol, interval.
+"""Infers kind, symbol and interval of a file from its path.
 
     candles/<interval>/<SYMBOL>.ext    <interval>/<SYMBOL>.ext    funding…/<SYMBOL>.ext    mark…/    oracle…/
     open_interest…/    news…    events…    meta…    listings…    <SYMBOL>-<interval>.ext    freqtrade's <BASE>_<QUOTE>-<interval>-futures
     Binance's <SYMBOL>USDT-<interval>-<month or day>    <SYMBOL>USDT-fundingRate-<month>    <SYMBOL>USDT-metrics-<day>
 
-Only the file's name and the one or two folders above it count: a word further up is about something else.
+Only the file's name and the one or two folders above it count; names further up are unrelated.
 """
 
 import re
@@ -17,8 +17,8 @@ from pitboss.data.file_reader import stem_of
 
 
 @dataclass(frozen=True, slots=True)
-class Clue:
-    """What is known about a file before it is opened; None = the path does not say."""
+class FileHints:
+    """Kind, symbol and interval of a file; None = not given."""
 
     kind: str | None = None
     symbol: str | None = None
@@ -55,8 +55,8 @@ _TICKER = re.compile(r"k?[A-Z0-9]*[A-Z][A-Z0-9]*")
 _SYMBOL_INTERVAL = re.compile(r"(.+)[-_](\d+[mhd])")
 
 
-def clue_of(path: Path) -> Clue:
-    """Kind, symbol and interval as far as the path tells."""
+def hints_of(path: Path) -> FileHints:
+    """Kind, symbol and interval, as far as the path shows them."""
     stem, folders = stem_of(path), [folder.name for folder in path.parents][:2]
     parent = folders[0] if folders else ""
     published = _PUBLISHED.fullmatch(stem)
@@ -65,38 +65,38 @@ def clue_of(path: Path) -> Clue:
     named = _FREQTRADE.fullmatch(stem)
     if named and named[2] in INTERVALS:
         kind = _FREQTRADE_KINDS[named[3] or "futures"]
-        return Clue(kind, named[1], named[2] if kind == "bars" else None)
+        return FileHints(kind, named[1], named[2] if kind == "bars" else None)
     if parent in INTERVALS:
         above = _kind(folders[1]) if len(folders) > 1 else None
         kind = above if above and above not in _SHARED else "bars"
-        return Clue(kind, stem, parent if kind == "bars" else None)
+        return FileHints(kind, stem, parent if kind == "bars" else None)
     kind = _kind(parent)
     if kind in _SHARED:
-        return Clue(kind)
+        return FileHints(kind)
     pair = _SYMBOL_INTERVAL.fullmatch(stem)
     if kind in (None, "bars") and pair and pair[2] in INTERVALS:
-        return Clue("bars", pair[1], pair[2])
+        return FileHints("bars", pair[1], pair[2])
     if kind:
-        return Clue(kind, stem)
+        return FileHints(kind, stem)
     shared = next((kind for kind in _SHARED if _starts(stem, kind.rstrip("s"))), None)
-    return Clue(shared, stem if shared is None and _TICKER.fullmatch(stem) else None)
+    return FileHints(shared, stem if shared is None and _TICKER.fullmatch(stem) else None)
 
 
-def is_published(path: Path) -> bool:
-    """Whether a file is named as Binance names those that it publishes."""
+def is_binance_name(path: Path) -> bool:
+    """Whether a file is named like the files that Binance publishes."""
     return _PUBLISHED.fullmatch(stem_of(path)) is not None
 
 
-def _published(path: Path, named: re.Match[str]) -> Clue:
-    # klines of marks, indices and premiums have the same names as those of trades, and lie in other folders
+def _published(path: Path, named: re.Match[str]) -> FileHints:
+    # klines of marks, indices and premiums have the names of those of trades, in other folders
     above = {folder.name for folder in list(path.parents)[:4]}
     symbol, what = named["symbol"], named["what"]
     if "premiumIndexKlines" in above:
-        raise UserError(f"{path}: premium index klines are no kind of data that is kept here", "leave that folder out")
+        raise UserError(f"{path}: premium index klines are not supported", "leave that folder out")
     if what in _PUBLISHED_KINDS:
-        return Clue(_PUBLISHED_KINDS[what], symbol)
+        return FileHints(_PUBLISHED_KINDS[what], symbol)
     kind = "mark" if "markPriceKlines" in above else "oracle" if "indexPriceKlines" in above else "bars"
-    return Clue(kind, symbol, what if kind == "bars" and what in INTERVALS else None)
+    return FileHints(kind, symbol, what if kind == "bars" and what in INTERVALS else None)
 
 
 def _kind(folder: str) -> str | None:

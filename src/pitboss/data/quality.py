@@ -1,73 +1,46 @@
-"""`data check`: looks at every file of the lake and says what is wrong or worth knowing.
+"""`data check`: examines every file of the lake and reports what is wrong or worth knowing.
 
-Import refuses bad rows, so what is found here came from a damaged disk, an edited file, or the venue itself: its holes,
-outages, wild bars and changes of the funding interval. It changes no data; a manifest that is missing is made.
+Import refuses bad rows, so a finding comes from a damaged disk, an edited file, or the venue itself: its gaps, outages,
+wild bars and changes of the funding interval. It changes no data; a missing manifest is rebuilt.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms, iso
-from pitboss.data import feed_checks as watching
-from pitboss.data.books import unsound
+from pitboss.data import feed_checks
+from pitboss.data.books import unsound_books
 from pitboss.data.commit import STAGING
 from pitboss.data.lake import Lake, find_holes
-from pitboss.data.manifest import MANIFEST, LakeManifest, load, rebuilt, stored
-from pitboss.data.series import POINT_KINDS, SERIES, counted, series
+from pitboss.data.manifest import MANIFEST, LakeManifest, describe_rows, load_manifest, rebuild_manifest
+from pitboss.data.series import POINT_KINDS, SERIES, count_noun, series
 from pitboss.data.series_files import SeriesFiles
-from pitboss.data.staging import read_rows, rows_of, write_manifest
+from pitboss.data.staging import read_rows, readable_rows, write_manifest
 from pitboss.data.time_columns import EARLIEST, LATEST
 
-Problem = Literal[
-    "unreadable",
-    "bad_rows",
-    "duplicates",
-    "unordered",
-    "changed",
-    "missing",
-    "gaps",
-    "outage",
-    "outside",
-    "stale",
-    "outliers",
-    "funding_interval",
-    "ends_early",
-    "manifest",
-    "leftover",
-    "unknown",
-]
+_Error = Literal["unreadable", "bad_rows", "duplicates", "unordered", "changed", "missing"]
+_Warning = Literal["gaps", "outage", "outside", "stale"]
+_Note = Literal["outliers", "funding_interval", "ends_early", "manifest", "leftover", "unknown"]
+Problem = _Error | _Warning | _Note
+"""An error makes a file unusable, a warning can spoil a run over its span, a note is worth knowing."""
 Severity = Literal["error", "warning", "note"]
 SEVERITY: dict[Problem, Severity] = {
-    "unreadable": "error",
-    "bad_rows": "error",
-    "duplicates": "error",
-    "unordered": "error",
-    "changed": "error",
-    "missing": "error",
-    "gaps": "warning",
-    "outage": "warning",
-    "outside": "warning",
-    "stale": "warning",
-    "outliers": "note",
-    "funding_interval": "note",
-    "ends_early": "note",
-    "manifest": "note",
-    "leftover": "note",
-    "unknown": "note",
+    **dict.fromkeys(get_args(_Error), "error"),
+    **dict.fromkeys(get_args(_Warning), "warning"),
+    **dict.fromkeys(get_args(_Note), "note"),
 }
-"""An error makes a file unusable, a warning can spoil a run over its span, a note is worth knowing."""
 EARLY_MS = 7 * DAY_MS
-_NAMED = 4
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
 class QualityFinding:
-    """One thing about one file or series. `usable` is False when no run should read it."""
+    """One finding about one file or series. `usable` is False when no run should read it."""
 
     file: str
     venue: str
@@ -82,285 +55,268 @@ class QualityFinding:
     severity: Severity
 
 
-def check(lake: Lake) -> list[QualityFinding]:
+def check_lake(lake: Lake) -> list[QualityFinding]:
     """All findings, sorted by series; an empty list means that nothing is wrong."""
-    findings: list[QualityFinding] = []
-    heard: list[tuple[SeriesFiles, np.ndarray]] = []
-    places = lake.places()
-    known = _manifest(lake, places, findings)
-    for place in places:
-        frames = [frame for path in place.files if (frame := _file(lake, place, path, known, findings)) is not None]
-        time = series(place.kind).time
-        if time and frames:
-            moments = np.concatenate([_real(frame[time]).drop_nulls().to_numpy() for frame in frames])
-            if len(moments):
-                _gaps(lake, place, moments, findings)
-                heard.append((place, moments))
-                if len(moments) == sum(frame.height for frame in frames) and np.all(np.diff(moments) > 0):
-                    _feed(lake, place, pl.concat(frames), moments, findings)
-    _outages(lake, heard, findings)
-    _early(lake, [(place, int(moments.max())) for place, moments in heard], findings)
-    _strays(lake, {path for place in places for path in place.files}, findings)
-    return findings
+    return _LakeCheck(lake).run()
 
 
-def _manifest(lake: Lake, places: list[SeriesFiles], findings: list[QualityFinding]) -> LakeManifest:
-    known = load(lake.root)
-    if known is None:
-        known = rebuilt(lake.root, rows_of)
-        if known.files:
-            text = f"was missing or unreadable; made anew from {counted(len(known.files), 'file')} as they are now"
-            try:
-                write_manifest(lake.root, known)
-            except UserError:  # a lake that may only be read can be checked all the same
-                text = "is missing or unreadable and cannot be written; nothing tells whether files were changed"
-            findings.append(_about(MANIFEST, "", "manifest", text))
-    there = {path.relative_to(lake.root).as_posix() for place in places for path in place.files}
-    for name in sorted(set(known.files) - there):
-        kind = name.partition("/")[0]
-        text = f"{known.files[name].rows} rows were imported there; the file is gone"
-        findings.append(_about(name, kind, "missing", text))
-    return known
+class _LakeCheck:
+    """One examination of a lake, which collects its findings."""
 
+    def __init__(self, lake: Lake) -> None:
+        self.lake = lake
+        self.findings: list[QualityFinding] = []
 
-def _file(
-    lake: Lake, place: SeriesFiles, path: Path, known: LakeManifest, findings: list[QualityFinding]
-) -> pl.DataFrame | None:
-    shape = series(place.kind)
-    try:
-        frame = read_rows(shape, path)
-        frame = frame.select(pl.col(name).cast(dtype) for name, dtype in shape.columns.items())
-    except (UserError, pl.exceptions.PolarsError) as error:
-        findings.append(_finding(lake, place, path, "unreadable", 1, None, str(error).splitlines()[0]))
-        return None
-    _unchanged(lake, place, path, frame, known, findings)
-    moments = _real(frame[shape.time]) if shape.time else None
-    for problem, bad, detail in _rows(place, frame, moments):
-        rows = np.flatnonzero(bad)
-        if len(rows):
-            at = moments[int(rows[0])] if moments is not None else None
-            text = f"{len(rows)} {detail}, the first in row {int(rows[0]) + 1}" + (
-                f" ({iso(at)})" if at is not None else ""
-            )
-            findings.append(_finding(lake, place, path, problem, len(rows), at, text))
-    return frame
+    def run(self) -> list[QualityFinding]:
+        places = self.lake.places()
+        manifest = self._manifest(places)
+        all_times: list[tuple[SeriesFiles, np.ndarray]] = []
+        for place in places:
+            frames = [frame for path in place.files if (frame := self._file(place, path, manifest)) is not None]
+            time = series(place.kind).time
+            if not time or not frames:
+                continue
+            times = np.concatenate([_valid_times(frame[time]).drop_nulls().to_numpy() for frame in frames])
+            if len(times):
+                self._gaps(place, times)
+                all_times.append((place, times))
+                if len(times) == sum(frame.height for frame in frames) and np.all(np.diff(times) > 0):
+                    self._feed(place, pl.concat(frames), times)
+        self._outages(all_times)
+        self._early_ends(all_times)
+        self._unknown_files({path for place in places for path in place.files})
+        return self.findings
 
+    def _add(
+        self, place: SeriesFiles, path: Path | None, problem: Problem, count: int, at: int | None, detail: str
+    ) -> None:
+        """A finding about one file, or, without a path, about a whole series."""
+        path = path or self.lake.folder(place.kind, place.venue, place.symbol, place.interval)
+        identity = (place.venue, place.kind, place.symbol, place.interval)
+        self._append(self._name(path), identity, problem, count, at, detail)
 
-def _unchanged(
-    lake: Lake, place: SeriesFiles, path: Path, frame: pl.DataFrame, known: LakeManifest, findings: list[QualityFinding]
-) -> None:
-    before = known.files.get(path.relative_to(lake.root).as_posix())
-    now = stored(series(place.kind), frame)
-    if before is None:
-        text = f"{now.rows} rows that no import brought; delete {MANIFEST} to take them as they are"
-        findings.append(_finding(lake, place, path, "changed", now.rows, now.first_at, text))
-    elif before != now:
-        text = (
-            f"{now.rows} rows with digest {now.digest[:12]}, {before.rows} with {before.digest[:12]} were imported:"
-            " changed by someone else"
-        )
-        findings.append(_finding(lake, place, path, "changed", max(1, abs(now.rows - before.rows)), None, text))
+    def _add_file(self, name: str, kind: str, problem: Problem, detail: str) -> None:
+        """A finding about a file that belongs to no series in the lake."""
+        self._append(name, ("", kind, None, None), problem, 1, None, detail)
 
+    def _append(
+        self,
+        name: str,
+        identity: tuple[str, str, str | None, str | None],
+        problem: Problem,
+        count: int,
+        at: Instant | None,
+        detail: str,
+    ) -> None:
+        severity = SEVERITY[problem]
+        usable = severity != "error"
+        self.findings.append(QualityFinding(name, *identity, problem, count, at, detail, usable, severity))
 
-def _real(times: pl.Series) -> pl.Series:
-    moments = times.dt.epoch("ms")
-    return moments.set(~moments.is_between(EARLIEST, LATEST).fill_null(True), None)
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.lake.root).as_posix()
 
-
-def _rows(place: SeriesFiles, frame: pl.DataFrame, moments: pl.Series | None) -> list[tuple[Problem, np.ndarray, str]]:
-    optional = series(place.kind).optional
-    needed = [name for name in frame.columns if name not in optional]
-    missing = frame.select(pl.any_horizontal(pl.col(needed).is_null())).to_series().to_numpy()
-    if moments is not None:
-        missing = missing | moments.is_null().to_numpy()
-    floats = [name for name, dtype in frame.schema.items() if dtype == pl.Float64]
-    wild = np.zeros(frame.height, dtype=bool)
-    for name in floats:
-        wild |= ~np.isfinite(frame[name].fill_null(0.0).to_numpy())
-    found: list[tuple[Problem, np.ndarray, str]] = [
-        ("bad_rows", missing, "rows with missing values"),
-        ("bad_rows", wild, "rows with numbers that are not finite"),
-    ]
-    if moments is not None and place.kind in ("bars", *POINT_KINDS, "l2"):
-        steps = np.diff(moments.fill_null(0).to_numpy(), prepend=-(2**62))
-        found.append(("duplicates", steps == 0, "rows with the time of the row before"))
-        found.append(("unordered", steps < 0, "rows earlier than the row before"))
-    if place.kind == "l2":
-        bad, crossed = unsound(frame)
-        found.append(("bad_rows", bad & ~missing, "books with a side that is empty, unordered or not above zero"))
-        found.append(("bad_rows", crossed, "books whose best bid is not below the best ask"))
-    if place.kind in ("mark", "oracle"):
-        found.append(("bad_rows", frame["value"].fill_null(1.0).to_numpy() <= 0, "prices that are not positive"))
-    if place.kind == "bars" and place.interval and moments is not None:
-        price = {name: frame[name].fill_null(1.0).to_numpy() for name in ("open", "high", "low", "close")}
-        low, high = price["low"], price["high"]
-        positive = np.logical_and.reduce([values > 0 for values in price.values()])
-        off = moments.fill_null(0).to_numpy() % interval_ms(place.interval) != 0
-        outside = (price["open"] > high) | (price["open"] < low) | (price["close"] > high) | (price["close"] < low)
-        found.append(("bad_rows", ~positive & ~wild, "bars with prices that are not positive"))
-        found.append(("bad_rows", high < low, "bars with high below low"))
-        found.append(("bad_rows", off, f"bars off the {place.interval} grid"))
-        found.append(
-            (
-                "outside",
-                outside & (high >= low) & ~missing & ~wild,
-                "bars that open or close outside their low and high",
-            )
-        )
-    return found
-
-
-def _gaps(lake: Lake, place: SeriesFiles, moments: np.ndarray, findings: list[QualityFinding]) -> None:
-    holes = find_holes(place, moments)
-    if not len(holes):
-        return
-    steps = np.diff(moments)[holes]
-    said = counted(len(holes), "hole")
-    if place.interval:
-        said += f", {counted(int(np.sum(steps // interval_ms(place.interval) - 1)), 'bar')} missing"
-    widest = sorted(holes[np.argsort(-steps, kind="stable")[:_NAMED]].tolist())
-    spans = [f"between {iso(int(moments[hole]))} and {iso(int(moments[hole + 1]))}" for hole in widest]
-    detail = f"{said}: {', '.join(spans)}" if len(holes) <= _NAMED else f"{said}, the longest {', '.join(spans)}"
-    first = int(moments[int(holes[0])])
-    findings.append(_finding(lake, place, _folder(lake, place), "gaps", len(holes), first, detail))
-
-
-def _feed(
-    lake: Lake, place: SeriesFiles, frame: pl.DataFrame, moments: np.ndarray, findings: list[QualityFinding]
-) -> None:
-    """What sound rows in their order say about the feed they came from."""
-    if place.kind == "bars" and place.interval:
-        joined = np.diff(moments, prepend=moments[:1]) == interval_ms(place.interval)
-        opens, closes, volumes = (frame[name].to_numpy() for name in ("open", "close", "volume"))
-        if not all(np.isfinite(column).all() and (column > 0).all() for column in (opens, closes)):
-            return
-        _still(lake, place, watching.still([closes, volumes], joined), moments, "close and volume", findings)
-        _wild(lake, place, moments, watching.returns(opens, closes, joined), findings)
-    elif place.kind in ("mark", "oracle", "open_interest"):
-        joined = np.ones(len(moments), dtype=bool)
-        _still(lake, place, watching.still([frame["value"].to_numpy()], joined), moments, "value", findings)
-    elif place.kind == "l2":
-        sides = [frame[name].hash().to_numpy() for name in ("bids", "asks")]
-        joined = np.ones(len(moments), dtype=bool)
-        _still(lake, place, watching.still(sides, joined), moments, "levels", findings)
-    elif place.kind == "funding":
-        for change in watching.changes(moments):
-            at = int(moments[change.row])
-            before, after = watching.pace_text(change.before_ms), watching.pace_text(change.after_ms)
-            text = f"paid every {before} until {iso(at)}, every {after} from then on"
-            findings.append(_finding(lake, place, _folder(lake, place), "funding_interval", 1, at, text))
-
-
-def _still(
-    lake: Lake,
-    place: SeriesFiles,
-    found: list[watching.RowRange],
-    moments: np.ndarray,
-    what: str,
-    findings: list[QualityFinding],
-) -> None:
-    if found:
-        longest = max(found, key=lambda stretch: stretch.length)
-        begins, ends = iso(int(moments[longest.first])), iso(int(moments[longest.last]))
-        text = (
-            f"{counted(len(found), 'stretch').replace('stretchs', 'stretches')} of more than {watching.STILL} rows"
-            f" with the same {what}, the longest of {longest.length} from {begins} to {ends}"
-        )
-        first = int(moments[found[0].first])
-        findings.append(_finding(lake, place, _folder(lake, place), "stale", len(found), first, text))
-
-
-def _wild(
-    lake: Lake, place: SeriesFiles, moments: np.ndarray, moves: np.ndarray, findings: list[QualityFinding]
-) -> None:
-    wild, usual = watching.outliers(moments, moves)
-    rows = np.flatnonzero(wild)
-    if len(rows):
-        top = int(rows[int(np.argmax(np.abs(moves[rows])))])
-        text = (
-            f"{counted(len(rows), 'bar')} of {len(moments)} with a return above {watching.WILD:g} × the median of the day,"
-            f" the largest {moves[top] * 100:+.2f} % at {iso(int(moments[top]))} (median {usual[top] * 100:.3f} %)"
-        )
-        at = int(moments[int(rows[0])])
-        findings.append(_finding(lake, place, _folder(lake, place), "outliers", len(rows), at, text))
-
-
-def _outages(lake: Lake, heard: list[tuple[SeriesFiles, np.ndarray]], findings: list[QualityFinding]) -> None:
-    """Spans in which no symbol of a venue has a bar; other intervals tell the venue's silence from the recorder's."""
-    bars: dict[tuple[str, str], list[np.ndarray]] = {}
-    for place, moments in heard:
-        if place.kind == "bars" and place.interval:
-            bars.setdefault((place.venue, place.interval), []).append(moments)
-    for venue, interval in sorted(bars, key=lambda key: (key[0], INTERVALS[key[1]])):
-        for silence in watching.silences(bars[venue, interval], INTERVALS[interval]):
-            others = [
-                other
-                for at_venue, other in bars
-                if at_venue == venue and other != interval and _heard(bars[at_venue, other], silence, INTERVALS[other])
-            ]
-            missing = (silence.to_at - silence.from_at) // INTERVALS[interval]
-            text = (
-                f"all {silence.symbols} symbols silent for {counted(missing, 'bar')} of {interval},"
-                f" {iso(silence.from_at)} to {iso(silence.to_at)}"
-            )
-            if others:
-                text += (
-                    f"; bars of {', '.join(sorted(others, key=lambda name: INTERVALS[name]))} are there: not the venue"
+    def _manifest(self, places: list[SeriesFiles]) -> LakeManifest:
+        manifest = load_manifest(self.lake.root)
+        if manifest is None:
+            manifest = rebuild_manifest(self.lake.root, readable_rows)
+            if manifest.files:
+                detail = (
+                    f"was missing or unreadable; rebuilt from {count_noun(len(manifest.files), 'file')} as they are now"
                 )
-            where = f"bars/venue={venue}/interval={interval}"
-            made = QualityFinding(
-                where, venue, "bars", None, interval, "outage", missing, silence.from_at, text, True, SEVERITY["outage"]
+                try:
+                    write_manifest(self.lake.root, manifest)
+                except UserError:  # a read-only lake can be checked all the same
+                    detail = "is missing or unreadable and cannot be written; changes of files cannot be detected"
+                self._add_file(MANIFEST, "", "manifest", detail)
+        names = {self._name(path) for place in places for path in place.files}
+        for name in sorted(set(manifest.files) - names):
+            detail = f"{manifest.files[name].rows} rows were imported there; the file is gone"
+            self._add_file(name, name.partition("/")[0], "missing", detail)
+        return manifest
+
+    def _file(self, place: SeriesFiles, path: Path, manifest: LakeManifest) -> pl.DataFrame | None:
+        shape = series(place.kind)
+        try:
+            frame = read_rows(shape, path)
+            frame = frame.select(pl.col(name).cast(dtype) for name, dtype in shape.columns.items())
+        except (UserError, pl.exceptions.PolarsError) as error:
+            self._add(place, path, "unreadable", 1, None, str(error).splitlines()[0])
+            return None
+        self._changes(place, path, frame, manifest)
+        times = _valid_times(frame[shape.time]) if shape.time else None
+        for problem, mask, detail in _bad_rows(place, frame, times):
+            rows = np.flatnonzero(mask)
+            if len(rows):
+                at = times[int(rows[0])] if times is not None else None
+                when = f" ({iso(at)})" if at is not None else ""
+                detail = f"{len(rows)} {detail}, the first in row {int(rows[0]) + 1}{when}"
+                self._add(place, path, problem, len(rows), at, detail)
+        return frame
+
+    def _changes(self, place: SeriesFiles, path: Path, frame: pl.DataFrame, manifest: LakeManifest) -> None:
+        imported = manifest.files.get(self._name(path))
+        current = describe_rows(series(place.kind), frame)
+        if imported is None:
+            detail = f"{current.rows} rows that no import added; delete {MANIFEST} to accept them as they are"
+            self._add(place, path, "changed", current.rows, current.first_at, detail)
+        elif imported != current:
+            detail = (
+                f"{current.rows} rows with digest {current.digest[:12]}, {imported.rows} with {imported.digest[:12]}"
+                " were imported: changed by another program"
             )
-            findings.append(made)
+            self._add(place, path, "changed", max(1, abs(current.rows - imported.rows)), None, detail)
+
+    def _gaps(self, place: SeriesFiles, times: np.ndarray) -> None:
+        holes = find_holes(place, times)
+        if not len(holes):
+            return
+        steps = np.diff(times)[holes]
+        detail = count_noun(len(holes), "hole")
+        if place.interval:
+            detail += f", {count_noun(int(np.sum(steps // interval_ms(place.interval) - 1)), 'bar')} missing"
+        widest = sorted(holes[np.argsort(-steps, kind="stable")[:_MOST_NAMED]].tolist())
+        spans = ", ".join(f"between {iso(int(times[hole]))} and {iso(int(times[hole + 1]))}" for hole in widest)
+        detail += f": {spans}" if len(holes) <= _MOST_NAMED else f", the longest {spans}"
+        self._add(place, None, "gaps", len(holes), int(times[int(holes[0])]), detail)
+
+    def _feed(self, place: SeriesFiles, frame: pl.DataFrame, times: np.ndarray) -> None:
+        """What sound rows in order show about the feed they came from."""
+        joined = np.ones(len(times), dtype=bool)
+        if place.kind == "bars" and place.interval:
+            joined = np.diff(times, prepend=times[:1]) == interval_ms(place.interval)
+            opens, closes, volumes = (frame[name].to_numpy() for name in ("open", "close", "volume"))
+            if all(np.isfinite(column).all() and (column > 0).all() for column in (opens, closes)):
+                self._stale(place, times, [closes, volumes], joined, "close and volume")
+                self._outliers(place, times, feed_checks.returns(opens, closes, joined))
+        elif place.kind in ("mark", "oracle", "open_interest"):
+            self._stale(place, times, [frame["value"].to_numpy()], joined, "value")
+        elif place.kind == "l2":
+            self._stale(place, times, [frame[name].hash().to_numpy() for name in ("bids", "asks")], joined, "levels")
+        elif place.kind == "funding":
+            for change in feed_checks.changes(times):
+                at = int(times[change.row])
+                before, after = feed_checks.pace_text(change.before_ms), feed_checks.pace_text(change.after_ms)
+                detail = f"paid every {before} until {iso(at)}, every {after} from then on"
+                self._add(place, None, "funding_interval", 1, at, detail)
+
+    def _stale(
+        self, place: SeriesFiles, times: np.ndarray, columns: list[np.ndarray], joined: np.ndarray, what: str
+    ) -> None:
+        stretches = feed_checks.still(columns, joined)
+        if stretches:
+            longest = max(stretches, key=lambda stretch: stretch.length)
+            noun = "stretch" if len(stretches) == 1 else "stretches"
+            detail = (
+                f"{len(stretches)} {noun} of more than {feed_checks.STILL} rows with the same {what}, the longest of"
+                f" {longest.length} from {iso(int(times[longest.first]))} to {iso(int(times[longest.last]))}"
+            )
+            self._add(place, None, "stale", len(stretches), int(times[stretches[0].first]), detail)
+
+    def _outliers(self, place: SeriesFiles, times: np.ndarray, moves: np.ndarray) -> None:
+        wild, usual = feed_checks.outliers(times, moves)
+        rows = np.flatnonzero(wild)
+        if len(rows):
+            top = int(rows[int(np.argmax(np.abs(moves[rows])))])
+            detail = (
+                f"{count_noun(len(rows), 'bar')} of {len(times)} with a return above {feed_checks.WILD:g} × the median of"
+                f" the day, the largest {moves[top] * 100:+.2f} % at {iso(int(times[top]))}"
+                f" (median {usual[top] * 100:.3f} %)"
+            )
+            self._add(place, None, "outliers", len(rows), int(times[int(rows[0])]), detail)
+
+    def _outages(self, all_times: list[tuple[SeriesFiles, np.ndarray]]) -> None:
+        """Spans in which no symbol of a venue has a bar; other intervals show whether the venue or the feed failed."""
+        bars: dict[tuple[str, str], list[np.ndarray]] = {}
+        for place, times in all_times:
+            if place.kind == "bars" and place.interval:
+                bars.setdefault((place.venue, place.interval), []).append(times)
+        for venue, interval in sorted(bars, key=lambda key: (key[0], INTERVALS[key[1]])):
+            for silence in feed_checks.silences(bars[venue, interval], INTERVALS[interval]):
+                present = [
+                    name
+                    for name, length in INTERVALS.items()
+                    if name != interval and _has_bar(bars.get((venue, name), []), silence, length)
+                ]
+                missing = (silence.to_at - silence.from_at) // INTERVALS[interval]
+                detail = (
+                    f"all {silence.symbols} symbols silent for {count_noun(missing, 'bar')} of {interval},"
+                    f" {iso(silence.from_at)} to {iso(silence.to_at)}"
+                )
+                if present:
+                    detail += f"; bars of {', '.join(present)} are there: not the venue"
+                name = f"bars/venue={venue}/interval={interval}"
+                self._append(name, (venue, "bars", None, interval), "outage", missing, silence.from_at, detail)
+
+    def _early_ends(self, all_times: list[tuple[SeriesFiles, np.ndarray]]) -> None:
+        ends = [(place, int(times.max())) for place, times in all_times if place.symbol]
+        newest: dict[tuple[str, str], Instant] = {}
+        for place, end in ends:
+            newest[place.venue, place.kind] = max(end, newest.get((place.venue, place.kind), end))
+        for place, end in ends:
+            early_ms = newest[place.venue, place.kind] - end
+            if early_ms > EARLY_MS:
+                detail = f"ends {iso(end)}, {early_ms // DAY_MS} days before the newest {place.kind} of {place.venue}"
+                self._add(place, None, "ends_early", 1, end, detail)
+
+    def _unknown_files(self, paths: set[Path]) -> None:
+        for staged in sorted(self.lake.root.glob(f"{STAGING}*")):
+            self._add_file(staged.name, "", "leftover", "left by an import that was killed; the next one removes it")
+        for kind in sorted(SERIES):
+            for path in sorted((self.lake.root / kind).glob("**/*.parquet")):
+                if path not in paths:
+                    self._add_file(self._name(path), kind, "unknown", "not where the lake keeps its files; never read")
 
 
-def _heard(series: list[np.ndarray], silence: watching.Silence, step: int) -> bool:
-    """Whether any symbol has a bar that lies wholly inside the silence."""
-    for moments in series:
-        row = int(np.searchsorted(moments, silence.from_at))
-        if row < len(moments) and moments[row] + step <= silence.to_at:
+def _valid_times(times: pl.Series) -> pl.Series:
+    instants = times.dt.epoch("ms")
+    return instants.set(~instants.is_between(EARLIEST, LATEST).fill_null(True), None)
+
+
+def _bad_rows(
+    place: SeriesFiles, frame: pl.DataFrame, times: pl.Series | None
+) -> list[tuple[Problem, np.ndarray, str]]:
+    """Masks of the rows that break a rule, with the problem and its description."""
+    optional = series(place.kind).optional
+    required = [name for name in frame.columns if name not in optional]
+    missing = frame.select(pl.any_horizontal(pl.col(required).is_null())).to_series().to_numpy()
+    if times is not None:
+        missing = missing | times.is_null().to_numpy()
+    infinite = np.zeros(frame.height, dtype=bool)
+    for name in (name for name, dtype in frame.schema.items() if dtype == pl.Float64):
+        infinite |= ~np.isfinite(frame[name].fill_null(0.0).to_numpy())
+    masks: list[tuple[Problem, np.ndarray, str]] = [
+        ("bad_rows", missing, "rows with missing values"),
+        ("bad_rows", infinite, "rows with numbers that are not finite"),
+    ]
+    if times is not None and place.kind in ("bars", *POINT_KINDS, "l2"):
+        steps = np.diff(times.fill_null(0).to_numpy(), prepend=-(2**62))
+        masks.append(("duplicates", steps == 0, "rows with the time of the row before"))
+        masks.append(("unordered", steps < 0, "rows earlier than the row before"))
+    if place.kind == "l2":
+        bad, crossed = unsound_books(frame)
+        masks.append(("bad_rows", bad & ~missing, "books with a side that is empty, unordered or not above zero"))
+        masks.append(("bad_rows", crossed, "books whose best bid is not below the best ask"))
+    if place.kind in ("mark", "oracle"):
+        masks.append(("bad_rows", frame["value"].fill_null(1.0).to_numpy() <= 0, "prices that are not positive"))
+    if place.kind == "bars" and place.interval and times is not None:
+        opens, highs, lows, closes = prices = [
+            frame[name].fill_null(1.0).to_numpy() for name in ("open", "high", "low", "close")
+        ]
+        positive = np.logical_and.reduce([values > 0 for values in prices])
+        off_grid = times.fill_null(0).to_numpy() % interval_ms(place.interval) != 0
+        outside = (opens > highs) | (opens < lows) | (closes > highs) | (closes < lows)
+        outside &= (highs >= lows) & ~missing & ~infinite
+        masks.append(("bad_rows", ~positive & ~infinite, "bars with prices that are not positive"))
+        masks.append(("bad_rows", highs < lows, "bars with high below low"))
+        masks.append(("bad_rows", off_grid, f"bars off the {place.interval} grid"))
+        masks.append(("outside", outside, "bars that open or close outside their low and high"))
+    return masks
+
+
+def _has_bar(symbols_times: list[np.ndarray], silence: feed_checks.Silence, step: int) -> bool:
+    """Whether any symbol has a bar that lies completely inside the silence."""
+    for times in symbols_times:
+        row = int(np.searchsorted(times, silence.from_at))
+        if row < len(times) and times[row] + step <= silence.to_at:
             return True
     return False
-
-
-def _early(lake: Lake, last_seen: list[tuple[SeriesFiles, Instant]], findings: list[QualityFinding]) -> None:
-    newest: dict[tuple[str, str], Instant] = {}
-    for place, last in last_seen:
-        if place.symbol:
-            key = (place.venue, place.kind)
-            newest[key] = max(last, newest.get(key, last))
-    for place, last in last_seen:
-        latest = newest.get((place.venue, place.kind), last)
-        if place.symbol and latest - last > EARLY_MS:
-            detail = (
-                f"ends {iso(last)}, {(latest - last) // DAY_MS} days before the newest {place.kind} of {place.venue}"
-            )
-            findings.append(_finding(lake, place, _folder(lake, place), "ends_early", 1, last, detail))
-
-
-def _strays(lake: Lake, known: set[Path], findings: list[QualityFinding]) -> None:
-    for left in sorted(lake.root.glob(f"{STAGING}*")):
-        findings.append(_about(left.name, "", "leftover", "left by an import that was killed; the next one removes it"))
-    for kind in sorted(SERIES):
-        for path in sorted((lake.root / kind).glob("**/*.parquet")):
-            if path not in known:
-                where = path.relative_to(lake.root).as_posix()
-                findings.append(_about(where, kind, "unknown", "not where the lake keeps its files; it is never read"))
-
-
-def _about(file: str, kind: str, problem: Problem, detail: str) -> QualityFinding:
-    """A finding about a file that belongs to no series that is there."""
-    severity = SEVERITY[problem]
-    return QualityFinding(file, "", kind, None, None, problem, 1, None, detail, severity != "error", severity)
-
-
-def _finding(
-    lake: Lake, place: SeriesFiles, path: Path, problem: Problem, count: int, at: Instant | None, detail: str
-) -> QualityFinding:
-    where, severity = path.relative_to(lake.root).as_posix(), SEVERITY[problem]
-    named = (place.venue, place.kind, place.symbol, place.interval)
-    return QualityFinding(where, *named, problem, count, at, detail, severity != "error", severity)
-
-
-def _folder(lake: Lake, place: SeriesFiles) -> Path:
-    return lake.folder(place.kind, place.venue, place.symbol, place.interval)

@@ -1,8 +1,8 @@
-"""A lake in object storage, read as any other: what a run asks for is fetched, checked and kept, and then read here.
+"""A lake in object storage, read like a local one: the series that a run reads are fetched, verified and cached.
 
-The newest push is looked up once, at the first use, and everything is read from that one afterwards, whatever is pushed
-meanwhile; `pin` names it. What there is, is known from the index alone; a series is fetched when its folder is asked for.
-It is never written: lakes are written where they are imported, and pushed (`push`).
+The newest push is looked up once, at the first use; everything is read from that push afterwards, whatever is pushed
+later, and `pin` identifies it. The index alone tells which series exist; a series is fetched when its folder is used. It
+is read-only: lakes are written where data is imported, and pushed (`lake_push`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,87 +11,87 @@ from pathlib import Path
 from typing import NoReturn
 
 from pitboss.core.errors import UserError
-from pitboss.core.instant import INTERVALS, Instant
-from pitboss.data.cache import Cache, FetchResult, ObjectSource, newest
-from pitboss.data.index import MARKER, Index
+from pitboss.core.instant import INTERVALS
 from pitboss.data.lake import Lake
+from pitboss.data.lake_cache import FetchResult, LakeCache, newest_pin
+from pitboss.data.lake_index import MARKER, LakeIndex
 from pitboss.data.manifest import MANIFEST, folder_of
-from pitboss.data.object_storage import Address, Objects, open_objects
-from pitboss.data.series_files import PART, SeriesFiles, group
+from pitboss.data.object_storage import Address, ObjectSource, ObjectStorage, open_objects
+from pitboss.data.series_files import PART, SeriesFiles, group_files
 
 
 def open_remote(
     address: Address, variables: Callable[[], Mapping[str, str]], folder: Path, pin: str = ""
 ) -> "RemoteLake":
-    """The lake at an address, its copies kept in a folder. Nothing is looked at before the first use.
+    """The lake at an address, cached in a folder. No request is made before the first use.
 
-    `pin` names one push; else the address does, or it is the newest. `variables` are asked for whenever something is
-    fetched, for keys that last an hour are renewed.
+    `pin` selects one push; else the address does, else it is the newest. `variables` is called whenever something is
+    fetched, because short-lived keys are renewed.
     """
-    opened: list[tuple[Mapping[str, str], Objects]] = []
+    opened: list[tuple[Mapping[str, str], ObjectStorage]] = []
 
-    def objects() -> Objects:
+    def objects() -> ObjectStorage:
         now = variables()
         if not opened or opened[-1][0] != now:
             opened[:] = [(now, open_objects(address, now))]
         return opened[-1][1]
 
-    return RemoteLake(ObjectSource(str(address), objects), Cache(folder), pin or address.pin)
+    return RemoteLake(ObjectSource(str(address), objects), LakeCache(folder), pin or address.pin)
 
 
-def refuse_writing(where: str) -> UserError:
-    """What a person is told who wants to write to such a lake."""
+def read_only_error(where: str) -> UserError:
+    """The error for an attempt to write to such a lake."""
     return UserError(
-        f"the lake of this workspace is {where}, which is only read",
+        f"the lake of this workspace is {where}, which is read-only",
         "import in a workspace without the setting `lake`, then `pitboss data push ADDRESS`",
     )
 
 
 class RemoteLake(Lake):
-    """Everything that one push holds."""
+    """The lake of one push."""
 
-    def __init__(self, source: ObjectSource, cache: Cache, pin: str = "") -> None:
+    def __init__(self, source: ObjectSource, cache: LakeCache, pin: str = "") -> None:
         self._source = source
         self._cache = cache
-        self._asked = pin
+        self._requested_pin = pin
 
     @property
     def where(self) -> str:
-        """The address, without the push."""
+        """The address, without the pin."""
         return self._source.where
 
     @cached_property
     def pin(self) -> str:
         """The digest of the push that is read."""
-        return self._asked or newest(self._source)
+        return self._requested_pin or newest_pin(self._source)
 
     @cached_property
-    def index(self) -> Index:
+    def index(self) -> LakeIndex:
         """The files of that push."""
         return self._cache.index(self._source, self.pin)
 
     @cached_property
-    def root(self) -> Path:  # pyright: ignore[reportIncompatibleVariableOverride]  known only after a look
-        """The folder of the copies. The manifest is there; series are when they were asked for."""
-        self._bring([MANIFEST])
+    def root(self) -> Path:  # pyright: ignore[reportIncompatibleVariableOverride]  known only after a lookup
+        """The folder of the cached files: the manifest, and the series used so far."""
+        self._fetch([MANIFEST])
         return self._cache.root(self.pin)
 
-    def bring(self) -> FetchResult:
-        """Fetch everything that is not here."""
-        return self._bring(self.index.files)
+    def fetch_all(self) -> FetchResult:
+        """Fetch every file that is not cached."""
+        return self._fetch(self.index.files)
 
     # where things are
 
     def folder(self, kind: str, venue: str, symbol: str | None, interval: str | None) -> Path:
         """The folder of one series, with all its files."""
         path = super().folder(kind, venue, symbol, interval)
-        self._bring(self._names.get(path.relative_to(self.root).as_posix(), ()))
+        self._fetch(self._names.get(path.relative_to(self.root).as_posix(), ()))
         return path
 
     def places(self, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
-        """Every series with at least one file, and all these files here."""
-        found = self._places(kind, venue)
-        self._bring(path.relative_to(self.root).as_posix() for place in found for path in place.files)
+        """Every series with at least one file; all their files are fetched."""
+        files = (path for place in self._places(kind, venue) for path in place.files)
+        self._fetch(path.relative_to(self.root).as_posix() for path in files)
         return super().places(kind, venue)
 
     def venues(self, kind: str | None = None) -> "list[str]":
@@ -104,49 +104,42 @@ class RemoteLake(Lake):
 
     def intervals(self, venue: str, symbol: str) -> "list[str]":
         """Intervals in which there are bars of a symbol, finest first."""
-        found = {place.interval for place in self._places("bars", venue) if place.symbol == symbol}
-        return [interval for interval in INTERVALS if interval in found]
+        intervals = {place.interval for place in self._places("bars", venue) if place.symbol == symbol}
+        return [interval for interval in INTERVALS if interval in intervals]
 
     def synthetic_note(self, venue: str) -> str | None:
-        """What the marker of a generated venue says."""
-        known = f"meta/venue={venue}/{MARKER}" in self.index.files
-        return super().synthetic_note(venue) if known else None
+        """The text of the marker of a generated venue."""
+        is_marked = f"meta/venue={venue}/{MARKER}" in self.index.files
+        return super().synthetic_note(venue) if is_marked else None
 
     @cached_property
     def _names(self) -> Mapping[str, "list[str]"]:
-        """Files by the folder of their series."""
-        found: dict[str, list[str]] = {}
+        """Names of files by the folder of their series."""
+        names: dict[str, list[str]] = {}
         for name in self.index.files:
             kind, _, rest = name.partition("/")
             if rest:
                 folder = folder_of(kind, name) if name.endswith(f"/{PART}") else name.rpartition("/")[0]
-                found.setdefault(folder, []).append(name)
-        return found
+                names.setdefault(folder, []).append(name)
+        return names
 
     def _places(self, kind: str | None = None, venue: str | None = None) -> "list[SeriesFiles]":
-        """What the index says there is; no file of it need be here."""
-        return [each for each in self._held if kind in (None, each.kind) and venue in (None, each.venue)]
+        """The series of the index, whether fetched or not."""
+        return [place for place in self._all_places if kind in (None, place.kind) and venue in (None, place.venue)]
 
     @cached_property
-    def _held(self) -> "list[SeriesFiles]":
-        return group(self.root, [self.root / name for name in sorted(self.index.files) if name.endswith(f"/{PART}")])
+    def _all_places(self) -> "list[SeriesFiles]":
+        return group_files(
+            self.root, [self.root / name for name in sorted(self.index.files) if name.endswith(f"/{PART}")]
+        )
 
-    def _bring(self, names: Iterable[str]) -> FetchResult:
-        return self._cache.bring(self._source, self.pin, self.index, names)
+    def _fetch(self, names: Iterable[str]) -> FetchResult:
+        return self._cache.fetch(self._source, self.pin, self.index, names)
 
     # writing
 
-    def writing(self, at: Instant | None = None) -> NoReturn:
-        """Refused."""
-        del at
-        raise refuse_writing(self.where)
+    def _refuse_write(self, *args: object, **options: object) -> NoReturn:
+        """Refused: the lake is read-only."""
+        raise read_only_error(self.where)
 
-    def mark_synthetic(self, venue: str, text: str) -> NoReturn:
-        """Refused."""
-        del venue, text
-        raise refuse_writing(self.where)
-
-    def drop_synthetic(self, venue: str) -> NoReturn:
-        """Refused."""
-        del venue
-        raise refuse_writing(self.where)
+    writing = mark_synthetic = drop_synthetic = _refuse_write

@@ -1,7 +1,7 @@
-"""Bars of a longer interval out of bars of a shorter one, closed buckets only.
+"""Resamples bars to a longer interval, complete buckets only.
 
 A bucket that lacks inner bars is built from those it has; the first bucket of a series that starts inside it, and the
-last one that is not over yet, are left out. Nothing is ever filled in.
+last one that is not over yet, are left out. Missing bars are not filled in.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""How good or bad a headline reads, −1 to 1, where its source does not say: VADER with the words of this trade.
+"""Scores the sentiment of headlines from −1 to 1, where the source gives none: VADER with a trading vocabulary.
 
-VADER adds up a list of everyday words and minds negation, emphasis and "but"; it understands nothing. Everyday meanings
-mislead here (a trust is a fund, shares are no kindness), so those words are taken out of its list and the trade's own are
-put in. Counted once a headline when news is loaded; the source's own figure is never overwritten.
+VADER adds up the scores of everyday words and handles negation, emphasis and "but"; it has no understanding. Everyday
+meanings mislead in finance (a trust is a fund, shares are no kindness), so those words are removed from its lexicon and
+trading terms added. Computed once per headline when news is loaded; the figure of a source is never overwritten.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from typing import Any
 from pitboss.core.market import NewsItem
 
 READ_CHARS = 1_000
-"""As much of a text is read: more than is ever shown, and what a flood of words may cost has an end."""
+"""Characters of a text that are scored: more than is ever shown, and a bound on the cost of long texts."""
 
 _NEUTRAL = (
     "asset assets block blocks chance credit debt energy fine fines free gross interest interested interests legal like "
@@ -41,9 +41,9 @@ _STRENGTHS = {
     "rug rugged rugpull stolen",
 }
 LEXICON = {word: strength for strength, words in _STRENGTHS.items() for word in words.split()}
-"""What words mean to traders, on VADER's scale from −4 to 4."""
+"""Scores of trading terms, on VADER's scale from −4 to 4."""
 NEUTRAL = frozenset(_NEUTRAL.split())
-"""Words that are good or bad in everyday English and mean neither here."""
+"""Words that are positive or negative in everyday English and neutral in finance."""
 
 
 def mood(text: str) -> float:
@@ -52,22 +52,21 @@ def mood(text: str) -> float:
 
 
 def with_mood(items: Iterable[NewsItem]) -> list[NewsItem]:
-    """The items, those without a sentiment of their source's with one of their words."""
-    known: dict[str, float] = {}
+    """The items, those without a sentiment of their source scored by their text."""
+    moods: dict[str, float] = {}
     scored: list[NewsItem] = []
     for item in items:
         if item.sentiment is None and item.mood is None:
-            found = known.get(item.text)
-            if found is None:
-                found = known[item.text] = mood(item.text)
-            item = replace(item, mood=found)
+            if item.text not in moods:
+                moods[item.text] = mood(item.text)
+            item = replace(item, mood=moods[item.text])
         scored.append(item)
     return scored
 
 
 @lru_cache(maxsize=1)
 def _analyzer() -> Any:
-    # Its word list is read from disk: not before there is a headline to score.
+    # its lexicon is read from disk, so only when a headline is scored
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
     analyzer = SentimentIntensityAnalyzer()

@@ -1,6 +1,6 @@
-"""The kinds of series a lake holds, and the columns each of them has there.
+"""The kinds of series in a lake, and the columns of each.
 
-Beneath `lake`. It says what a stored row looks like; reading strangers' files is `table` and `importing`.
+Used by `lake`. It defines stored rows; reading of imported files is in `table` and `importing`.
 """
 
 import difflib
@@ -18,7 +18,7 @@ TIME = pl.Datetime("ms", "UTC")
 class SeriesKind:
     """How one kind is stored. `time` names the instant that orders and partitions it; `key` makes a row unique.
 
-    `later` are columns that files of earlier versions lack; there they read as empty. `optional` ones may be empty in
+    `later` are columns that files of earlier versions lack; they are read as empty. `optional` columns may be empty in
     any row.
     """
 
@@ -99,11 +99,7 @@ SERIES: dict[str, SeriesKind] = {
         per_symbol=False,
     ),
     "meta": SeriesKind(
-        "meta",
-        {"symbol": _TEXT, "size_decimals": pl.Int64(), "tiers": _TEXT},
-        ("symbol",),
-        None,
-        per_symbol=False,
+        "meta", {"symbol": _TEXT, "size_decimals": pl.Int64(), "tiers": _TEXT}, ("symbol",), None, per_symbol=False
     ),
     "listings": SeriesKind(
         "listings",
@@ -117,27 +113,27 @@ SERIES: dict[str, SeriesKind] = {
 """Every kind that can be stored, by name."""
 
 ALIASES = {"book": "l2", "books": "l2"}
-"""Other words for a kind that people use."""
+"""Alternative names of kinds."""
 
 
 def series(kind: str) -> SeriesKind:
-    """The layout of a kind; an unknown one is the user's typo."""
+    """The layout of a kind; an unknown one is a `UserError`."""
     if kind not in SERIES:
-        raise UserError(f"unknown kind of data {kind!r}", meant(kind, SERIES, "kinds"))
+        raise UserError(f"unknown kind of data {kind!r}", suggestion(kind, SERIES, "kinds"))
     return SERIES[kind]
 
 
-def counted(count: int, noun: str) -> str:
+def count_noun(count: int, noun: str) -> str:
     """`1 bar`, `2 bars`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def meant(word: str, known: Iterable[str], noun: str) -> str:
-    """A hint for a word that is not known: the nearest known one, or all of them."""
-    names = sorted(known)
+def suggestion(word: str, valid: Iterable[str], noun: str) -> str:
+    """A hint for an invalid word: the nearest valid one, or all of them."""
+    names = sorted(valid)
     folded = {name.casefold(): name for name in reversed(names)}
     near = difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)
     if near:
         return f"did you mean {folded[near[0]]}?"
-    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"{noun}: {shown}" if names else ""
+    listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"{noun}: {listed}" if names else ""

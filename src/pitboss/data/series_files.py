@@ -1,6 +1,6 @@
-"""Where series live in a lake: folders such as `bars/venue=x/interval=5m/symbol=BTC/year=2025` ↔ what they hold.
+"""The files of each series in a lake, by the names of folders such as `bars/venue=x/interval=5m/symbol=BTC/year=2025`.
 
-Beneath `lake` and `manifest`. Names and files only: it opens none of them.
+Used by `lake` and `manifest`. It lists files and opens none.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ PART = "part.parquet"
 
 @dataclass(frozen=True, slots=True)
 class SeriesFiles:
-    """Where one series lives: its identity and its files, oldest first."""
+    """One series: its identity and its files, oldest first."""
 
     kind: str
     venue: str
@@ -25,16 +25,16 @@ class SeriesFiles:
     files: tuple[Path, ...]
 
 
-def find_places(root: Path, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
+def find_series(root: Path, kind: str | None = None, venue: str | None = None) -> list[SeriesFiles]:
     """Every series with at least one file, sorted by venue, kind, symbol and interval."""
     kinds = [series(kind)] if kind else SERIES.values()
     folders = [folder for each in kinds if (folder := root / each.kind).is_dir()]
-    return group(root, [path for folder in folders for path in sorted(folder.glob(f"**/{PART}"))], venue)
+    return group_files(root, [path for folder in folders for path in sorted(folder.glob(f"**/{PART}"))], venue)
 
 
-def group(root: Path, files: Iterable[Path], venue: str | None = None) -> list[SeriesFiles]:
-    """Files, oldest first, as the series they belong to. A file where none should be belongs to none."""
-    found: dict[tuple[str, str, str, int], SeriesFiles] = {}
+def group_files(root: Path, files: Iterable[Path], venue: str | None = None) -> list[SeriesFiles]:
+    """Group files, oldest first, by their series. A file at an unexpected path belongs to none."""
+    grouped: dict[tuple[str, str, str, int], SeriesFiles] = {}
     for path in files:
         kind, *parts = path.parent.relative_to(root).parts
         names = _names(parts)
@@ -42,9 +42,9 @@ def group(root: Path, files: Iterable[Path], venue: str | None = None) -> list[S
             continue
         interval = names.get("interval")
         key = (names["venue"], kind, names.get("symbol", ""), INTERVALS.get(interval or "", 0))
-        earlier = found[key].files if key in found else ()
-        found[key] = SeriesFiles(kind, names["venue"], names.get("symbol"), interval, (*earlier, path))
-    return [found[key] for key in sorted(found)]
+        earlier = grouped[key].files if key in grouped else ()
+        grouped[key] = SeriesFiles(kind, names["venue"], names.get("symbol"), interval, (*earlier, path))
+    return [grouped[key] for key in sorted(grouped)]
 
 
 def _names(parts: list[str]) -> dict[str, str]:
@@ -53,8 +53,7 @@ def _names(parts: list[str]) -> dict[str, str]:
 
 
 def _belongs(shape: SeriesKind, names: dict[str, str]) -> bool:
-    wanted = {"venue"}
-    wanted |= {"interval"} if shape.per_interval else set()
-    wanted |= {"symbol"} if shape.per_symbol else set()
-    wanted |= {"year"} if shape.time else set()
-    return set(names) == wanted and (not shape.per_interval or names["interval"] in INTERVALS)
+    expected = {"venue": True, "interval": shape.per_interval, "symbol": shape.per_symbol, "year": bool(shape.time)}
+    return set(names) == {name for name, is_expected in expected.items() if is_expected} and (
+        not shape.per_interval or names["interval"] in INTERVALS
+    )

@@ -1,7 +1,7 @@
-"""What a source of data is: what was wanted of it, and the series it can go and get.
+"""The interface of a data source: the request, and the tasks that fetch its series.
 
-A source is one file in `sources/` with `SOURCE = Source(...)`. It knows addresses, questions and the form of replies.
-It does not write: pages and what they bring are handed to `download`.
+A source is one file in `sources/` with `SOURCE = DataSource(...)`. It knows addresses, requests and the form of replies.
+It does not write: `download` stores the rows.
 """
 
 from collections.abc import Awaitable, Callable, Container, Mapping
@@ -12,12 +12,12 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data.fetch import Fetcher
-from pitboss.data.series import meant
+from pitboss.data.series import suggestion
 
 
 @dataclass(frozen=True, slots=True)
 class DownloadRequest:
-    """What a person asked for. Times are open times of bars: `from_at` counts, `to_at` does not."""
+    """What to download. Times are open times of bars, from `from_at` up to, but not including, `to_at`."""
 
     venue: str
     symbols: tuple[str, ...] = ()
@@ -30,32 +30,25 @@ class DownloadRequest:
     files: bool = False
     """Published files rather than the API, where a source has both."""
     key: Callable[[str], str] = field(default=lambda name: "")
-    """A key by the name of its variable, or nothing. Asked for only when it is needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourcePage:
-    """Rows of one reply in the columns of their kind, in order, each once, none that is not final yet."""
-
-    frame: pl.DataFrame
+    """Returns an API key by the name of its variable, or an empty text. Called only when a key is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranged:
-    """A series that is asked for span by span. `pace_ms` is its usual step, `page_ms` what one reply can hold."""
+    """A series that is requested span by span. `pace_ms` is its usual step, `page_ms` the span that one reply can hold."""
 
     kind: str
     symbol: str
     interval: str | None
     pace_ms: int
     page_ms: int
-    page: Callable[[Instant, Instant], Awaitable[SourcePage]]
-    """Rows from an instant up to and without another."""
+    page: Callable[[Instant, Instant], Awaitable[pl.DataFrame]]
+    """Fetches the rows from one instant up to, but not including, another: in order, unique, only final ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesRows:
-    """Rows of one series that came all at once. `replace`: the newest word holds, as with an asset table."""
+    """Rows of one series that is fetched at once. `replace`: new rows replace stored ones, as for an asset table."""
 
     kind: str
     symbol: str | None
@@ -68,7 +61,7 @@ class SeriesRows:
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What is stored already of the kind that is to come, and which items were met before."""
+    """The stored rows of the kind that is fetched, and the keys of items that were downloaded before."""
 
     frame: pl.DataFrame | None
     seen: Container[str] = ()
@@ -76,13 +69,13 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """Something that has no past to page through: it is as it is when asked. `bring` is told what is known."""
+    """A download without a range of time: the state at the time of the request. `bring` gets the stored state."""
 
     label: str
     kind: str
     bring: Callable[[StoredState], Awaitable[list[SeriesRows]]]
     optional: bool = False
-    """Whether the rest is still worth having if the server does not serve this."""
+    """Whether the other tasks continue if this one fails."""
 
 
 Task = Ranged | Single
@@ -90,7 +83,7 @@ Task = Ranged | Single
 
 @dataclass(frozen=True, slots=True)
 class DataSource:
-    """One place that data comes from. `kinds` are those it has; `usual` those that are taken unless others are named."""
+    """A data source. `kinds` are those it has, `usual` those that are fetched by default."""
 
     name: str
     venue: str
@@ -98,14 +91,14 @@ class DataSource:
     kinds: tuple[str, ...]
     usual: tuple[str, ...]
     needs: tuple[str, ...]
-    """Which of symbols, interval, from and url it cannot do without."""
+    """Which of symbols, interval, from and url it requires."""
     plan: Callable[[DownloadRequest, Fetcher], Awaitable[list[Task]]]
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Default addresses, for whoever wants to know where we go."""
+    """Default addresses, for display."""
 
-    def kinds_of(self, wanted: DownloadRequest) -> tuple[str, ...]:
-        """The kinds that are wanted, in this source's order."""
-        for kind in wanted.kinds:
+    def kinds_of(self, request: DownloadRequest) -> tuple[str, ...]:
+        """The requested kinds, in this source's order."""
+        for kind in request.kinds:
             if kind not in self.kinds:
-                raise UserError(f"{self.name} has no {kind!r}", meant(kind, self.kinds, "kinds"))
-        return tuple(kind for kind in self.kinds if kind in (wanted.kinds or self.usual))
+                raise UserError(f"{self.name} has no {kind!r}", suggestion(kind, self.kinds, "kinds"))
+        return tuple(kind for kind in self.kinds if kind in (request.kinds or self.usual))

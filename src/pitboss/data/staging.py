@@ -1,7 +1,7 @@
-"""Writing into the lake so that a crash, a full disk or a second writer leaves whole files only.
+"""Writes to the lake so that a crash, a full disk or a second writer leaves only complete files.
 
-One writer at a time (a lock file), rows gathered in memory up to a bound, everything written under names of its
-own first, then landed together with the manifest.
+One writer at a time (a file lock). Rows are collected in memory up to a bound, written to staged files, and committed
+together with the manifest. Also reads stored files, which may be damaged.
 """
 
 import os
@@ -17,22 +17,20 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant
 from pitboss.data import manifest
-from pitboss.data.commit import LANDING, STAGING, holding, land, tidy
+from pitboss.data.commit import MOVES, STAGING, commit_moves, lake_lock, remove_staged
 from pitboss.data.manifest import MANIFEST, LakeManifest, SourceFile, StoredFile
-from pitboss.data.merge import Added, Pile
+from pitboss.data.merge import RowChanges, RowMerger
 from pitboss.data.series import SeriesKind
 
-__all__ = ["STAGING", "Added", "Batch", "locked", "read_parquet", "unwritable"]
-
 MOST_BYTES = 256 * 1024 * 1024
-"""Rows kept in memory before the longest untouched file is written out."""
+"""Bytes of rows kept in memory; above it the least recently used file is staged."""
 
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
-"""What polars and the system raise on a damaged file; a panic of polars is not even an `Exception`."""
+"""Raised by polars and the system on a damaged file; a panic of polars is not an `Exception`."""
 
 
 def read_rows(shape: SeriesKind, path: Path) -> pl.DataFrame:
-    """One file of the lake with all columns of its kind; those that came later are empty in an older file."""
+    """One file of the lake with all columns of its kind; columns added by later versions are empty in an older file."""
     if not shape.later:
         return read_parquet(path, list(shape.columns))
     frame = read_parquet(path, None)
@@ -43,9 +41,9 @@ def read_rows(shape: SeriesKind, path: Path) -> pl.DataFrame:
 
 
 def read_parquet(path: Path, columns: list[str] | None) -> pl.DataFrame:
-    """These columns of one file of the lake, or all of them; a damaged one is told in plain words."""
+    """Some or all columns of one file of the lake; a damaged file is a `UserError`."""
     try:
-        with quiet():
+        with silent_stderr():
             return pl.read_parquet(path, columns=columns, hive_partitioning=False, glob=False)
     except UNREADABLE as error:
         raise _damaged(path, error) from None
@@ -59,51 +57,51 @@ def _damaged(path: Path, error: BaseException) -> UserError:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Keep stderr silent for a moment: on a damaged file polars prints its stack before it raises."""
+def silent_stderr() -> Iterator[None]:
+    """Silence stderr: on a damaged file polars prints its stack before it raises."""
     try:
-        saved, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    except OSError:  # no stderr to keep silent
+        saved, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # there is no stderr
         yield
         return
     try:
-        os.dup2(nowhere, 2)
+        os.dup2(devnull, 2)
         yield
     finally:
         os.dup2(saved, 2)
         os.close(saved)
-        os.close(nowhere)
+        os.close(devnull)
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error of a library, short enough for one line of ours."""
+    """The first line of a library's error, at most 120 characters."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:120]
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[None]:
-    """The lake for one writer at a time; whatever was staged and did not land is gone afterwards."""
+def write_lock(root: Path) -> Iterator[None]:
+    """Lock the lake for one writer; staged files that were not committed are removed afterwards."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with holding(root):
-            tidy(root)
+        with lake_lock(root):
+            remove_staged(root)
             try:
                 yield
             finally:
-                if not (root / LANDING).exists():  # else what is staged is still to be moved, by whoever comes next
-                    tidy(root)
+                if not (root / MOVES).exists():  # else the next process moves the staged files
+                    remove_staged(root)
     except OSError as error:
-        raise unwritable(root, error) from error
+        raise write_error(root, error) from error
 
 
-def unwritable(root: Path, error: OSError) -> UserError:
-    """What a person is told when the lake cannot be written."""
+def write_error(root: Path, error: OSError) -> UserError:
+    """The error for a lake that cannot be written."""
     return UserError(f"cannot write to {root}: {error.strerror or error}", "check permissions and free space")
 
 
-def rows_of(shape: SeriesKind, path: Path) -> pl.DataFrame | None:
-    """The rows of a stored file as its kind has them; None if it cannot be read."""
+def readable_rows(shape: SeriesKind, path: Path) -> pl.DataFrame | None:
+    """The rows of a stored file with the types of its kind; None if it cannot be read."""
     try:
         return _cast(shape, read_rows(shape, path))
     except (UserError, pl.exceptions.PolarsError):
@@ -111,17 +109,17 @@ def rows_of(shape: SeriesKind, path: Path) -> pl.DataFrame | None:
 
 
 class Batch:
-    """Puts that have not landed yet. A later put sees the rows of an earlier one."""
+    """Puts that are not committed yet. A later put sees the rows of an earlier one."""
 
     def __init__(self, root: Path, at: Instant | None = None, most_bytes: int = MOST_BYTES) -> None:
         self._root = root
         self._at = at
         self._most_bytes = most_bytes
-        self._piles: OrderedDict[Path, tuple[SeriesKind, Pile]] = OrderedDict()  # the longest untouched first
+        self._mergers: OrderedDict[Path, tuple[SeriesKind, RowMerger]] = OrderedDict()  # least recently used first
         self._moves: dict[Path, Path] = {}
         self._stored: dict[Path, dict[str, StoredFile]] = {}
         self._sources: dict[Path, dict[SourceFile, None]] = {}
-        self._manifest = manifest.load(root)
+        self._manifest = manifest.load_manifest(root)
 
     def put(
         self,
@@ -130,84 +128,88 @@ class Batch:
         frame: pl.DataFrame,
         replace: bool = False,
         source: SourceFile | None = None,
-    ) -> Added:
+    ) -> RowChanges:
         """Stage rows for one series. The frame has the columns of its kind and unique keys."""
         frame = _cast(shape, frame)
         added = replaced = unchanged = 0
         for name, part in _parts(shape, frame):
-            did = self._pile(shape, folder / name, replace).add(part, replace)
-            added, replaced, unchanged = added + did.added, replaced + did.replaced, unchanged + did.unchanged
+            changes = self._merger(shape, folder / name, replace).add(part, replace)
+            added, replaced, unchanged = (
+                added + changes.added,
+                replaced + changes.replaced,
+                unchanged + changes.unchanged,
+            )
         if source is not None:
             self._sources.setdefault(folder, {})[source] = None
         self._bound()
-        return Added(added, replaced, unchanged)
+        return RowChanges(added, replaced, unchanged)
 
     def commit(self) -> None:
-        """Move everything into place, the manifest with it. Nothing is written where nothing has changed."""
-        for target in list(self._piles):
+        """Move everything into place, together with the manifest. Nothing is written if nothing has changed."""
+        for target in list(self._mergers):
             self._flush(target)
-        made = self._manifest or manifest.rebuilt(self._root, rows_of)
-        before = made.dumps(self._root) if self._manifest else b""
+        new = self._manifest or manifest.rebuild_manifest(self._root, readable_rows)
+        before = new.dumps(self._root) if self._manifest else b""
         for folder in {**self._stored, **self._sources}:
             name = folder.relative_to(self._root).as_posix()
-            made.note(name, self._stored.get(folder, {}), self._sources.get(folder, {}), self._at)
-        after = made.dumps(self._root)
-        if not self._moves and (after == before or not made.files):
+            new.record(name, self._stored.get(folder, {}), self._sources.get(folder, {}), self._at)
+        after = new.dumps(self._root)
+        if not self._moves and (after == before or not new.files):
             return
         staged = self._root / f"{STAGING}{MANIFEST}"
         staged.write_bytes(after)
-        land(self._root, {**self._moves, self._root / MANIFEST: staged})
+        commit_moves(self._root, {**self._moves, self._root / MANIFEST: staged})
 
-    def _pile(self, shape: SeriesKind, target: Path, replace: bool) -> Pile:
-        if target in self._piles:
-            self._piles.move_to_end(target)
-            return self._piles[target][1]
+    def _merger(self, shape: SeriesKind, target: Path, replace: bool) -> RowMerger:
+        if target in self._mergers:
+            self._mergers.move_to_end(target)
+            return self._mergers[target][1]
         current = self._moves.get(target, target)
         frame = read_rows(shape, current) if current.is_file() else None
-        pile = Pile(shape, frame)
-        if frame is not None and not self._is_known(shape, target, frame):
-            if not replace:  # what someone else wrote there would from now on look as if it had been imported
+        merger = RowMerger(shape, frame)
+        if frame is not None and not self._is_imported(shape, target, frame):
+            if not replace:  # rows of another program would from now on count as imported
                 raise UserError(
                     f"{target} has been changed since it was imported",
-                    "see `pitboss data check`; --replace takes its other rows as they stand",
+                    "see `pitboss data check`; --replace accepts its other rows as they are",
                 )
-            pile.changed = True
-        self._piles[target] = (shape, pile)
-        return pile
+            merger.changed = True
+        self._mergers[target] = (shape, merger)
+        return merger
 
-    def _is_known(self, shape: SeriesKind, target: Path, frame: pl.DataFrame) -> bool:
+    def _is_imported(self, shape: SeriesKind, target: Path, frame: pl.DataFrame) -> bool:
         if self._manifest is None or target in self._moves:
             return True
-        known = self._manifest.files.get(target.relative_to(self._root).as_posix())
-        return known == manifest.stored(shape, _cast(shape, frame))
+        imported = self._manifest.files.get(target.relative_to(self._root).as_posix())
+        return imported == manifest.describe_rows(shape, _cast(shape, frame))
 
     def _bound(self) -> None:
-        while len(self._piles) > 1 and sum(pile.size for _, pile in self._piles.values()) > self._most_bytes:
-            self._flush(next(iter(self._piles)))
+        while len(self._mergers) > 1 and sum(merger.size for _, merger in self._mergers.values()) > self._most_bytes:
+            self._flush(next(iter(self._mergers)))
 
     def _flush(self, target: Path) -> None:
-        shape, pile = self._piles.pop(target)
-        if not pile.changed:
+        shape, merger = self._mergers.pop(target)
+        if not merger.changed:
             return
-        frame = pile.frame()
+        frame = merger.frame()
         name = f"{STAGING}{len(self._moves)}-{target.parent.name}.parquet"
         staged = self._moves.get(target, self._root / name)
         try:
             frame.write_parquet(staged, compression="zstd", statistics=True)
-        except pl.exceptions.PolarsError as error:  # how polars tells of a full disk
+        except pl.exceptions.PolarsError as error:  # polars reports a full disk in this way
             raise OSError(first_line(error)) from None
         self._moves[target] = staged
         folder = target.parent if shape.time is None else target.parent.parent
         name = target.relative_to(self._root).as_posix()
-        self._stored.setdefault(folder, {})[name] = manifest.stored(shape, frame)
+        self._stored.setdefault(folder, {})[name] = manifest.describe_rows(shape, frame)
 
 
-def write_manifest(root: Path, made: LakeManifest) -> None:
-    """Put a manifest into the lake on its own."""
-    with locked(root):
+def write_manifest(root: Path, lake_manifest: LakeManifest) -> None:
+    """Commit a manifest alone."""
+    with write_lock(root):
         staged = root / f"{STAGING}{MANIFEST}"
-        staged.write_bytes(made.dumps(root))
-        land(root, {root / MANIFEST: staged})
+        staged.write_bytes(lake_manifest.dumps(root))
+        commit_moves(root, {root / MANIFEST: staged})
 
 
 def _cast(shape: SeriesKind, frame: pl.DataFrame) -> pl.DataFrame:
@@ -222,7 +224,7 @@ def _filled(shape: SeriesKind, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parts(shape: SeriesKind, frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """The rows by the file they belong into."""
+    """The rows by the name of their file."""
     if shape.time is None:
         return [("part.parquet", frame)]
     if not frame.height:
@@ -231,7 +233,7 @@ def _parts(shape: SeriesKind, frame: pl.DataFrame) -> list[tuple[str, pl.DataFra
     turns = np.flatnonzero(np.diff(years)) + 1
     edges = [0, *turns.tolist(), len(years)]
     pieces = [(int(years[first]), frame[first:end]) for first, end in pairwise(edges)]
-    if len({year for year, _ in pieces}) < len(pieces):  # not in the order of time
+    if len({year for year, _ in pieces}) < len(pieces):  # not in order of time
         order = np.unique(years).tolist()
         pieces = [(year, frame.filter(pl.Series(years == year))) for year in order]
     return [(f"year={year:04d}/part.parquet", part) for year, part in sorted(pieces, key=lambda piece: piece[0])]

@@ -1,4 +1,4 @@
-"""The mark of a generated venue: a file in its folder of a lake, read without the libraries that read the data itself."""
+"""The marker of a generated venue: a file in its folder of a lake, read without the libraries that read the data."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from pitboss.core.errors import UserError
 
 DEMO = "demo"
-"""The venue of the market that this program makes."""
+"""The venue of the market that `data demo` generates."""
 MARKER = "SYNTHETIC"
 _VENUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

@@ -1,7 +1,7 @@
-"""Raw columns → the columns of a kind, or one clear refusal naming the row and its time.
+"""Raw columns → the columns of a kind, or one refusal that names the row and its time.
 
-What is refused: what cannot be read, what is missing, not finite, not positive where it is a price, high below low,
-times out of order, repeated or off the interval's grid. News and events are in `told`.
+Refused are values that cannot be read, are missing, not finite, or not positive where they are prices; high below low;
+times out of order, repeated or off the interval's grid. News and events are in `news_rows`.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import interval_ms, iso
-from pitboss.data.series import TIME, counted, series
-from pitboss.data.time_columns import moments
+from pitboss.data.series import count_noun, series
+from pitboss.data.time_columns import to_instants
 
 TIMES = ("date", "time", "timestamp", "ts", "open_time", "t", "calc_time", "create_time")
 _BARS = {
@@ -41,13 +41,13 @@ _ASSETS = {
 
 @dataclass
 class Table:
-    """One file's raw columns, found under any of their usual names."""
+    """The raw columns of one file, which may have any of their usual names."""
 
     where: str
     frame: pl.DataFrame
     notes: list[str] = field(default_factory=list[str])
     places: NDArray[np.int64] | None = None
-    """Where each row stands in the file, if this is only a part of it."""
+    """The position of each row in the file, if this is only a part of it."""
 
     def find(self, *names: str) -> str | None:
         """The first of these columns that exists: as written, else whatever its case, spaces and underscores."""
@@ -65,14 +65,14 @@ class Table:
 
     def need(self, what: str, *names: str) -> str:
         """As `find`, but its absence is an error."""
-        found = self.find(*names)
-        if found is None:
-            have = ", ".join(self.frame.columns[:12])
-            raise UserError(f"{self.where}: no column for {what}", f"one of {', '.join(names)}; the file has {have}")
-        return found
+        name = self.find(*names)
+        if name is None:
+            columns = ", ".join(self.frame.columns[:12])
+            raise UserError(f"{self.where}: no column for {what}", f"one of {', '.join(names)}; the file has {columns}")
+        return name
 
     def kind(self) -> str | None:
-        """What the columns look like, if they look like anything."""
+        """The kind of data that the columns look like, or None."""
         if self.find("published", "published_at"):
             return "news"
         if self.find("release_utc", "scheduled_at"):
@@ -87,45 +87,45 @@ class Table:
         return None
 
     def symbols(self) -> list[str]:
-        """Symbols named in a column, sorted."""
+        """The symbols in the symbol column, sorted."""
         return self._words(SYMBOLS)
 
     def intervals(self) -> list[str]:
-        """Intervals named in a column, sorted."""
+        """The intervals in the interval column, sorted."""
         return self._words(_INTERVALS)
 
-    def only(self, symbol: str | None, interval: str | None) -> "Table":
-        """The rows of one symbol and one interval, where columns tell them apart."""
-        wanted = np.ones(self.frame.height, dtype=bool)
+    def select(self, symbol: str | None, interval: str | None) -> "Table":
+        """The rows of one symbol and one interval, where the file has columns for them."""
+        mask = np.ones(self.frame.height, dtype=bool)
         for word, words, names in ((symbol, self.symbols(), SYMBOLS), (interval, self.intervals(), _INTERVALS)):
             if word in words and len(words) > 1:
-                named = self.frame[self.need("", *names)].cast(pl.String)
-                wanted &= (named == word).fill_null(False).to_numpy()
-        return Table(self.where, self.frame.filter(wanted), places=np.flatnonzero(wanted))
+                column = self.frame[self.need("", *names)].cast(pl.String)
+                mask &= (column == word).fill_null(False).to_numpy()
+        return Table(self.where, self.frame.filter(mask), places=np.flatnonzero(mask))
 
     def assets(self) -> list[dict[str, object]]:
-        """The rows as the `universe` of a `meta` reply has them."""
-        found = {name: self.need(what, *names) for name, (what, *names) in _ASSETS.items()}
-        table_id = self.find("marginTableId")
-        columns = found | ({"marginTableId": table_id} if table_id else {})
+        """The rows in the form of the `universe` of a `meta` reply."""
+        columns = {name: self.need(what, *names) for name, (what, *names) in _ASSETS.items()}
+        if table_id := self.find("marginTableId"):
+            columns["marginTableId"] = table_id
         return self.frame.select(pl.col(column).alias(name) for name, column in columns.items()).to_dicts()
 
     def spacing(self) -> int | None:
         """The smallest step between two rows, in milliseconds."""
         name = self.find(*TIMES)
-        steps = moments(self.frame[name]).diff().drop_nulls() if name else pl.Series([], dtype=pl.Int64)
+        steps = to_instants(self.frame[name]).diff().drop_nulls() if name else pl.Series([], dtype=pl.Int64)
         least = steps.filter(steps > 0).min()
         return least if isinstance(least, int) else None
 
     def _words(self, names: tuple[str, ...]) -> list[str]:
-        found = self.find(*names)
-        if found is None or self.frame[found].dtype.is_nested():
+        name = self.find(*names)
+        if name is None or self.frame[name].dtype.is_nested():
             return []
-        return sorted(str(word) for word in self.frame[found].drop_nulls().unique() if str(word).strip())
+        return sorted(str(word) for word in self.frame[name].drop_nulls().unique() if str(word).strip())
 
 
-class Check:
-    """Finds the first bad row of a table, whichever rule it breaks."""
+class RowCheck:
+    """Collects violations and reports the first bad row of a table, whichever rule it breaks."""
 
     def __init__(self, table: Table, times: pl.Series) -> None:
         self._table = table
@@ -133,11 +133,13 @@ class Check:
         self._first: tuple[int, Callable[[int], str]] | None = None
 
     def refuse(self, bad: NDArray[np.bool_], reason: Callable[[int], str]) -> None:
-        found = int(np.argmax(bad)) if bad.any() else None
-        if found is not None and (self._first is None or found < self._first[0]):
-            self._first = (found, reason)
+        """Note the first row of a mask, with a function that gives the reason for a row."""
+        row = int(np.argmax(bad)) if bad.any() else None
+        if row is not None and (self._first is None or row < self._first[0]):
+            self._first = (row, reason)
 
-    def done(self) -> None:
+    def raise_first(self) -> None:
+        """Raise a `UserError` about the first bad row, if there is any."""
         if self._first is None:
             return
         row, reason = self._first
@@ -152,22 +154,22 @@ class Check:
 def bars_of(table: Table, interval: str) -> pl.DataFrame:
     """OHLCV rows of one symbol and interval."""
     step = interval_ms(interval)
-    times, check = timed(table, TIMES)
+    times, check = read_times(table, TIMES)
     columns = {name: _number(table, check, name, names) for name, names in _BARS.items()}
     prices = {name: columns[name].to_numpy() for name in ("open", "high", "low", "close")}
     for name, values in prices.items():
-        check.refuse(values <= 0, _says(f"{name} is {{}}, not a price", values))
-    check.refuse(columns["volume"].to_numpy() < 0, _says("volume is {}", columns["volume"].to_numpy()))
+        check.refuse(values <= 0, _reason(f"{name} is {{}}, not a price", values))
+    check.refuse(columns["volume"].to_numpy() < 0, _reason("volume is {}", columns["volume"].to_numpy()))
     high, low = prices["high"], prices["low"]
     check.refuse(high < low, lambda row: f"high {high[row]!s} is below low {low[row]!s}")
     moment = times.fill_null(0).to_numpy()
     check.refuse(moment % step != 0, lambda row: f"the time is not a multiple of {interval}")
     _rising(check, moment)
-    check.done()
+    check.raise_first()
     inside = (prices["open"] <= high) & (prices["open"] >= low) & (prices["close"] <= high) & (prices["close"] >= low)
     if not inside.all():
-        found = counted(int((~inside).sum()), "bar")
-        table.notes.append(f"{found} with open or close outside low and high; kept as given")
+        bars = count_noun(int((~inside).sum()), "bar")
+        table.notes.append(f"{bars} with open or close outside low and high; kept as in the file")
     spacing = table.spacing()
     if spacing is not None and spacing > step:
         table.notes.append(f"no two rows are {interval} apart: is the interval right?")
@@ -175,50 +177,67 @@ def bars_of(table: Table, interval: str) -> pl.DataFrame:
 
 
 def points_of(table: Table, kind: str) -> pl.DataFrame:
-    """Rows of one value over time. Prices given as bars count by their open: it is the price at that instant."""
-    times, check = timed(table, TIMES)
+    """Rows of one value over time. Of prices in the form of bars the open counts: it is the price at that instant."""
+    times, check = read_times(table, TIMES)
     values = _number(table, check, kind.replace("_", " "), (*_VALUES[kind], "open", "o"))
     amounts = values.to_numpy()
     if kind in ("mark", "oracle"):
-        check.refuse(amounts <= 0, _says("{} is not a price", amounts))
+        check.refuse(amounts <= 0, _reason("{} is not a price", amounts))
     if kind == "open_interest":
-        check.refuse(amounts < 0, _says("{} is not an open interest", amounts))
+        check.refuse(amounts < 0, _reason("{} is not an open interest", amounts))
     _rising(check, times.fill_null(0).to_numpy())
-    check.done()
+    check.raise_first()
     return frame_of(kind, {"at": times, "value": values})
 
 
-def timed(table: Table, names: tuple[str, ...]) -> tuple[pl.Series, Check]:
+def read_times(table: Table, names: tuple[str, ...]) -> tuple[pl.Series, RowCheck]:
+    """The time column as instants, and a check that has noted rows without a readable time."""
     column = table.frame[table.need("time", *names)]
-    times = moments(column)
-    check = Check(table, times)
+    times = to_instants(column)
+    check = RowCheck(table, times)
     check.refuse(
         times.is_null().to_numpy() if times.null_count() else np.zeros(len(times), dtype=bool),
-        lambda row: "the time is missing" if column[row] is None else f"{shown(column[row])} is not a time",
+        lambda row: "the time is missing" if column[row] is None else f"{display(column[row])} is not a time",
     )
     return times, check
 
 
-def _number(table: Table, check: Check, what: str, names: tuple[str, ...]) -> pl.Series:
+def _number(table: Table, check: RowCheck, what: str, names: tuple[str, ...]) -> pl.Series:
     column = table.frame[table.need(what, *names)]
     numbers = numbers_of(column)
     bad = ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
-    check.refuse(bad, lambda row: _why(what, column[row]))
+    check.refuse(bad, lambda row: _not_a_number(what, column[row]))
     return numbers
 
 
-def optional_number(table: Table, check: Check, name: str) -> pl.Series:
-    found = table.find(name)
-    if found is None:
+def optional_times(table: Table, check: RowCheck, names: tuple[str, ...]) -> pl.Series:
+    """A column of times that may be absent, or empty in some rows; any other value must be a time."""
+    name = table.find(*names)
+    if name is None:
+        return pl.Series([None] * table.frame.height, dtype=pl.Int64)
+    column = table.frame[name]
+    if column.dtype == pl.String:
+        column = column.str.strip_chars().replace("", None)
+    times = to_instants(column)
+    bad = (times.is_null() & column.is_not_null()).to_numpy()
+    check.refuse(bad, lambda row: f"{name} {display(column[row])} is not a time")
+    return times
+
+
+def optional_number(table: Table, check: RowCheck, name: str) -> pl.Series:
+    """A column of numbers that may be absent, or empty in some rows; any other value must be a finite number."""
+    column_name = table.find(name)
+    if column_name is None:
         return pl.Series([None] * table.frame.height, dtype=pl.Float64)
-    column = table.frame[found]
+    column = table.frame[column_name]
     numbers = numbers_of(column)
     bad = column.is_not_null().to_numpy() & ~np.isfinite(numbers.fill_null(float("nan")).to_numpy())
-    check.refuse(bad, lambda row: _why(name, column[row]))
+    check.refuse(bad, lambda row: _not_a_number(name, column[row]))
     return numbers
 
 
 def numbers_of(column: pl.Series) -> pl.Series:
+    """The column as floats, null where a value is no number."""
     dtype = column.dtype
     if dtype.is_float() or dtype.is_integer():
         return column.cast(pl.Float64)
@@ -227,32 +246,24 @@ def numbers_of(column: pl.Series) -> pl.Series:
     return pl.Series([None] * len(column), dtype=pl.Float64)
 
 
-def _rising(check: Check, moment: NDArray[np.int64]) -> None:
+def _rising(check: RowCheck, moment: NDArray[np.int64]) -> None:
     step = np.diff(moment, prepend=moment[:1] - 1)
     check.refuse(step == 0, lambda row: "the same time as the row before (duplicated)")
-    seen: set[int] = set()
 
-    def disorder(row: int) -> str:
-        seen.update(int(at) for at in moment[:row])
-        return (
-            "this time was there before (duplicated)"
-            if int(moment[row]) in seen
-            else "earlier than the row before (unordered)"
-        )
+    def reason(row: int) -> str:
+        is_repeated = bool((moment[:row] == moment[row]).any())
+        return "this time was there before (duplicated)" if is_repeated else "earlier than the row before (unordered)"
 
-    check.refuse(step < 0, disorder)
+    check.refuse(step < 0, reason)
 
 
 def frame_of(kind: str, columns: dict[str, pl.Series]) -> pl.DataFrame:
-    shape = series(kind).columns
-    return pl.DataFrame([_as(columns[name], dtype).alias(name) for name, dtype in shape.items()])
+    """The columns in the order and with the types of their kind."""
+    return pl.DataFrame([columns[name].cast(dtype).alias(name) for name, dtype in series(kind).columns.items()])
 
 
-def _as(column: pl.Series, dtype: pl.DataType) -> pl.Series:
-    return column if column.dtype == dtype else column.cast(TIME if dtype == TIME else dtype)
-
-
-def text_of(table: Table, check: Check, name: str) -> pl.Series:
+def text_of(table: Table, check: RowCheck, name: str) -> pl.Series:
+    """A column as text; nested values are refused."""
     column = table.frame[name]
     if column.dtype.is_nested():
         check.refuse(column.is_not_null().to_numpy(), lambda row: f"{name} is not plain text")
@@ -260,7 +271,8 @@ def text_of(table: Table, check: Check, name: str) -> pl.Series:
     return column.cast(pl.String, strict=False)
 
 
-def same(table: Table, word: str) -> pl.Series:
+def constant_column(table: Table, word: str) -> pl.Series:
+    """A column with the same text in every row."""
     return pl.Series([word] * table.frame.height, dtype=pl.String)
 
 
@@ -268,13 +280,14 @@ def _folded(name: str) -> str:
     return name.strip().casefold().replace(" ", "").replace("_", "")
 
 
-def _says(form: str, values: NDArray[np.float64]) -> Callable[[int], str]:
+def _reason(form: str, values: NDArray[np.float64]) -> Callable[[int], str]:
     return lambda row: form.format(values[row])
 
 
-def _why(what: str, value: object) -> str:
-    return f"{what} is missing" if value is None else f"{what} is {shown(value)}, not a finite number"
+def _not_a_number(what: str, value: object) -> str:
+    return f"{what} is missing" if value is None else f"{what} is {display(value)}, not a finite number"
 
 
-def shown(value: object) -> str:
+def display(value: object) -> str:
+    """A value as it is shown in a refusal."""
     return repr(value) if isinstance(value, str) else str(value)

@@ -1,6 +1,6 @@
-"""Time columns of any make → UTC milliseconds: ISO text, seconds, milliseconds (micro, nano), dates, datetimes.
+"""Time columns of any form → UTC milliseconds: ISO text, seconds, milliseconds (micro, nano), dates, datetimes.
 
-A time without a zone is UTC. What cannot be read becomes null; who called decides what that means.
+A time without a zone is UTC. A value that cannot be read becomes null; the caller decides what that means.
 """
 
 import re
@@ -11,13 +11,13 @@ import polars as pl
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:inf|nan)", re.IGNORECASE)
 _DATE = re.compile(r"(?:19|20)\d{6}")
 EARLIEST, LATEST = -62_135_596_800_000, 253_402_300_799_999
-"""Years 1 to 9999: what a calendar can print."""
+"""Years 1 to 9999, the range of `datetime`."""
 
 
-def moments(column: pl.Series) -> pl.Series:
+def to_instants(column: pl.Series) -> pl.Series:
     """The column as Int64 milliseconds since 1970, null where a value cannot be read."""
     read = _read(column)
-    if not read.null_count():  # by numpy: an expression of polars costs more than it does where a file is small
+    if not read.null_count():  # by numpy: a polars expression costs more where a file is small
         values = read.to_numpy()
         if not len(values) or (values.min() >= EARLIEST and values.max() <= LATEST):
             return read
@@ -34,7 +34,7 @@ def _read(column: pl.Series) -> pl.Series:
         return _scaled(column)
     if dtype in (pl.String, pl.Categorical) or isinstance(dtype, pl.Enum):
         words = column.cast(pl.String)
-        # The first time says what the column holds, so that only what is none of that is left unread.
+        # the first value decides the form of the column; values of another form become null
         first = next((value.strip() for value in words if value is not None), "")
         if _NUMBER.fullmatch(first) and not _DATE.fullmatch(first):  # 20250131 is a date, not seconds
             text = words.str.strip_chars()
@@ -45,7 +45,7 @@ def _read(column: pl.Series) -> pl.Series:
 
 
 def _scaled(column: pl.Series) -> pl.Series:
-    # Real market times tell their unit by size: 1e11 seconds is the year 5138, 1e11 milliseconds is 1973.
+    # The unit of a market time follows from its size: 1e11 seconds is the year 5138, 1e11 milliseconds is 1973.
     if column.dtype.is_float():
         column = column.fill_nan(None)
         column = column.set(column.is_infinite().fill_null(False), None)

@@ -83,7 +83,7 @@ def _lateness(kind: Any, tokens: Sequence[Token]) -> tuple[int, str]:
     text, name = _text(tokens)
     if not any(mark in text for mark in ("..", "=", ",")):
         return _duration(kind, tokens), ""
-    from pitboss.data.arrival import parse_latency
+    from pitboss.data.news_latency import parse_latency
 
     try:
         parse_latency(text)

@@ -11,8 +11,8 @@ from playing import FAULTS, HOUR, FreeTime, answer, closing, serving
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso, parse_instant
-from pitboss.data.download import Downloaded, download
-from pitboss.data.fetch import Broken
+from pitboss.data.download import DownloadResult, download
+from pitboss.data.fetch import MalformedReply
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import source
@@ -131,7 +131,7 @@ def published() -> dict[str, bytes]:
     return found
 
 
-def bring(lake: Lake, venue: Venue, **more: Any) -> list[Downloaded]:
+def bring(lake: Lake, venue: Venue, **more: Any) -> list[DownloadResult]:
     fetcher = FreeTime(NOW).fetcher()
     with serving(venue.app()) as url:
         asked: dict[str, Any] = {"venue": "binance", "symbols": ("BTC",), "intervals": ("1h",), "from_at": START}
@@ -164,7 +164,7 @@ def test_faults_change_nothing_in_what_is_stored(tmp_path: Any, files: bool) -> 
 
 
 def test_an_unknown_symbol_is_told(lake: Lake) -> None:
-    with pytest.raises(UserError, match="did not accept the question") as caught:
+    with pytest.raises(UserError, match="rejects the request") as caught:
         bring(lake, Venue(), symbols=("NONE",))
     assert "check the symbol" in caught.value.hint
 
@@ -186,5 +186,5 @@ def test_a_symbol_with_its_quote_is_filed_without_it(lake: Lake) -> None:
     ],
 )
 def test_what_is_no_file_of_the_venue_is_broken_and_nothing_else(content: bytes) -> None:
-    with pytest.raises(Broken):
+    with pytest.raises(MalformedReply):
         read_zip(content)

@@ -18,8 +18,8 @@ from pythian import BTC, Pyth, hermes
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.fetch import Broken
-from pitboss.data.hermes import FEEDS, MOST_PRICE, Hermes, OraclePrice, feed_of, parsed
+from pitboss.data.fetch import MalformedReply
+from pitboss.data.hermes import FEEDS, MOST_PRICE, Hermes, OraclePrice, feed_of, parse_price
 from pitboss.venues.predict.readers import hermes as service
 from pitboss.venues.predict.readers import open_fetcher
 
@@ -61,7 +61,7 @@ def test_recorded_updates_read_as_their_expected_values() -> None:
             told[f"HERMES_{symbol}_PUBLISH_TIME"],
         )
         value["parsed"][0]["id"] = feed_id
-        found = parsed(value, feed_id, NOW)
+        found = parse_price(value, feed_id, NOW)
         assert found.price == Decimal(told[f"HERMES_{symbol}_PRICE"]) / 10**8
         assert found.confidence == Decimal(told[f"HERMES_{symbol}_CONF"]) / 10**8
         assert found.published_at == told[f"HERMES_{symbol}_PUBLISH_TIME"] * 1000
@@ -103,13 +103,13 @@ def test_busy_failing_and_cut_replies_are_tried_again() -> None:
 
 
 def test_a_server_that_never_answers_is_given_up() -> None:
-    with pytest.raises(TransientError, match="no whole answer"):
+    with pytest.raises(TransientError, match="no complete reply"):
         latest(Pyth(hang=True), timeout_s=0.05, attempts=2)
 
 
 @pytest.mark.parametrize("content", [b"<html></html>", b"", b"[", b"NaN"])
 def test_what_is_not_json_is_told(content: bytes) -> None:
-    with pytest.raises(TransientError, match="not whole JSON"):
+    with pytest.raises(TransientError, match="not valid JSON"):
         latest(Pyth(content=content))
 
 
@@ -153,8 +153,8 @@ def changed(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_a_price_that_cannot_be_is_broken(value: Any, said: str) -> None:
-    with pytest.raises(Broken, match=said):
-        parsed(value, BTC, NOW)
+    with pytest.raises(MalformedReply, match=said):
+        parse_price(value, BTC, NOW)
 
 
 def test_a_symbol_without_a_feed_is_told_with_those_that_have_one() -> None:
@@ -170,8 +170,8 @@ def test_a_symbol_without_a_feed_is_told_with_those_that_have_one() -> None:
 def test_a_price_is_exact_or_refused(price: int, conf: int, expo: int, second: int) -> None:
     value = hermes(str(price), str(conf), expo, second)
     try:
-        found = parsed(value, BTC, NOW)
-    except Broken:
+        found = parse_price(value, BTC, NOW)
+    except MalformedReply:
         assert max(price, conf) * Decimal(10) ** expo >= MOST_PRICE
         return
     assert found.price == price * Decimal(10) ** expo
@@ -192,8 +192,8 @@ LISTED = st.fixed_dictionaries({"id": st.just(BTC) | ANYTHING, "price": st.fixed
 @given(st.fixed_dictionaries({"parsed": st.lists(LISTED | ANYTHING, max_size=2) | ANYTHING}) | ANYTHING)
 def test_any_reply_is_a_price_or_broken(value: Any) -> None:
     try:
-        found = parsed(value, BTC, NOW)
-    except Broken:
+        found = parse_price(value, BTC, NOW)
+    except MalformedReply:
         return
     assert found.price > 0
     assert 0 < found.published_at <= NOW + 10_000

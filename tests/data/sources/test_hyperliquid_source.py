@@ -15,9 +15,8 @@ from playing import FAULTS, HOUR, MIN15, START, Exchange, FreeTime, candles, clo
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.download import Downloaded, download
+from pitboss.data.download import DownloadResult, download, rows_digest
 from pitboss.data.lake import Lake
-from pitboss.data.series_digest import digest, stored_rows
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import source
 
@@ -40,7 +39,7 @@ def bring(
     seed: int = 1,
     replace: bool = False,
     **more: Any,
-) -> list[Downloaded]:
+) -> list[DownloadResult]:
     fetcher = (time or FreeTime(END + HOUR)).fetcher(seed)
     with serving(exchange.app()) as url:
         asked: dict[str, Any] = {"venue": "hyperliquid", "symbols": ("BTC", "ETH"), "intervals": ("15m",)}
@@ -73,8 +72,8 @@ def test_all_pages_of_all_series_arrive_with_their_digest(lake: Lake) -> None:
     assert rates.at.tolist() == [START + index * HOUR for index in range(1_300)]
     assert lake.assets("hyperliquid")["BTC"].tiers[1].max_leverage == 20
     assert done["bars", "BTC"].added == done["bars", "BTC"].rows == BARS
-    stored = stored_rows(lake, "bars", "hyperliquid", "BTC", "15m")
-    assert done["bars", "BTC"].digest == digest(stored)
+    stored = lake.stored_rows("bars", "hyperliquid", "BTC", "15m")
+    assert done["bars", "BTC"].digest == rows_digest(stored)
     assert done["bars", "BTC"].holes == 0
 
 
@@ -212,7 +211,7 @@ def test_stored_bars_stay_as_they_are_unless_they_are_to_be_replaced(lake: Lake)
     exchange = Exchange(candles={("BTC", "15m"): candles("BTC", 50)})
     span = {"kinds": ("bars",), "symbols": ("BTC",), "to_at": START + 50 * MIN15}
     bring(lake, exchange, kinds=("bars",), symbols=("BTC",), to_at=START + 10 * MIN15)
-    mine = stored_rows(lake, "bars", "hyperliquid", "BTC", "15m")
+    mine = lake.stored_rows("bars", "hyperliquid", "BTC", "15m")
     assert mine is not None
     lake.put("bars", "hyperliquid", "BTC", "15m", mine.with_columns(pl.col("volume") + 1), replace=True)
     kept = bring(lake, exchange, **span)[0]
@@ -295,14 +294,14 @@ def test_a_kill_at_any_moment_leaves_a_lake_that_ends_the_same(
 def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Path) -> None:
     from pitboss.bootstrap.download import bring as bring_by_settings
     from pitboss.bootstrap.settings import Settings
-    from pitboss.data.download import Sight
+    from pitboss.data.download import DownloadProgress
 
     by_setting, by_option = Exchange(), Exchange()
     with serving(by_setting.app()) as first, serving(by_option.app()) as second:
         settings = Settings(home=tmp_path, hyperliquid_url=first)
         for base_url in ("", second):
             wanted = DownloadRequest("", kinds=("meta",), base_url=base_url)
-            asyncio.run(bring_by_settings(Lake(tmp_path / "lake"), settings, "hyperliquid", wanted, Sight()))
+            asyncio.run(bring_by_settings(Lake(tmp_path / "lake"), settings, "hyperliquid", wanted, DownloadProgress()))
     assert (len(by_setting.asked), len(by_option.asked)) == (1, 1)
 
 
@@ -313,11 +312,13 @@ def test_a_setting_names_another_address_and_an_option_wins_over_it(tmp_path: Pa
 def test_an_option_that_a_source_does_not_take_is_refused(tmp_path: Path, name: str, more: dict[str, Any]) -> None:
     from pitboss.bootstrap.download import bring as bring_by_settings
     from pitboss.bootstrap.settings import Settings
-    from pitboss.data.download import Sight
+    from pitboss.data.download import DownloadProgress
 
     with pytest.raises(UserError):
         asyncio.run(
-            bring_by_settings(Lake(tmp_path), Settings(home=tmp_path), name, DownloadRequest("", **more), Sight())
+            bring_by_settings(
+                Lake(tmp_path), Settings(home=tmp_path), name, DownloadRequest("", **more), DownloadProgress()
+            )
         )
 
 
@@ -398,4 +399,4 @@ def test_real_candles_replayed_with_faults_equal_their_import(lake: Lake, tmp_pa
         from_at=rows[0]["t"],
         to_at=rows[-1]["t"] + 1,
     )
-    assert done[0].digest == digest(stored_rows(imported, "bars", "hyperliquid", "BTC", "15m"))
+    assert done[0].digest == rows_digest(imported.stored_rows("bars", "hyperliquid", "BTC", "15m"))

@@ -1,5 +1,6 @@
 import asyncio
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from playing import FreeTime, closing, serving
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import DAY_MS, parse_instant
-from pitboss.data.download import Downloaded, download
+from pitboss.data.download import DownloadResult, download
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import names, source
+from pitboss.data.sources.calendar import read_calendar
 from pitboss.data.sources.rss import clean, read_feed
 
 NOW = parse_instant("2025-03-01T12:00:00")
@@ -43,7 +45,7 @@ class Site:
 
 def bring(
     lake: Lake, site: Site, name: str = "rss", at: int = NOW, path: str = "/feed", **more: Any
-) -> list[Downloaded]:
+) -> list[DownloadResult]:
     fetcher = FreeTime(at).fetcher()
     with serving(site.app()) as url:
         where = {"base_url": url} if name == "cryptopanic" else {"urls": (url + path,)}
@@ -70,7 +72,7 @@ def test_an_item_met_again_stays_as_it_was_first_met(lake: Lake) -> None:
     again = bring(lake, Site(feed(("Fed holds", "1", EARLY), ("FED  holds!", "9", EARLY))), at=NOW + DAY_MS)
     assert [item.available_at for item in lake.news("calm")] == [NOW]
     assert again[0].added == 0
-    assert "2 items known before" in again[0].notes
+    assert "2 items stored before" in again[0].notes
 
 
 def test_an_item_whose_headline_was_changed_is_known_by_its_id(lake: Lake) -> None:
@@ -238,7 +240,7 @@ def test_a_csv_calendar_says_what_was_assumed_about_when_it_was_known(lake: Lake
     content = b"release_utc,kind\n2025-03-19T18:00:00Z,FOMC statement\n"
     done = bring(lake, Site(content, "text/csv"), "calendar", path="/fomc.csv")
     assert [event.known_at for event in lake.events("calm")] == [NOW]
-    assert any("counts as known from when first met" in note for note in done[0].notes)
+    assert any("counts as known from its first download" in note for note in done[0].notes)
 
 
 def test_a_known_at_of_the_calendar_itself_is_taken(lake: Lake) -> None:
@@ -254,3 +256,64 @@ def test_what_is_no_calendar_is_refused(lake: Lake, content: bytes) -> None:
     with pytest.raises(UserError):
         bring(lake, Site(content, "text/plain"), "calendar")
     assert lake.events("calm") == []
+
+
+def calendar_with(*lines: str) -> bytes:
+    text = "\n".join(["BEGIN:VCALENDAR", "BEGIN:VEVENT", "SUMMARY:CPI", *lines, "END:VEVENT", "END:VCALENDAR", ""])
+    return text.replace("\n", "\r\n").encode()
+
+
+@pytest.mark.parametrize(
+    ("start", "instant"),
+    [
+        ("DTSTART;VALUE=DATE:20250312", "2025-03-12T00:00:00"),
+        ("DTSTART:20250312T083000", "2025-03-12T08:30:00"),  # without a zone: UTC
+        ("DTSTART;TZID=W. Europe Standard Time:20250312T083000", "2025-03-12T07:30:00"),
+        ('DTSTART;TZID="Asia/Tokyo":20250312T083000', "2025-03-11T23:30:00"),
+    ],
+)
+def test_an_event_of_a_calendar_starts_by_its_own_time_zone_or_at_midnight(start: str, instant: str) -> None:
+    frame, _ = read_calendar(calendar_with(start), NOW, "host")
+    assert frame["scheduled_at"].dt.epoch("ms").to_list() == [parse_instant(instant)]
+
+
+ENDLESS_ZONE = """BEGIN:VTIMEZONE
+TZID:Mine
+BEGIN:STANDARD
+DTSTART:19700101T000000
+TZOFFSETFROM:+0100
+TZOFFSETTO:+0200
+RRULE:FREQ=SECONDLY
+END:STANDARD
+END:VTIMEZONE
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (calendar_with("DTSTART;TZID=Nowhere/Else:20250312T083000"), "the event 'CPI' has no start time"),
+        (calendar_with("DTSTART:20250312T083000Z", "RRULE:FREQ=SECONDLY"), "the event 'CPI' repeats"),
+        (calendar_with("CATEGORIES:x"), "the event 'CPI' has no start time"),
+        (calendar_with("DTSTART:20250312T083000Z", "SUMMARY" + ";a=b" * 6_000 + ":x"), "a SUMMARY line of 24,009"),
+        (calendar_with(*["BEGIN:VEVENT"] * 20_001), "20,003 events"),
+        (calendar_with("DTSTART:20250312T083000Z").replace(b"END:VCALENDAR", b""), "no events"),
+        (
+            ICS.replace(b"BEGIN:VEVENT", ENDLESS_ZONE.encode() + b"BEGIN:VEVENT", 1).replace(
+                b"America/New_York", b"Mine"
+            ),
+            "has no start time",
+        ),
+    ],
+)
+def test_a_hostile_or_repeating_calendar_is_refused_with_the_event_or_line(content: bytes, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        read_calendar(content, NOW, "host")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=200))
+def test_no_calendar_whatever_its_bytes_ends_in_anything_but_events_or_a_refusal(content: bytes) -> None:
+    for line in (b"SUMMARY:", b"DTSTART:", b"CATEGORIES:", b""):
+        with suppress(UserError):
+            read_calendar(calendar_with("DTSTART:20250312T083000Z", "@").replace(b"@", line + content), NOW, "host")

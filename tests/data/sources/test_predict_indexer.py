@@ -36,7 +36,7 @@ from pitboss.bootstrap.settings import Settings
 from pitboss.cli.main import main
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import iso
-from pitboss.data.fetch import Broken
+from pitboss.data.fetch import MalformedReply
 from pitboss.venues.predict.data import wire
 from pitboss.venues.predict.data.fields import whole_id
 from pitboss.venues.predict.data.indexer import Indexer, Unknown, checked_id
@@ -234,7 +234,7 @@ def test_a_server_that_stays_down_is_one_line() -> None:
 
 
 def test_a_server_that_never_answers_is_given_up() -> None:
-    with pytest.raises(TransientError, match="no whole answer"):
+    with pytest.raises(TransientError, match="no complete reply"):
         ask(Server(hang=True), lambda indexer: indexer.health(), timeout_s=0.05, attempts=2)
 
 
@@ -245,7 +245,7 @@ def test_a_reply_without_end_is_not_read() -> None:
 
 @pytest.mark.parametrize("content", [b"<html>", b"", b"{", b"NaN"])
 def test_what_is_not_json_is_told(content: bytes) -> None:
-    with pytest.raises(TransientError, match="not whole JSON"):
+    with pytest.raises(TransientError, match="not valid JSON"):
         ask(Server(content=content), lambda indexer: indexer.health())
 
 
@@ -300,7 +300,7 @@ def test_an_id_has_one_form() -> None:
     ],
 )
 def test_an_oracle_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> None:
-    with pytest.raises(Broken, match=said):
+    with pytest.raises(MalformedReply, match=said):
         wire.oracle_of_row(row)
 
 
@@ -316,7 +316,7 @@ def test_an_oracle_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> N
     ],
 )
 def test_a_price_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> None:
-    with pytest.raises(Broken, match=said):
+    with pytest.raises(MalformedReply, match=said):
         wire.price_update(row, ONE, NOW)
 
 
@@ -332,7 +332,7 @@ def test_a_price_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> Non
     ],
 )
 def test_a_surface_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> None:
-    with pytest.raises(Broken, match=said):
+    with pytest.raises(MalformedReply, match=said):
         wire.surface_update(row, ONE, NOW)
 
 
@@ -364,7 +364,7 @@ def test_a_surface_that_cannot_be_is_broken(row: dict[str, Any], said: str) -> N
     ],
 )
 def test_other_replies_that_cannot_be_are_broken(read: Callable[[], Any], said: str) -> None:
-    with pytest.raises(Broken, match=said):
+    with pytest.raises(MalformedReply, match=said):
         read()
 
 
@@ -395,7 +395,7 @@ def test_a_row_with_anything_in_any_field_is_a_noun_or_broken(
         spoiled[name] = data.draw(ANYTHING)
     try:
         found = read(spoiled)
-    except Broken:
+    except MalformedReply:
         return
     assert isinstance(found, type(read(row)))
 

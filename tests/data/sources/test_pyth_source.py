@@ -14,8 +14,8 @@ from pitboss.bootstrap.download import bring as bring_by_settings
 from pitboss.bootstrap.settings import Settings
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import parse_instant
-from pitboss.data.download import Downloaded, Sight, download
-from pitboss.data.fetch import Broken
+from pitboss.data.download import DownloadProgress, DownloadResult, download
+from pitboss.data.fetch import MalformedReply
 from pitboss.data.lake import Lake
 from pitboss.data.source import DownloadRequest
 from pitboss.data.sources import source
@@ -33,7 +33,7 @@ def market(**more: Any) -> Pyth:
 
 def bring(
     lake: Lake, pyth: Pyth, time: FreeTime | None = None, timeout_s: float = 30.0, **more: Any
-) -> list[Downloaded]:
+) -> list[DownloadResult]:
     fetcher = (time or FreeTime(END + 10 * MINUTE)).fetcher(timeout_s=timeout_s)
     with serving(pyth.app()) as url:
         asked: dict[str, Any] = {"venue": "pyth", "symbols": ("BTC",), "intervals": ("1m",)}
@@ -164,10 +164,10 @@ ROW = (START // 1000, 100.0, 101.0, 99.0, 100.5)
         ({**columns([ROW]), "t": [START]}, "no time"),
         ({**columns([ROW]), "t": [1e300]}, "no time"),
         ({**columns([ROW]), "t": [-5]}, "no time"),
-        ({**columns([ROW]), "c": ["100.5"]}, "'c' that cannot be"),
-        ({**columns([ROW]), "c": [None]}, "'c' that cannot be"),
-        ({**columns([ROW]), "c": [False]}, "'c' that cannot be"),
-        ({**columns([ROW]), "h": [1e300]}, "'h' that cannot be"),
+        ({**columns([ROW]), "c": ["100.5"]}, "impossible value of 'c'"),
+        ({**columns([ROW]), "c": [None]}, "impossible value of 'c'"),
+        ({**columns([ROW]), "c": [False]}, "impossible value of 'c'"),
+        ({**columns([ROW]), "h": [1e300]}, "impossible value of 'h'"),
         ({**columns([ROW]), "l": [-1.0]}, "not a price"),
         ({**columns([ROW]), "h": [98.0]}, "below low"),
         ({**columns([ROW]), "t": [START // 1000 + 1]}, "multiple of 1m"),
@@ -184,7 +184,7 @@ def test_a_reply_that_cannot_be_is_one_clear_line(lake: Lake, reply: Any, said: 
 
 @pytest.mark.parametrize("content", [b"<html>busy</html>", b"", b'{"s":"ok","t":[NaN]}', b'{"s":"ok"', b"\xff\xfe"])
 def test_what_is_not_json_is_tried_again_and_told(lake: Lake, content: bytes) -> None:
-    with pytest.raises(TransientError, match="not whole JSON"):
+    with pytest.raises(TransientError, match="not valid JSON"):
         bring(lake, Pyth(content=content))
 
 
@@ -194,7 +194,7 @@ def test_a_reply_without_end_is_not_read(lake: Lake) -> None:
 
 
 def test_a_server_that_never_answers_is_given_up(lake: Lake) -> None:
-    with pytest.raises(TransientError, match=r"no whole answer in 0\.05 s"):
+    with pytest.raises(TransientError, match=r"no complete reply in 0\.05 s"):
         bring(lake, Pyth(hang=True), timeout_s=0.05)
 
 
@@ -210,7 +210,7 @@ def test_another_address_comes_from_the_setting(lake: Lake, tmp_path: Path) -> N
     with serving(pyth.app()) as url:
         settings = Settings(home=tmp_path, pyth_url=url)
         wanted = DownloadRequest("", ("BTC",), ("1m",), (), START, START + 100 * MINUTE)
-        done = asyncio.run(bring_by_settings(lake, settings, "pyth", wanted, Sight()))
+        done = asyncio.run(bring_by_settings(lake, settings, "pyth", wanted, DownloadProgress()))
     assert (done[0].venue, done[0].rows) == ("pyth", 100)
 
 
@@ -230,7 +230,7 @@ REPLIES = st.fixed_dictionaries(
 def test_any_reply_gives_bars_or_one_of_two_refusals(value: Any) -> None:
     try:
         rows = rows_of(value, "host", "Crypto.BTC/USD")
-    except (Broken, UserError):
+    except (MalformedReply, UserError):
         return
     assert all(isinstance(row["t"], int) and row["t"] > 0 for row in rows)
     assert all(abs(row[name]) < 1e12 for row in rows for name in "ohlcv")

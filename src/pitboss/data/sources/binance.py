@@ -7,42 +7,43 @@ from its days; funding has no daily files. No account, no key.
 import csv
 import hashlib
 import io
-import zipfile
-import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import polars as pl
+
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, address
-from pitboss.data.rows import judged_bars, judged_points, listed_rows, named_rows, on_the_hour
-from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address
+from pitboss.data.file_reader import BadZip, zipped_csv
+from pitboss.data.reply_rows import checked_bars, checked_points, listed_rows, named_rows, on_the_hour
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, Task
+from pitboss.data.staging import first_line
 
 URL = "https://fapi.binance.com"
 FILES_URL = "https://data.binance.vision"
 WEIGHT_PER_MINUTE, KLINES_WEIGHT = 2_400, 10
 FUNDING_PER_MINUTE = 100
 MOST_KLINES, MOST_FUNDING = 1_500, 1_000
-MOST_CSV_BYTES = 256 * 2**20
-KEPT_FILES = 2
+CACHED_FILES = 2
 _KLINE = ("t", "o", "h", "l", "c", "v")
 _MONTH_MS = 31 * 24 * HOUR_MS
 
 
 def pair_of(symbol: str) -> str:
-    """What the venue calls it."""
+    """The name of a symbol at the venue."""
     return symbol if symbol.endswith(("USDT", "USDC")) else f"{symbol}USDT"
 
 
-async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
+async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """Bars and funding of each symbol."""
-    kinds = SOURCE.kinds_of(wanted)
-    base = address(wanted.base_url or (FILES_URL if wanted.files else URL))
-    place = _Files(base, fetcher) if wanted.files else _Api(base, fetcher)
+    kinds = SOURCE.kinds_of(request)
+    base = address(request.base_url or (FILES_URL if request.files else URL))
+    place = _Files(base, fetcher) if request.files else _Api(base, fetcher)
     tasks: list[Task] = []
-    for symbol in wanted.symbols:
+    for symbol in request.symbols:
         name = symbol.removesuffix("USDT") or symbol
-        tasks += [place.klines(name, interval) for interval in wanted.intervals if "bars" in kinds]
+        tasks += [place.klines(name, interval) for interval in request.intervals if "bars" in kinds]
         tasks += [place.funding(name)] if "funding" in kinds else []
     return tasks
 
@@ -56,42 +57,42 @@ class _Api:
     def klines(self, symbol: str, interval: str) -> Ranged:
         step = interval_ms(interval)
 
-        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
-            def read(reply: Reply) -> SourcePage:
+        async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
+            def read(reply: Reply) -> pl.DataFrame:
                 rows = listed_rows(reply.json(), _KLINE)
                 fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-                return SourcePage(judged_bars(fit, interval, f"klines of {symbol}"))
+                return checked_bars(fit, interval, f"klines of {symbol}")
 
-            asked = _range(symbol, from_at, to_at, MOST_KLINES) | {"interval": interval}
-            query = Query(f"{self._base}/fapi/v1/klines", asked, weight=KLINES_WEIGHT)
+            params = _range(symbol, from_at, to_at, MOST_KLINES) | {"interval": interval}
+            query = Query(f"{self._base}/fapi/v1/klines", params, weight=KLINES_WEIGHT)
             return await self._fetcher.ask(query, read, self._budget)
 
         return Ranged("bars", symbol, interval, step, MOST_KLINES * step, page)
 
     def funding(self, symbol: str) -> Ranged:
-        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
-            def read(reply: Reply) -> SourcePage:
+        async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
+            def read(reply: Reply) -> pl.DataFrame:
                 rows = named_rows(reply.json(), ("fundingTime", "fundingRate"))
                 if any(row.get("symbol", pair_of(symbol)) != pair_of(symbol) for row in rows):
-                    raise Broken(f"asked for funding of {pair_of(symbol)}, got another's")
+                    raise MalformedReply(f"asked for funding of {pair_of(symbol)}, got another symbol")
                 return _funding(((row["fundingTime"], row["fundingRate"]) for row in rows), symbol, from_at, to_at)
 
             query = Query(f"{self._base}/fapi/v1/fundingRate", _range(symbol, from_at, to_at, MOST_FUNDING))
             return await self._fetcher.ask(query, read, self._funding_budget)
 
-        # mostly 8-hourly, but hourly where the venue says so: then a page is cut short, and the rest asked for
+        # mostly 8-hourly, for some symbols hourly: then a page is cut short and the rest requested
         return Ranged("funding", symbol, None, HOUR_MS, MOST_FUNDING * 4 * HOUR_MS, page)
 
 
 class _Files:
     def __init__(self, base: str, fetcher: Fetcher) -> None:
         self._base, self._fetcher = f"{base}/data/futures/um", fetcher
-        self._kept: dict[str, tuple[list[list[str]], Instant] | None] = {}
+        self._cached: dict[str, tuple[list[list[str]], Instant] | None] = {}
 
     def klines(self, symbol: str, interval: str) -> Ranged:
         step, pair = interval_ms(interval), pair_of(symbol)
 
-        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+        async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
             rows: list[dict[str, Any]] = []
             for table, settled_at in await self._tables(
                 "klines", f"{pair}/{interval}/{pair}-{interval}", from_at, to_at
@@ -100,14 +101,14 @@ class _Files:
                     row = {"t": _ms(line[0]), **dict(zip(_KLINE[1:], line[1:6], strict=True))}
                     if from_at <= row["t"] < to_at and row["t"] + step <= settled_at:
                         rows.append(row)
-            return SourcePage(judged_bars(rows, interval, f"klines of {symbol}"))
+            return checked_bars(rows, interval, f"klines of {symbol}")
 
         return Ranged("bars", symbol, interval, step, _MONTH_MS, page)
 
     def funding(self, symbol: str) -> Ranged:
         pair = pair_of(symbol)
 
-        async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+        async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
             tables = await self._tables("fundingRate", f"{pair}/{pair}-fundingRate", from_at, to_at)
             rows = ((_ms(line[0]), line[-1]) for table, _ in tables for line in table)
             return _funding(rows, symbol, from_at, to_at)
@@ -117,34 +118,34 @@ class _Files:
     async def _tables(
         self, what: str, stem: str, from_at: Instant, to_at: Instant
     ) -> list[tuple[list[list[str]], Instant]]:
-        found: list[tuple[list[list[str]], Instant]] = []
+        tables: list[tuple[list[list[str]], Instant]] = []
         day, end = _day(from_at), _day(to_at - 1)
         while day <= end:
             after = (day.replace(day=1) + timedelta(days=32)).replace(day=1)
             month = await self._table(f"{self._base}/monthly/{what}/{stem}-{day:%Y-%m}.zip")
             if month is not None:
-                found.append(month)
+                tables.append(month)
             elif what == "klines":
                 while day < after and day <= end:
                     table = await self._table(f"{self._base}/daily/{what}/{stem}-{day:%Y-%m-%d}.zip")
-                    found += [table] if table is not None else []
+                    tables += [table] if table is not None else []
                     day += timedelta(days=1)
             day = after
-        return found
+        return tables
 
     async def _table(self, url: str) -> tuple[list[list[str]], Instant] | None:
-        if url not in self._kept:
-            while len(self._kept) >= KEPT_FILES + 31:
-                del self._kept[next(iter(self._kept))]
-            self._kept[url] = await self._fetch(url)
-        return self._kept[url]
+        if url not in self._cached:
+            while len(self._cached) >= CACHED_FILES + 31:
+                del self._cached[next(iter(self._cached))]
+            self._cached[url] = await self._fetch(url)
+        return self._cached[url]
 
     async def _fetch(self, url: str) -> tuple[list[list[str]], Instant] | None:
-        wanted = await self._or_none(f"{url}.CHECKSUM", lambda reply: reply.content[:64].decode("ascii", "replace"))
+        checksum = await self._or_none(f"{url}.CHECKSUM", lambda reply: reply.content[:64].decode("ascii", "replace"))
 
         def read(reply: Reply) -> tuple[list[list[str]], Instant]:
-            if wanted and hashlib.sha256(reply.content).hexdigest() != wanted.lower():
-                raise Broken("a file does not match its checksum")
+            if checksum and hashlib.sha256(reply.content).hexdigest() != checksum.lower():
+                raise MalformedReply("a file does not match its checksum")
             return read_zip(reply.content), reply.settled_at
 
         return await self._or_none(url, read)
@@ -159,32 +160,22 @@ class _Files:
 
 
 def read_zip(content: bytes) -> list[list[str]]:
-    """The rows of the one CSV inside, without a heading, whether it has one or not."""
+    """The rows of the CSV inside, without a heading."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            inside = [one for one in archive.infolist() if one.filename.lower().endswith(".csv")]
-            if len(inside) != 1 or inside[0].file_size > MOST_CSV_BYTES:
-                raise Broken("a file is not a zip with one CSV of sensible size")
-            with archive.open(inside[0]) as file:
-                text = file.read(MOST_CSV_BYTES + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
-        raise Broken("a file is not a whole zip") from None
-    if len(text) > MOST_CSV_BYTES:
-        raise Broken("a file is larger than it says")
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text.decode("utf-8"))) if row]
-    except (csv.Error, UnicodeDecodeError):
-        raise Broken("a file is not a CSV") from None
+        text = zipped_csv(content).decode("utf-8")
+        rows = [row for row in csv.reader(io.StringIO(text)) if row]
+    except (BadZip, csv.Error, UnicodeDecodeError) as error:
+        raise MalformedReply(f"a file is not a zip with a CSV ({first_line(error)})") from None
     rows = rows[1:] if rows and not rows[0][0].isdigit() else rows
     if any(not row[0].isdigit() or len(row) < 3 for row in rows):
-        raise Broken("a file has rows without a time")
+        raise MalformedReply("a file has rows without a time")
     return rows
 
 
-def _funding(rows: Any, symbol: str, from_at: Instant, to_at: Instant) -> SourcePage:
+def _funding(rows: Any, symbol: str, from_at: Instant, to_at: Instant) -> pl.DataFrame:
     timed = [{"at": on_the_hour(at), "value": rate} for at, rate in rows]
     fit = [row for row in timed if from_at <= row["at"] < to_at]
-    return SourcePage(judged_points(fit, "funding", f"funding of {symbol}"))
+    return checked_points(fit, "funding", f"funding of {symbol}")
 
 
 def _range(symbol: str, from_at: Instant, to_at: Instant, most: int) -> dict[str, str]:

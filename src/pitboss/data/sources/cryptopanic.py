@@ -1,15 +1,15 @@
-"""CryptoPanic's posts: headlines with their symbols and what readers voted. Needs a key, which is never shown.
+"""CryptoPanic's posts: headlines with their symbols and the votes of readers. Needs a key, which is never shown.
 
-The service's own description was not at hand: the form is the widely used one of `/api/v1/posts/`, read leniently. Votes
-are taken as they stand when an item is first met, for that is what could have been known.
+Written without the service's documentation: the form is the widely used one of `/api/v1/posts/`, read leniently. Votes are
+those of the first download, because only they could have been known then.
 """
 
 from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, parse_instant
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, address, host_of
-from pitboss.data.items import Item, news_rows
+from pitboss.data.downloaded_news import DownloadedItem, new_items
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, address, host_of
 from pitboss.data.source import DataSource, DownloadRequest, SeriesRows, Single, StoredState, Task
 from pitboss.data.sources.rss import clean
 
@@ -20,26 +20,26 @@ PER_MINUTE = 60
 MOST_BYTES = 4 * 2**20
 
 
-def read_posts(value: Any, asked_at: Instant) -> tuple[list[Item], bool]:
-    """The posts of one page, and whether there is a further one."""
+def read_posts(value: Any, asked_at: Instant) -> tuple[list[DownloadedItem], bool]:
+    """The posts of one page, and whether there is another."""
     posts = value.get("results") if isinstance(value, dict) else None
     if not isinstance(posts, list):
-        raise Broken("the posts came in a form that is not known")
+        raise MalformedReply("the posts have an unknown form")
     return [item for post in posts if (item := _item(post, asked_at))], bool(value.get("next"))
 
 
-def _item(post: Any, asked_at: Instant) -> Item | None:
+def _item(post: Any, asked_at: Instant) -> DownloadedItem | None:
     if not isinstance(post, dict) or not isinstance(post.get("title"), str):
         return None
     text = clean(post["title"])
-    told = post.get("source")
-    source = told if isinstance(told, dict) else {}
+    source = post.get("source")
+    source = source if isinstance(source, dict) else {}
     name = clean(str(source.get("title") or source.get("domain") or "")) or "cryptopanic"
     keys = tuple(str(post[key]) for key in ("id", "url") if post.get(key))
     coins = post.get("currencies") or post.get("instruments") or []
     codes = {str(coin["code"]) for coin in coins if isinstance(coin, dict) and coin.get("code")}
     return (
-        Item(_time(post), asked_at, name[:80], text, keys, _mood(post.get("votes")), tuple(sorted(codes)))
+        DownloadedItem(_time(post), asked_at, name[:80], text, keys, _mood(post.get("votes")), tuple(sorted(codes)))
         if text
         else None
     )
@@ -61,28 +61,30 @@ def _mood(votes: Any) -> float | None:
     return round((up - down) / (up + down), 4)
 
 
-async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
+async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """The newest posts, a few pages of them."""
-    key = wanted.key(KEY)
+    key = request.key(KEY)
     if not key:
         raise UserError("CryptoPanic needs a key", f"`pitboss secrets set {KEY}`, or set the variable {KEY}")
-    base = address(wanted.base_url or URL)
+    base = address(request.base_url or URL)
     budget = fetcher.budget(PER_MINUTE)
 
-    async def bring(known: StoredState) -> list[SeriesRows]:
-        items: list[Item] = []
+    async def bring(stored: StoredState) -> list[SeriesRows]:
+        items: list[DownloadedItem] = []
         for page in range(1, PAGES + 1):
             params = {"auth_token": key, "public": "true", "kind": "news", "page": str(page)}
-            params |= {"currencies": ",".join(wanted.symbols)} if wanted.symbols else {}
+            params |= {"currencies": ",".join(request.symbols)} if request.symbols else {}
 
-            def read(reply: Reply) -> tuple[list[Item], bool]:
+            def read(reply: Reply) -> tuple[list[DownloadedItem], bool]:
                 return read_posts(reply.json(), reply.asked_at)
 
-            found, more = await fetcher.ask(Query(f"{base}/api/v1/posts/", params, most_bytes=MOST_BYTES), read, budget)
-            items += found
-            if not more or not found:
+            page_items, has_more = await fetcher.ask(
+                Query(f"{base}/api/v1/posts/", params, most_bytes=MOST_BYTES), read, budget
+            )
+            items += page_items
+            if not has_more or not page_items:
                 break
-        return [news_rows(items, known, (), host_of(base))]
+        return [new_items(items, stored, (), host_of(base))]
 
     return [Single("posts", "news", bring)]
 

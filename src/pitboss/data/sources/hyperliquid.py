@@ -1,7 +1,7 @@
 """Hyperliquid's public `/info`: candles, funding, the asset table with margin tiers, and open interest as it is now.
 
-The venue serves about the latest 5,000 candles of an interval, funding without end, and of open interest, mark and
-oracle price only the present: those are recorded at the moment they were asked for. No account, no key, no orders.
+The venue serves about the latest 5,000 candles of an interval, all funding, and of open interest, mark and oracle price
+only the present value, which is stored with the time of the request. No account, no key, no orders.
 """
 
 from collections.abc import Callable
@@ -11,11 +11,11 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, Instant, interval_ms
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, WeightLimiter, address
-from pitboss.data.meta import meta_rows
-from pitboss.data.rows import judged_bars, judged_points, named_rows, on_the_hour
-from pitboss.data.series import meant
-from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, SourcePage, StoredState, Task
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, WeightLimiter, address
+from pitboss.data.meta_rows import meta_rows
+from pitboss.data.reply_rows import checked_bars, checked_points, named_rows, on_the_hour
+from pitboss.data.series import suggestion
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, SeriesRows, Single, StoredState, Task
 
 URL = "https://api.hyperliquid.xyz"
 WEIGHT_PER_MINUTE = 1_200
@@ -40,50 +40,55 @@ class _Info:
     ) -> Any:
         return await self.fetcher.ask(Query(self.url, body=body, weight=WEIGHT + more), read, self.budget, weigh)
 
-    async def candles(self, symbol: str, interval: str, from_at: Instant, to_at: Instant) -> SourcePage:
+    async def candles(self, symbol: str, interval: str, from_at: Instant, to_at: Instant) -> pl.DataFrame:
         step = interval_ms(interval)
 
-        def read(reply: Reply) -> tuple[SourcePage, int]:
+        def read(reply: Reply) -> tuple[pl.DataFrame, int]:
             rows = named_rows(reply.json(), ("t", "o", "h", "l", "c", "v"))
             for row in rows:
                 if row.get("s", symbol) != symbol or row.get("i", interval) != interval:
-                    raise Broken(f"asked for {interval} candles of {symbol}, got {row.get('i')} of {row.get('s')}")
+                    raise MalformedReply(
+                        f"asked for {interval} candles of {symbol}, got {row.get('i')} of {row.get('s')}"
+                    )
             # the bar that contains the start opens before it; the newest one may still be open
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-            return SourcePage(judged_bars(fit, interval, f"candles of {symbol}")), len(rows)
+            return checked_bars(fit, interval, f"candles of {symbol}"), len(rows)
 
-        # Both ends of the venue's range count, so the last one asked for is the bar before `to_at`.
+        # the venue includes both ends of the range, so the last bar requested is the one before `to_at`
         body = {"coin": symbol, "interval": interval, "startTime": from_at, "endTime": to_at - 1}
         most = MOST_CANDLES // CANDLES_PER_WEIGHT + 1
-        found = await self.ask(
-            {"type": "candleSnapshot", "req": body}, read, most, lambda got: WEIGHT + got[1] // CANDLES_PER_WEIGHT + 1
+        page, _ = await self.ask(
+            {"type": "candleSnapshot", "req": body},
+            read,
+            most,
+            lambda result: WEIGHT + result[1] // CANDLES_PER_WEIGHT + 1,
         )
-        return found[0]
+        return page
 
-    async def funding(self, symbol: str, from_at: Instant, to_at: Instant) -> SourcePage:
-        def read(reply: Reply) -> tuple[SourcePage, int]:
+    async def funding(self, symbol: str, from_at: Instant, to_at: Instant) -> pl.DataFrame:
+        def read(reply: Reply) -> tuple[pl.DataFrame, int]:
             rows = named_rows(reply.json(), ("time", "fundingRate"))
             for row in rows:
                 if row.get("coin", symbol) != symbol:
-                    raise Broken(f"asked for funding of {symbol}, got {row.get('coin')}")
+                    raise MalformedReply(f"asked for funding of {symbol}, got {row.get('coin')}")
             timed = [{"at": on_the_hour(row["time"]), "value": row["fundingRate"]} for row in rows]
             fit = [row for row in timed if from_at <= row["at"] < to_at]
-            return SourcePage(judged_points(fit, "funding", f"funding of {symbol}")), len(rows)
+            return checked_points(fit, "funding", f"funding of {symbol}"), len(rows)
 
         body = {"type": "fundingHistory", "coin": symbol, "startTime": from_at, "endTime": to_at - 1}
         most = MOST_FUNDING // ROWS_PER_WEIGHT + 1
-        return (await self.ask(body, read, most, lambda got: WEIGHT + got[1] // ROWS_PER_WEIGHT + 1))[0]
+        return (await self.ask(body, read, most, lambda result: WEIGHT + result[1] // ROWS_PER_WEIGHT + 1))[0]
 
     async def meta(self) -> tuple[pl.DataFrame, list[str], list[str]]:
-        """The asset table, what had to be assumed, and the symbols that can be traded now."""
+        """The asset table, notes on what was assumed, and the symbols that can be traded now."""
 
         def read(reply: Reply) -> tuple[pl.DataFrame, list[str], list[str]]:
             value = reply.json()
             try:
                 frame, notes = meta_rows(value, "meta")
             except UserError as error:
-                raise Broken(error.message) from None
-            listed = [str(one["name"]) for one in value["universe"] if not one.get("isDelisted")]
+                raise MalformedReply(error.message) from None
+            listed = [str(asset["name"]) for asset in value["universe"] if not asset.get("isDelisted")]
             return frame, notes, listed
 
         return await self.ask({"type": "meta"}, read)
@@ -94,10 +99,10 @@ class _Info:
         def read(reply: Reply) -> list[SeriesRows]:
             value = reply.json()
             try:
-                states = dict(zip([one["name"] for one in value[0]["universe"]], value[1], strict=True))
+                states = dict(zip([asset["name"] for asset in value[0]["universe"]], value[1], strict=True))
             except (KeyError, IndexError, TypeError, ValueError):
-                raise Broken("the asset contexts came in a form that is not known") from None
-            found: list[SeriesRows] = []
+                raise MalformedReply("the asset contexts have an unknown form") from None
+            present: list[SeriesRows] = []
             for symbol in symbols:
                 state = states.get(symbol)
                 for kind in kinds:
@@ -105,58 +110,58 @@ class _Info:
                     if amount is None:
                         continue
                     rows = [{"at": reply.asked_at, "value": amount}]
-                    found.append(SeriesRows(kind, symbol, judged_points(rows, kind, f"{kind} of {symbol}")))
-            return found
+                    present.append(SeriesRows(kind, symbol, checked_points(rows, kind, f"{kind} of {symbol}")))
+            return present
 
         return await self.ask({"type": "metaAndAssetCtxs"}, read)
 
 
-async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
-    """Asset table first: it tells a mistyped symbol before anything is asked about it."""
-    info = _Info(wanted.base_url or URL, fetcher)
-    kinds = SOURCE.kinds_of(wanted)
+async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
+    """The asset table first: it shows a mistyped symbol before any other request."""
+    info = _Info(request.base_url or URL, fetcher)
+    kinds = SOURCE.kinds_of(request)
     tasks: list[Task] = []
-    symbols = wanted.symbols
+    symbols = request.symbols
     try:
         frame, notes, listed = await info.meta()
     except RequestRefused:
-        if symbols == ("all",) or "meta" in wanted.kinds:
-            raise  # without the list we cannot know which those are
+        if symbols == ("all",) or "meta" in request.kinds:
+            raise  # the symbols are not known without the list
     else:
         symbols = tuple(listed) if symbols == ("all",) else symbols
         _must_be_listed(symbols, frame["symbol"].to_list())
 
-        async def bring(known: StoredState) -> list[SeriesRows]:
-            del known
+        async def bring(stored: StoredState) -> list[SeriesRows]:
+            del stored
             return [SeriesRows("meta", None, frame, tuple(notes), replace=True)]
 
         tasks += [Single("asset table", "meta", bring)] if "meta" in kinds else []
     for symbol in symbols:
-        tasks += [_candles(info, symbol, interval) for interval in wanted.intervals if "bars" in kinds]
+        tasks += [_candles(info, symbol, interval) for interval in request.intervals if "bars" in kinds]
         tasks += [_funding(info, symbol)] if "funding" in kinds else []
     now = tuple(kind for kind in kinds if kind in _NOW_KINDS)
     if now:
 
-        async def bring_present(known: StoredState) -> list[SeriesRows]:
-            del known
+        async def bring_present(stored: StoredState) -> list[SeriesRows]:
+            del stored
             return await info.present(symbols, now)
 
-        tasks.append(Single("present state", now[0], bring_present, optional=not wanted.kinds))
+        tasks.append(Single("present state", now[0], bring_present, optional=not request.kinds))
     return tasks
 
 
 def _candles(info: _Info, symbol: str, interval: str) -> Ranged:
     step = interval_ms(interval)
 
-    async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+    async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
         return await info.candles(symbol, interval, from_at, to_at)
 
-    # one less than the venue gives at once: it adds the bar that contains the start
+    # one less than the venue returns at once: it adds the bar that contains the start
     return Ranged("bars", symbol, interval, step, (MOST_CANDLES - 1) * step, page)
 
 
 def _funding(info: _Info, symbol: str) -> Ranged:
-    async def page(from_at: Instant, to_at: Instant) -> SourcePage:
+    async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
         return await info.funding(symbol, from_at, to_at)
 
     return Ranged("funding", symbol, None, HOUR_MS, MOST_FUNDING * HOUR_MS, page)
@@ -165,7 +170,7 @@ def _funding(info: _Info, symbol: str) -> Ranged:
 def _must_be_listed(symbols: tuple[str, ...], listed: list[str]) -> None:
     for symbol in symbols:
         if symbol not in listed and ":" not in symbol:  # `dex:COIN` is listed elsewhere
-            raise UserError(f"Hyperliquid lists no {symbol!r}", meant(symbol, listed, "symbols"))
+            raise UserError(f"Hyperliquid lists no {symbol!r}", suggestion(symbol, listed, "symbols"))
 
 
 SOURCE = DataSource(

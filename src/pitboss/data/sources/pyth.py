@@ -1,25 +1,27 @@
-"""Pyth Benchmarks: candles of oracle prices, through the form that charts are drawn from.
+"""Pyth Benchmarks: candles of oracle prices, through its TradingView interface.
 
-Bars of an oracle have no volume: it is 0 throughout. `BTC` is asked for as `Crypto.BTC/USD`; a name with a dot is asked
-for as it is. The price of this moment is `data.hermes`. No account, no key.
+Bars of an oracle have no volume: it is 0 throughout. `BTC` is requested as `Crypto.BTC/USD`; a name with a dot is used as
+it is. Current prices are in `data.hermes`. No account, no key.
 """
 
 from typing import Any
 
+import polars as pl
+
 from pitboss.core.errors import UserError
 from pitboss.core.instant import SECOND_MS, Instant, interval_ms
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, WeightLimiter, address, host_of
-from pitboss.data.rows import MOST_ROWS, judged_bars
-from pitboss.data.source import DataSource, DownloadRequest, Ranged, SourcePage, Task
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, WeightLimiter, address, host_of
+from pitboss.data.reply_rows import MOST_ROWS, checked_bars
+from pitboss.data.source import DataSource, DownloadRequest, Ranged, Task
 
 URL = "https://benchmarks.pyth.network"
 REQUESTS, WINDOW_S = 30, 10.0
 MOST_BARS = 1_440
-"""A day of minutes at once: the service names no limit, so ours is one that nobody minds."""
+"""A day of minutes per request: the service documents no limit, so a modest one is used."""
 MOST_BYTES = 4 * 2**20
 MOST_PRICE = 1e12
 LATEST_S = 4_102_444_800
-"""The year 2100: milliseconds taken for seconds lie far behind it."""
+"""The year 2100: milliseconds taken for seconds lie far beyond it."""
 RESOLUTIONS = {
     "1m": "1",
     "5m": "5",
@@ -35,40 +37,42 @@ _COLUMNS = ("o", "h", "l", "c")
 
 
 def name_of(symbol: str) -> str:
-    """What the service calls it."""
+    """The name of a symbol at the service."""
     return symbol if "." in symbol else f"Crypto.{symbol}/USD"
 
 
-async def plan(wanted: DownloadRequest, fetcher: Fetcher) -> list[Task]:
+async def plan(request: DownloadRequest, fetcher: Fetcher) -> list[Task]:
     """Bars of each symbol and interval."""
-    SOURCE.kinds_of(wanted)
-    base = address(wanted.base_url or URL)
-    for interval in wanted.intervals:
+    SOURCE.kinds_of(request)
+    base = address(request.base_url or URL)
+    for interval in request.intervals:
         if interval not in RESOLUTIONS:
             raise UserError(f"pyth has no bars of {interval}", f"one of {', '.join(RESOLUTIONS)}")
     budget = fetcher.budget(REQUESTS, WINDOW_S)
     return [
-        _candles(base, fetcher, budget, symbol, interval) for symbol in wanted.symbols for interval in wanted.intervals
+        _candles(base, fetcher, budget, symbol, interval)
+        for symbol in request.symbols
+        for interval in request.intervals
     ]
 
 
 def _candles(base: str, fetcher: Fetcher, budget: WeightLimiter, symbol: str, interval: str) -> Ranged:
     step = interval_ms(interval)
 
-    async def page(from_at: Instant, to_at: Instant) -> SourcePage:
-        def read(reply: Reply) -> SourcePage:
+    async def page(from_at: Instant, to_at: Instant) -> pl.DataFrame:
+        def read(reply: Reply) -> pl.DataFrame:
             rows = rows_of(reply.json(), host_of(base), name_of(symbol))
-            # The newest bar may still be open; one that opens in the future cannot be at all.
+            # the newest bar may still be open
             fit = [row for row in rows if from_at <= row["t"] < to_at and row["t"] + step <= reply.settled_at]
-            return SourcePage(judged_bars(fit, interval, f"candles of {symbol}"))
+            return checked_bars(fit, interval, f"candles of {symbol}")
 
-        asked = {
+        params = {
             "symbol": name_of(symbol),
             "resolution": RESOLUTIONS[interval],
             "from": str(from_at // SECOND_MS),
             "to": str((to_at - 1) // SECOND_MS),
         }
-        query = Query(f"{base}/v1/shims/tradingview/history", asked, most_bytes=MOST_BYTES)
+        query = Query(f"{base}/v1/shims/tradingview/history", params, most_bytes=MOST_BYTES)
         return await fetcher.ask(query, read, budget)
 
     return Ranged("bars", symbol, interval, step, MOST_BARS * step, page)
@@ -76,23 +80,25 @@ def _candles(base: str, fetcher: Fetcher, budget: WeightLimiter, symbol: str, in
 
 def rows_of(value: Any, host: str, name: str) -> list[dict[str, Any]]:
     """The bars of a reply with their times in milliseconds; none where the service has none."""
-    said = value.get("s") if isinstance(value, dict) else None
-    if said == "no_data":
+    status = value.get("s") if isinstance(value, dict) else None
+    if status == "no_data":
         return []
-    if said == "error":
-        raise UserError(f"{host} has no candles of {name}: {_words(value.get('errmsg'))}", "check --symbols and --from")
-    if said != "ok":
-        raise Broken("the reply says neither ok nor no_data")
+    if status == "error":
+        raise UserError(
+            f"{host} has no candles of {name}: {_printable(value.get('errmsg'))}", "check --symbols and --from"
+        )
+    if status != "ok":
+        raise MalformedReply("the reply says neither ok nor no_data")
     times = _column(value, "t", None)
     columns = {column: _column(value, column, len(times)) for column in _COLUMNS}
     columns["v"] = _column(value, "v", len(times)) if value.get("v") is not None else [0] * len(times)
     for at in times:
         if isinstance(at, bool) or not isinstance(at, int) or not 0 < at <= LATEST_S:
-            raise Broken("a candle has no time in seconds")
+            raise MalformedReply("a candle has no time in seconds")
     for column, cells in columns.items():
         for cell in cells:
             if isinstance(cell, bool) or not isinstance(cell, int | float) or not abs(cell) < MOST_PRICE:
-                raise Broken(f"a candle has a value of {column!r} that cannot be")
+                raise MalformedReply(f"a candle has an impossible value of {column!r}")
     return [
         {"t": at * SECOND_MS, **{column: columns[column][place] for column in columns}}
         for place, at in enumerate(times)
@@ -100,16 +106,16 @@ def rows_of(value: Any, host: str, name: str) -> list[dict[str, Any]]:
 
 
 def _column(value: dict[str, Any], name: str, length: int | None) -> list[Any]:
-    found = value.get(name)
-    if not isinstance(found, list) or len(found) > MOST_ROWS or (length is not None and len(found) != length):
-        raise Broken(f"the reply has no column {name!r} as long as the others")
-    return found
+    column = value.get(name)
+    if not isinstance(column, list) or len(column) > MOST_ROWS or (length is not None and len(column) != length):
+        raise MalformedReply(f"the reply has no column {name!r} as long as the others")
+    return column
 
 
-def _words(told: Any) -> str:
-    """What a stranger says went wrong, as it may be shown."""
-    text = " ".join(told.split()) if isinstance(told, str) else ""
-    return "".join(sign for sign in text if sign.isprintable())[:120] or "it does not say why"
+def _printable(message: Any) -> str:
+    """The error message of the service in a form that is safe to show."""
+    text = " ".join(message.split()) if isinstance(message, str) else ""
+    return "".join(character for character in text if character.isprintable())[:120] or "no reason given"
 
 
 SOURCE = DataSource(

@@ -12,10 +12,10 @@ from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, interval_ms
 from pitboss.core.market import Points
 from pitboss.core.order_book import Books
-from pitboss.data.arrival import parse_latency
 from pitboss.data.books import load_books
 from pitboss.data.feed import base_interval, choose_venue, data_digest, load_market, with_listings
 from pitboss.data.lake import Lake
+from pitboss.data.news_latency import parse_latency
 from pitboss.models import catalog
 from pitboss.models.decisions import DecisionFile
 from pitboss.runs.tool_loop import tool_loop

@@ -14,7 +14,7 @@ from pitboss.core.instant import Instant, interval_ms
 from pitboss.core.ports import ToolSpec
 from pitboss.data.feed import check_symbols, choose_venue
 from pitboss.data.lake import Lake
-from pitboss.data.listings import listings_of
+from pitboss.data.listings import run_listings
 from pitboss.runs.preview import Preview, check_tick, offered
 from pitboss.sim.connections import UNCONNECTED, Connections, ServerTools
 from pitboss.tools.registry import permit
@@ -65,7 +65,7 @@ def course_at(
     run = _prepare(quiet, lake, settings, at, period)
     # Any gap is accepted here; the request's own limit still decides when a symbol counts as delisted.
     bars = {symbol: run.market.bars[symbol, run.base_interval] for symbol in skill.context.sorted_symbols}
-    listings = listings_of(lake.listings(run.data_venue), bars, at, at + period, request.max_gap)
+    listings = run_listings(lake.listings(run.data_venue), bars, at, at + period, request.max_gap)
     market = replace(run.market, listings=listings)
     course = run.course(connections)
     ports = replace(course.ports, started_at=at, wakes=False, view=market.view)

@@ -117,11 +117,11 @@ class PerpVenue(Venue):
     def params(self, prepared: "PerpRun") -> dict[str, Any]:
         """With the anonymisation of a blind run, the base bars, and which symbols were listed when."""
         from pitboss.core import codec
-        from pitboss.data.listings import words
+        from pitboss.data.listings import listing_notes
 
         disguise = None if prepared.disguise is None else prepared.disguise.plain()
         request = dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue, disguise=disguise)
-        universe = words(prepared.market.listings, request.from_at, request.to_at)
+        universe = listing_notes(prepared.market.listings, request.from_at, request.to_at)
         listed = {"universe": universe} if universe else {}
         return {**codec.plain(request), "base_interval": prepared.base_interval, **listed}
 

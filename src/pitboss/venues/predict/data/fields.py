@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from pitboss.core.instant import Instant
-from pitboss.data.fetch import Broken
+from pitboss.data.fetch import MalformedReply
 from pitboss.venues.predict.svi import FLOAT
 
 MOST = 2**63 - 1
@@ -23,14 +23,14 @@ T = TypeVar("T")
 def record(value: Any) -> Row:
     """An object with names."""
     if not isinstance(value, dict):
-        raise Broken("the reply is not an object where one belongs")
+        raise MalformedReply("the reply is not an object where one belongs")
     return value
 
 
 def records(value: Any, most: int = MOST_ROWS) -> list[Row]:
     """A list of objects."""
     if not isinstance(value, list) or len(value) > most:
-        raise Broken(f"the reply is not a list of at most {most:,} rows")
+        raise MalformedReply(f"the reply is not a list of at most {most:,} rows")
     return [record(row) for row in value]
 
 
@@ -38,7 +38,7 @@ def signed(row: Row, name: str) -> int:
     """A whole number."""
     value = row.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > MOST:
-        raise Broken(f"{name} is not a whole number")
+        raise MalformedReply(f"{name} is not a whole number")
     return value
 
 
@@ -46,7 +46,7 @@ def number(row: Row, name: str) -> int:
     """A whole number of at least 0."""
     value = signed(row, name)
     if value < 0:
-        raise Broken(f"{name} is below zero")
+        raise MalformedReply(f"{name} is below zero")
     return value
 
 
@@ -54,7 +54,7 @@ def price(row: Row, name: str) -> int:
     """A whole number above 0."""
     value = number(row, name)
     if value == 0:
-        raise Broken(f"{name} is zero")
+        raise MalformedReply(f"{name} is zero")
     return value
 
 
@@ -62,7 +62,7 @@ def share(row: Row, name: str) -> int:
     """A part of one, in billionths."""
     value = number(row, name)
     if value > FLOAT:
-        raise Broken(f"{name} is more than the whole")
+        raise MalformedReply(f"{name} is more than the whole")
     return value
 
 
@@ -70,7 +70,7 @@ def time(row: Row, name: str) -> Instant:
     """An instant in milliseconds."""
     value = number(row, name)
     if not 0 < value <= LATEST:
-        raise Broken(f"{name} is not a time in milliseconds")
+        raise MalformedReply(f"{name} is not a time in milliseconds")
     return value
 
 
@@ -78,7 +78,7 @@ def flag(row: Row, name: str) -> bool:
     """True or false."""
     value = row.get(name)
     if not isinstance(value, bool):
-        raise Broken(f"{name} is neither true nor false")
+        raise MalformedReply(f"{name} is neither true nor false")
     return value
 
 
@@ -86,7 +86,7 @@ def text(row: Row, name: str) -> str:
     """A short plain word or name."""
     value = row.get(name)
     if not isinstance(value, str) or not _TEXT.fullmatch(value):
-        raise Broken(f"{name} is not a short plain text")
+        raise MalformedReply(f"{name} is not a short plain text")
     return value
 
 
@@ -94,7 +94,7 @@ def word(row: Row, name: str, known: tuple[str, ...]) -> str:
     """One of the words there are."""
     value = row.get(name)
     if not isinstance(value, str) or value not in known:
-        raise Broken(f"{name} is none of {', '.join(known)}")
+        raise MalformedReply(f"{name} is none of {', '.join(known)}")
     return value
 
 
@@ -102,7 +102,7 @@ def object_id(row: Row, name: str) -> str:
     """An id on the chain, in the one form that we compare by."""
     value = row.get(name)
     if not isinstance(value, str) or not ID.fullmatch(value):
-        raise Broken(f"{name} is not an id")
+        raise MalformedReply(f"{name} is not an id")
     return whole_id(value)
 
 

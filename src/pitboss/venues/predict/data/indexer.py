@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pitboss.core.errors import TransientError, UserError
 from pitboss.core.instant import Instant
-from pitboss.data.fetch import Broken, Fetcher, Query, Reply, RequestRefused, address, host_of
+from pitboss.data.fetch import Fetcher, MalformedReply, Query, Reply, RequestRefused, address, host_of
 from pitboss.venues.predict.data import wire
 from pitboss.venues.predict.data.fields import ID, MOST_ROWS, records, whole_id
 from pitboss.venues.predict.state import MarketTerms, Oracle, PredictWorld, Vault, open_markets, status
@@ -69,7 +69,7 @@ class Indexer:
             for row in records(reply.json()):
                 oracle = wire.oracle_of_row(row)
                 if found.setdefault(oracle.id, oracle) != oracle:
-                    raise Broken("one oracle is listed twice, with other terms")
+                    raise MalformedReply("one oracle is listed twice, with other terms")
             return tuple(sorted(found.values(), key=lambda oracle: (oracle.expiry_at, oracle.id)))
 
         return await self._ask(f"/predicts/{self.predict_id}/oracles", read)
@@ -151,7 +151,7 @@ class Indexer:
         def read(reply: Reply) -> tuple[wire.ManagerPosition, ...]:
             rows = [wire.standing(row) for row in records(reply.json())]
             if len({row.contract.key for row in rows}) != len(rows):
-                raise Broken("one position is listed twice")
+                raise MalformedReply("one position is listed twice")
             return tuple(sorted(rows, key=lambda row: (row.expiry_at, row.contract.key)))
 
         return await self._ask(f"/managers/{name}/positions/summary", read)

@@ -14,7 +14,7 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.market import Floats, Ints
 from pitboss.data.file_reader import READABLE, read
-from pitboss.data.table import TIMES, Check, Table, numbers_of, shown, timed
+from pitboss.data.table import TIMES, RowCheck, Table, display, numbers_of, read_times
 from pitboss.venues.predict.rounds import Agreement, compare
 from pitboss.venues.predict.svi import FLOAT, Svi
 
@@ -70,10 +70,10 @@ def read_prices(path: Path, asset: str | None = None) -> Prices:
     """Price updates of a file: bars, updates of an oracle, or rows of the protocol's indexer."""
     table = _table(path, asset)
     pushed = table.find(*PUSHED) is not None
-    times, check = timed(table, PUSHED if pushed else _PRICE_TIMES)
+    times, check = read_times(table, PUSHED if pushed else _PRICE_TIMES)
     spot = _prices(table, check, "the price", _SPOTS, pushed)
     forward = _prices(table, check, "forward", ("forward",), pushed) if table.find("forward") else spot
-    check.done()
+    check.raise_first()
     frame = _ordered(table, {"at": times, "spot": spot, "forward": forward}, ("at",))
     return Prices(*(frame[name].to_numpy() for name in ("at", "spot", "forward")))
 
@@ -81,7 +81,7 @@ def read_prices(path: Path, asset: str | None = None) -> Prices:
 def read_surfaces(path: Path) -> Surfaces:
     """Surfaces of a file with rows as the protocol's indexer gives them: magnitudes in billionths beside flags."""
     table = _table(path, None)
-    times, check = timed(table, (*PUSHED, *TIMES))
+    times, check = read_times(table, (*PUSHED, *TIMES))
     columns = {name: _numbers(table, check, name, (name,)) for name in _SURFACE}
     for name in ("a", "b", "sigma"):
         check.refuse(columns[name] < 0, _says(columns[name], f"{name} is {{}}, below zero"))
@@ -89,7 +89,7 @@ def read_surfaces(path: Path) -> Surfaces:
         columns[name] = columns[name] * np.where(_flags(table, check, f"{name}_negative"), -1.0, 1.0)
     rho = columns["rho"]
     check.refuse(np.abs(rho) > FLOAT, _says(rho / FLOAT, "rho is {}, outside −1 and 1"))
-    check.done()
+    check.raise_first()
     ids = table.frame[table.need("the oracle's id", "oracle_id", "market_id")].cast(pl.String)
     scaled = {name: pl.Series(column / FLOAT) for name, column in columns.items()}
     frame = _ordered(table, {"at": times, "id": ids, **scaled}, ("at", "id"))
@@ -101,13 +101,13 @@ def read_surfaces(path: Path) -> Surfaces:
 def read_rounds(path: Path, asset: str | None = None) -> Rounds:
     """Rounds of a file: start, length in seconds, and the recorded price of UP (empty or between 0 and 1: no outcome)."""
     table = _table(path, asset)
-    times, check = timed(table, ("start", "start_at", "start_time", *TIMES))
+    times, check = read_times(table, ("start", "start_at", "start_time", *TIMES))
     lengths = _numbers(table, check, "duration_s", ("duration_s",))
     check.refuse((lengths <= 0) | (lengths % 1 != 0) | (lengths > 1e9), _says(lengths, "a round of {} seconds"))
     raw = numbers_of(table.frame[table.need("the price of UP", "up_price")])
     up_price = raw.fill_null(float("nan")).to_numpy()
     check.refuse((up_price < 0) | (up_price > 1), _says(up_price, "the price of UP is {}, not between 0 and 1"))
-    check.done()
+    check.raise_first()
     columns = {"at": times, "s": pl.Series(lengths.astype(np.int64)), "up": pl.Series(up_price)}
     frame = _ordered(table, columns, ("at", "s"))
     return Rounds(*(frame[name].to_numpy() for name in ("at", "s", "up")))
@@ -138,17 +138,17 @@ def _table(path: Path, asset: str | None) -> Table:
     return Table(table.where, found.filter(chosen), places=np.flatnonzero(chosen))
 
 
-def _numbers(table: Table, check: Check, what: str, names: Sequence[str]) -> Floats:
+def _numbers(table: Table, check: RowCheck, what: str, names: Sequence[str]) -> Floats:
     column = table.frame[table.need(what, *names)]
     numbers = numbers_of(column).fill_null(float("nan")).to_numpy()
     check.refuse(
         ~np.isfinite(numbers),
-        lambda row: f"{what} is missing" if column[row] is None else f"{what} is {shown(column[row])}, not a number",
+        lambda row: f"{what} is missing" if column[row] is None else f"{what} is {display(column[row])}, not a number",
     )
     return numbers
 
 
-def _prices(table: Table, check: Check, what: str, names: Sequence[str], pushed: bool) -> pl.Series:
+def _prices(table: Table, check: RowCheck, what: str, names: Sequence[str], pushed: bool) -> pl.Series:
     """In billionths: rows of the indexer are so already, all others are in USD."""
     numbers = _numbers(table, check, what, names)
     usd = numbers / FLOAT if pushed else numbers
@@ -159,12 +159,12 @@ def _prices(table: Table, check: Check, what: str, names: Sequence[str], pushed:
     return pl.Series(np.rint(bounded * FLOAT).astype(np.int64))
 
 
-def _flags(table: Table, check: Check, name: str) -> np.ndarray:
+def _flags(table: Table, check: RowCheck, name: str) -> np.ndarray:
     column = table.frame[table.need(name, name)]
     words = [str(value).strip().lower() for value in column.to_list()]
     check.refuse(
         np.array([word not in ("true", "false", "1", "0") for word in words], dtype=bool),
-        lambda row: f"{name} is {shown(column[row])}, neither true nor false",
+        lambda row: f"{name} is {display(column[row])}, neither true nor false",
     )
     return np.array([word in ("true", "1") for word in words], dtype=bool)
 

@@ -22,7 +22,7 @@ from pitboss.core.market import Bars
 from pitboss.core.noun import noun
 from pitboss.data.fetch import Fetcher
 from pitboss.data.hermes import Hermes, OraclePrice
-from pitboss.data.source import DownloadRequest, Ranged, SourcePage
+from pitboss.data.source import DownloadRequest, Ranged
 from pitboss.data.sources.pyth import SOURCE
 from pitboss.venues.predict.surface import realised
 
@@ -40,7 +40,7 @@ CANDLES_S = 15.0
 
 _COLUMNS = ("open_at", "open", "high", "low", "close", "volume")
 
-Pages = Callable[[Instant, Instant], Awaitable[SourcePage]]
+Pages = Callable[[Instant, Instant], Awaitable[pl.DataFrame]]
 Sleep = Callable[[float], Awaitable[object]]
 
 
@@ -188,8 +188,8 @@ class Spot:
             except (TransientError, UserError) as error:
                 self._candle_trouble = _words(error)
                 return False
-            if len(page.frame):
-                self._add(page.frame, until - WINDOW_MS - MINUTE_MS)
+            if len(page):
+                self._add(page, until - WINDOW_MS - MINUTE_MS)
         count = 0 if self._bars is None else len(self._bars)
         if count < LEAST_BARS:
             self._candle_trouble = f"only {count} candles, too few to say how much the price moves"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.core.noun import noun
-from pitboss.data.fetch import Broken
+from pitboss.data.fetch import MalformedReply
 from pitboss.venues.predict.data.fields import (
     Row,
     flag,
@@ -118,10 +118,10 @@ def oracle_of_row(row: Row) -> Oracle:
     """An oracle without prices. That it is `active` means activated: whether it still is, the venue tells by the clock."""
     status, settlement = word(row, "status", STATUSES), optional(row, "settlement_price", price)
     if (settlement is None) == (status == "settled"):
-        raise Broken("an oracle is settled without a price, or has one without being settled")
+        raise MalformedReply("an oracle is settled without a price, or has one without being settled")
     grid = Grid(price(row, "min_strike"), price(row, "tick_size"))
     if not grid.sound():
-        raise Broken("an oracle has a grid of strikes that the protocol would not take")
+        raise MalformedReply("an oracle has a grid of strikes that the protocol would not take")
     return Oracle(
         object_id(row, "oracle_id"),
         text(row, "underlying_asset"),
@@ -149,7 +149,7 @@ def surface_update(row: Row, oracle_id: str, now: Instant) -> SurfaceUpdate:
     """A push of a surface."""
     rho, m = (-number(row, name) if flag(row, f"{name}_negative") else number(row, name) for name in ("rho", "m"))
     if abs(rho) > FLOAT:
-        raise Broken("a surface has a rho outside −1 and 1")
+        raise MalformedReply("a surface has a rho outside −1 and 1")
     return SurfaceUpdate(
         _ours(row, oracle_id),
         _past(row, "onchain_timestamp", now),
@@ -164,7 +164,7 @@ def oracle_state(value: Any, oracle_id: str, now: Instant) -> Oracle:
     row = record(value)
     oracle = oracle_of_row(record(row.get("oracle")))
     if oracle.id != oracle_id:
-        raise Broken("asked for one oracle, got another")
+        raise MalformedReply("asked for one oracle, got another")
     pushed = optional(row, "latest_price", lambda row, name: price_update(record(row[name]), oracle_id, now))
     shaped = optional(row, "latest_svi", lambda row, name: surface_update(record(row[name]), oracle_id, now))
     bounds = optional(row, "ask_bounds", _bounds)
@@ -189,7 +189,7 @@ def protocol_state(value: Any, predict_id: str, defaults: MarketTerms) -> Protoc
     """The operator's settings. Until one is first changed the indexer has none: then the protocol's defaults hold."""
     row = record(value)
     if object_id(row, "predict_id") != predict_id:
-        raise Broken("asked for one Predict object, got another")
+        raise MalformedReply("asked for one Predict object, got another")
     pricing = optional(row, "pricing", lambda row, name: record(row[name]))
     risk = optional(row, "risk", lambda row, name: record(row[name]))
     terms = MarketTerms(
@@ -205,10 +205,10 @@ def protocol_state(value: Any, predict_id: str, defaults: MarketTerms) -> Protoc
         bool(optional(row, "trading_paused", flag)),
     )
     if not terms.min_ask < terms.max_ask:
-        raise Broken("the lowest ask is not below the highest")
+        raise MalformedReply("the lowest ask is not below the highest")
     assets = row.get("quote_assets", [])
     if not isinstance(assets, list) or len(assets) > 100:
-        raise Broken("the quote assets are not a short list")
+        raise MalformedReply("the quote assets are not a short list")
     return Protocol(terms, tuple(text({"quote_asset": asset}, "quote_asset") for asset in assets))
 
 
@@ -216,7 +216,7 @@ def vault_summary(value: Any, predict_id: str) -> VaultSummary:
     """The vault's sums."""
     row = record(value)
     if object_id(row, "predict_id") != predict_id:
-        raise Broken("asked for one vault, got another")
+        raise MalformedReply("asked for one vault, got another")
     return VaultSummary(
         Vault(number(row, "vault_balance"), {}, number(row, "total_mtm"), number(row, "total_max_payout")),
         signed(row, "vault_value"),
@@ -271,14 +271,14 @@ def health(value: Any) -> Health:
 def _past(row: Row, name: str, now: Instant) -> Instant:
     at = time(row, name)
     if at > now + AHEAD_MS:
-        raise Broken(f"{name} is still to come")
+        raise MalformedReply(f"{name} is still to come")
     return at
 
 
 def _ours(row: Row, oracle_id: str) -> str:
     found = object_id(row, "oracle_id")
     if found != oracle_id:
-        raise Broken("a row is of another oracle than was asked for")
+        raise MalformedReply("a row is of another oracle than was asked for")
     return found
 
 
@@ -290,5 +290,5 @@ def _bounds(row: Row, name: str) -> tuple[int, ...]:
     bounds = record(row[name])
     lowest, highest = share(bounds, "min_ask_price"), share(bounds, "max_ask_price")
     if not lowest < highest:
-        raise Broken("the ask bounds of an oracle are the wrong way round")
+        raise MalformedReply("the ask bounds of an oracle are the wrong way round")
     return lowest, highest

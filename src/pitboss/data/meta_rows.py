@@ -1,6 +1,6 @@
 """Hyperliquid's `meta` reply → rows of the lake. Also takes `metaAndAssetCtxs` and lists of several replies.
 
-Only what the venue says about assets: size decimals and leverage tiers. Prices in such a reply are ignored.
+Only the properties of assets are read: size decimals and leverage tiers. Prices in the reply are ignored.
 """
 
 from decimal import Decimal, InvalidOperation
@@ -24,7 +24,7 @@ def is_meta(value: Any) -> bool:
 
 
 def meta_rows(value: Any, where: str) -> tuple[pl.DataFrame, list[str]]:
-    """One row per listed asset, and what had to be assumed."""
+    """One row for each listed asset, and notes on what was assumed."""
     rows: dict[str, tuple[str, int, str]] = {}
     notes: list[str] = []
     replies = _replies(value)
@@ -48,7 +48,7 @@ def meta_rows(value: Any, where: str) -> tuple[pl.DataFrame, list[str]]:
                 raise UserError(f"{where}: {symbol} is listed twice")
             tiers, note = _tiers(table_id, cap, tables)
             if not 0 <= decimals <= MOST_DECIMALS or any(not 1 <= leverage <= MOST_LEVERAGE for _, leverage in tiers):
-                raise UserError(f"{where}: {symbol} has a size precision or a leverage that cannot be")
+                raise UserError(f"{where}: {symbol} has an impossible size precision or leverage")
             notes += [f"{symbol}: {note}"] if note else []
             ladder = [[text(bound), leverage] for bound, leverage in tiers]
             rows[symbol] = (symbol, decimals, codec.dumps(ladder).decode())

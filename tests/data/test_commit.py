@@ -10,11 +10,11 @@ from lake_files import HOUR, MIN5, START, bar_rows, write
 
 from pitboss.core.errors import UserError
 from pitboss.data import commit as landing
-from pitboss.data.commit import LANDING
+from pitboss.data.commit import MOVES
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.manifest import load
-from pitboss.data.quality import check
+from pitboss.data.manifest import load_manifest
+from pitboss.data.quality import check_lake
 
 
 class Killed(BaseException):
@@ -23,8 +23,8 @@ class Killed(BaseException):
 
 def contents(lake: Lake) -> dict[str, str]:
     """Every file and the digest of its rows, by the manifest, which the check has held against the files."""
-    assert [finding for finding in check(lake) if finding.problem not in ("leftover", "outliers")] == []
-    known = load(lake.root)
+    assert [finding for finding in check_lake(lake) if finding.problem not in ("leftover", "outliers")] == []
+    known = load_manifest(lake.root)
     assert known is not None
     there = {path.relative_to(lake.root).as_posix() for path in lake.root.rglob("part.parquet")}
     assert there == set(known.files)
@@ -77,7 +77,7 @@ def test_killed_at_any_step_the_lake_opens_and_is_before_or_after(tmp_path: Path
         found = contents(Lake(lake.root))
         assert found in (before, after), f"killed at step {step}"
         seen.append(found == after)
-        assert not (lake.root / LANDING).exists()
+        assert not (lake.root / MOVES).exists()
         import_paths(Lake(lake.root), new)
         assert contents(Lake(lake.root)) == after
     else:
@@ -95,7 +95,7 @@ def test_a_reader_finishes_what_a_killed_writer_left(
         with pytest.raises(Killed):
             import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows(10, start=START - 5 * MIN5))])
     assert calls == ["fsync", "fsync", "fsync", "fsync", "replace"]
-    assert (lake.root / LANDING).exists()
+    assert (lake.root / MOVES).exists()
     assert list(lake.root.glob("bars/**/part.parquet")) == []
     bars = Lake(lake.root).bars("hyperliquid", "BTC", "5m")
     assert bars is not None
@@ -105,10 +105,10 @@ def test_a_reader_finishes_what_a_killed_writer_left(
 
 def test_a_landing_that_cannot_be_read_is_one_clear_line(lake: Lake) -> None:
     lake.root.mkdir()
-    (lake.root / LANDING).write_text("{")
+    (lake.root / MOVES).write_text("{")
     with pytest.raises(UserError, match="cannot be read"):
         lake.list()
-    landing.finish(lake.root.parent)  # nothing to finish there
+    landing.finish_moves(lake.root.parent)  # nothing to finish there
 
 
 def test_a_landing_that_an_earlier_version_left_in_a_folder_is_finished(tmp_path: Path, lake: Lake) -> None:
@@ -118,7 +118,7 @@ def test_a_landing_that_an_earlier_version_left_in_a_folder_is_finished(tmp_path
     staging.mkdir()
     there.rename(staging / "0.parquet")
     target = there.relative_to(lake.root).as_posix()
-    (lake.root / LANDING).write_text(json.dumps({"moves": [["0.parquet", target]], "staging": ".staging-abc"}))
+    (lake.root / MOVES).write_text(json.dumps({"moves": [["0.parquet", target]], "staging": ".staging-abc"}))
     bars = Lake(lake.root).bars("hyperliquid", "BTC", "5m")
     assert bars is not None
     assert len(bars) == 10
@@ -128,5 +128,5 @@ def test_a_landing_that_an_earlier_version_left_in_a_folder_is_finished(tmp_path
 def test_a_landing_that_names_the_lake_itself_as_its_staging_removes_nothing(tmp_path: Path, lake: Lake) -> None:
     import_paths(lake, [write(tmp_path / "5m" / "BTC.csv", bar_rows(10))])
     for name in (".", "", "bars"):
-        (lake.root / LANDING).write_text(json.dumps({"moves": [], "staging": name}))
+        (lake.root / MOVES).write_text(json.dumps({"moves": [], "staging": name}))
         assert Lake(lake.root).bars("hyperliquid", "BTC", "5m") is not None

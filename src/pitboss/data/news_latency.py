@@ -1,8 +1,8 @@
-"""When news could be known: publication plus a latency, which may differ by source and from item to item.
+"""The arrival of news: publication plus a latency, which may differ between sources and items.
 
-A latency is written `2m`, or `30s..5m` for one drawn evenly between the two, and for single sources `name=latency`, with
-commas between: `1m,coindesk=30s..5m`. What is drawn for an item hangs on the item alone (its own digest), so the same item
-is equally late in every run, whatever else was imported and whatever a run's seed is.
+A latency is written `2m`, or `30s..5m` for one drawn uniformly between the two, and `name=latency` for single sources,
+separated by commas: `1m,coindesk=30s..5m`. The draw depends only on the item (its digest), so an item has the same latency
+in every run, whatever else is imported and whatever the seed.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _HOW = "for example 2m, or 30s..5m, or 1m,coindesk=30s..5m"
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """How long after publication: between the two, both included."""
+    """A range of delays after publication, both ends included."""
 
     low_ms: int = 0
     high_ms: int = 0
@@ -29,20 +29,20 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """The delay of news, and of the sources that have one of their own (by name, in any case)."""
+    """The usual delay of news, and the delays of single sources (by name, regardless of case)."""
 
     usual: Delay = Delay()
     sources: Mapping[str, Delay] = field(default_factory=dict[str, Delay])
 
     def of(self, item: NewsItem) -> int:
         """Milliseconds from an item's publication to its arrival."""
-        delay = self.sources.get(_named(item.source), self.usual) if self.sources else self.usual
+        delay = self.sources.get(_folded(item.source), self.usual) if self.sources else self.usual
         span = delay.high_ms - delay.low_ms
         return delay.low_ms + (_draw(item) * (span + 1) >> 64) if span else delay.low_ms
 
 
 def parse_latency(text: str) -> Latency:
-    """`1m,coindesk=30s..5m` → the latency it says."""
+    """Parse a latency such as `1m,coindesk=30s..5m`."""
     usual: Delay | None = None
     sources: dict[str, Delay] = {}
     for part in text.split(","):
@@ -52,29 +52,33 @@ def parse_latency(text: str) -> Latency:
             if usual is not None:
                 raise UserError(f"{text[:80]!r} gives the usual latency twice", _HOW)
             usual = delay
-        elif not _named(name) or _named(name) in sources:
-            raise UserError(f"{part.strip()[:80]!r} names no source, or one that was named before", _HOW)
+        elif not _folded(name) or _folded(name) in sources:
+            raise UserError(f"{part.strip()[:80]!r} names no source, or repeats one", _HOW)
         else:
-            sources[_named(name)] = delay
+            sources[_folded(name)] = delay
     if len(sources) > MOST_SOURCES:
-        raise UserError(f"{len(sources)} sources with a latency of their own; at most {MOST_SOURCES} may have one")
+        raise UserError(f"{len(sources)} sources with a latency of their own; at most {MOST_SOURCES} are allowed")
     return Latency(usual or Delay(), sources)
 
 
-def arrived(items: Iterable[NewsItem], latency: Latency, until: Instant) -> list[NewsItem]:
+def arrivals(items: Iterable[NewsItem], latency: Latency, until: Instant) -> list[NewsItem]:
     """The items that have arrived by an instant, in the order of arrival.
 
-    What an item says of its own arrival (it was first seen later) is never made earlier. An item with a date and no time
-    came out some time that day: it counts from the next midnight, and no latency is added to that.
+    An item that was first seen later does not arrive earlier. An item with a date and no time arrives at the next
+    midnight, without added latency.
     """
-    found: list[NewsItem] = []
+    items_by_then: list[NewsItem] = []
     for item in items:
         available_at = item.available_at
         if item.published_at % DAY_MS:
             available_at = max(available_at, item.published_at + latency.of(item))
         if available_at <= until:
-            found.append(item if available_at == item.available_at else replace(item, available_at=available_at))
-    return sorted(found, key=lambda item: (item.available_at, item.published_at, item.source, item.text, item.symbols))
+            items_by_then.append(
+                item if available_at == item.available_at else replace(item, available_at=available_at)
+            )
+    return sorted(
+        items_by_then, key=lambda item: (item.available_at, item.published_at, item.source, item.text, item.symbols)
+    )
 
 
 def _delay(text: str) -> Delay:
@@ -89,11 +93,11 @@ def _delay(text: str) -> Delay:
     return Delay(first, last)
 
 
-def _named(source: str) -> str:
+def _folded(source: str) -> str:
     return source.strip().casefold()
 
 
 def _draw(item: NewsItem) -> int:
-    """64 bits of the item's own digest."""
-    told = codec.dumps([item.published_at, item.source, item.text])
-    return int.from_bytes(hashlib.sha256(told).digest()[:8], "big")
+    """64 bits of the item's digest."""
+    content = codec.dumps([item.published_at, item.source, item.text])
+    return int.from_bytes(hashlib.sha256(content).digest()[:8], "big")

@@ -14,11 +14,11 @@ from pitboss.core.instant import DAY_MS
 from pitboss.data.feed_checks import STILL, PaceChange, changes, outliers, silences
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.quality import QualityFinding, check
+from pitboss.data.quality import QualityFinding, check_lake
 
 
 def found(lake: Lake, problem: str) -> list[QualityFinding]:
-    return [finding for finding in check(lake) if finding.problem == problem]
+    return [finding for finding in check_lake(lake) if finding.problem == problem]
 
 
 def flat(rows: list[dict[str, Any]], first: int, count: int) -> list[dict[str, Any]]:

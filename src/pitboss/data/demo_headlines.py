@@ -1,6 +1,6 @@
-"""Invented headlines for the generated market: some come before a move, some after it, most mean nothing.
+"""Invented headlines for the generated market: some precede a move, some follow it, most are unrelated.
 
-Each one carries the word "synthetic" in its source. Not a model of how news move markets.
+Their source is "synthetic". Not a model of how news moves markets.
 """
 
 from collections.abc import Mapping
@@ -58,12 +58,12 @@ class Move:
 
 def moves_of(opens: Ints, jumps: Floats, closes: Mapping[str, Floats]) -> list[Move]:
     """The sharpest bars of each symbol and the common jumps, in time order."""
-    found: list[Move] = []
+    moves: list[Move] = []
     for symbol in sorted(closes):
         steps = np.diff(np.log(closes[symbol]), prepend=np.log(closes[symbol][0]))
         sharp = np.flatnonzero((np.abs(steps) > 0.012) | (np.abs(jumps) > 0.008))
-        found += [Move(int(opens[index]), symbol, float(steps[index])) for index in sharp]
-    return sorted(found, key=lambda move: (move.at, move.symbol))
+        moves += [Move(int(opens[index]), symbol, float(steps[index])) for index in sharp]
+    return sorted(moves, key=lambda move: (move.at, move.symbol))
 
 
 def headlines(random: Generator, moves: list[Move], opens: Ints) -> list[Headline]:
@@ -72,7 +72,7 @@ def headlines(random: Generator, moves: list[Move], opens: Ints) -> list[Headlin
     items: list[Headline] = []
     for move in moves:
         if random.random() < 0.35:
-            continue  # not everything that moves is written about
+            continue  # not every move has a headline
         leads = random.random() < 0.3
         shift = -random.integers(5, 40) if leads else random.integers(2, 90)
         items.append(_item(random, move.at + int(shift) * MINUTE_MS, move.symbol, 1.0 if move.size > 0 else -1.0))

@@ -1,11 +1,11 @@
-"""What a pushed lake says about itself: an index of its files by digest, and a head that names the newest index.
+"""The documents of a pushed lake: an index of its files by digest, and a head that names the newest index.
 
-    lake.json                  the head: which index is the newest; the last thing a push writes
+    lake.json                  the head: the digest of the newest index; written last by a push
     indexes/<sha256>.json      the files of one push, each by its path in the lake, its SHA-256 and its size
     objects/<sha256>           the bytes of a file
 
-Whatever is named by a digest never changes, so who has an index has a whole lake, whatever is pushed meanwhile. Documents
-come from a network and are believed only as far as they can be checked. Nothing here reads or writes anything.
+Objects named by a digest never change, so an index identifies a complete lake, whatever is pushed later. Documents come
+from a network and are validated. This module performs no input or output.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.data.manifest import MANIFEST
-from pitboss.data.series_files import PART, group
+from pitboss.data.series_files import PART, group_files
 from pitboss.data.synthetic_marker import MARKER
 
 VERSION = 1
@@ -32,46 +32,46 @@ _MARKER = re.compile(r"meta/venue=[A-Za-z0-9][A-Za-z0-9_.-]*/" + MARKER)
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """The bytes of one file."""
+    """The digest and size of one file."""
 
     sha256: str
     size: int
 
     @property
     def object(self) -> str:
-        """The name under which they are stored."""
+        """The name of the object that holds the bytes."""
         return f"{OBJECTS}/{self.sha256}"
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
-    """The files of a lake as it was when it was pushed, by their path in it."""
+class LakeIndex:
+    """The files of a lake at the time of a push, by their path in it."""
 
     files: Mapping[str, IndexEntry]
 
     def dumps(self) -> bytes:
-        """As it is stored; equal lakes give equal bytes."""
-        lines = [codec.dumps([name, each.sha256, each.size]) for name, each in sorted(self.files.items())]
+        """The stored form; equal lakes give equal bytes."""
+        lines = [codec.dumps([name, entry.sha256, entry.size]) for name, entry in sorted(self.files.items())]
         return b'{"version":%d,"files":[\n' % VERSION + b",\n".join(lines) + b"\n]}\n"
 
     @property
     def pin(self) -> str:
-        """The digest by which this very push can be named."""
+        """The digest that identifies this push."""
         return hashlib.sha256(self.dumps()).hexdigest()
 
     @property
     def size(self) -> int:
-        """Bytes of all files together."""
-        return sum(each.size for each in self.files.values())
+        """The total bytes of all files."""
+        return sum(entry.size for entry in self.files.values())
 
 
 def index_name(pin: str) -> str:
-    """Where the index of a push is stored."""
+    """The name of the object that holds the index of a push."""
     return f"{INDEXES}/{pin}.json"
 
 
 def head_bytes(pin: str) -> bytes:
-    """The head that names an index."""
+    """The stored form of the head."""
     return codec.dumps({"version": VERSION, "index": pin}) + b"\n"
 
 
@@ -80,30 +80,30 @@ def read_head(content: bytes, where: str) -> str:
     document = _document(content, where, HEAD)
     pin = document.get("index")
     if not isinstance(pin, str) or not _SHA256.fullmatch(pin):
-        raise _bad(where, HEAD)
+        raise _invalid(where, HEAD)
     return pin
 
 
-def read_index(content: bytes, pin: str, where: str) -> Index:
-    """The index with this digest. Every path in it is one that a lake has, for files will be made there."""
+def read_index(content: bytes, pin: str, where: str) -> LakeIndex:
+    """The index with this digest. Every path in it is validated, because files will be created there."""
     name = index_name(pin)
     if hashlib.sha256(content).hexdigest() != pin:
-        raise UserError(f"{where}: {name} is not what was pushed: its bytes have another digest", AGAIN)
+        raise UserError(f"{where}: {name} is not what was pushed: its digest differs", PUSH_AGAIN)
     try:
         files = {path: IndexEntry(sha256, size) for path, sha256, size in _document(content, where, name)["files"]}
     except (TypeError, ValueError, KeyError):
-        raise _bad(where, name) from None
-    for path, each in files.items():
-        sound = isinstance(path, str) and isinstance(each.sha256, str) and type(each.size) is int and each.size >= 0
-        if not sound or not _SHA256.fullmatch(each.sha256) or not belongs(path):
-            raise _bad(where, name)
+        raise _invalid(where, name) from None
+    for path, entry in files.items():
+        typed = isinstance(path, str) and isinstance(entry.sha256, str) and type(entry.size) is int and entry.size >= 0
+        if not typed or not _SHA256.fullmatch(entry.sha256) or not is_lake_path(path):
+            raise _invalid(where, name)
     if MANIFEST not in files:
-        raise _bad(where, name)
-    return Index(files)
+        raise _invalid(where, name)
+    return LakeIndex(files)
 
 
-def belongs(path: str) -> bool:
-    """Whether a lake has files under such a path: its manifest, a part of a series, or the marker of a generated venue."""
+def is_lake_path(path: str) -> bool:
+    """Whether a lake can have a file at this path: its manifest, a part of a series, or the marker of a generated venue."""
     if path == MANIFEST or _MARKER.fullmatch(path):
         return True
     pure = PurePosixPath(path)
@@ -116,23 +116,23 @@ def belongs(path: str) -> bool:
     ):
         return False
     root = Path("lake")
-    return all("=" in part for part in pure.parts[1:-1]) and bool(group(root, [root / path]))
+    return all("=" in part for part in pure.parts[1:-1]) and bool(group_files(root, [root / path]))
 
 
-AGAIN = "push the lake again with `pitboss data push ADDRESS --again`"
+PUSH_AGAIN = "push the lake again with `pitboss data push ADDRESS --again`"
 
 
 def _document(content: bytes, where: str, name: str) -> dict[str, Any]:
     try:
         document = codec.loads(content)
     except ValueError:
-        raise _bad(where, name) from None
+        raise _invalid(where, name) from None
     if not isinstance(document, dict) or "version" not in document:
-        raise _bad(where, name)
+        raise _invalid(where, name)
     if document["version"] != VERSION:
-        raise UserError(f"{where}: {name} is of another version of pitboss", "use that version, or push again")
+        raise UserError(f"{where}: {name} was written by another version of pitboss", "use that version, or push again")
     return document
 
 
-def _bad(where: str, name: str) -> UserError:
-    return UserError(f"{where}: {name} is not what a push of pitboss writes", AGAIN)
+def _invalid(where: str, name: str) -> UserError:
+    return UserError(f"{where}: {name} is not what a push of pitboss writes", PUSH_AGAIN)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, parse_instant
 from pitboss.core.market import NewsItem
-from pitboss.data.arrival import arrived, parse_latency
 from pitboss.data.feed import data_digest, load_market
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
+from pitboss.data.news_latency import arrivals, parse_latency
 
 NOON = parse_instant("2025-01-01T12:00:00Z")
 EVER = NOON + 100 * DAY_MS
@@ -24,7 +24,7 @@ def item(text="BTC up", source="wire", published_at=NOON, available_at=None, **m
 
 
 def late(each: NewsItem, text: str) -> int:
-    (found,) = arrived([each], parse_latency(text), EVER)
+    (found,) = arrivals([each], parse_latency(text), EVER)
     return found.available_at - found.published_at
 
 
@@ -48,7 +48,7 @@ def test_a_drawn_latency_lies_in_its_bounds_and_hangs_on_the_item_alone(text, so
     assert 30 * SECOND_MS <= drawn <= 5 * MINUTE_MS
     assert late(replace(each, sentiment=0.5, symbols=("BTC",)), "30s..5m") == drawn
     crowd = [item(f"other {place}") for place in range(3)]
-    found = arrived([*crowd, each], parse_latency("30s..5m,elsewhere=1h"), EVER)
+    found = arrivals([*crowd, each], parse_latency("30s..5m,elsewhere=1h"), EVER)
     assert source == "elsewhere" or replace(each, available_at=each.published_at + drawn) in found
 
 
@@ -74,17 +74,17 @@ def test_a_later_first_sighting_wins_and_an_earlier_one_does_not():
 
 def test_items_come_in_the_order_of_arrival_and_later_ones_are_left_out():
     first, second, third = item("a", "slow"), item("b"), item("c", published_at=NOON + HOUR_MS)
-    found = arrived([third, first, second], parse_latency("slow=30m"), NOON + 30 * MINUTE_MS)
+    found = arrivals([third, first, second], parse_latency("slow=30m"), NOON + 30 * MINUTE_MS)
     assert [each.text for each in found] == ["b", "a"]
 
 
 def test_what_arrives_after_the_end_changes_nothing_before_it():
     items = [item(f"story {place}", published_at=NOON + place * MINUTE_MS) for place in range(200)]
     latency, cut = parse_latency("1m..90m"), NOON + 100 * MINUTE_MS
-    early = arrived(items, latency, cut)
-    assert early == [each for each in arrived(items, latency, EVER) if each.available_at <= cut]
+    early = arrivals(items, latency, cut)
+    assert early == [each for each in arrivals(items, latency, EVER) if each.available_at <= cut]
     spoilt = [replace(each, text="x", symbols=("x",)) if each.published_at > cut else each for each in items]
-    assert arrived(spoilt, latency, cut) == early
+    assert arrivals(spoilt, latency, cut) == early
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""Rows of a server's reply → the columns of a kind. In any order and repeated they are put right; contradictions are not.
+"""Rows of a server's reply → the columns of a kind. Rows are sorted and deduplicated; contradictions are refused.
 
-Judging is left to `table`, so that what is downloaded obeys the same rules as what is imported; what breaks them is a
-broken reply, worth another try.
+Rows are validated by `table`, so that downloads obey the rules of imports; a violation is a malformed reply, which is
+requested again.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import polars as pl
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, Instant
-from pitboss.data.fetch import Broken
+from pitboss.data.fetch import MalformedReply
 from pitboss.data.series import series
 from pitboss.data.table import Table, bars_of, points_of
 from pitboss.data.time_columns import EARLIEST, LATEST
@@ -19,30 +19,30 @@ MOST_ROWS = 100_000
 
 
 def named_rows(value: Any, needed: tuple[str, ...]) -> list[dict[str, Any]]:
-    """A list of objects that all have these names, the first of them a time in milliseconds."""
+    """A list of objects that all have these keys, the first of them a time in milliseconds."""
     if value is None:
         return []
     if not isinstance(value, list) or len(value) > MOST_ROWS:
-        raise Broken("the reply is not a list of rows")
+        raise MalformedReply("the reply is not a list of rows")
     for row in value:
         if not isinstance(row, dict) or any(row.get(name) is None for name in needed):
-            raise Broken(f"a row of the reply lacks one of {', '.join(needed)}")
+            raise MalformedReply(f"a row of the reply lacks one of {', '.join(needed)}")
         _must_be_time(row[needed[0]])
     return value
 
 
 def listed_rows(value: Any, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """A list of lists whose first values mean these names."""
+    """A list of lists, whose first values get these names."""
     if not isinstance(value, list) or len(value) > MOST_ROWS:
-        raise Broken("the reply is not a list of rows")
+        raise MalformedReply("the reply is not a list of rows")
     for row in value:
         if not isinstance(row, list) or len(row) < len(names):
-            raise Broken("a row of the reply is too short")
+            raise MalformedReply("a row of the reply is too short")
         _must_be_time(row[0])
     return [dict(zip(names, row, strict=False)) for row in value]
 
 
-def judged_bars(rows: list[dict[str, Any]], interval: str, where: str) -> pl.DataFrame:
+def checked_bars(rows: list[dict[str, Any]], interval: str, where: str) -> pl.DataFrame:
     """Bars with the names `t o h l c v`."""
     if not rows:
         return pl.DataFrame(schema=dict(series("bars").columns))
@@ -50,10 +50,10 @@ def judged_bars(rows: list[dict[str, Any]], interval: str, where: str) -> pl.Dat
     try:
         return bars_of(table, interval)
     except UserError as error:
-        raise Broken(error.message) from None
+        raise MalformedReply(error.message) from None
 
 
-def judged_points(rows: list[dict[str, Any]], kind: str, where: str) -> pl.DataFrame:
+def checked_points(rows: list[dict[str, Any]], kind: str, where: str) -> pl.DataFrame:
     """Values over time with the names `at` and `value`."""
     if not rows:
         return pl.DataFrame(schema=dict(series(kind).columns))
@@ -61,7 +61,7 @@ def judged_points(rows: list[dict[str, Any]], kind: str, where: str) -> pl.DataF
     try:
         return points_of(table, kind)
     except UserError as error:
-        raise Broken(error.message) from None
+        raise MalformedReply(error.message) from None
 
 
 def on_the_hour(at: Instant) -> Instant:
@@ -79,10 +79,10 @@ def _table(rows: list[dict[str, Any]], time: str, where: str) -> Table:
     }
     unique = pl.DataFrame(columns).unique().sort(time)
     if unique[time].is_duplicated().any():
-        raise Broken(f"{where}: two rows of one time say different things")
+        raise MalformedReply(f"{where}: two rows of one time differ")
     return Table(where, unique)
 
 
 def _must_be_time(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not max(0, EARLIEST) <= value <= LATEST:
-        raise Broken("a row of the reply has no time")
+        raise MalformedReply("a row of the reply has no time")

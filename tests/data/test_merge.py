@@ -12,9 +12,9 @@ from lake_files import MIN5, START, bar_rows, write
 from pitboss.core.errors import UserError
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.data.manifest import load
+from pitboss.data.manifest import load_manifest
 from pitboss.data.series import TIME, series
-from pitboss.data.staging import Batch, locked
+from pitboss.data.staging import Batch, write_lock
 
 Rows = dict[int, float]
 EDGE = 17_532  # hours from 2023 to 2025: pieces fall on both sides of a new year
@@ -47,7 +47,7 @@ def slowly(lake: Lake, parts: list[pl.DataFrame], replace: bool) -> list[tuple[i
 def gathered(lake: Lake, parts: list[pl.DataFrame], replace: bool, most_bytes: int) -> list[tuple[int, int, int]] | str:
     did: list[tuple[int, int, int]] = []
     try:
-        with locked(lake.root):
+        with write_lock(lake.root):
             batch = Batch(lake.root, most_bytes=most_bytes)
             for part in parts:
                 one = batch.put(series("mark"), lake.folder("mark", "x", "BTC", None), part, replace)
@@ -59,7 +59,7 @@ def gathered(lake: Lake, parts: list[pl.DataFrame], replace: bool, most_bytes: i
 
 
 def held(lake: Lake) -> tuple[dict[str, str], list[tuple[int, float]]]:
-    known, points = load(lake.root), lake.points("mark", "x", "BTC")
+    known, points = load_manifest(lake.root), lake.points("mark", "x", "BTC")
     digests = {name: stored.digest for name, stored in known.files.items()} if known else {}
     rows = [] if points is None else list(zip(points.at.tolist(), points.value.tolist(), strict=True))
     return digests, rows
@@ -102,7 +102,7 @@ def test_daily_files_that_overlap_end_as_one_file_would(tmp_path: Path) -> None:
     done = import_paths(many, [tmp_path / "days"])
     assert [each.path for each in done] == sorted(each.path for each in done)
     assert (sum(each.added for each in done), sum(each.unchanged for each in done)) == (600, 29 * 3)
-    (first, second) = (load(lake.root) for lake in (one, many))
+    (first, second) = (load_manifest(lake.root) for lake in (one, many))
     assert first is not None
     assert second is not None
     assert first.files == second.files
@@ -125,7 +125,7 @@ def test_files_of_two_symbols_in_turn_are_told_in_the_order_of_the_walk(
 def test_rows_filed_under_another_exchange_than_their_folder_names_are_mentioned(tmp_path: Path, lake: Lake) -> None:
     path = write(tmp_path / "binance_2023" / "5m" / "BTC.csv", bar_rows())
     (done,) = import_paths(lake, [path])
-    assert done.notes == ("the path says binance, filed under hyperliquid; --venue binance keeps the two apart",)
+    assert done.notes == ("the path names binance, stored under hyperliquid; --venue binance keeps the two apart",)
     (done,) = import_paths(lake, [path], venue="binance")
     assert done.notes == ()
     rows = bar_rows()

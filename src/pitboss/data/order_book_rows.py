@@ -1,8 +1,8 @@
-"""Strangers' files of order books → rows of the lake, one for each snapshot, or one clear refusal naming the row.
+"""Imported files of order books → rows of the lake, one for each snapshot, or one refusal that names the row.
 
 Three forms are read: the exchange's `l2Book` replies (`levels`, also inside the `data` of a websocket message), `bids` and
-`asks` as lists of pairs, and one row for each level (`at, side, price, size`, with `level` or without). Whole books only: a
-stream of changes is refused, because a book put together from changes that may be missing is a guess.
+`asks` as lists of pairs, and one row for each level (`at, side, price, size`, with `level` or without). Only full
+snapshots: a stream of changes is refused, because changes may be missing.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ import polars as pl
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
 from pitboss.core.money import text
-from pitboss.data.series import counted, series
+from pitboss.data.series import count_noun, series
 from pitboss.data.table import TIMES, Table
-from pitboss.data.time_columns import moments
+from pitboss.data.time_columns import to_instants
 
 KIND = "l2"
 _TIMES = ("at", *TIMES, "E")
@@ -32,28 +32,28 @@ _Side = list[tuple[str, str]]
 
 
 class _Bad(Exception):
-    """Why a row cannot be taken."""
+    """The reason why a row is refused."""
 
 
-def unwrapped(frame: pl.DataFrame) -> pl.DataFrame:
-    """The replies themselves, where a recorder has put each into a message of its own."""
+def unwrap(frame: pl.DataFrame) -> pl.DataFrame:
+    """The replies themselves, where each is wrapped in a message."""
     for name in _WRAPPERS:
         inner = frame.schema.get(name)
         if isinstance(inner, pl.Struct) and {field.name for field in inner.fields} & {"levels", "bids", *_WRAPPERS}:
-            return unwrapped(frame.select(pl.col(name).struct.unnest()))
+            return unwrap(frame.select(pl.col(name).struct.unnest()))
     return frame
 
 
-def framed(content: Any) -> Any:
-    """A file that holds one reply and nothing else, as a table of one row; anything else as it is."""
+def as_table(content: Any) -> Any:
+    """A single reply as a table of one row; any other content unchanged."""
     inner = content
     while isinstance(inner, dict) and "levels" not in inner:
         inner = next((inner[name] for name in _WRAPPERS if name in inner), None)
     return pl.DataFrame([inner], strict=False) if isinstance(inner, dict) else content
 
 
-def looks_like(table: Table) -> bool:
-    """Whether the columns can only be those of order books. Rows with a side and a price alone could be trades."""
+def looks_like_books(table: Table) -> bool:
+    """Whether the columns are those of order books. Rows with only a side and a price could be trades."""
     if "levels" in table.frame.columns or (table.find("bids") and table.find("asks")):
         return True
     return bool(table.find("side") and table.find("level") and table.find(*_PRICE) and table.find(*_SIZE))
@@ -62,45 +62,42 @@ def looks_like(table: Table) -> bool:
 def books_of(table: Table) -> pl.DataFrame:
     """The snapshots of one symbol, in order of time. One-sided books are left out: they price nothing."""
     rows: dict[Instant, tuple[str, str]] = {}
-    last, repeated, lame = None, 0, 0
+    last, repeated, one_sided = None, 0, 0
     for number, at, bids, asks in _snapshots(table):
         try:
             if last is not None and at < last:
                 raise _Bad("earlier than the book before (unordered)")
             last = at
             if not bids or not asks:
-                lame += 1
+                one_sided += 1
                 continue
-            told = (_written(bids, 1), _written(asks, -1))
+            book = (_stored_side(bids, 1), _stored_side(asks, -1))
             if float(bids[0][0]) >= float(asks[0][0]):
                 raise _Bad(f"the best bid {bids[0][0]} is not below the best ask {asks[0][0]} (crossed book)")
-            if rows.get(at, told) != told:
-                raise _Bad("another book of the same time says something else")
+            if rows.get(at, book) != book:
+                raise _Bad("another book of the same time differs")
             repeated += at in rows
-            rows[at] = told
+            rows[at] = book
         except _Bad as bad:
             raise _refusal(table, number, at, str(bad)) from None
-    if lame:
-        table.notes.append(f"{counted(lame, 'book')} with an empty side left out")
+    if one_sided:
+        table.notes.append(f"{count_noun(one_sided, 'book')} with an empty side left out")
     if repeated:
-        table.notes.append(f"{counted(repeated, 'repeated book')} counted once")
+        table.notes.append(f"{count_noun(repeated, 'repeated book')} counted once")
     if not rows:
         raise UserError(
             f"{table.where}: no book has both bids and asks", "a book needs at least one level on each side"
         )
-    columns = [
-        pl.Series("at", list(rows), dtype=pl.Int64).cast(pl.Datetime("ms")).dt.replace_time_zone("UTC"),
-        pl.Series("bids", [bids for bids, _ in rows.values()], dtype=pl.String),
-        pl.Series("asks", [asks for _, asks in rows.values()], dtype=pl.String),
-    ]
-    return pl.DataFrame(columns, schema=dict(series(KIND).columns))
+    schema = {"at": pl.Int64, "bids": pl.String, "asks": pl.String}
+    frame = pl.DataFrame([(at, *book) for at, book in rows.items()], schema, orient="row")
+    return frame.cast(pl.Schema(series(KIND).columns))
 
 
 # Forms of files -------------------------------------------------------------------------------------------------------
 
 
 def _snapshots(table: Table) -> Iterator[tuple[int, Instant, _Side, _Side]]:
-    """Row number, instant, bids and asks as they stand in the file."""
+    """Row number, instant, bids and asks of each book in the file."""
     if "levels" in table.frame.columns:
         return _nested(table, "levels")
     bids, asks = table.find("bids"), table.find("asks")
@@ -167,9 +164,9 @@ def _flat(table: Table) -> Iterator[tuple[int, Instant, _Side, _Side]]:
         rows = list(group)
         sides: list[_Side] = []
         for side in (1, -1):
-            # rows of one book may stand in any order: their level orders them, else their price
-            mine = sorted((row for row in rows if row.side == side), key=lambda row: row.level)
-            sides.append([(row.price, row.size) for row in mine])
+            # rows of one book may be in any order; they are sorted by level, else by price
+            levels = sorted((row for row in rows if row.side == side), key=lambda row: row.level)
+            sides.append([(row.price, row.size) for row in levels])
         yield rows[0].place, at, sides[0], sides[1]
 
 
@@ -181,14 +178,14 @@ def _rows(table: Table) -> Iterator[_Row]:
         table.frame.select([*names, *([level] if level else [])]).iter_rows()
     ):
         try:
-            way = _SIDES.get(str(side).strip().lower())
-            if way is None:
+            sign = _SIDES.get(str(side).strip().lower())
+            if sign is None:
                 raise _Bad(f"side {side!r} is neither bid nor ask")
-            priced, sized = _number(price, "price"), _number(size, "size")
-            order = float(_number(more[0], "level")) if more else -way * float(priced)
+            price_text, size_text = _number(price, "price"), _number(size, "size")
+            order = float(_number(more[0], "level")) if more else -sign * float(price_text)
         except _Bad as bad:
             raise _refusal(table, place, times[place], str(bad)) from None
-        yield _Row(place, times[place], way, order, priced, sized)
+        yield _Row(place, times[place], sign, order, price_text, size_text)
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
@@ -196,42 +193,41 @@ def _rows(table: Table) -> Iterator[_Row]:
 
 def _times(table: Table) -> list[Instant]:
     column = table.frame[table.need("time", *_TIMES)]
-    found = moments(column)
-    if found.null_count():
-        place = int(found.is_null().arg_max() or 0)
+    times = to_instants(column)
+    if times.null_count():
+        place = int(times.is_null().arg_max() or 0)
         raise _refusal(table, place, None, f"{column[place]!r} is not a time")
-    return found.to_list()
+    return times.to_list()
 
 
 def _number(value: Any, what: str) -> str:
-    """The canonical text of a number, or why it is none. Texts keep every digit that they have."""
+    """The canonical text of a number. Numbers given as text keep every digit."""
     if isinstance(value, str) and value.isascii() and value.replace(".", "", 1).isdigit():
-        whole, dot, rest = value.partition(".")
-        rest = rest.rstrip("0")
-        whole = whole.lstrip("0") or "0"
-        return f"{whole}.{rest}" if dot and rest else whole
+        integer, _, fraction = value.partition(".")
+        integer, fraction = integer.lstrip("0") or "0", fraction.rstrip("0")
+        return f"{integer}.{fraction}" if fraction else integer
     try:
-        found = Decimal(repr(value)) if isinstance(value, float) else Decimal(str(value).strip())
+        number = Decimal(repr(value)) if isinstance(value, float) else Decimal(str(value).strip())
     except ArithmeticError:
         raise _Bad(f"{what} is {'missing' if value is None else repr(value)}") from None
-    if value is None or isinstance(value, bool) or not found.is_finite():
+    if value is None or isinstance(value, bool) or not number.is_finite():
         raise _Bad(f"{what} is {'missing' if value is None else value}, not a finite number")
-    return text(found)
+    return text(number)
 
 
-def _written(levels: _Side, side: int) -> str:
-    """One side of a book as it is stored, if it is sound: prices and sizes above zero, ever further from the middle."""
-    before: float | None = None
+def _stored_side(levels: _Side, side: int) -> str:
+    """One side of a book in its stored form. Prices and sizes must be above zero, prices ever further from the middle."""
+    previous: float | None = None
     name = "bid" if side > 0 else "ask"
     for price, size in levels:
         value, amount = float(price), float(size)
         if not value > 0 or not isfinite(value):
             raise _Bad(f"the {name} price {price} is not a price")
         if not amount > 0 or not isfinite(amount):
-            raise _Bad(f"the size at {price} is {size}: a whole book has only sizes above zero")
-        if before is not None and side * (before - value) <= 0:
+            raise _Bad(f"the size at {price} is {size}: a snapshot has only sizes above zero")
+        if previous is not None and side * (previous - value) <= 0:
             raise _Bad(f"the {name} {price} is out of order (bids fall, asks rise)")
-        before = value
+        previous = value
     return " ".join([f"{price}:{size}" for price, size in levels])
 
 

@@ -113,9 +113,18 @@ def test_a_changed_asset_is_a_conflict_unless_it_replaces_and_new_ones_are_added
         (lambda meta: {"universe": []}, "the universe is empty"),
         (lambda meta: {"universe": [{"name": "BTC"}]}, "asset 1 of the universe lacks"),
         (lambda meta: {"universe": [meta["universe"][2]] * 2}, "OLD is listed twice"),
-        (lambda meta: {"universe": [{"name": "A", "szDecimals": 0, "maxLeverage": 0}]}, "that cannot be"),
-        (lambda meta: {"universe": [{"name": "A", "szDecimals": 99, "maxLeverage": 5}]}, "that cannot be"),
-        (lambda meta: {"universe": [{"name": "A", "szDecimals": 0, "maxLeverage": "9" * 30}]}, "that cannot be"),
+        (
+            lambda meta: {"universe": [{"name": "A", "szDecimals": 0, "maxLeverage": 0}]},
+            "has an impossible size precision or leverage",
+        ),
+        (
+            lambda meta: {"universe": [{"name": "A", "szDecimals": 99, "maxLeverage": 5}]},
+            "has an impossible size precision or leverage",
+        ),
+        (
+            lambda meta: {"universe": [{"name": "A", "szDecimals": 0, "maxLeverage": "9" * 30}]},
+            "has an impossible size precision or leverage",
+        ),
         (
             lambda meta: {"universe": [{"name": "A", "szDecimals": 0, "maxLeverage": 5, "marginTableId": "x"}]},
             "asset 1 of the universe",
