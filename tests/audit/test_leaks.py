@@ -96,7 +96,7 @@ async def listed(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 async def later_decisions(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Asks the past about tomorrow."""
     del arguments
-    return "\n".join(str(one) for one in context.past.decided(context.observation.at + DAY_MS, 5))
+    return "\n".join(str(one) for one in context.past.decisions(context.observation.at + DAY_MS, 5))
 
 
 async def later_receipts(context: ToolContext, arguments: Mapping[str, Any]) -> str:
@@ -163,8 +163,8 @@ def test_a_past_that_shows_a_later_decision_is_found(ground: AuditSetup) -> None
         def __init__(self, inner: Any) -> None:
             self._inner = inner
 
-        def decided(self, before: int, count: int) -> Any:
-            return self._inner.decided(before + DAY_MS, count)
+        def decisions(self, before: int, count: int) -> Any:
+            return self._inner.decisions(before + DAY_MS, count)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._inner, name)

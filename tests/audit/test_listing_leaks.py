@@ -115,7 +115,7 @@ def test_copies_agree_with_the_whole_on_everything_that_is_known(
             mine, theirs = whole.market.view(at), copy.market.view(at)
             for symbol in ("BTC", "ETH", "SOL"):
                 assert mine.listed(symbol) == theirs.listed(symbol)
-                assert mine.ended(symbol) == theirs.ended(symbol)
+                assert mine.was_delisted(symbol) == theirs.was_delisted(symbol)
                 assert mine.ends_at(symbol) == theirs.ends_at(symbol)
         known = deleted(whole, at).market.listings["ETH"].listed_at
         assert known == (listings["ETH"].listed_at if at >= (listings["ETH"].listed_at or 0) else NEVER)

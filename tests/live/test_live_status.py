@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from live.stand import Stand
 from pitboss.bootstrap.redact import Redactor
 from pitboss.core.errors import UserError
-from pitboss.core.snapshot import FREE, GENESIS, seal
+from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, seal
 from pitboss.live.board import MOST_ENTRIES, MOST_WORDS, Board, cut
 from pitboss.live.status import FEED, MOST_BYTES, content, is_loopback, serving
 from pitboss.skill.document import examples
@@ -166,7 +166,7 @@ def hostile_record(seq: int, prev: str, text: str) -> Any:
         "flags": ["no_decision"],
         "finish_reason": "stop",
     }
-    return seal(seq, "tick", NOW + seq, prev, covered, FREE)
+    return seal(seq, "tick", NOW + seq, prev, covered, ZERO_COST_EXTRA)
 
 
 def texts(value: Any) -> list[str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
-from pitboss.core.order_book import Books, read_levels, sound
+from pitboss.core.order_book import Books, is_valid_side, read_levels
 from pitboss.data.lake import Lake
 from pitboss.data.series_digest import stored_rows
 
@@ -64,4 +64,4 @@ def unsound(frame: pl.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 def _best(told: str | None, side: int) -> Decimal | None:
     levels = read_levels(told or "")
-    return levels[0][0] if sound(levels, side) else None
+    return levels[0][0] if is_valid_side(levels, side) else None

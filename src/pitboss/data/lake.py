@@ -25,7 +25,7 @@ import polars as pl
 from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
-from pitboss.core.market import Bars, CalendarEvent, Floats, Ints, Listing, NewsItem, Points, Unconfirmed
+from pitboss.core.market import Bars, CalendarEvent, Floats, Ints, Listing, NewsItem, Points, UnconfirmedEvent
 from pitboss.core.order_book import MAX_AGE_MS
 from pitboss.data.commit import settle
 from pitboss.data.manifest import load
@@ -226,7 +226,7 @@ class Lake:
             for symbol, decimals, tiers in frame.sort("symbol").iter_rows()
         }
 
-    def extracted(self, venue: str) -> "list[tuple[NewsItem, Unconfirmed]]":
+    def extracted(self, venue: str) -> "list[tuple[NewsItem, UnconfirmedEvent]]":
         """Events that were read out of headlines, each with its headline."""
         frame = self._frame("extracted", venue, None, None, None)
         if frame is None:
@@ -235,7 +235,7 @@ class Lake:
         return [
             (
                 NewsItem(row["published_at"], row["known_at"], row["source"], row["text"]),
-                Unconfirmed(
+                UnconfirmedEvent(
                     row["scheduled_at"],
                     row["known_at"],
                     row["kind"],

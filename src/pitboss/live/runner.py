@@ -19,7 +19,7 @@ from pitboss.core.money import CONTEXT
 from pitboss.core.noun import noun
 from pitboss.core.ports import Clock, Journal
 from pitboss.core.receipt import Receipt
-from pitboss.core.snapshot import FREE, Record, RecordKind, seal
+from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, RecordKind, seal
 from pitboss.core.state import State
 from pitboss.live.asking import bounded
 from pitboss.live.board import Board, Entry
@@ -225,7 +225,7 @@ class Runner:
         """Seal and commit something that is not a tick. `done_at` is the slot that is done by it."""
         state = self.state
         whole = {**covered, "receipts": receipts, "equity": ()}
-        record: Record = seal(state.seq, kind, at, state.prev_digest, whole, FREE)
+        record: Record = seal(state.seq, kind, at, state.prev_digest, whole, ZERO_COST_EXTRA)
         after = replace(state, world=world, seq=state.seq + 1, prev_digest=record.digest, tick_at=done_at, seen={})
         await self.journal.commit([record], after, self._progress(0))
         self.state = after

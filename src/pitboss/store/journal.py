@@ -19,7 +19,7 @@ from sqlalchemy.engine import Dialect
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError, ReplayMismatch
 from pitboss.core.instant import Instant
-from pitboss.core.snapshot import FREE, GENESIS, Record, RecordKind
+from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, Record, RecordKind
 from pitboss.core.state import State
 from pitboss.store import events
 from pitboss.store import sealed_rows as rows
@@ -146,7 +146,7 @@ class _PendingCommit(NamedTuple):
 
 LEVEL = -3
 """zstd's fast side: a third more bytes than level 1 for half its time, and a tick waits for it."""
-_PRESSED_FREE = zstandard.ZstdCompressor(level=LEVEL).compress(FREE)
+_PRESSED_FREE = zstandard.ZstdCompressor(level=LEVEL).compress(ZERO_COST_EXTRA)
 _PRESSED_FREE_SHA256 = sha256(_PRESSED_FREE).digest()
 _KINDS: dict[RecordKind, bytes] = {kind: rows.encode(kind) for kind in get_args(RecordKind)}
 
@@ -337,7 +337,7 @@ class StoredJournal:
         """The row of a record with its seal, which is `rows.seal` of the values written out in one go."""
         covered = self._press(record.covered)
         covered_sha256 = sha256(covered).digest()
-        if record.extra == FREE:
+        if record.extra == ZERO_COST_EXTRA:
             extra, extra_sha256 = _PRESSED_FREE, _PRESSED_FREE_SHA256
         else:
             extra = self._press(record.extra)

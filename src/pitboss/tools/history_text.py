@@ -11,7 +11,7 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import Instant, iso, parse_instant
-from pitboss.core.past import Decided
+from pitboss.core.past import PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.verdict import unfold
 from pitboss.prompt import render
@@ -64,7 +64,7 @@ def not_after(context_at: Instant, name: str, asked: Instant) -> Instant:
     return asked
 
 
-def decision_line(decided: Decided) -> str:
+def decision_line(decided: PastDecision) -> str:
     """One past decision: when, what came of it, what was proposed and why."""
     parts = [iso(decided.at), _OUTCOMES.get(decided.outcome, decided.outcome)]
     if decided.flags:

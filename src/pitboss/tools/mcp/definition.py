@@ -55,7 +55,7 @@ def digest_of(server: str, version: str, raw: Mapping[str, Any]) -> str:
 
 
 def _require_exact(value: Any, depth: int = 0) -> None:
-    if depth > codec.DEEPEST:
+    if depth > codec.MAX_DEPTH:
         raise ValueError("a definition that is nested too deep")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("a definition with a number that is none")
