@@ -54,7 +54,7 @@ class Tape:
     """For each bar the first one after it that closes beyond the midnight at or after its own close."""
     breaks: Sequence[int]
     """Bars that do not follow the one before them without a hole in time."""
-    scale_column: Mapping[str, ScaledColumn]
+    scaled_close: Mapping[str, ScaledColumn]
     """`filled` as whole numbers, where all of a symbol's closes fit."""
     volume: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     books: Mapping[str, Books] = field(default_factory=dict[str, Books])
