@@ -137,7 +137,7 @@ class PlantedServer:
         from pitboss.tools.mcp.connection import Connection
         from pitboss.tools.mcp.guarded_tool import GuardedTool
 
-        spec = definitions.spec(self.said, name_of(SERVER, TOOL))
+        spec = definitions.tool_spec(self.said, name_of(SERVER, TOOL))
         line = cast(Connection, self)
         return GuardedTool(spec, line, TOOL, self.entry, self.said.digest, self.said.schema)
 
@@ -149,7 +149,7 @@ def _definition(text: str) -> definitions.Definition:
     schema = {**_SCHEMA, "description": text, "properties": properties}
     for words, shape in ((text, schema), (storable(text)[:10_000], _SCHEMA), (HARMLESS, _SCHEMA)):
         try:
-            return definitions.read(SERVER, "1", {"name": TOOL, "description": words, "inputSchema": shape})
+            return definitions.read_definition(SERVER, "1", {"name": TOOL, "description": words, "inputSchema": shape})
         except ValueError:
             continue
     raise AssertionError("the harmless definition can be read")

@@ -21,8 +21,8 @@ from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact, text
-from pitboss.server.serving import known_tools_only, serve
-from pitboss.server.venue import INFO_URL, STATS_URL, WINDOWS, Trader, Venue, number
+from pitboss.server.hyperliquid_client import INFO_URL, STATS_URL, WINDOWS, Trader, Venue, number
+from pitboss.server.tool_server import known_tools_only, serve
 from pitboss.tools import arguments as shape
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pitboss.bootstrap.workspace import Workspace, lake_of, look_into, open_work
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.data.lake import Lake
 from pitboss.runs.documents import read_document, read_file, read_stored
-from pitboss.server.serving import Door
+from pitboss.server.tool_server import Door
 
 SUFFIXES = (".yaml", ".yml", ".json")
 MOST_FILES, MOST_LOOKED_AT, DEEPEST = 200, 2_000, 3

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.core.errors import UserError
-from pitboss.server.serving import BackgroundWork, Door, Offer, ToolOutput, create, read_address, serve
+from pitboss.server.tool_server import BackgroundWork, Door, Offer, ToolOutput, create, read_address, serve
 
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 DIALECT: dict[str, Any] = {

@@ -14,10 +14,10 @@ import pytest
 from aiohttp import web
 from mcp.server.mcpserver.exceptions import ToolError
 
+from pitboss.server.hyperliquid_client import KEPT_S, Venue
 from pitboss.server.hyperliquid_info import NAME, SCHEMAS, VERSION, create
-from pitboss.server.venue import KEPT_S, Venue
 from pitboss.tools.arguments import require_known
-from pitboss.tools.mcp.catalog import load_catalog, missing
+from pitboss.tools.mcp.catalog import load_catalog, missing_setup
 from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits, ToolPolicy
 
@@ -308,7 +308,7 @@ def test_it_ships_approved_and_answers_over_stdio_as_the_catalogue_starts_it() -
 
     async def play() -> None:
         entry = load_catalog()["hyperliquid-info-mcp"]
-        assert missing(entry) == ""
+        assert missing_setup(entry) == ""
         async with hyperliquid() as fake:
             given = dict.fromkeys(entry.env, fake.url)
             async with connect(entry, environment=given, limits=PATIENT) as connection:

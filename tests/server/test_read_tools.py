@@ -19,14 +19,12 @@ from mcp_types import INVALID_PARAMS
 
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.core.errors import UserError
-from pitboss.server import pitboss as server
-from pitboss.server import pitboss_looking as looking
-from pitboss.server import pitboss_working as working
-from pitboss.server.pitboss_desk import ServerWorkspace
-from pitboss.server.serving import BackgroundWork
+from pitboss.server.mcp import read_tools, tool_list, write_tools
+from pitboss.server.mcp.workspace import ServerWorkspace
+from pitboss.server.tool_server import BackgroundWork
 from pitboss.store.migrations import REVISIONS
 from pitboss.tools.arguments import require_known
-from servers.desks import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
+from server.workspaces import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
 
 READING = {
     "list_skills", "check_skill", "preview_prompt", "list_tools", "show_tool", "list_runs", "show_run",
@@ -128,7 +126,7 @@ def property_of(folder: Path, examples: int) -> None:
         "2025-03-17T05:00:00Z", "2025-03-18", "fetch_recent_bars", "demo", "policy/hold", "../x.yaml", "/etc/hosts",
     ]  # fmt: skip
     before = contents(folder)
-    offers = server.offers(desk)
+    offers = tool_list.offers(desk)
     assert {offer.name for offer in offers} == READING
     answered: set[str] = set()
     calls = st.sampled_from(offers).flatmap(
@@ -226,8 +224,10 @@ def test_every_tool_says_what_it_may_do_and_bounds_what_it_takes(furnished: Path
 
 
 def test_a_decision_that_was_asked_for_shows_the_question_as_data(desk: ServerWorkspace) -> None:
-    told = working.run_backtest(desk, {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}, BackgroundWork())
-    answer = looking.explain_decision(desk, {"run": (told.values or {})["run_id"], "tick": "0"}, BackgroundWork())
+    told = write_tools.run_backtest(
+        desk, {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}, BackgroundWork()
+    )
+    answer = read_tools.explain_decision(desk, {"run": (told.values or {})["run_id"], "tick": "0"}, BackgroundWork())
     assert answer.values is not None
     assert answer.values["asked"]["user"].startswith("#")
     assert "it was asked <data>" in answer.text

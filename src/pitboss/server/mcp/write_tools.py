@@ -18,9 +18,9 @@ from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.run import resume, start
 from pitboss.runs.stored import request_of
-from pitboss.server.pitboss_desk import ServerWorkspace, overrides_of, suffix_of
-from pitboss.server.pitboss_looking import tell_difference, tell_run
-from pitboss.server.serving import BackgroundWork, ToolOutput, complaint
+from pitboss.server.mcp.read_tools import tell_difference, tell_run
+from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of, suffix_of
+from pitboss.server.tool_server import BackgroundWork, ToolOutput, complaint
 from pitboss.sim.course import ticks_between
 from pitboss.sim.watch import Watch
 from pitboss.skill.load import summary

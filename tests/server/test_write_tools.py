@@ -16,11 +16,10 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.core.errors import UserError
 from pitboss.runs.run import resume
-from pitboss.server import pitboss_looking as looking
-from pitboss.server import pitboss_working as working
-from pitboss.server.pitboss_desk import ServerWorkspace
-from pitboss.server.serving import BackgroundWork, Offer, ToolOutput, aside, create, read_address
-from servers.desks import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
+from pitboss.server.mcp import read_tools, write_tools
+from pitboss.server.mcp.workspace import ServerWorkspace
+from pitboss.server.tool_server import BackgroundWork, Offer, ToolOutput, aside, create, read_address
+from server.workspaces import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
 
 # Files, paths, keys -----------------------------------------------------------------------------------------------------
 
@@ -100,10 +99,10 @@ def test_a_key_leaves_in_no_answer(desk: ServerWorkspace) -> None:
 
 
 def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(desk: ServerWorkspace, furnished: Path) -> None:
-    undisturbed = looking.list_runs(desk_of(furnished), {}, BackgroundWork()).values or {}
+    undisturbed = read_tools.list_runs(desk_of(furnished), {}, BackgroundWork()).values or {}
     # a stand-in is asked at every tick, so there is one to stop at
     asked = {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}
-    whole = working.run_backtest(desk, asked, BackgroundWork()).values or {}
+    whole = write_tools.run_backtest(desk, asked, BackgroundWork()).values or {}
     side: BackgroundWork
 
     def halfway(share: float, words: str) -> None:
@@ -111,7 +110,7 @@ def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(desk: ServerW
             side.stop()
 
     side = BackgroundWork(halfway)
-    told = working.run_backtest(desk, asked, side)
+    told = write_tools.run_backtest(desk, asked, side)
     assert told.failed
     assert told.values is not None
     assert told.values["status"] == "cancelled"

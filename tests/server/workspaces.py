@@ -11,8 +11,8 @@ from mcp import Client
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
-from pitboss.server import pitboss as server
-from pitboss.server.pitboss_desk import ServerWorkspace
+from pitboss.server.mcp import tool_list
+from pitboss.server.mcp.workspace import ServerWorkspace
 
 SKILL = """\
 pitboss: 1
@@ -62,7 +62,7 @@ def visit(desk: ServerWorkspace, work: Callable[[Client], Awaitable[Any]]) -> An
     """A client of the server in this process."""
 
     async def main() -> Any:
-        async with Client(server.create(desk), mode="legacy") as client:
+        async with Client(tool_list.create(desk), mode="legacy") as client:
             return await work(client)
 
     return asyncio.run(main())

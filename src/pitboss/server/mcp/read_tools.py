@@ -14,8 +14,8 @@ from pitboss.runs.compare import compare
 from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.listing import holdings, short
 from pitboss.runs.stored import is_synthetic, long_document, one_line, request_of
-from pitboss.server.pitboss_desk import MOST_FILES, ServerWorkspace, is_file, one_of, overrides_of, suffix_of
-from pitboss.server.serving import BackgroundWork, ToolOutput
+from pitboss.server.mcp.workspace import MOST_FILES, ServerWorkspace, is_file, one_of, overrides_of, suffix_of
+from pitboss.server.tool_server import BackgroundWork, ToolOutput
 from pitboss.skill.document import to_json
 from pitboss.skill.load import SkillCheck, SkillError, read_text
 from pitboss.store.runs import Run
