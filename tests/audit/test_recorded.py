@@ -39,7 +39,7 @@ def workspace(home: Path, tmp_path: Path) -> Iterator[Workspace]:
     catalogue.write_text(CATALOGUE)
     changes = {"database_url": str(tmp_path / "pitboss.db"), "mcp_catalog": catalogue}
     with open_workspace(load_settings(home, None).model_copy(update=changes)) as opened:
-        said = definition.read(
+        said = definition.read_definition(
             "little", "1", {"name": "twice", "description": "Twice.", "inputSchema": {"type": "object"}}
         )
         approvals = Approvals(opened.database, opened.now)

@@ -87,9 +87,9 @@ def lookahead(
         seed=seed,
     )
     with place.workspace() as workspace:
-        ground, result, stopped = _audit(workspace, wish, cuts)
+        setup, result, stopped = _audit(workspace, wish, cuts)
     if json:
-        screen.put_json(show.document(result, ground, seed))
+        screen.put_json(show.document(result, setup, seed))
     else:
         screen.put_table(show.HEADINGS, show.cells(result), right=show.NUMBERS)
         screen.put()
@@ -127,8 +127,8 @@ def _audit(workspace: "Workspace", wish: "AuditRequest", cuts: int) -> "tuple[Au
     with watching("audit", lambda run_id: False) as (watch, _):
 
         async def work() -> "tuple[AuditSetup, LookaheadResult]":
-            ground = await prepare(workspace, wish)
-            return ground, await audit(ground, cuts, wish.seed, watch.progress, watch.stop)
+            setup = await prepare(workspace, wish)
+            return setup, await audit(setup, cuts, wish.seed, watch.progress, watch.stop)
 
-        ground, result = asyncio.run(work())
-    return ground, result, result.cuts < cuts
+        setup, result = asyncio.run(work())
+    return setup, result, result.cuts < cuts

@@ -106,12 +106,12 @@ def _audit(
     import asyncio
     from dataclasses import replace
 
-    from pitboss.audit.default_range import spanned
+    from pitboss.audit.default_range import with_range
     from pitboss.audit.memorisation import audit, begin
     from pitboss.cli.progress import watching
 
     with place.workspace() as workspace:
-        wish = replace(wish, request=spanned(workspace, wish.request, from_at, to_at))
+        wish = replace(wish, request=with_range(workspace, wish.request, from_at, to_at))
         report, assembly = begin(workspace, wish)
         screen.note(
             f"{wish.windows} windows to name, and {2 * wish.repeats} runs of {report.ticks:,} ticks; "

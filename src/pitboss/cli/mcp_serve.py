@@ -38,6 +38,6 @@ def serve(
     address = read_address(http) if http else None
     settings = place.settings()
     start_logs(settings.log_level, settings.log_file)
-    desk = ServerWorkspace(settings, Path.cwd(), write)
-    serve_until_left(tool_list.create(desk), address, screen.note)
+    server_workspace = ServerWorkspace(settings, Path.cwd(), write)
+    serve_until_left(tool_list.create(server_workspace), address, screen.note)
     return 0

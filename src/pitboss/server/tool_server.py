@@ -1,8 +1,8 @@
-"""What our MCP servers have in common: how a tool is offered and answers, how work goes on aside, how a server is started.
+"""The part that pitboss's MCP servers share: declaring tools, running their work in threads, and serving.
 
-Whatever a tool says goes out through one door: mistakes as errors of the tool with a hint, anything unforeseen as one
-sentence without its details. Over HTTP a server listens on this machine only, and to nobody who was sent by a web page:
-the Host and Origin of every request are checked.
+All output of a tool passes one filter. Expected errors become tool errors with a hint; an unexpected exception becomes
+one sentence without details. Over HTTP a server listens on this machine only, and the Host and Origin of every request
+are checked, so that a web page cannot use it.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("pitboss.server")
 
-MOST_BODY = 1_048_576
-MOST_TEXT = 60_000
-LEAST_STEP = 0.01
-"""A smaller step of progress is not worth a message."""
-FAREWELL_S = 2
-"""How long open streams may hold up the end of a server."""
+MAX_BODY_BYTES = 1_048_576
+MAX_TEXT_CHARS = 60_000
+MIN_PROGRESS_STEP = 0.01
+"""Smaller steps of progress are not reported."""
+SHUTDOWN_S = 2
+"""How long open streams may delay the shutdown."""
 PATH = "/mcp"
 READERS, WORKERS = 4, 2
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
@@ -40,7 +40,7 @@ LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool says: words, and the same as values."""
+    """The output of a tool: text, and the same as structured values."""
 
     text: str
     values: Mapping[str, Any] | None = None
@@ -48,34 +48,34 @@ class ToolOutput:
 
 
 class BackgroundWork:
-    """The other end of work that goes on in a thread: it says how far it is, and is told to stop."""
+    """The handle of work in a thread: the work reports progress and polls for a stop."""
 
-    def __init__(self, tell: Callable[[float, str], None] = lambda share, words: None) -> None:
-        self._tell = tell
-        self._told = -1.0  # that it has begun is worth a word
+    def __init__(self, report: Callable[[float, str], None] = lambda share, message: None) -> None:
+        self._report = report
+        self._reported = -1.0  # so that a first report of 0 is passed on
         self._stopping = threading.Event()
 
-    def progress(self, share: float, words: str = "") -> None:
-        """How much is done, 0 to 1. Steps that are too small, and steps back, are not passed on."""
-        if share - self._told >= LEAST_STEP or share >= 1.0 > self._told:
-            self._told = share
-            self._tell(share, words)
+    def progress(self, share: float, message: str = "") -> None:
+        """Report progress, 0 to 1. Steps that are too small or backwards are dropped."""
+        if share - self._reported >= MIN_PROGRESS_STEP or share >= 1.0 > self._reported:
+            self._reported = share
+            self._report(share, message)
 
     def stop(self) -> None:
-        """Ask for an end. What is done so far is kept."""
+        """Request a stop. Completed work is kept."""
         self._stopping.set()
 
     def stopped(self) -> bool:
-        """Whether the end was asked for."""
+        """Whether a stop was requested."""
         return self._stopping.is_set()
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class OfferedTool:
     """One tool of a server. `work` is called in a thread with checked arguments.
 
-    `reads`: changes nothing. `again`: a second call with the same arguments changes nothing more. `outside`: may talk to
-    others than this machine.
+    `reads`: changes nothing. `again`: a second call with the same arguments changes nothing more (idempotent).
+    `outside`: may use the network.
     """
 
     name: str
@@ -89,34 +89,36 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """What everything that goes out passes through: `clean` for all of it, `hide` for complaints."""
+class OutputFilter:
+    """The filter of all output: `clean` for everything, `hide` additionally for errors."""
 
     clean: Callable[[str], str] = str
     hide: Callable[[str], str] = str
 
 
-def create(name: str, title: str, version: str, about: str, offers: Sequence[Offer], door: Door) -> "MCPServer":
-    """A server with these tools. Only so many work at the same time, and long work keeps nobody from looking."""
+def create(
+    name: str, title: str, version: str, about: str, tools: Sequence[OfferedTool], output_filter: OutputFilter
+) -> "MCPServer":
+    """A server with these tools. The number of concurrent calls is limited, separately for reading and writing tools."""
     import anyio
     from mcp.server.mcpserver import MCPServer
 
-    lanes = {True: anyio.CapacityLimiter(READERS), False: anyio.CapacityLimiter(WORKERS)}
+    limiters = {True: anyio.CapacityLimiter(READERS), False: anyio.CapacityLimiter(WORKERS)}
     server = MCPServer(
         name,
         title=title,
         version=version,
         instructions=about,
-        tools=[_tool(offer, door, lanes[offer.reads]) for offer in offers],
+        tools=[_tool(tool, output_filter, limiters[tool.reads]) for tool in tools],
         log_level="WARNING",
         subscriptions=False,
     )
-    server.middleware.append(known_tools_only(frozenset(offer.name for offer in offers)))
+    server.middleware.append(known_tools_only(frozenset(tool.name for tool in tools)))
     return server
 
 
 def known_tools_only(names: frozenset[str]) -> Any:
-    """An unknown tool is an error of the protocol (-32602); the library would make it a result."""
+    """Middleware that answers an unknown tool with a protocol error (-32602); the library would return a result."""
     from mcp.shared.exceptions import MCPError
     from mcp_types import INVALID_PARAMS
 
@@ -129,46 +131,47 @@ def known_tools_only(names: frozenset[str]) -> Any:
     return middleware
 
 
-def _tool(offer: Offer, door: Door, lane: Any) -> "Tool":
+def _tool(tool: OfferedTool, output_filter: OutputFilter, limiter: Any) -> "Tool":
     from mcp.server.mcpserver.tools import Tool
     from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
     from mcp_types import ToolAnnotations
     from pydantic import ConfigDict
 
-    class Given(ArgModelBase):
-        """Any arguments as they come: they are checked against the offer's own schema, in its own words."""
+    class RawArguments(ArgModelBase):
+        """Unvalidated arguments: they are checked against the tool's own schema, with its own messages."""
 
         model_config = ConfigDict(extra="allow")
 
         def model_dump_one_level(self) -> dict[str, Any]:
-            return {"given": dict(self.model_extra or {})}
+            return {"arguments": dict(self.model_extra or {})}
 
-    async def call(given: dict[str, Any], context: Any) -> "CallToolResult":
-        return _result(await _answer(offer, given, context, lane), door)
+    async def call(arguments: dict[str, Any], context: Any) -> "CallToolResult":
+        return _result(await _answer(tool, arguments, context, limiter), output_filter)
 
     return Tool(
         fn=call,
-        name=offer.name,
-        title=offer.title,
-        description=offer.description,
-        parameters=dict(offer.schema),
-        fn_metadata=FuncMetadata(arg_model=Given),
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        parameters=dict(tool.schema),
+        fn_metadata=FuncMetadata(arg_model=RawArguments),
         is_async=True,
         context_kwarg="context",
         annotations=ToolAnnotations(
-            read_only_hint=offer.reads,
-            destructive_hint=False,  # nothing here overwrites or removes what is there
-            idempotent_hint=offer.again,
-            open_world_hint=offer.outside,
+            read_only_hint=tool.reads,
+            destructive_hint=False,  # no tool overwrites or removes existing data
+            idempotent_hint=tool.again,
+            open_world_hint=tool.outside,
         ),
     )
 
 
-async def _answer(offer: Offer, given: Mapping[str, Any], context: Any, lane: Any) -> ToolOutput:
+async def _answer(tool: OfferedTool, arguments: Mapping[str, Any], context: Any, limiter: Any) -> ToolOutput:
     try:
-        checked = shape.check(offer.schema, {name: _exact(value) for name, value in given.items() if value is not None})
-        async with lane:
-            return await aside(lambda side: _work(offer, checked, side), context)
+        exact_arguments = {name: _exact(value) for name, value in arguments.items() if value is not None}
+        checked = shape.check(tool.schema, exact_arguments)
+        async with limiter:
+            return await run_in_thread(lambda task: _work(tool, checked, task), context)
     except ToolFailed as error:
         return ToolOutput(str(error), failed=True)
 
@@ -177,35 +180,39 @@ def _exact(value: Any) -> Any:
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
-def _work(offer: Offer, checked: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
+def _work(tool: OfferedTool, checked: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     try:
-        return offer.work(checked, side)
+        return tool.work(checked, task)
     except UserError as error:
-        return complaint(error.message, error.hint)
+        return error_output(error.message, error.hint)
     except (ToolFailed, TransientError, BudgetExceeded, InvariantError) as error:
-        return complaint(str(error))
+        return error_output(str(error))
     except Exception as error:
-        told = {"fields": {"tool": offer.name, "error": type(error).__name__}}
-        LOG.error("tool failed", extra=told, exc_info=True)
-        return complaint(f"pitboss itself failed at {offer.name}", "this is a fault of the program; its log says more")
+        fields = {"fields": {"tool": tool.name, "error": type(error).__name__}}
+        LOG.error("tool failed", extra=fields, exc_info=True)
+        return error_output(
+            f"pitboss itself failed at {tool.name}", "this is a fault of the program; its log says more"
+        )
 
 
-def complaint(message: str, hint: str = "", values: Mapping[str, Any] | None = None) -> ToolOutput:
-    """What went wrong, and what to do about it."""
-    told = {"error": message, **({"hint": hint} if hint else {}), **(values or {})}
-    return ToolOutput(f"{message}\nhint: {hint}" if hint else message, told, failed=True)
+def error_output(message: str, hint: str = "", values: Mapping[str, Any] | None = None) -> ToolOutput:
+    """A failed output with a message and a hint."""
+    details = {"error": message, **({"hint": hint} if hint else {}), **(values or {})}
+    return ToolOutput(f"{message}\nhint: {hint}" if hint else message, details, failed=True)
 
 
-def _result(answer: ToolOutput, door: Door) -> "CallToolResult":
+def _result(answer: ToolOutput, output_filter: OutputFilter) -> "CallToolResult":
     import orjson
     from mcp_types import CallToolResult, TextContent
 
     from pitboss.core import codec
 
-    out: Callable[[str], str] = (lambda text: door.hide(door.clean(text))) if answer.failed else door.clean
+    out: Callable[[str], str] = (
+        (lambda text: output_filter.hide(output_filter.clean(text))) if answer.failed else output_filter.clean
+    )
     text = out(codec.printable(answer.text))
-    if len(text) > MOST_TEXT:
-        text = f"{text[:MOST_TEXT]}\n[cut: {MOST_TEXT} of {len(text)} characters shown]"
+    if len(text) > MAX_TEXT_CHARS:
+        text = f"{text[:MAX_TEXT_CHARS]}\n[cut: {MAX_TEXT_CHARS} of {len(text)} characters shown]"
     values = (
         None
         if answer.values is None
@@ -216,46 +223,46 @@ def _result(answer: ToolOutput, door: Door) -> "CallToolResult":
     )
 
 
-async def aside(work: Callable[[BackgroundWork], ToolOutput], context: Any) -> ToolOutput:
-    """Do blocking work in a thread, passing on how far it is. A call that is cancelled asks it to stop, and waits for it."""
+async def run_in_thread(work: Callable[[BackgroundWork], ToolOutput], context: Any) -> ToolOutput:
+    """Run blocking work in a thread and forward its progress. Cancelling the call requests a stop and waits for the work."""
     import anyio
 
     loop = asyncio.get_running_loop()
-    news: asyncio.Queue[tuple[float, str] | None] = asyncio.Queue()
-    side = BackgroundWork(lambda share, words: _tell(loop, news, (share, words)))
-    answers: list[ToolOutput] = []
+    reports: asyncio.Queue[tuple[float, str] | None] = asyncio.Queue()
+    task = BackgroundWork(lambda share, message: _enqueue(loop, reports, (share, message)))
+    outputs: list[ToolOutput] = []
 
     async def thread() -> None:
         with anyio.CancelScope(shield=True):
             try:
-                answers.append(await anyio.to_thread.run_sync(work, side))
+                outputs.append(await anyio.to_thread.run_sync(work, task))
             finally:
-                news.put_nowait(None)
+                reports.put_nowait(None)
 
     async with anyio.create_task_group() as group:
         group.start_soon(thread)
         try:
-            while (heard := await news.get()) is not None:
-                share, words = heard
-                await context.report_progress(round(share * 100, 1), 100.0, words or None)
+            while (report := await reports.get()) is not None:
+                share, message = report
+                await context.report_progress(round(share * 100, 1), 100.0, message or None)
         except BaseException:
-            side.stop()
+            task.stop()
             raise
-    return answers[0]
+    return outputs[0]
 
 
-def _tell(loop: asyncio.AbstractEventLoop, news: asyncio.Queue[Any], heard: Any) -> None:
+def _enqueue(loop: asyncio.AbstractEventLoop, reports: asyncio.Queue[Any], report: Any) -> None:
     if not loop.is_closed():
-        loop.call_soon_threadsafe(news.put_nowait, heard)
+        loop.call_soon_threadsafe(reports.put_nowait, report)
 
 
 # Starting ---------------------------------------------------------------------------------------------------------------
 
 
 def serve(
-    server: "MCPServer", http: tuple[str, int] | None = None, told: Callable[[str], object] = lambda words: None
+    server: "MCPServer", http: tuple[str, int] | None = None, notify: Callable[[str], object] = lambda line: None
 ) -> None:
-    """Serve until the other side leaves: over standard input and output, or at an address of this machine."""
+    """Serve until the other task leaves: over standard input and output, or at an address of this machine."""
     import anyio
 
     if http is None:
@@ -263,7 +270,7 @@ def serve(
         return
     listening = _listen(*http)
     host, port = listening.getsockname()[:2]
-    told(f"listening on http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
+    notify(f"listening on http://{f'[{host}]' if ':' in host else host}:{port}{PATH}")
     with listening:
         anyio.run(_over_http, server, listening)
 
@@ -274,14 +281,14 @@ async def _over_http(server: "MCPServer", listening: socket.socket) -> None:
 
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        max_request_body_size=MOST_BODY,
+        max_request_body_size=MAX_BODY_BYTES,
         transport_security=TransportSecuritySettings(
             enable_dns_rebinding_protection=True,
             allowed_hosts=[f"{name}:*" for name in LOCAL],
             allowed_origins=[f"http://{name}:*" for name in LOCAL],
         ),
     )
-    config = uvicorn.Config(app, log_level="critical", server_header=False, timeout_graceful_shutdown=FAREWELL_S)
+    config = uvicorn.Config(app, log_level="critical", server_header=False, timeout_graceful_shutdown=SHUTDOWN_S)
     await uvicorn.Server(config).serve(sockets=[listening])
 
 
@@ -296,7 +303,7 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 def require_loopback(host: str) -> None:
-    """Refuse to listen where others could reach it: nobody logs in here."""
+    """Refuse to listen on an address that other machines can reach: there is no authentication."""
     if f"[{host}]" not in LOCAL and host not in LOCAL:
         raise UserError(
             f"{host} is not an address of this machine alone, and there is no login",
@@ -306,12 +313,12 @@ def require_loopback(host: str) -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     require_loopback(host)
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((host, port))
-        made.listen(128)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(128)
     except OSError as error:
-        made.close()
+        listening.close()
         raise UserError(f"cannot listen on {host}:{port}: {error.strerror}", "choose another port") from None
-    return made
+    return listening

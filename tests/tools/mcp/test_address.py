@@ -180,7 +180,7 @@ def test_the_same_spellings_do_reach_this_machine_without_the_guard(host: str) -
         async with listening() as victim:
             url = f"http://{host}:{victim.port}/"
             assert await tried(url, httpx2.AsyncHTTPTransport(verify=TRUSTED, trust_env=False)) == "200"
-            assert await tried(url, guarded_transport(verify=TRUSTED)) == "Refused"
+            assert await tried(url, guarded_transport(verify=TRUSTED)) == "AddressRefused"
             assert len(victim.seen) == 1
 
     asyncio.run(play())

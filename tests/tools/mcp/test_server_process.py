@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pitboss.core.errors import TransientError
-from pitboss.tools.mcp import server_process as children
+from pitboss.tools.mcp import server_process
 from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits
 from pitboss.tools.mcp.server_process import Meter, ServerProcess
@@ -163,10 +163,10 @@ def test_a_question_that_is_cancelled_leaves_the_connection_usable() -> None:
 KILLED_HARD = """
     import asyncio, os, sys
     from pitboss.tools.mcp.connection import connect
-    from pitboss.tools.mcp.server_entry import Entry
+    from pitboss.tools.mcp.server_entry import ServerEntry
 
     async def main():
-        async with connect(Entry("srv", "x", argv=tuple(sys.argv[2:])), environment={"PITBOSS_TEST_MARK": sys.argv[1]}):
+        async with connect(ServerEntry("srv", "x", argv=tuple(sys.argv[2:])), environment={"PITBOSS_TEST_MARK": sys.argv[1]}):
             print("connected", flush=True)
             await asyncio.sleep(60)
 
@@ -187,8 +187,8 @@ def test_what_a_program_killed_hard_leaves_ends_with_its_input_or_at_the_next_st
         while bool(left_over()) != survives and time.monotonic() < deadline:
             time.sleep(0.02)
         assert bool(left_over()) == survives
-        children.kill_orphans.cache_clear()
-        children.kill_orphans()
+        server_process.kill_orphans.cache_clear()
+        server_process.kill_orphans()
         while left_over() and time.monotonic() < deadline:
             time.sleep(0.02)
         assert left_over() == []

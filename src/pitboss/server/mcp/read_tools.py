@@ -1,4 +1,4 @@
-"""The tools of pitboss's server that only look: skills, prompts, the catalogue of tools, runs, decisions, data."""
+"""The read-only tools of pitboss's MCP server: skills, prompts, the catalogue of tools, runs, decisions, data."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from pitboss.runs.compare import compare
 from pitboss.runs.explain import FIRST_REFUSED, explain
 from pitboss.runs.listing import holdings, short
 from pitboss.runs.stored import is_synthetic, long_document, one_line, request_of
-from pitboss.server.mcp.workspace import MOST_FILES, ServerWorkspace, is_file, one_of, overrides_of, suffix_of
+from pitboss.server.mcp.workspace import MAX_FILES, ServerWorkspace, is_file, overrides_of, skill_or_text, suffix_of
 from pitboss.server.tool_server import BackgroundWork, ToolOutput
 from pitboss.skill.document import to_json
 from pitboss.skill.load import SkillCheck, SkillError, read_text
@@ -40,29 +40,29 @@ FIGURES = (
 _IS_SKILL = re.compile(r"""(?m)^[{\s]*["']?pitboss["']?\s*:""")
 
 
-def list_skills(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """Saved ones, and files of the working directory."""
-    del given, side
+def list_skills(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """Saved skills, and skill files of the working directory."""
+    del arguments, task
     saved: list[dict[str, Any]] = []
-    if desk.has_database():
-        with desk.workspace() as workspace:
-            saved = [{"name": one.name, "latest_version": one.latest_version} for one in workspace.skills.list()]
+    if server_workspace.has_database():
+        with server_workspace.workspace() as workspace:
+            saved = [{"name": skill.name, "latest_version": skill.latest_version} for skill in workspace.skills.list()]
     files: list[dict[str, Any]] = []
-    here = desk.folder.resolve()
-    for file in desk.files():
+    folder = server_workspace.folder.resolve()
+    for file in server_workspace.files():
         try:
             text = read_text(file)
         except UserError:
             continue
         if not _IS_SKILL.search(text):
             continue
-        found = documents.check(text, file.suffix, desk.settings)
-        name = found.skill.name if found.skill else None
-        files.append({"file": str(file.relative_to(here)), "name": name, "ok": found.ok, "errors": len(found.errors)})
-        if len(files) == MOST_FILES:
+        check = documents.check(text, file.suffix, server_workspace.settings)
+        name = check.skill.name if check.skill else None
+        files.append({"file": str(file.relative_to(folder)), "name": name, "ok": check.ok, "errors": len(check.errors)})
+        if len(files) == MAX_FILES:
             break
-    lines = [f"file {one['file']}: {one['name'] or _problems(one['errors'])}" for one in files]
-    lines += [f"saved {one['name']}, version {one['latest_version']}" for one in saved]
+    lines = [f"file {file['file']}: {file['name'] or _problems(file['errors'])}" for file in files]
+    lines += [f"saved {skill['name']}, version {skill['latest_version']}" for skill in saved]
     return ToolOutput("\n".join(lines) or "there are no skills here yet", {"files": files, "saved": saved})
 
 
@@ -70,37 +70,41 @@ def _problems(count: int) -> str:
     return "1 problem" if count == 1 else f"{count} problems"
 
 
-def check_skill(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """Everything that is wrong with a document. A wrong document is an answer, not a failure."""
-    del side
-    overrides, (named, text) = overrides_of(given), one_of(given)
+def check_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """All errors of a document. An invalid document is a successful result of the tool."""
+    del task
+    overrides, (named, text) = overrides_of(arguments), skill_or_text(arguments)
     if text is not None:
-        found = documents.check(text, suffix_of(text), desk.settings, overrides)
+        found = documents.check(text, suffix_of(text), server_workspace.settings, overrides)
     elif is_file(named):
-        file = desk.file(named)
+        file = server_workspace.file(named)
         try:
-            found = documents.check(read_text(file), file.suffix, desk.settings, overrides)
+            found = documents.check(read_text(file), file.suffix, server_workspace.settings, overrides)
         except UserError as error:
             found = SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
     else:
-        found = documents.check(to_json(read_skill(desk.skill(given, overrides))).decode(), ".json", desk.settings)
-    lines = [_wrong(error) for error in found.errors] or [f"fine, digest {found.digest}"]
+        found = documents.check(
+            to_json(read_skill(server_workspace.skill(arguments, overrides))).decode(),
+            ".json",
+            server_workspace.settings,
+        )
+    lines = [_error_line(error) for error in found.errors] or [f"fine, digest {found.digest}"]
     return ToolOutput("\n".join([*lines, *(f"note: {note}" for note in found.notes)]), found.plain())
 
 
-def _wrong(error: SkillError) -> str:
+def _error_line(error: SkillError) -> str:
     where = f"line {error.line}: " if error.line else ""
     said = f"{where}{error.path}: {error.message}" if error.path else f"{where}{error.message}"
     return f"{said} (hint: {error.hint})" if error.hint else said
 
 
-def preview_prompt(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """What a model would be given at a tick, byte for byte."""
-    del side
-    plain = desk.skill(given, overrides_of(given))
-    at = moment(given, "at") if "at" in given else None
-    request = PerpRequest(skill=plain, from_at=0, to_at=1, data_venue=given.get("data_venue", ""))
-    shown = preview(request, desk.lake, desk.settings, at, _outside(desk, plain))
+def preview_prompt(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """The exact prompt of a tick."""
+    del task
+    plain = server_workspace.skill(arguments, overrides_of(arguments))
+    at = moment(arguments, "at") if "at" in arguments else None
+    request = PerpRequest(skill=plain, from_at=0, to_at=1, data_venue=arguments.get("data_venue", ""))
+    shown = preview(request, server_workspace.lake, server_workspace.settings, at, _mcp_tools(server_workspace, plain))
     tools = "\n".join(f"{tool['name']}: {tool['description']}" for tool in shown.tools)
     head = f"tick {iso(shown.at)}, about {shown.tokens_estimate} tokens"
     values = {
@@ -113,43 +117,43 @@ def preview_prompt(desk: ServerWorkspace, given: Mapping[str, Any], side: Backgr
     return ToolOutput(f"{head}\n\nSYSTEM\n{shown.system}\n\nUSER\n{shown.user}\n\nTOOLS\n{tools}", values)
 
 
-def _outside(desk: ServerWorkspace, plain: Mapping[str, Any]) -> Any:
-    """What the MCP servers of a skill offer to a backtest."""
+def _mcp_tools(server_workspace: ServerWorkspace, plain: Mapping[str, Any]) -> Any:
+    """The MCP tools that a skill has in a backtest."""
     if not plain["tools"]["mcp_servers"]:
         return None
     from pitboss.bootstrap.mcp_tools import glance
 
-    with desk.workspace() as workspace:
+    with server_workspace.workspace() as workspace:
         return asyncio.run(glance(workspace, read_skill(plain)))
 
 
-def list_tools(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """The built-in tools of agents, in short."""
-    del desk, given, side
+def list_tools(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """The built-in tools of agents, without schemas."""
+    del server_workspace, arguments, task
     found = [{key: one[key] for key in ("name", "category", "description", "modes", "reach")} for one in catalogue()]
     return ToolOutput(
         "\n".join(f"{one['name']} ({one['category']}): {one['description']}" for one in found), {"tools": found}
     )
 
 
-def show_tool(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
+def show_tool(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """One tool with its schema and an example."""
-    del desk, side
-    known = lookup(given["name"]).name
+    del server_workspace, task
+    known = lookup(arguments["name"]).name
     (tool,) = [one for one in catalogue() if one["name"] == known]
     takes = ", ".join(tool["input_schema"]["properties"]) or "nothing"
     text = f"{tool['name']}: {tool['description']}\ntakes {takes}; modes {', '.join(tool['modes'])}; {tool['ui_hint']}"
     return ToolOutput(text, tool)
 
 
-def list_runs(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
+def list_runs(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """Runs, newest first."""
-    del side
-    if not desk.has_database():
+    del task
+    if not server_workspace.has_database():
         return ToolOutput("there are no runs here yet", {"runs": [], "damaged": []})
-    with desk.workspace() as workspace:
-        listing = workspace.runs.look(given.get("limit", 20), given.get("status"))
-        found = [_located(desk, short(run, workspace.now())) for run in listing.runs]
+    with server_workspace.workspace() as workspace:
+        listing = workspace.runs.look(arguments.get("limit", 20), arguments.get("status"))
+        found = [_with_relative_report(server_workspace, short(run, workspace.now())) for run in listing.runs]
     lines = [
         f"{one['run_id']} {one['status']} {one_line(one['skill'], 60)} {one_line(one['model'], 60)} "
         f"{one['from'][:10]} to {one['to'][:10]} return {_number(one['total_return_pct'])} %"
@@ -161,16 +165,16 @@ def list_runs(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundW
     )
 
 
-def show_run(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
+def show_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """Results, caps, cost and labels of one run."""
-    del side
-    with desk.workspace() as workspace:
-        return tell_run(desk, workspace, workspace.runs.get(given["run"]))
+    del task
+    with server_workspace.workspace() as workspace:
+        return run_output(server_workspace, workspace, workspace.runs.get(arguments["run"]))
 
 
-def tell_run(desk: ServerWorkspace, workspace: Workspace, run: Run) -> ToolOutput:
-    """A run as words and values."""
-    request, document = request_of(run), _located(desk, long_document(run))
+def run_output(server_workspace: ServerWorkspace, workspace: Workspace, run: Run) -> ToolOutput:
+    """A run as text and values."""
+    request, document = request_of(run), _with_relative_report(server_workspace, long_document(run))
     synthetic, program = is_synthetic(workspace, run), run.model.startswith(PROGRAMS)
     labels = [*(["synthetic data"] if synthetic else []), *(["not a language model"] if program else [])]
     caps = dict(request.skill.get("risk", {}))
@@ -178,7 +182,7 @@ def tell_run(desk: ServerWorkspace, workspace: Workspace, run: Run) -> ToolOutpu
     lines = [
         f"run {run.id} {run.status}, {one_line(request.skill.get('name', ''))} with {one_line(run.model)}, "
         f"{document['from']} to {document['to']}" + "".join(f" [{label}]" for label in labels),
-        *(f"{name} {_number(metrics[name])}" + _beside(held, name) for name in FIGURES if name in metrics),
+        *(f"{name} {_number(metrics[name])}" + _buy_and_hold(held, name) for name in FIGURES if name in metrics),
         *(f"refused by {code}: {count}" for code, count in (metrics.get("rejections_by_rule") or {}).items()),
         "caps " + ", ".join(f"{name} {_number(value)}" for name, value in caps.items()),
         f"cost {_number(document['cost_usd'])} USD, {document['progress_pct']:.0f} % done, digest {run.digest}",
@@ -188,13 +192,13 @@ def tell_run(desk: ServerWorkspace, workspace: Workspace, run: Run) -> ToolOutpu
     return ToolOutput("\n".join(lines), {**document, "caps": caps, "labels": labels})
 
 
-def _beside(held: Mapping[str, Any], name: str) -> str:
+def _buy_and_hold(held: Mapping[str, Any], name: str) -> str:
     return f" (buy and hold {_number(held[name])})" if held.get(name) is not None else ""
 
 
-def _located(desk: ServerWorkspace, document: dict[str, Any]) -> dict[str, Any]:
-    """The report as a path within the workspace; one that was written elsewhere is not told."""
-    report, home = document.get("report") or "", f"{desk.home.resolve()}/"
+def _with_relative_report(server_workspace: ServerWorkspace, document: dict[str, Any]) -> dict[str, Any]:
+    """The report as a path relative to the workspace; None for a report elsewhere."""
+    report, home = document.get("report") or "", f"{server_workspace.home.resolve()}/"
     return {**document, "report": report.removeprefix(home) if report.startswith(home) else None}
 
 
@@ -202,25 +206,27 @@ def _number(value: Any) -> str:
     return "none" if value is None else f"{value:,.6g}" if isinstance(value, float) else one_line(value, 60)
 
 
-def explain_decision(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """What was asked, proposed and answered at one tick."""
-    del side
-    with desk.workspace() as workspace:
-        text, values = explain(workspace, workspace.runs.get(given["run"]), given.get("tick", FIRST_REFUSED))
+def explain_decision(
+    server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork
+) -> ToolOutput:
+    """The prompt, the proposal and the outcome of one tick."""
+    del task
+    with server_workspace.workspace() as workspace:
+        text, values = explain(workspace, workspace.runs.get(arguments["run"]), arguments.get("tick", FIRST_REFUSED))
     return ToolOutput(text, values)
 
 
-def compare_runs(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """Where two runs part, and which metrics differ."""
-    del side
-    with desk.workspace() as workspace:
-        return tell_difference(
-            compare(workspace, workspace.runs.get(given["first"]), workspace.runs.get(given["second"]))
+def compare_runs(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """The first difference of two runs, and the metrics that differ."""
+    del task
+    with server_workspace.workspace() as workspace:
+        return difference_output(
+            compare(workspace, workspace.runs.get(arguments["first"]), workspace.runs.get(arguments["second"]))
         )
 
 
-def tell_difference(found: dict[str, Any]) -> ToolOutput:
-    """A comparison as words and values."""
+def difference_output(found: dict[str, Any]) -> ToolOutput:
+    """A comparison as text and values."""
     if found["same"]:
         return ToolOutput("the two runs are the same", found)
     parted = found["first_difference"]
@@ -235,10 +241,10 @@ def tell_difference(found: dict[str, Any]) -> ToolOutput:
     return ToolOutput("\n".join([*lines, *rows[:MOST_ROWS]]), found)
 
 
-def list_data(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """What markets are here."""
-    del given, side
-    held = holdings(desk.lake)
+def list_data(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """The series of market data."""
+    del arguments, task
+    held = holdings(server_workspace.lake)
     lines = [
         f"{one['venue']} {one['kind']} {one['symbol'] or ''} {one['interval'] or ''}: {one['rows']} rows, "
         f"{one['first_at']} to {one['last_at']}, {one['gaps']} gaps" + (" [synthetic]" if one["synthetic"] else "")

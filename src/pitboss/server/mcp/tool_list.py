@@ -1,11 +1,11 @@
-"""pitboss itself as an MCP server, so that a coding assistant can write a skill, try it and see what became of it.
+"""pitboss as an MCP server: a coding assistant can write a skill, test it and read the results.
 
-    pitboss mcp serve                          over standard input and output; looks, and changes nothing
+    pitboss mcp serve                          over standard input and output; read only
     pitboss mcp serve --http 127.0.0.1:8000    over streamable HTTP, on this machine only
     pitboss mcp serve --write                  may also run backtests, fork runs and save skills
 
-This is the list of what it offers and in which words. What the tools do is in `pitboss_looking` and `pitboss_working`,
-how it is served in `serving`.
+This is the list of its tools with their descriptions and schemas. `read_tools` and `write_tools` implement them,
+`tool_server` serves them.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pitboss import __version__
 from pitboss.server.mcp import read_tools, write_tools
 from pitboss.server.mcp.workspace import ServerWorkspace
-from pitboss.server.tool_server import BackgroundWork, Offer, ToolOutput
+from pitboss.server.tool_server import BackgroundWork, OfferedTool, ToolOutput
 from pitboss.server.tool_server import create as create_server
 from pitboss.skill.parse import MAX_BYTES
 
@@ -65,11 +65,11 @@ MONEY = {"max_cost_usd": MOST_COST, "price_in": PRICE_IN, "price_out": PRICE_OUT
 MOMENT = 40
 
 
-def offers(desk: ServerWorkspace) -> list[Offer]:
-    """The tools; those that change something only where that is allowed."""
+def offers(server_workspace: ServerWorkspace) -> list[OfferedTool]:
+    """The tools; writing tools only if the workspace allows writing."""
 
-    def offer(name: str, title: str, about: str, work: Work, schema: Schema, **hints: bool) -> Offer:
-        return Offer(name, title, about, schema, partial(work, desk), **hints)
+    def offer(name: str, title: str, about: str, work: Work, schema: Schema, **hints: bool) -> OfferedTool:
+        return OfferedTool(name, title, about, schema, partial(work, server_workspace), **hints)
 
     reads = [
         offer(
@@ -137,10 +137,10 @@ def offers(desk: ServerWorkspace) -> list[Offer]:
             read_tools.list_data, _object(),
         ),
     ]  # fmt: skip
-    return reads + _writes(offer) if desk.writes else reads
+    return reads + _writes(offer) if server_workspace.writes else reads
 
 
-def _writes(offer: Callable[..., Offer]) -> list[Offer]:
+def _writes(offer: Callable[..., OfferedTool]) -> list[OfferedTool]:
     return [
         offer(
             "run_backtest", "Run a backtest",
@@ -178,6 +178,8 @@ def _writes(offer: Callable[..., Offer]) -> list[Offer]:
     ]  # fmt: skip
 
 
-def create(desk: ServerWorkspace) -> "MCPServer":
+def create(server_workspace: ServerWorkspace) -> "MCPServer":
     """The server of one workspace."""
-    return create_server(NAME, "pitboss", __version__, ABOUT, offers(desk), desk.door())
+    return create_server(
+        NAME, "pitboss", __version__, ABOUT, offers(server_workspace), server_workspace.output_filter()
+    )

@@ -1,7 +1,7 @@
-"""The tools of pitboss's server that change something; offered only with `--write`.
+"""The tools of pitboss's MCP server that write; offered only with `--write`.
 
-They do what the commands do, through the same functions. A run that is cancelled, or that breaks, keeps all it has done
-and can be resumed. Models that cost money are asked only within a limit that the caller has set.
+They call the same functions as the commands. A run that is cancelled or fails keeps its records and can be resumed. A
+model that costs money is used only with a spending limit set by the caller.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from pitboss.runs.compare import compare
 from pitboss.runs.fork import ForkChange, fork
 from pitboss.runs.run import resume, start
 from pitboss.runs.stored import request_of
-from pitboss.server.mcp.read_tools import tell_difference, tell_run
+from pitboss.server.mcp.read_tools import difference_output, run_output
 from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of, suffix_of
-from pitboss.server.tool_server import BackgroundWork, ToolOutput, complaint
+from pitboss.server.tool_server import BackgroundWork, ToolOutput, error_output
 from pitboss.sim.course import ticks_between
 from pitboss.sim.watch import Watch
 from pitboss.skill.load import summary
@@ -32,116 +32,118 @@ from pitboss.venues.perp.report_source import write_report
 MONEY = ("max_cost_usd", "price_in", "price_out")
 
 
-def save_skill(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """Keep a document under its name; the same content again stays the same version."""
-    del side
-    text = given["text"]
-    found = documents.check(text, suffix_of(text), desk.settings)
-    if found.skill is None:
-        raise summary("text", found.errors)
-    with desk.workspace() as workspace:
-        stored = documents.store(workspace, found.skill)
+def save_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """Save a document under its name; unchanged content keeps its version."""
+    del task
+    text = arguments["text"]
+    check = documents.check(text, suffix_of(text), server_workspace.settings)
+    if check.skill is None:
+        raise summary("text", check.errors)
+    with server_workspace.workspace() as workspace:
+        stored = documents.store(workspace, check.skill)
     values = {"name": stored.name, "version": stored.version, "digest": stored.digest}
     return ToolOutput(f"saved {stored.name}, version {stored.version}, digest {stored.digest}", values)
 
 
-def run_backtest(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """Run a skill over a stretch of the past."""
-    from_at, to_at = moment(given, "from"), moment(given, "to")
+def run_backtest(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """Run a skill over a range of the past."""
+    from_at, to_at = moment(arguments, "from"), moment(arguments, "to")
     if to_at <= from_at:
         raise ToolFailed("the range is empty: to is not after from")
     request = PerpRequest(
-        skill=desk.skill(given, overrides_of(given)),
+        skill=server_workspace.skill(arguments, overrides_of(arguments)),
         from_at=from_at,
         to_at=to_at,
-        model=given.get("model", ""),
-        data_venue=given.get("data_venue", ""),
-        equity_usd=_amount(given.get("equity_usd", 10_000)),
-        seed=given.get("seed", 0),
-        max_gap=desk.settings.max_gap,
-        **_money(given),
+        model=arguments.get("model", ""),
+        data_venue=arguments.get("data_venue", ""),
+        equity_usd=_amount(arguments.get("equity_usd", 10_000)),
+        seed=arguments.get("seed", 0),
+        max_gap=server_workspace.settings.max_gap,
+        **_money(arguments),
     )
     _require_limit(request)
-    with desk.workspace() as workspace:
-        return _run(desk, workspace, request, side, lambda watch, began: start(workspace, request, watch, began))
+    with server_workspace.workspace() as workspace:
+        return _run(
+            server_workspace, workspace, request, task, lambda watch, began: start(workspace, request, watch, began)
+        )
 
 
-def fork_run(desk: ServerWorkspace, given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
-    """Take over the past of a run up to a tick, and decide anew from there."""
-    money = _money(given)
-    change = ForkChange(given.get("model", ""), overrides_of(given), tuple(money.items()))
-    with desk.workspace() as workspace:
-        source = workspace.runs.get(given["run"])
+def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """Copy a run up to a tick and continue from there with changes."""
+    money = _money(arguments)
+    change = ForkChange(arguments.get("model", ""), overrides_of(arguments), tuple(money.items()))
+    with server_workspace.workspace() as workspace:
+        source = workspace.runs.get(arguments["run"])
         request = change.apply(request_of(source))
         _require_limit(request)
-        branch = asyncio.run(fork(workspace, source.id, given["at"], change))
+        branch = asyncio.run(fork(workspace, source.id, arguments["at"], change))
 
         async def go_on(watch: Watch, began: Callable[[str], None]) -> Run:
             began(branch)
             return await resume(workspace, branch, watch)
 
-        told = _run(desk, workspace, request, side, go_on)
-        if told.failed:
-            return told
-        difference = tell_difference(compare(workspace, source, workspace.runs.get(branch)))
-    text = f"{told.text}\n\nagainst {source.id}:\n{difference.text}"
-    return ToolOutput(text, {**(told.values or {}), "forked_from": source.id, "difference": difference.values})
+        output = _run(server_workspace, workspace, request, task, go_on)
+        if output.failed:
+            return output
+        difference = difference_output(compare(workspace, source, workspace.runs.get(branch)))
+    text = f"{output.text}\n\nagainst {source.id}:\n{difference.text}"
+    return ToolOutput(text, {**(output.values or {}), "forked_from": source.id, "difference": difference.values})
 
 
 def _run(
-    desk: ServerWorkspace,
+    server_workspace: ServerWorkspace,
     workspace: Workspace,
     request: PerpRequest,
-    side: BackgroundWork,
+    task: BackgroundWork,
     work: Callable[[Watch, Callable[[str], None]], Awaitable[Run]],
 ) -> ToolOutput:
     ids: list[str] = []
     ticks = len(ticks_between(request.from_at, request.to_at, interval_ms(request.skill["schedule"]["every"])))
 
     def progress(done: float) -> None:
-        side.progress(done, f"{done:.0%}, tick {round(done * ticks)} of {ticks}")
+        task.progress(done, f"{done:.0%}, tick {round(done * ticks)} of {ticks}")
 
-    side.progress(0.0, f"0%, {ticks} ticks to go")
+    task.progress(0.0, f"0%, {ticks} ticks to go")
 
     async def main() -> Run:
-        return await work(Watch(progress, _stop(side, workspace, ids)), ids.append)
+        return await work(Watch(progress, _stop(task, workspace, ids)), ids.append)
 
     try:
         run = asyncio.run(main())
     except RunCancelled:
-        return _kept(workspace, ids, "was stopped")
+        return _interrupted(workspace, ids, "was stopped")
     except (TransientError, InvariantError, BudgetExceeded, UserError) as error:
         if not ids:
             raise
-        return _kept(workspace, ids, f"ended early: {error}")
-    side.progress(1.0, f"done, {ticks} ticks")
+        return _interrupted(workspace, ids, f"ended early: {error}")
+    task.progress(1.0, f"done, {ticks} ticks")
     note = ""
     try:
         write_report(workspace, run.id)
-    except UserError as error:  # a report that cannot be written does not undo the run
+    except UserError as error:  # the run is complete without its report
         note = f"\nnote: {error.message}"
-    told = tell_run(desk, workspace, workspace.runs.get(run.id))
-    return ToolOutput(told.text + note, told.values)
+    output = run_output(server_workspace, workspace, workspace.runs.get(run.id))
+    return ToolOutput(output.text + note, output.values)
 
 
-def _stop(side: BackgroundWork, workspace: Workspace, ids: list[str]) -> Callable[[], bool]:
-    """Whether to stop: because the call was cancelled, or because somebody cancelled the run elsewhere."""
-    asked = 0
+def _stop(task: BackgroundWork, workspace: Workspace, ids: list[str]) -> Callable[[], bool]:
+    """Whether to stop: the call was cancelled, or another process cancelled the run (checked at every 64th call)."""
+    calls = 0
 
     def stop() -> bool:
-        nonlocal asked
-        asked += 1
-        return side.stopped() or bool(asked % 64 == 0 and ids and workspace.runs.cancel_requested(ids[0]))
+        nonlocal calls
+        calls += 1
+        return task.stopped() or bool(calls % 64 == 0 and ids and workspace.runs.cancel_requested(ids[0]))
 
     return stop
 
 
-def _kept(workspace: Workspace, ids: list[str], words: str) -> ToolOutput:
+def _interrupted(workspace: Workspace, ids: list[str], cause: str) -> ToolOutput:
     if not ids:
-        return complaint("stopped before the run began")
+        return error_output("stopped before the run began")
     run = workspace.runs.get(ids[0])
-    return complaint(
-        f"run {run.id} {words}, after {run.progress:.0%}; everything up to there is kept",
+    return error_output(
+        f"run {run.id} {cause}, after {run.progress:.0%}; everything up to there is kept",
         f"`pitboss runs resume {run.id}` goes on with it",
         {"run_id": run.id, "status": run.status, "progress_pct": round(run.progress * 100, 2)},
     )
@@ -154,10 +156,10 @@ def _require_limit(request: PerpRequest) -> None:
         )
 
 
-def _money(given: Mapping[str, Any]) -> dict[str, Any]:
-    if ("price_in" in given) != ("price_out" in given):
+def _money(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if ("price_in" in arguments) != ("price_out" in arguments):
         raise ToolFailed("price_in and price_out go together")
-    return {name: _amount(given[name]) for name in MONEY if name in given}
+    return {name: _amount(arguments[name]) for name in MONEY if name in arguments}
 
 
 def _amount(value: Any) -> Decimal:
