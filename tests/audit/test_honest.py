@@ -49,7 +49,7 @@ def test_a_tool_that_only_fails_is_named_as_not_covered(ground: AuditSetup) -> N
 
     result = audited(with_tool(replace(ground, tools={}), refuses), 5)
     assert result.differences == 0
-    assert result.not_covered["tool leaky"] == "it only ever answered with an error"
+    assert result.not_covered["tool leaky"] == "every call of it failed"
 
 
 def test_a_tool_whose_turn_did_not_come_is_named_as_not_covered(ground: AuditSetup) -> None:

@@ -119,7 +119,7 @@ def test_a_document_that_is_too_long_loses_its_oldest_entries_first() -> None:
     kept = json.loads(data)[FEED]
     assert kept == feed[: len(kept)]
     assert 5 < len(kept) < 60
-    assert json.loads(content({"ticks": "y" * MOST_BYTES, FEED: []}, str)) == {"error": "there is too much to tell"}
+    assert json.loads(content({"ticks": "y" * MOST_BYTES, FEED: []}, str)) == {"error": "the document is too long"}
 
 
 def test_a_secret_that_got_into_a_text_is_taken_out_before_it_is_sent() -> None:

@@ -47,7 +47,7 @@ HEADLINES: dict[Finding, str] = {
 def _naming(report: MemorisationReport) -> Iterator[Conclusion]:
     named = report.named
     if named is None:
-        if report.wish.windows:
+        if report.options.windows:
             yield Conclusion(
                 "naming", "cannot_tell", "cannot tell whether it recognises windows: not all were asked about"
             )
@@ -67,7 +67,7 @@ def _naming(report: MemorisationReport) -> Iterator[Conclusion]:
 
 def _nothing_to_name(asked: int, what: str) -> str:
     if not asked:
-        return f"cannot tell whether it recognises the {what}: nobody answered"
+        return f"cannot tell whether it recognises the {what}: there was no reply"
     return f"cannot tell whether it recognises the {what}: there is only one here to choose from"
 
 
@@ -86,12 +86,12 @@ def _weighed(verdict: ChanceVerdict, what: str) -> tuple[Finding, str]:
 
 
 def _pairs(report: MemorisationReport) -> Iterator[Conclusion]:
-    if not report.wish.repeats:
+    if not report.options.repeats:
         return
     whole = report.whole
     if whole is None:
         yield Conclusion(
-            "pairs", "cannot_tell", "cannot tell what names and dates do to results: no pair of runs is whole"
+            "pairs", "cannot_tell", "cannot tell what names and dates do to results: no pair of runs is complete"
         )
     else:
         yield Conclusion("pairs", *_compared(whole))
@@ -104,7 +104,7 @@ def _compared(whole: ComparedDays) -> tuple[Finding, str]:
     if whole.idle:
         return "cannot_tell", "cannot tell from the results: no run ever had a position, so there are none"
     if whole.identical:
-        return "no_sign", "no sign in the results: every run with names had the very returns of its blind twin"
+        return "no_sign", "no sign in the results: every open run had exactly the returns of its blind counterpart"
     if main.difference.interval is None:
         least = statistics.MIN_BOOTSTRAP_RETURNS
         return "cannot_tell", f"cannot tell from the results: {whole.days} days are too few (at least {least}); {apart}"
@@ -138,7 +138,7 @@ def _cutoff(report: MemorisationReport) -> Iterator[Conclusion]:
         signs = any(one.finding == "sign" for one in (*_naming(report), *_pairs(report)))
         words = f"no split: all of the range lies after the training cutoff ({day})"
         if signs:
-            words += "; signs of memory there mean that the cutoff is not what it is said to be, or another explanation"
+            words += "; signs of memory there mean that the stated cutoff is wrong, or have another explanation"
         yield Conclusion("cutoff", "cannot_tell", words)
     elif report.split is not None:
         yield Conclusion("cutoff", "cannot_tell", _both_sides(report))

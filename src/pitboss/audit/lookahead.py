@@ -140,22 +140,22 @@ class _CutAuditor:
         }
         whole = await rebuild.rebuild_tick(setup.evidence, script, tick_start, setup.past_of)
         self._parts(whole, sides, symbol)
-        asked = await self._ask(whole, sides, symbol, number)
+        called = await self._ask(whole, sides, symbol, number)
         self._result.cuts += 1
         if not number % RERUN_EVERY:
             await self._rerun(setup.replayed.ticks[max(0, place - RERUN_TICKS)], tick_start, futures, symbol)
         del futures, sides, whole
-        self._check_kept_markets(alive, asked, at, symbol)
+        self._check_kept_markets(alive, called, at, symbol)
 
     async def _rerun(
         self, start: TickStart, tick_start: TickStart, futures: Mapping[str, Evidence], symbol: str
     ) -> None:
         """Compare the state that ticks carry on: the account, the last decision, the memory."""
-        mine = _state_bytes(tick_start)
+        original = _state_bytes(tick_start)
         for name, evidence in futures.items():
             script = rebuild.script_between(self._setup.script, evidence.market, start, tick_start.at)
-            theirs = _state_bytes((await replay_ticks(script, start)).ticks[-1])
-            self._compare(RERUN, symbol, name, tick_start.at, mine, theirs)
+            copied = _state_bytes((await replay_ticks(script, start)).ticks[-1])
+            self._compare(RERUN, symbol, name, tick_start.at, original, copied)
 
     def _parts(self, whole: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str) -> None:
         skill = self._skill
@@ -164,13 +164,13 @@ class _CutAuditor:
         for name in parts:
             self._count(f"section {name}").compared += len(sides)
         # The copy without a future is assembled from its sections, the changed one comes from a context of its own.
-        theirs = {
+        copied = {
             DELETED: "\n\n".join(parts.values()).encode(),
             CORRUPTED: rebuild.message(sides[CORRUPTED], PerpPrompts(skill)),
         }
         for name, side in sides.items():
-            self._compare("user message", symbol, name, whole.observation.at, own, theirs[name])
-            if own != theirs[name]:
+            self._compare("user message", symbol, name, whole.observation.at, own, copied[name])
+            if own != copied[name]:
                 self._blame_sections(rebuild.by_section(whole, skill), rebuild.by_section(side, skill))
         lookback = skill.context.bars_lookback
         base = self._setup.script.base_interval
@@ -184,9 +184,9 @@ class _CutAuditor:
             "coarser bars": lambda side: rebuild.coarser_bars(side, symbol, base, length),
         }
         for what, make in kinds.items():
-            mine = make(whole)
+            original = make(whole)
             for name, side in sides.items():
-                self._compare(what, symbol, name, whole.observation.at, mine, make(side))
+                self._compare(what, symbol, name, whole.observation.at, original, make(side))
 
     async def _ask(self, whole: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str, number: int) -> list[str]:
         names = self._tools_of_cut(number)
@@ -194,21 +194,21 @@ class _CutAuditor:
         for name in names:
             tool = self._setup.tools[name]
             arguments = self._arguments(tool, whole.observation.at, step, symbol)
-            theirs = {future: await side.ask(tool, arguments) for future, side in sides.items()}
-            mine = await whole.ask(tool, arguments)
+            copied = {future: await side.ask(tool, arguments) for future, side in sides.items()}
+            original = await whole.ask(tool, arguments)
             shown = codec.dumps(codec.number_fragments(arguments)).decode()
-            for future, answer in theirs.items():
+            for future, answer in copied.items():
                 self._compare(
                     f"tool {name}",
                     symbol,
                     future,
                     whole.observation.at,
-                    _answer_bytes(mine),
+                    _answer_bytes(original),
                     _answer_bytes(answer),
                     shown,
                 )
             count = self._count(f"tool {name}")
-            count.failed += len(sides) if mine.failed else 0
+            count.failed += len(sides) if original.failed else 0
         return names
 
     def _tools_of_cut(self, number: int) -> list[str]:
@@ -231,7 +231,7 @@ class _CutAuditor:
             return {}
         return codec.loads_exact(recorded[int(self._dice.integers(len(recorded)))])
 
-    def _check_kept_markets(self, alive: Sequence[Any], asked: list[str], at: Instant, symbol: str) -> None:
+    def _check_kept_markets(self, alive: Sequence[Any], called: list[str], at: Instant, symbol: str) -> None:
         """Check that no reference to a market remains after its tick; later answers could be made from it."""
         if any(ref() is not None for ref in alive):
             gc.collect()
@@ -240,25 +240,25 @@ class _CutAuditor:
         if all(ref() is None for ref in alive):
             return
         count.differences += 1
-        asked_here = f"asked at this cut: {', '.join(asked) or 'nothing'}"
-        words = "somebody keeps the market of a tick after the tick is over"
-        self._find(Leak(at, KEPT_MARKETS, symbol, DELETED, words, asked_here))
+        asked_here = f"asked at this cut: {', '.join(called) or 'nothing'}"
+        message = "a reference to the market of a tick is kept after the tick"
+        self._find(Leak(at, KEPT_MARKETS, symbol, DELETED, message, asked_here))
 
     def _compare(
-        self, what: str, symbol: str, future: str, at: Instant, mine: bytes, theirs: bytes, arguments: str = ""
+        self, what: str, symbol: str, future: str, at: Instant, original: bytes, copied: bytes, arguments: str = ""
     ) -> None:
         count = self._count(what)
         count.compared += 1
-        if mine == theirs:
+        if original == copied:
             return
         count.differences += 1
-        one, other = _first_line(mine, theirs)
+        one, other = _first_line(original, copied)
         self._find(Leak(at, what, symbol, future, one, other, arguments))
 
-    def _blame_sections(self, mine: Mapping[str, str], theirs: Mapping[str, str]) -> None:
+    def _blame_sections(self, original: Mapping[str, str], copied: Mapping[str, str]) -> None:
         """Attribute a difference of the message to its sections."""
-        for name in sorted({*mine, *theirs}):
-            if mine.get(name) != theirs.get(name):
+        for name in sorted({*original, *copied}):
+            if original.get(name) != copied.get(name):
                 self._count(f"section {name}").differences += 1
 
     def _find(self, difference: Leak) -> None:
@@ -276,9 +276,9 @@ class _CutAuditor:
         for name in self._tools:
             count = result.counts.get(f"tool {name}")
             if count is None:
-                result.not_covered[f"tool {name}"] = "its turn did not come; make more cuts"
+                result.not_covered[f"tool {name}"] = "it was not reached; make more cuts"
             elif count.failed == count.compared:
-                result.not_covered[f"tool {name}"] = "it only ever answered with an error"
+                result.not_covered[f"tool {name}"] = "every call of it failed"
         for section in sections():
             name = rebuild.section_name(section)
             if f"section {name}" not in result.counts:
@@ -295,9 +295,9 @@ def _answer_bytes(answer: ToolAnswer) -> bytes:
     return (("error: " if answer.failed else "") + answer.text).encode("utf-8", "surrogatepass")
 
 
-def _first_line(mine: bytes, theirs: bytes) -> tuple[str, str]:
+def _first_line(original: bytes, copied: bytes) -> tuple[str, str]:
     """The first line of each text in which they differ."""
-    lines, copy_lines = (text.decode("utf-8", "replace").split("\n") for text in (mine, theirs))
+    lines, copy_lines = (text.decode("utf-8", "replace").split("\n") for text in (original, copied))
     for line, copy_line in zip_longest(lines, copy_lines, fillvalue="(nothing)"):
         if line != copy_line:
             return _short(line, copy_line), _short(copy_line, line)

@@ -59,7 +59,7 @@ class MemorisationRequest:
 class MemorisationReport:
     """The results so far. `partial` says why the report ended early."""
 
-    wish: MemorisationRequest
+    options: MemorisationRequest
     cutoff: Cutoff
     synthetic: bool = False
     ticks: int = 0
@@ -80,41 +80,41 @@ class MemorisationReport:
 
     @property
     def model(self) -> str:
-        return self.wish.request.source
+        return self.options.request.source
 
     @property
     def side(self) -> cutoffs.Side:
         """The position of the range relative to the cutoff."""
-        return self.cutoff.side(self.wish.request.from_at, self.wish.request.to_at)
+        return self.cutoff.side(self.options.request.from_at, self.options.request.to_at)
 
 
-def begin(workspace: Workspace, wish: MemorisationRequest) -> tuple[MemorisationReport, Assembly]:
+def begin(workspace: Workspace, options: MemorisationRequest) -> tuple[MemorisationReport, Assembly]:
     """Validate the options before anything is requested, stored or paid."""
-    wish, left_out = with_equal_tools(wish)
-    request = wish.request
+    options, left_out = with_equal_tools(options)
+    request = options.request
     if not gateway.is_model(request) or request.source.startswith(f"{catalog.REPLAY}/"):
         raise UserError(
-            f"{request.source} was not trained on anything: it has no memory to look for",
+            f"{request.source} was not trained on anything: it has no memory to test",
             "name a language model with --model, such as groq/llama-3.3-70b-versatile",
         )
-    cutoff = cutoffs.cutoff_of(request.source, wish.cutoff or workspace.settings.model_cutoffs)
+    cutoff = cutoffs.cutoff_of(request.source, options.cutoff or workspace.settings.model_cutoffs)
     gateway.check(workspace, request)
     assembly = assemble(request, workspace.lake, workspace.settings)
-    report = MemorisationReport(wish, cutoff, assembly.synthetic, len(assembly.script.tick_at), left_out)
+    report = MemorisationReport(options, cutoff, assembly.synthetic, len(assembly.script.tick_at), left_out)
     report.news = bool(assembly.skill.context.news_top_k and assembly.script.market.news)
     return report, assembly
 
 
-def with_equal_tools(wish: MemorisationRequest) -> tuple[MemorisationRequest, tuple[str, ...]]:
+def with_equal_tools(options: MemorisationRequest) -> tuple[MemorisationRequest, tuple[str, ...]]:
     """The options without the tools that only open runs could have, which would distort the comparison."""
-    plain = dict(wish.request.skill)
+    plain = dict(options.request.skill)
     missing = tuple(blind.left_out(read_skill(plain)))
-    if not missing or not wish.repeats:
-        return wish, ()
+    if not missing or not options.repeats:
+        return options, ()
     tools = dict(plain["tools"])
     tools["mcp_servers"] = []
     tools["built_in"] = [name for name in tools["built_in"] if name not in missing]
-    return replace(wish, request=replace(wish.request, skill={**plain, "tools": tools})), missing
+    return replace(options, request=replace(options.request, skill={**plain, "tools": tools})), missing
 
 
 async def audit(
@@ -125,17 +125,17 @@ async def audit(
     began: Callable[[str], None] = lambda run_id: None,
 ) -> None:
     """Fill a report. Results obtained before an exception stay in it."""
-    wish = report.wish
-    work = [wish.windows, *[report.ticks] * (2 * wish.repeats)]
+    options = report.options
+    work = [options.windows, *[report.ticks] * (2 * options.repeats)]
     steps = _steps(work, watch)
-    if wish.windows:
+    if options.windows:
         await _name(workspace, report, assembly, next(steps))
     else:
         next(steps)
-    stored_runs = reusable_runs(workspace, assembly) if wish.repeats else []
-    for repeat in range(wish.repeats):
+    stored_runs = reusable_runs(workspace, assembly) if options.repeats else []
+    for repeat in range(options.repeats):
         for is_blind, results in ((False, report.opened), (True, report.blinded)):
-            request = replace(wish.request, seed=wish.request.seed + repeat, repeat=repeat, blind=is_blind)
+            request = replace(options.request, seed=options.request.seed + repeat, repeat=repeat, blind=is_blind)
             stored = _matching_run(stored_runs, replace(request, data_venue=assembly.venue))
             run = await _run(workspace, report, request, stored, next(steps), began)
             results.append(_daily_results(workspace, run))
@@ -144,7 +144,7 @@ async def audit(
 
 def compare_pairs(report: MemorisationReport) -> None:
     """Compare the complete pairs."""
-    count, seed = len(report.blinded), report.wish.request.seed
+    count, seed = len(report.blinded), report.options.request.seed
     opened, blinded = report.opened[:count], report.blinded
     report.whole = pairs.compare(opened, blinded, seed)
     if report.side == "across" and report.cutoff.ends_at is not None:
@@ -167,13 +167,15 @@ def _steps(work: Sequence[int], watch: Watch) -> Iterator[Watch]:
 
 
 async def _name(workspace: Workspace, report: MemorisationReport, assembly: Assembly, watch: Watch) -> None:
-    request, skill = report.wish.request, assembly.skill
+    request, skill = report.options.request, assembly.skill
     symbols = targets(workspace, assembly)
     intervals = [skill.context.bars_interval, *skill.context.timeframes()]
     market = load_market(
         workspace.lake, assembly.venue, symbols, intervals, request.to_at, from_at=request.from_at, with_news=False
     )
-    exam = naming.make_exam(market, skill, symbols, request.from_at, request.to_at, report.wish.windows, request.seed)
+    exam = naming.make_exam(
+        market, skill, symbols, request.from_at, request.to_at, report.options.windows, request.seed
+    )
     report.exam = exam
     with _naming_run(workspace, assembly) as run_id:
         asking = replace(assembly, request=_within_budget(report))
@@ -231,16 +233,16 @@ async def _ask(
     workspace: Workspace, line: ModelConnection, exam: Exam, settings: Mapping[str, Any], watch: Watch
 ) -> list[RecognitionAnswer]:
     """Send every question once, several at a time. Repeated failures in a row end it, as they end a run."""
-    left = list(range(len(exam.questions)))
-    guesses: list[RecognitionAnswer] = [RecognitionAnswer(failed=True)] * len(left)
+    pending = list(range(len(exam.questions)))
+    guesses: list[RecognitionAnswer] = [RecognitionAnswer(failed=True)] * len(pending)
     in_a_row = 0
 
     async def work() -> None:
         nonlocal in_a_row
-        while left:
+        while pending:
             if watch.stop():
                 raise RunCancelled
-            place = left.pop(0)
+            place = pending.pop(0)
             question = naming.request(exam, exam.questions[place], settings, line.forcing)
             try:
                 guesses[place] = naming.read_answer(await line.model.complete(question), exam)
@@ -249,19 +251,19 @@ async def _ask(
                 in_a_row += 1
                 if in_a_row >= workspace.settings.model_errors:
                     raise
-            watch.progress(1 - len(left) / len(guesses))
+            watch.progress(1 - len(pending) / len(guesses))
 
     async def guarded() -> None:
         try:
             await work()
         except BaseException:
-            left.clear()  # the other workers finish their current request, which is paid for, and stop
+            pending.clear()  # the other workers finish their current request, which is paid for, and stop
             raise
 
     many = (
         1 if line.model.name.startswith(f"{catalog.LOCAL}/") else CONCURRENT_WINDOWS
     )  # a local model answers one request at a time
-    ended = await asyncio.gather(*(guarded() for _ in range(min(many, len(left)))), return_exceptions=True)
+    ended = await asyncio.gather(*(guarded() for _ in range(min(many, len(pending)))), return_exceptions=True)
     for error in ended:
         if isinstance(error, BaseException):
             raise error
@@ -353,7 +355,7 @@ def _daily_results(workspace: Workspace, run: Run) -> DailyResults:
 
 def _within_budget(report: MemorisationReport) -> PerpRequest:
     """The request with the remaining budget."""
-    request = report.wish.request
+    request = report.options.request
     if request.max_cost_usd is None:
         return request
     return replace(request, max_cost_usd=max(ZERO, request.max_cost_usd - (report.paid_usd or ZERO)))

@@ -88,12 +88,10 @@ def stretches(report: MemorisationReport) -> list[tuple[str, ComparedDays]]:
 
 def remarks(report: MemorisationReport) -> list[str]:
     """Remarks that are needed to interpret the figures."""
-    request, named, exam = report.wish.request, report.named, report.exam
+    request, named, exam = report.options.request, report.named, report.exam
     output = [cutoffs.words(report.cutoff, request.from_at, request.to_at)]
     if report.synthetic:
-        output.append(
-            "The market is generated: nobody can have read about it, so signs of memory here are signs of a fault."
-        )
+        output.append("The market is generated, so no model can know it: signs of memory here indicate a fault.")
     if exam is not None:
         output.append(
             f"Windows are drawn evenly from {len(exam.symbols)} assets ({', '.join(exam.symbols)}) and {len(exam.periods)} "
@@ -108,7 +106,7 @@ def remarks(report: MemorisationReport) -> list[str]:
         output.append(f"{named.failed} windows are left out: the provider did not answer.")
     if report.left_out:
         output.append(f"Neither side was given what a blind run cannot have: {', '.join(report.left_out)}.")
-    if report.news and report.wish.repeats:
+    if report.news and report.options.repeats:
         output.append(
             "Blind runs read their news without names and amounts: what that costs them is not told apart from memory."
         )
@@ -122,7 +120,7 @@ def remarks(report: MemorisationReport) -> list[str]:
 
 def document(report: MemorisationReport) -> dict[str, Any]:
     """The report as plain values."""
-    request = report.wish.request
+    request = report.options.request
     return {
         "audit": "memory",
         "model": report.model,
@@ -130,8 +128,8 @@ def document(report: MemorisationReport) -> dict[str, Any]:
         "from": iso(request.from_at),
         "to": iso(request.to_at),
         "seed": request.seed,
-        "windows": report.wish.windows,
-        "repeats": report.wish.repeats,
+        "windows": report.options.windows,
+        "repeats": report.options.repeats,
         "ticks": report.ticks,
         "synthetic": report.synthetic,
         "verdict": verdicts.overall(report),
@@ -229,7 +227,7 @@ def _interval(interval: tuple[float, float] | None) -> list[float] | None:
 
 def page(report: MemorisationReport) -> str:
     """One HTML document without scripts that works offline."""
-    request = report.wish.request
+    request = report.options.request
     facts = [
         ("Model", report.model),
         ("Range", f"{iso(request.from_at)} to {iso(request.to_at)}"),

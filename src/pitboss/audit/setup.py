@@ -53,18 +53,18 @@ class AuditRequest:
     seed: int = 0
 
 
-async def prepare(workspace: Workspace, wish: AuditRequest) -> AuditSetup:
+async def prepare(workspace: Workspace, options: AuditRequest) -> AuditSetup:
     """Load the data and replay the range once, so that the audit can rebuild any of its ticks."""
-    extra = [load_tool(path) for path in wish.tool_files]
-    assembly = _assembly_of_run(workspace, wish) if wish.run else _assembly_of_skill(workspace, wish)
+    extra = [load_tool(path) for path in options.tool_files]
+    assembly = _assembly_of_run(workspace, options) if options.run else _assembly_of_skill(workspace, options)
     script, market = assembly.script, assembly.script.market
     outside, not_asked = _recorded_mcp_tools(workspace, assembly.skill)
-    tools, not_audited = _tools(wish.tools, extra, outside)
-    if not wish.tools:
+    tools, not_audited = _tools(options.tools, extra, outside)
+    if not options.tools:
         not_audited |= not_asked
     replayed = await replay_ticks(script)
-    if wish.from_at is not None:  # a run is replayed from its first tick, and audited from here on
-        replayed = replace(replayed, ticks=tuple(tick for tick in replayed.ticks if tick.at >= wish.from_at))
+    if options.from_at is not None:  # a run is replayed from its first tick, and audited from here on
+        replayed = replace(replayed, ticks=tuple(tick for tick in replayed.ticks if tick.at >= options.from_at))
         if not replayed.ticks:
             raise UserError("no tick lies between --from and --to", "choose an earlier --from")
     recordings = _recordings(workspace, outside.values(), script.tick_at.tolist())
@@ -74,12 +74,12 @@ async def prepare(workspace: Workspace, wish: AuditRequest) -> AuditSetup:
 # The run --------------------------------------------------------------------------------------------------------------
 
 
-def _assembly_of_run(workspace: Workspace, wish: AuditRequest) -> Assembly:
-    if wish.skill is not None or wish.symbols:
+def _assembly_of_run(workspace: Workspace, options: AuditRequest) -> Assembly:
+    if options.skill is not None or options.symbols:
         raise UserError("a run has its own skill and symbols", "give either --run, or a skill and --symbols")
-    run = workspace.runs.get(wish.run)
+    run = workspace.runs.get(options.run)
     request = replace(unasked(request_of(run)), prompts=True)
-    from_at, to_at = wish.from_at or request.from_at, wish.to_at or request.to_at
+    from_at, to_at = options.from_at or request.from_at, options.to_at or request.to_at
     if not request.from_at <= from_at < to_at <= request.to_at:
         raise UserError("--from and --to are not within the run", "leave them out, or choose a part of its range")
     assembly = assemble(replace(request, max_gap=ANY_GAP), workspace.lake, workspace.settings)
@@ -93,19 +93,19 @@ def _assembly_of_run(workspace: Workspace, wish: AuditRequest) -> Assembly:
     return replace(assembly, script=script)
 
 
-def _assembly_of_skill(workspace: Workspace, wish: AuditRequest) -> Assembly:
+def _assembly_of_skill(workspace: Workspace, options: AuditRequest) -> Assembly:
     lake, settings = workspace.lake, workspace.settings
-    asked_venue = wish.venue or settings.data_venue
-    plain = dict(wish.skill) if wish.skill is not None else _default_skill(lake, asked_venue, wish.symbols)
-    if wish.symbols:
-        plain["context"] = {**plain.get("context", {}), "symbols": list(wish.symbols)}
+    asked_venue = options.venue or settings.data_venue
+    plain = dict(options.skill) if options.skill is not None else _default_skill(lake, asked_venue, options.symbols)
+    if options.symbols:
+        plain["context"] = {**plain.get("context", {}), "symbols": list(options.symbols)}
     skill = read_skill(plain)
     symbols, period = skill.context.sorted_symbols, interval_ms(skill.schedule.every)
-    to_at = wish.to_at
+    to_at = options.to_at
     if to_at is None:
         to_at = newest_tick(lake, asked_venue, symbols, period)
-    from_at = to_at - DAYS * DAY_MS if wish.from_at is None else wish.from_at
-    if wish.from_at is None:
+    from_at = to_at - DAYS * DAY_MS if options.from_at is None else options.from_at
+    if options.from_at is None:
         venue = choose_venue(asked_venue, lake, symbols)
         from_at = max(from_at, _first_bar_at(lake, venue, symbols, period))
     request = PerpRequest(
@@ -114,14 +114,14 @@ def _assembly_of_skill(workspace: Workspace, wish: AuditRequest) -> Assembly:
         to_at=to_at,
         model=DECIDER,
         data_venue=asked_venue,
-        seed=wish.seed,
+        seed=options.seed,
         prompts=True,
         max_gap=ANY_GAP,
     )
     assembly = assemble(request, lake, settings)
     ports = assembly.script.ports
     reflector = ports.recall and Reflector(Analyst(), ports.context, skill.context.memory.reflection_every)
-    ports = replace(ports, decider=RandomDecider(wish.seed), reflector=reflector)
+    ports = replace(ports, decider=RandomDecider(options.seed), reflector=reflector)
     return replace(assembly, script=replace(assembly.script, ports=ports))
 
 
@@ -140,8 +140,8 @@ def _first_bar_at(lake: Lake, venue: str, symbols: Sequence[str], period: int) -
 
 def _default_skill(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Any]:
     if not symbols:
-        known = lake.symbols(choose_venue(venue, lake, ()))
-        symbols = tuple(known[:MAX_SYMBOLS])
+        stored_symbols = lake.symbols(choose_venue(venue, lake, ()))
+        symbols = tuple(stored_symbols[:MAX_SYMBOLS])
     if not symbols:
         raise UserError("there is no data here to audit", "import some, or make some with `pitboss data demo`")
     return {
@@ -150,7 +150,11 @@ def _default_skill(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str
         "venue": "perp",
         "model": DECIDER,
         "schedule": {"every": "15m"},
-        "strategy": {"mode": "thesis", "thesis": "What is known is known in time.", "avoid": "The future."},
+        "strategy": {
+            "mode": "thesis",
+            "thesis": "What is stored_symbols is stored_symbols in time.",
+            "avoid": "The future.",
+        },
         "context": {
             "symbols": list(symbols),
             "bars_interval": "15m",
@@ -185,32 +189,32 @@ def _tools(
 ) -> tuple[dict[str, AnyTool], dict[str, str]]:
     """The named tools, or all; a tool of a file replaces a built-in one of the same name."""
     own: dict[str, AnyTool] = {tool.name: tool for tool in extra}
-    known = {**registry(), **outside, **own}
-    chosen = [known[name] if name in known else lookup(name) for name in names or known]
+    available = {**registry(), **outside, **own}
+    selected = [available[name] if name in available else lookup(name) for name in names or available]
     tools: dict[str, AnyTool] = dict(own)
-    left: dict[str, str] = {}
-    for tool in chosen:
+    not_audited: dict[str, str] = {}
+    for tool in selected:
         if tool.name == TERMINAL:
-            left[tool.name] = "it is the decision itself and shows nothing"
+            not_audited[tool.name] = "it is the decision itself and returns no data"
         elif not isinstance(tool, RecordedMcpTool) and tool.reach == "live_only":
-            left[tool.name] = "it knows only the present and is refused in simulations"
+            not_audited[tool.name] = "it is live only and refused in simulations"
         else:
             tools[tool.name] = tool
-    return tools, left
+    return tools, not_audited
 
 
 def _recorded_mcp_tools(workspace: Workspace, skill: Skill) -> tuple[dict[str, RecordedMcpTool], dict[str, str]]:
     """The tools of the skill's MCP servers that a simulation answers from recordings."""
     tools: dict[str, RecordedMcpTool] = {}
-    left: dict[str, str] = {}
-    for one in mcp.wanted(workspace, skill):
-        if one.as_of_safe:
-            left[one.name] = "its server is asked itself in simulations: nothing here can vouch for what it answers"
-        elif one.approved is None:
-            left[one.name] = "it is not approved, so no run is given it"
+    not_audited: dict[str, str] = {}
+    for tool in mcp.wanted(workspace, skill):
+        if tool.as_of_safe:
+            not_audited[tool.name] = "its server is called in simulations, so its answers cannot be audited"
+        elif tool.approved is None:
+            not_audited[tool.name] = "it is not approved, so no run has it"
         else:
-            tools[one.name] = RecordedMcpTool(one.name, one.entry.id, one.tool, one.spec(one.approved))
-    return tools, left
+            tools[tool.name] = RecordedMcpTool(tool.name, tool.entry.id, tool.tool, tool.spec(tool.approved))
+    return tools, not_audited
 
 
 # Recordings -----------------------------------------------------------------------------------------------------------
@@ -240,10 +244,10 @@ def _recordings(workspace: Workspace, outside: Iterable[RecordedMcpTool], ticks:
     """All recordings of the audited tools; synthetic ones for a built-in tool without any."""
     stored = StoredRecordings(workspace.database)
     own = (get_top_traders.SERVER, get_top_traders.ASKED)
-    places = dict.fromkeys([own, *((one.server, one.tool) for one in outside)])
-    found = {place: [kept.recording for kept in stored.of(*place)] for place in places}
-    others = [] if found[own] else synthetic_recordings(*own, ticks)
-    return _AuditRecordings(stored, [one for kept in found.values() for one in kept], others)
+    keys = dict.fromkeys([own, *((tool.server, tool.tool) for tool in outside)])
+    stored_recordings = {key: [row.recording for row in stored.of(*key)] for key in keys}
+    others = [] if stored_recordings[own] else synthetic_recordings(*own, ticks)
+    return _AuditRecordings(stored, [recording for group in stored_recordings.values() for recording in group], others)
 
 
 def synthetic_recordings(server: str, tool: str, ticks: Sequence[Instant]) -> list[Recording]:

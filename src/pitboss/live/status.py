@@ -48,7 +48,7 @@ def content(document: Mapping[str, Any], redact: Callable[[str], str]) -> bytes:
         if len(data) <= MOST_BYTES:
             return data
         if not feed:
-            return orjson.dumps({"error": "there is too much to tell"})
+            return orjson.dumps({"error": "the document is too long"})
         feed = feed[: len(feed) // 2]
 
 
@@ -68,10 +68,10 @@ async def serving(
 
     async def answer(request: web.BaseRequest) -> web.Response:
         if is_loopback(host) and not _is_local_name(request.headers.get("Host", "")):
-            return reply({"error": "not under this name"}, 403)
+            return reply({"error": "this host name is not allowed"}, 403)
         read = paths.get(request.path)
         if read is None:
-            return reply({"error": "there is /status and /health"}, 404)
+            return reply({"error": "unknown path: there are /status and /health"}, 404)
         if request.method not in ("GET", "HEAD"):
             return reply({"error": "only GET"}, 405, Allow="GET, HEAD")
         document = read()

@@ -169,7 +169,7 @@ class _RunAuditor:
                     self.say("TOOL", f"{call['name'][:80]} was run and is not on the list")
         for proposal in done:
             if called and _same(proposal) not in called:
-                self.say("ORDER", f"{proposal.get('action')} was carried out, and nobody called for it")
+                self.say("ORDER", f"{proposal.get('action')} was executed without a call")
 
     def _executed(self, proposal: Any, receipt: Mapping[str, Any]) -> None:
         action, account = proposal.get("action"), self.account

@@ -73,9 +73,9 @@ def make_market(skill: Skill, ticks: int, seed: int) -> AttackMarket:
             symbol, "open_interest", hours, np.round(1e5 * np.exp(0.02 * random.standard_normal(len(hours))), 2)
         )
     news = [
-        NewsItem(at, at, "generated", words.format(symbol=symbol), 0.0, (symbol,))
+        NewsItem(at, at, "generated", headline.format(symbol=symbol), 0.0, (symbol,))
         for symbol in skill.context.sorted_symbols
-        for number, words in enumerate(HEADLINES)
+        for number, headline in enumerate(HEADLINES)
         for at in [from_at - (number + 1) * HOUR_MS]
     ]
     news.sort(key=lambda item: (item.available_at, item.text))

@@ -73,29 +73,29 @@ def _problems(count: int) -> str:
 def check_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """All errors of a document. An invalid document is a successful result of the tool."""
     del task
-    overrides, (named, text) = overrides_of(arguments), skill_or_text(arguments)
+    overrides, (skill, text) = overrides_of(arguments), skill_or_text(arguments)
     if text is not None:
-        found = documents.check(text, suffix_of(text), server_workspace.settings, overrides)
-    elif is_file(named):
-        file = server_workspace.file(named)
+        check = documents.check(text, suffix_of(text), server_workspace.settings, overrides)
+    elif is_file(skill):
+        file = server_workspace.file(skill)
         try:
-            found = documents.check(read_text(file), file.suffix, server_workspace.settings, overrides)
+            check = documents.check(read_text(file), file.suffix, server_workspace.settings, overrides)
         except UserError as error:
-            found = SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
+            check = SkillCheck(False, None, (SkillError("", error.message, error.hint),), None)
     else:
-        found = documents.check(
+        check = documents.check(
             to_json(read_skill(server_workspace.skill(arguments, overrides))).decode(),
             ".json",
             server_workspace.settings,
         )
-    lines = [_error_line(error) for error in found.errors] or [f"fine, digest {found.digest}"]
-    return ToolOutput("\n".join([*lines, *(f"note: {note}" for note in found.notes)]), found.plain())
+    lines = [_error_line(error) for error in check.errors] or [f"fine, digest {check.digest}"]
+    return ToolOutput("\n".join([*lines, *(f"note: {note}" for note in check.notes)]), check.plain())
 
 
 def _error_line(error: SkillError) -> str:
     where = f"line {error.line}: " if error.line else ""
-    said = f"{where}{error.path}: {error.message}" if error.path else f"{where}{error.message}"
-    return f"{said} (hint: {error.hint})" if error.hint else said
+    text = f"{where}{error.path}: {error.message}" if error.path else f"{where}{error.message}"
+    return f"{text} (hint: {error.hint})" if error.hint else text
 
 
 def preview_prompt(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
@@ -104,17 +104,17 @@ def preview_prompt(server_workspace: ServerWorkspace, arguments: Mapping[str, An
     plain = server_workspace.skill(arguments, overrides_of(arguments))
     at = moment(arguments, "at") if "at" in arguments else None
     request = PerpRequest(skill=plain, from_at=0, to_at=1, data_venue=arguments.get("data_venue", ""))
-    shown = preview(request, server_workspace.lake, server_workspace.settings, at, _mcp_tools(server_workspace, plain))
-    tools = "\n".join(f"{tool['name']}: {tool['description']}" for tool in shown.tools)
-    head = f"tick {iso(shown.at)}, about {shown.tokens_estimate} tokens"
+    prompt = preview(request, server_workspace.lake, server_workspace.settings, at, _mcp_tools(server_workspace, plain))
+    tools = "\n".join(f"{tool['name']}: {tool['description']}" for tool in prompt.tools)
+    head = f"tick {iso(prompt.at)}, about {prompt.tokens_estimate} tokens"
     values = {
-        "at": iso(shown.at),
-        "system": shown.system,
-        "user": shown.user,
-        "tools": list(shown.tools),
-        "tokens_estimate": shown.tokens_estimate,
+        "at": iso(prompt.at),
+        "system": prompt.system,
+        "user": prompt.user,
+        "tools": list(prompt.tools),
+        "tokens_estimate": prompt.tokens_estimate,
     }
-    return ToolOutput(f"{head}\n\nSYSTEM\n{shown.system}\n\nUSER\n{shown.user}\n\nTOOLS\n{tools}", values)
+    return ToolOutput(f"{head}\n\nSYSTEM\n{prompt.system}\n\nUSER\n{prompt.user}\n\nTOOLS\n{tools}", values)
 
 
 def _mcp_tools(server_workspace: ServerWorkspace, plain: Mapping[str, Any]) -> Any:
@@ -130,17 +130,17 @@ def _mcp_tools(server_workspace: ServerWorkspace, plain: Mapping[str, Any]) -> A
 def list_tools(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """The built-in tools of agents, without schemas."""
     del server_workspace, arguments, task
-    found = [{key: one[key] for key in ("name", "category", "description", "modes", "reach")} for one in catalogue()]
+    tools = [{key: tool[key] for key in ("name", "category", "description", "modes", "reach")} for tool in catalogue()]
     return ToolOutput(
-        "\n".join(f"{one['name']} ({one['category']}): {one['description']}" for one in found), {"tools": found}
+        "\n".join(f"{tool['name']} ({tool['category']}): {tool['description']}" for tool in tools), {"tools": tools}
     )
 
 
 def show_tool(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """One tool with its schema and an example."""
     del server_workspace, task
-    known = lookup(arguments["name"]).name
-    (tool,) = [one for one in catalogue() if one["name"] == known]
+    name = lookup(arguments["name"]).name
+    (tool,) = [entry for entry in catalogue() if entry["name"] == name]
     takes = ", ".join(tool["input_schema"]["properties"]) or "nothing"
     text = f"{tool['name']}: {tool['description']}\ntakes {takes}; modes {', '.join(tool['modes'])}; {tool['ui_hint']}"
     return ToolOutput(text, tool)
@@ -153,15 +153,15 @@ def list_runs(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], t
         return ToolOutput("there are no runs here yet", {"runs": [], "damaged": []})
     with server_workspace.workspace() as workspace:
         listing = workspace.runs.look(arguments.get("limit", 20), arguments.get("status"))
-        found = [_with_relative_report(server_workspace, short(run, workspace.now())) for run in listing.runs]
+        runs = [_with_relative_report(server_workspace, short(run, workspace.now())) for run in listing.runs]
     lines = [
-        f"{one['run_id']} {one['status']} {one_line(one['skill'], 60)} {one_line(one['model'], 60)} "
-        f"{one['from'][:10]} to {one['to'][:10]} return {_number(one['total_return_pct'])} %"
-        for one in found
+        f"{run['run_id']} {run['status']} {one_line(run['skill'], 60)} {one_line(run['model'], 60)} "
+        f"{run['from'][:10]} to {run['to'][:10]} return {_number(run['total_return_pct'])} %"
+        for run in runs
     ]
     lines += [f"{run_id} is damaged: its row was changed after it was written" for run_id in listing.damaged]
     return ToolOutput(
-        "\n".join(lines) or "there are no runs here yet", {"runs": found, "damaged": list(listing.damaged)}
+        "\n".join(lines) or "there are no runs here yet", {"runs": runs, "damaged": list(listing.damaged)}
     )
 
 
@@ -178,22 +178,26 @@ def run_output(server_workspace: ServerWorkspace, workspace: Workspace, run: Run
     synthetic, program = is_synthetic(workspace, run), run.model.startswith(PROGRAMS)
     labels = [*(["synthetic data"] if synthetic else []), *(["not a language model"] if program else [])]
     caps = dict(request.skill.get("risk", {}))
-    metrics, held = run.metrics or {}, (run.baselines or {}).get("buy_and_hold") or {}
+    metrics, buy_and_hold = run.metrics or {}, (run.baselines or {}).get("buy_and_hold") or {}
     lines = [
         f"run {run.id} {run.status}, {one_line(request.skill.get('name', ''))} with {one_line(run.model)}, "
         f"{document['from']} to {document['to']}" + "".join(f" [{label}]" for label in labels),
-        *(f"{name} {_number(metrics[name])}" + _buy_and_hold(held, name) for name in FIGURES if name in metrics),
+        *(
+            f"{name} {_number(metrics[name])}" + _buy_and_hold(buy_and_hold, name)
+            for name in FIGURES
+            if name in metrics
+        ),
         *(f"refused by {code}: {count}" for code, count in (metrics.get("rejections_by_rule") or {}).items()),
         "caps " + ", ".join(f"{name} {_number(value)}" for name, value in caps.items()),
         f"cost {_number(document['cost_usd'])} USD, {document['progress_pct']:.0f} % done, digest {run.digest}",
-        *(f"warning: {one_line(words, 300)}" for words in metrics.get("warnings") or ()),
-        *(f"error: {one_line(words, 600)}" for words in document["errors"]),
+        *(f"warning: {one_line(text, 300)}" for text in metrics.get("warnings") or ()),
+        *(f"error: {one_line(text, 600)}" for text in document["errors"]),
     ]
     return ToolOutput("\n".join(lines), {**document, "caps": caps, "labels": labels})
 
 
-def _buy_and_hold(held: Mapping[str, Any], name: str) -> str:
-    return f" (buy and hold {_number(held[name])})" if held.get(name) is not None else ""
+def _buy_and_hold(metrics: Mapping[str, Any], name: str) -> str:
+    return f" (buy and hold {_number(metrics[name])})" if metrics.get(name) is not None else ""
 
 
 def _with_relative_report(server_workspace: ServerWorkspace, document: dict[str, Any]) -> dict[str, Any]:
@@ -225,30 +229,32 @@ def compare_runs(server_workspace: ServerWorkspace, arguments: Mapping[str, Any]
         )
 
 
-def difference_output(found: dict[str, Any]) -> ToolOutput:
+def difference_output(comparison: dict[str, Any]) -> ToolOutput:
     """A comparison as text and values."""
-    if found["same"]:
-        return ToolOutput("the two runs are the same", found)
-    parted = found["first_difference"]
+    if comparison["same"]:
+        return ToolOutput("the two runs are the same", comparison)
+    difference = comparison["first_difference"]
     lines = ["every record is the same"]
-    if parted:
-        lines = [f"first difference: record {parted['seq']} at {parted['tick_at']}, in {', '.join(parted['fields'])}"]
+    if difference:
+        lines = [
+            f"first difference: record {difference['seq']} at {difference['tick_at']}, in {', '.join(difference['fields'])}"
+        ]
     rows = [
-        f"{name}: {_number(one['first'])} / {_number(one['second'])}"
-        for name, one in found["metrics"].items()
-        if not isinstance(one["first"], list | dict) and not isinstance(one["second"], list | dict)
+        f"{name}: {_number(pair['first'])} / {_number(pair['second'])}"
+        for name, pair in comparison["metrics"].items()
+        if not isinstance(pair["first"], list | dict) and not isinstance(pair["second"], list | dict)
     ]
-    return ToolOutput("\n".join([*lines, *rows[:MOST_ROWS]]), found)
+    return ToolOutput("\n".join([*lines, *rows[:MOST_ROWS]]), comparison)
 
 
 def list_data(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
     """The series of market data."""
     del arguments, task
-    held = holdings(server_workspace.lake)
+    series = holdings(server_workspace.lake)
     lines = [
-        f"{one['venue']} {one['kind']} {one['symbol'] or ''} {one['interval'] or ''}: {one['rows']} rows, "
-        f"{one['first_at']} to {one['last_at']}, {one['gaps']} gaps" + (" [synthetic]" if one["synthetic"] else "")
-        for one in held[:MOST_SERIES]
+        f"{row['venue']} {row['kind']} {row['symbol'] or ''} {row['interval'] or ''}: {row['rows']} rows, "
+        f"{row['first_at']} to {row['last_at']}, {row['gaps']} gaps" + (" [synthetic]" if row["synthetic"] else "")
+        for row in series[:MOST_SERIES]
     ]
-    left = f"\nand {len(held) - MOST_SERIES} more" if len(held) > MOST_SERIES else ""
-    return ToolOutput(("\n".join(lines) or "there is no data here yet") + left, {"series": held[:MOST_SERIES]})
+    more = f"\nand {len(series) - MOST_SERIES} more" if len(series) > MOST_SERIES else ""
+    return ToolOutput(("\n".join(lines) or "there is no data here yet") + more, {"series": series[:MOST_SERIES]})

@@ -26,13 +26,13 @@ def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], None]:
     from jsonschema import SchemaError, validators
     from referencing import Registry
 
-    left = [0]
+    steps_left = [0]
     kind = validators.validator_for(schema, default=validators.Draft202012Validator)
 
     def counted(keyword: str, rule: Callable[..., Any]) -> Callable[..., Any]:
         def check(validator: Any, value: Any, instance: Any, parent: Any) -> Any:
-            left[0] -= 1 + (len(value) // 50 if isinstance(value, list | dict) else 0)
-            if left[0] < 0:
+            steps_left[0] -= 1 + (len(value) // 50 if isinstance(value, list | dict) else 0)
+            if steps_left[0] < 0:
                 raise _StepsExceeded
             if keyword == "additionalProperties" and "patternProperties" in parent:
                 return
@@ -51,7 +51,7 @@ def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], None]:
     checker = bounded(dict(schema), registry=Registry())
 
     def check(arguments: Any) -> None:
-        left[0] = MAX_STEPS
+        steps_left[0] = MAX_STEPS
         if not usable:
             raise ToolFailed("the tool cannot be used: its schema is not valid")
         try:

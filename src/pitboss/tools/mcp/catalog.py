@@ -132,15 +132,15 @@ def missing_setup(entry: ServerEntry) -> str:
 # The schema of an entry in a catalogue file.
 
 
-def _argv(words: list[str]) -> list[str]:
-    program = words[0] if words else ""
-    for word in words:
+def _argv(argv: list[str]) -> list[str]:
+    program = argv[0] if argv else ""
+    for word in argv:
         if "\0" in word:
             raise ValueError("a NUL character in an argument")
         if re.search(r"\{[^}]*\}", word) and (word != PYTHON or word is not program):
             raise ValueError(f"only {PYTHON} may stand in braces, alone and in front")
-    if not words or program == PYTHON:
-        return words
+    if not argv or program == PYTHON:
+        return argv
     if program.startswith("/"):
         if ".." in PurePosixPath(program).parts or program.endswith("/"):
             raise ValueError("the program is not a plain absolute path")
@@ -148,12 +148,12 @@ def _argv(words: list[str]) -> list[str]:
         raise ValueError("the program has to be an absolute path, a bare name, or {python}")
     if PurePosixPath(program).name.lower().removesuffix(".exe") in _SHELLS:
         raise ValueError("a shell would read the rest as a script; name the program itself")
-    return words
+    return argv
 
 
 def _variable(name: str) -> str:
     if _FORBIDDEN_VARIABLE.fullmatch(name):
-        raise ValueError(f"{name} is never handed to a server")
+        raise ValueError(f"{name} is never passed to a server")
     return name
 
 
