@@ -67,7 +67,7 @@ def test_recorded_answers_are_compared_and_what_cannot_be_is_named(workspace: Wo
     assert result.differences == 0
     count = result.counts[f"tool {TWICE}"]
     assert count.compared > count.failed
-    assert "asked itself" in result.not_covered[f"tool {THRICE}"]
+    assert "called in simulations" in result.not_covered[f"tool {THRICE}"]
     assert "not approved" in result.not_covered[f"tool {NEVER}"]
 
 
