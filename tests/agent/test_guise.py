@@ -14,7 +14,7 @@ from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import DAY_MS
 from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
-from pitboss.core.past import Decided
+from pitboss.core.past import PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import LastDecision
 from pitboss.venues.perp.blind import memory as hindsight
@@ -59,7 +59,7 @@ BTC = COVER.by_symbol["BTC"]
         (RefusedProposal, "at code"),
         (OrderThesis, "order_id thesis"),
         (PerpMemory, "trades notes refusals going reasons part_filled day executed realised_usd losses closed learnt tried"),
-        (Decided, "at outcome code detail proposal text flags calls equity_usd cost_usd"),
+        (PastDecision, "at outcome code detail proposal text flags calls equity_usd cost_usd"),
         (Receipt, "kind at symbol order_id facts"),
     ],
 )  # fmt: skip
@@ -131,11 +131,11 @@ def test_memory_in_disguise_keeps_results_and_loses_names_times_and_prices() -> 
 
 
 class _Recorded:
-    def decided(self, before: int, count: int) -> list[Decided]:
+    def decisions(self, before: int, count: int) -> list[PastDecision]:
         assert before == FROM
         proposal = '{"symbol":"BTC","stop_loss":64000,"reason":"Bitcoin"}'
         detail = "stop_loss 64000 is not on the losing side of 63000"
-        return [Decided(FROM - 1, "refused", "R11_PRICE_BAND", detail, proposal, "BTC?")][:count]
+        return [PastDecision(FROM - 1, "refused", "R11_PRICE_BAND", detail, proposal, "BTC?")][:count]
 
     def receipts(self, before: int, count: int) -> list[Receipt]:
         assert before == FROM
@@ -161,11 +161,11 @@ class _Recorded:
 def test_a_past_in_disguise_is_asked_and_answers_in_disguised_terms() -> None:
     past, now = COVER.past(_Recorded()), FROM + COVER.shift_ms
     told = codec.dumps(
-        [past.decided(now, 5), past.receipts(now, 5), past.snapshot(now - 1, now), past.commands(now, 1)]
+        [past.decisions(now, 5), past.receipts(now, 5), past.snapshot(now - 1, now), past.commands(now, 1)]
     ).decode()
     for true in ("BTC", "itcoin", "63000", "64000", str(FROM), str(FROM - 1)):
         assert true not in told
-    assert past.decided(now, 5)[0].at == now - 1
+    assert past.decisions(now, 5)[0].at == now - 1
     assert past.receipts(now, 5)[0].facts["fee_usd"] == "1"
 
 

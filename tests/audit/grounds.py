@@ -38,9 +38,11 @@ def with_view(ground: AuditSetup, view: type[Any]) -> AuditSetup:
         def view(self, at: int) -> Any:
             return view(self, at)
 
-    whole = ground.held.market
+    whole = ground.evidence.market
     market = Leaky(whole.bars, whole.points, whole.news, whole.events)
-    return replace(ground, held=Evidence(market, ground.held.records, ground.held.recordings), market_type=Leaky)
+    return replace(
+        ground, evidence=Evidence(market, ground.evidence.records, ground.evidence.recordings), market_type=Leaky
+    )
 
 
 def with_tool(ground: AuditSetup, look: Callable[[ToolContext, Mapping[str, Any]], Awaitable[str]]) -> AuditSetup:

@@ -49,7 +49,7 @@ def test_a_tool_that_only_fails_is_named_as_not_covered(ground: AuditSetup) -> N
 
     result = audited(with_tool(replace(ground, tools={}), refuses), 5)
     assert result.differences == 0
-    assert result.not_covered["tool leaky"] == "it only ever answered with an error"
+    assert result.not_covered["tool leaky"] == "every call of it failed"
 
 
 def test_a_tool_whose_turn_did_not_come_is_named_as_not_covered(ground: AuditSetup) -> None:
@@ -92,7 +92,7 @@ def _wish(venue: str, first: str, end: str) -> AuditRequest:
 
 @needs_data
 def test_binance_with_news_shows_nothing_of_its_future(binance: AuditSetup) -> None:
-    assert binance.held.market.news
+    assert binance.evidence.market.news
     result = audited(binance)
     assert result.differences == 0
     assert {"section news", "tool get_news_for_window"} <= set(result.counts)
@@ -100,7 +100,7 @@ def test_binance_with_news_shows_nothing_of_its_future(binance: AuditSetup) -> N
 
 @needs_data
 def test_hyperliquid_with_meetings_shows_nothing_of_its_future(hyperliquid: AuditSetup) -> None:
-    assert hyperliquid.held.market.events
+    assert hyperliquid.evidence.market.events
     result = audited(hyperliquid)
     assert result.differences == 0
     assert "section events" in result.counts

@@ -8,9 +8,9 @@ import pytest
 from grounds import FEW, audited, leaking, with_tool, with_view
 
 from pitboss.agent.decider import Judge
-from pitboss.audit.evidence import HeldRecordings, past_of
-from pitboss.audit.lookahead import KEPT, RERUN, AuditSetup
-from pitboss.audit.rebuild import Outside
+from pitboss.audit.evidence import MemoryRecordings, past_of
+from pitboss.audit.lookahead import KEPT_MARKETS, RERUN, AuditSetup
+from pitboss.audit.rebuild import RecordedMcpTool
 from pitboss.core.asof import Market, View
 from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.intent import Decision
@@ -96,7 +96,7 @@ async def listed(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 async def later_decisions(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Asks the past about tomorrow."""
     del arguments
-    return "\n".join(str(one) for one in context.past.decided(context.observation.at + DAY_MS, 5))
+    return "\n".join(str(one) for one in context.past.decisions(context.observation.at + DAY_MS, 5))
 
 
 async def later_receipts(context: ToolContext, arguments: Mapping[str, Any]) -> str:
@@ -118,7 +118,7 @@ def test_a_leaky_tool_is_found_and_nothing_else_is_blamed(ground: AuditSetup, lo
 
 def test_a_symbol_that_is_listed_before_its_first_bar_is_found(ground: AuditSetup) -> None:
     """Listing look-ahead: the series is part of the run, but at these ticks nothing of it has happened yet."""
-    whole, ticks = ground.held.market, ground.script.tick_at
+    whole, ticks = ground.evidence.market, ground.script.tick_at
     bars = whole.bars["BTC", "5m"]
     begins = int(bars.open_at.searchsorted(ticks[len(ticks) // 2]))
     late = Market(
@@ -137,7 +137,7 @@ def test_a_symbol_that_is_listed_before_its_first_bar_is_found(ground: AuditSetu
         del arguments
         return "yes" if len(context.observation.view.bars("LATE", "5m", 1)) else "no"
 
-    later = replace(ground, held=replace(ground.held, market=late))
+    later = replace(ground, evidence=replace(ground.evidence, market=late))
     assert leaking(audited(with_tool(later, offered), FEW)) == {"tool leaky"}
     assert leaking(audited(with_tool(later, honest), FEW)) == set()
 
@@ -154,7 +154,7 @@ def test_a_tool_that_keeps_the_first_market_it_sees_is_found_though_it_always_an
         return str(kept[0].bars["BTC", "5m"].close[-1])
 
     result = audited(with_tool(ground, faithful), FEW)
-    assert leaking(result) == {KEPT}
+    assert leaking(result) == {KEPT_MARKETS}
     assert "leaky" in result.found[0].without
 
 
@@ -163,8 +163,8 @@ def test_a_past_that_shows_a_later_decision_is_found(ground: AuditSetup) -> None
         def __init__(self, inner: Any) -> None:
             self._inner = inner
 
-        def decided(self, before: int, count: int) -> Any:
-            return self._inner.decided(before + DAY_MS, count)
+        def decisions(self, before: int, count: int) -> Any:
+            return self._inner.decisions(before + DAY_MS, count)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._inner, name)
@@ -208,18 +208,18 @@ def test_what_is_carried_from_tick_to_tick_is_checked_by_running_ticks_again(gro
 
 
 def test_recordings_of_mcp_servers_are_audited_and_a_later_one_is_found(ground: AuditSetup) -> None:
-    class Careless(HeldRecordings):
+    class Careless(MemoryRecordings):
         def latest(self, server: str, tool: str, arguments: str, by: int) -> Recording | None:
             return super().latest(server, tool, arguments, by + 9 * DAY_MS)
 
-    first = ground.trail.moments[0].at
+    first = ground.replayed.ticks[0].at
     known = [
         Recording("srv", "look", '{"word":"a"}', first + place * HOUR_MS, f"answer {place}") for place in range(100)
     ]
     spec = ToolSpec("mcp_srv__look", "Looks.", {"type": "object"})
-    tools = {**ground.tools, "mcp_srv__look": Outside("mcp_srv__look", "srv", "look", spec)}
-    for kind, leaks in ((HeldRecordings, set()), (Careless, {"tool mcp_srv__look"})):
-        held = replace(ground.held, recordings=kind(known))
-        result = audited(replace(ground, tools=tools, held=held), FEW)
+    tools = {**ground.tools, "mcp_srv__look": RecordedMcpTool("mcp_srv__look", "srv", "look", spec)}
+    for kind, leaks in ((MemoryRecordings, set()), (Careless, {"tool mcp_srv__look"})):
+        held = replace(ground.evidence, recordings=kind(known))
+        result = audited(replace(ground, tools=tools, evidence=held), FEW)
         assert leaking(result) == leaks
         assert result.counts["tool mcp_srv__look"].failed < result.counts["tool mcp_srv__look"].compared

@@ -10,8 +10,8 @@ from grounds import FEW, audited, leaking, with_tool
 
 from pitboss.audit.evidence import Evidence
 from pitboss.audit.lookahead import AuditSetup
-from pitboss.audit.replayed_states import walk
-from pitboss.audit.truncation import NEVER, corrupted, deleted
+from pitboss.audit.replayed_states import replay_ticks
+from pitboss.audit.truncation import NEVER, with_changed_future, without_future
 from pitboss.core.asof import Market, View
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.market import Listing
@@ -20,16 +20,16 @@ from pitboss.tools.define import ToolContext
 
 def changed(ground: AuditSetup, listings: Mapping[str, Listing], market_type: type[Market] = Market) -> AuditSetup:
     """The same ground with listings, and copies made as this kind of market."""
-    whole = ground.held.market
+    whole = ground.evidence.market
     market = market_type(whole.bars, whole.points, whole.news, whole.events, listings)
     ports = replace(ground.script.ports, view=market.view)
     script = replace(ground.script, market=market, ports=ports)
-    trail = asyncio.run(walk(script))  # what is carried from tick to tick must come from the same listings
+    trail = asyncio.run(replay_ticks(script))  # what is carried from tick to tick must come from the same listings
     return replace(
         ground,
         script=script,
-        trail=trail,
-        held=Evidence(market, trail.records, ground.held.recordings),
+        replayed=trail,
+        evidence=Evidence(market, trail.records, ground.evidence.recordings),
         market_type=market_type,
     )
 
@@ -45,7 +45,7 @@ def leaky(view: type[View]) -> type[Market]:
 @pytest.fixture
 def listings(ground: AuditSetup) -> dict[str, Listing]:
     """One symbol that comes in the middle of the ticks, one that goes there, announced a day before."""
-    moments = ground.trail.moments
+    moments = ground.replayed.ticks
     middle = moments[len(moments) // 2].at
     return {
         "ETH": Listing("ETH", middle),
@@ -108,14 +108,14 @@ def test_copies_agree_with_the_whole_on_everything_that_is_known(
 ) -> None:
     from numpy.random import PCG64, Generator
 
-    whole = changed(ground, listings).held
-    for moment in ground.trail.moments[:: max(1, len(ground.trail.moments) // 40)]:
+    whole = changed(ground, listings).evidence
+    for moment in ground.replayed.ticks[:: max(1, len(ground.replayed.ticks) // 40)]:
         at = moment.at
-        for copy in (deleted(whole, at), corrupted(whole, at, ("BTC",), "5m", Generator(PCG64(at)))):
+        for copy in (without_future(whole, at), with_changed_future(whole, at, ("BTC",), "5m", Generator(PCG64(at)))):
             mine, theirs = whole.market.view(at), copy.market.view(at)
             for symbol in ("BTC", "ETH", "SOL"):
                 assert mine.listed(symbol) == theirs.listed(symbol)
-                assert mine.ended(symbol) == theirs.ended(symbol)
+                assert mine.was_delisted(symbol) == theirs.was_delisted(symbol)
                 assert mine.ends_at(symbol) == theirs.ends_at(symbol)
-        known = deleted(whole, at).market.listings["ETH"].listed_at
+        known = without_future(whole, at).market.listings["ETH"].listed_at
         assert known == (listings["ETH"].listed_at if at >= (listings["ETH"].listed_at or 0) else NEVER)

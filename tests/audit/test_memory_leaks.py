@@ -33,9 +33,9 @@ def test_an_honest_memory_is_filled_and_compared(ground: AuditSetup) -> None:
     for name in ("lessons", "trade_history", "risk_state"):
         assert result.counts[f"section {name}"].compared >= 20, name
     assert result.counts["memory"].compared == result.counts["reflection"].compared == 120
-    trades = [trade for moment in ground.trail.moments[-1:] for trade in moment.before.memory.trades]
+    trades = [trade for moment in ground.replayed.ticks[-1:] for trade in moment.before.memory.trades]
     assert any(trade.mfe_pct for trade in trades)
-    assert ground.trail.moments[-1].before.memory.notes is not None
+    assert ground.replayed.ticks[-1].before.memory.notes is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from planted import Reader, dice, words_of
 
 from pitboss.audit import recognition as naming
-from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, RecognitionResult, judge, make_exam, read_guess
+from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, RecognitionResult, judge, make_exam, read_answer
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
@@ -105,7 +105,7 @@ def test_truth_is_drawn_from_assets_and_periods_and_the_rest_is_offered_in_vain(
 def test_periods_are_as_coarse_as_leaves_enough_to_choose_from(days: int, grain: str) -> None:
     found = exam(5, days=days)
     assert found.grain == grain
-    assert len(found.periods) >= naming.LEAST_PERIODS
+    assert len(found.periods) >= naming.MIN_PERIODS
 
 
 def test_the_same_seed_asks_the_same_and_another_one_asks_something_else() -> None:
@@ -161,24 +161,24 @@ def reply(**said: object) -> ModelReply:
 def test_answers_are_read_from_calls_and_from_text_and_whatever_else_is_wrong_for_a_reason() -> None:
     one = year()
     period = one.periods[0]
-    assert read_guess(reply(asset="btc", period=period), one) == RecognitionAnswer("BTC", period)
-    assert read_guess(ModelReply(f'Well: {{"asset": "ETH", "period": "{period}"}}'), one) == RecognitionAnswer(
+    assert read_answer(reply(asset="btc", period=period), one) == RecognitionAnswer("BTC", period)
+    assert read_answer(ModelReply(f'Well: {{"asset": "ETH", "period": "{period}"}}'), one) == RecognitionAnswer(
         "ETH", period
     )
     small = replace(one, names=("1000PEPE", "BTC", "kBONK"))
-    assert [read_guess(reply(asset=told, period=period), small) for told in ("kBONK", "KBONK", "1000pepe")] == [
+    assert [read_answer(reply(asset=told, period=period), small) for told in ("kBONK", "KBONK", "1000pepe")] == [
         RecognitionAnswer("kBONK", period),
         RecognitionAnswer("kBONK", period),
         RecognitionAnswer("1000PEPE", period),
     ]
-    assert read_guess(reply(asset="GOLD", period=period), one).wrong == naming.NOT_OFFERED
-    assert read_guess(reply(asset="BTC"), one).wrong == naming.NOT_OFFERED
-    assert read_guess(ModelReply(calls=(ToolCall("1", "name_window", "{"),)), one).wrong == naming.UNREADABLE
-    assert read_guess(ModelReply("I do not know."), one).wrong == naming.UNREADABLE
-    assert read_guess(ModelReply(""), one).wrong == naming.NO_ANSWER
-    assert read_guess(ModelReply(problem="the model refused: no"), one).wrong == naming.REFUSED
+    assert read_answer(reply(asset="GOLD", period=period), one).wrong == naming.NOT_OFFERED
+    assert read_answer(reply(asset="BTC"), one).wrong == naming.NOT_OFFERED
+    assert read_answer(ModelReply(calls=(ToolCall("1", "name_window", "{"),)), one).wrong == naming.UNREADABLE
+    assert read_answer(ModelReply("I do not know."), one).wrong == naming.UNREADABLE
+    assert read_answer(ModelReply(""), one).wrong == naming.NO_ANSWER
+    assert read_answer(ModelReply(problem="the model refused: no"), one).wrong == naming.REFUSED
     both = ModelReply(calls=(*reply(asset="BTC", period=period).calls, *reply(asset="ETH", period=period).calls))
-    assert read_guess(both, one).wrong == naming.UNREADABLE
+    assert read_answer(both, one).wrong == naming.UNREADABLE
 
 
 def test_unusable_answers_are_wrong_and_shown_and_missing_ones_are_left_out() -> None:

@@ -39,7 +39,7 @@ def workspace(home: Path, tmp_path: Path) -> Iterator[Workspace]:
     catalogue.write_text(CATALOGUE)
     changes = {"database_url": str(tmp_path / "pitboss.db"), "mcp_catalog": catalogue}
     with open_workspace(load_settings(home, None).model_copy(update=changes)) as opened:
-        said = definition.read(
+        said = definition.read_definition(
             "little", "1", {"name": "twice", "description": "Twice.", "inputSchema": {"type": "object"}}
         )
         approvals = Approvals(opened.database, opened.now)
@@ -67,7 +67,7 @@ def test_recorded_answers_are_compared_and_what_cannot_be_is_named(workspace: Wo
     assert result.differences == 0
     count = result.counts[f"tool {TWICE}"]
     assert count.compared > count.failed
-    assert "asked itself" in result.not_covered[f"tool {THRICE}"]
+    assert "called in simulations" in result.not_covered[f"tool {THRICE}"]
     assert "not approved" in result.not_covered[f"tool {NEVER}"]
 
 

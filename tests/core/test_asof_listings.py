@@ -25,7 +25,7 @@ def test_before_its_listing_and_after_its_end_a_symbol_has_no_bars_and_no_values
         view = whole.view(at * STEP)
         points = view.points("funding", "SUI", 5)
         assert view.listed("SUI") is listed
-        assert view.ended("SUI") is ended
+        assert view.was_delisted("SUI") is ended
         assert bool(view.series("SUI", "5m")[1]) is listed
         assert bool(len(view.bars("SUI", "5m", 5))) is listed
         assert bool(len(view.bars("SUI", "5m", 5, until=at * STEP - STEP))) is listed
@@ -66,7 +66,7 @@ def test_nothing_that_a_view_says_depends_on_what_of_a_listing_is_still_to_come(
     other = market(Listing("SUI", moved(begins), moved(ends)))
     for ask in (
         lambda view: view.listed("SUI"),
-        lambda view: view.ended("SUI"),
+        lambda view: view.was_delisted("SUI"),
         lambda view: view.ends_at("SUI"),
         lambda view: view.series("SUI", "5m")[1],
     ):

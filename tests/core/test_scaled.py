@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitboss.core.scaled import MOST_DECIMALS, scale, whole
+from pitboss.core.scaled import MAX_DECIMALS, scale, scale_column
 
 prices = st.one_of(
     st.decimals("0.00001", "200000", places=5).map(float),
@@ -27,12 +27,12 @@ def test_a_price_that_fits_is_its_own_decimal(values: list[float]) -> None:
 @given(st.lists(prices, max_size=30), st.booleans())
 def test_a_whole_column_stands_for_every_one_of_its_prices(values: list[float], hole: bool) -> None:
     column = np.array([*values, math.nan] if hole else values, dtype=np.float64)
-    found = whole(column)
+    found = scale_column(column)
     exact = [Decimal(repr(value)) for value in values]
-    few = all(-int(price.normalize().as_tuple().exponent) <= MOST_DECIMALS for price in exact)
+    few = all(-int(price.normalize().as_tuple().exponent) <= MAX_DECIMALS for price in exact)
     short = all(len(price.normalize().as_tuple().digits) <= 15 for price in exact)
     if found is None:
-        assert not (few and short) or max(exact) * 10**MOST_DECIMALS >= 10**15
+        assert not (few and short) or max(exact) * 10**MAX_DECIMALS >= 10**15
         return
     assert [Decimal(unit).scaleb(-found.decimals) for unit in found.units.tolist()[: len(values)]] == exact
     assert found.units.tolist()[len(values) :] == [0] * hole

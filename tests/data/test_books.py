@@ -245,5 +245,5 @@ def test_an_edited_book_is_found_and_never_read_by_a_run(
     frame.write_parquet(path)
     found = check_lake(lake)
     assert any(detail in one.detail and not one.usable for one in found if one.problem == "bad_rows"), found
-    with pytest.raises(UserError, match="is not sound"):
+    with pytest.raises(UserError, match="is not valid"):
         load_books(lake, "hyperliquid", ["BTC"], START, START + 1)["BTC"].newest(START, 0)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from live.stand import Stand
 from pitboss.bootstrap.redact import Redactor
 from pitboss.core.errors import UserError
-from pitboss.core.snapshot import FREE, GENESIS, seal
+from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, seal
 from pitboss.live.board import MOST_ENTRIES, MOST_WORDS, Board, cut
 from pitboss.live.status import FEED, MOST_BYTES, content, is_loopback, serving
 from pitboss.skill.document import examples
@@ -119,7 +119,7 @@ def test_a_document_that_is_too_long_loses_its_oldest_entries_first() -> None:
     kept = json.loads(data)[FEED]
     assert kept == feed[: len(kept)]
     assert 5 < len(kept) < 60
-    assert json.loads(content({"ticks": "y" * MOST_BYTES, FEED: []}, str)) == {"error": "there is too much to tell"}
+    assert json.loads(content({"ticks": "y" * MOST_BYTES, FEED: []}, str)) == {"error": "the document is too long"}
 
 
 def test_a_secret_that_got_into_a_text_is_taken_out_before_it_is_sent() -> None:
@@ -166,7 +166,7 @@ def hostile_record(seq: int, prev: str, text: str) -> Any:
         "flags": ["no_decision"],
         "finish_reason": "stop",
     }
-    return seal(seq, "tick", NOW + seq, prev, covered, FREE)
+    return seal(seq, "tick", NOW + seq, prev, covered, ZERO_COST_EXTRA)
 
 
 def texts(value: Any) -> list[str]:

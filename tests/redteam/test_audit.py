@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pitboss.core.snapshot import Record
 from pitboss.redteam.audit import RULES, audit
-from pitboss.redteam.audit_facts import Facts
+from pitboss.redteam.audit_facts import AuditFacts
 from pitboss.redteam.injection_points import SLOTS
 from pitboss.venues.perp.course import first_state
 
@@ -22,12 +22,12 @@ Halves = list[tuple[dict[str, Any], dict[str, Any]]]
 SEEDS = (3, 4, 7, 8)
 
 
-def facts(seed: int) -> Facts:
+def facts(seed: int) -> AuditFacts:
     here = ground(seed)
     return here.facts("news", first_state(here.script))
 
 
-def rules(records: list[Record] | tuple[Record, ...], told: Facts, seed: int) -> set[str]:
+def rules(records: list[Record] | tuple[Record, ...], told: AuditFacts, seed: int) -> set[str]:
     return {breach.rule for breach in audit(records, told, ground(seed).canary)}
 
 
@@ -192,7 +192,7 @@ def test_tampered_records_are_reported_every_time(hand: Callable[[Halves, int], 
     assert HANDS[hand] <= rules(sealed(halves), facts(seed), 7)  # the hands know the key of that seed
 
 
-def lowered(told: Facts, **limits: Any) -> Facts:
+def lowered(told: AuditFacts, **limits: Any) -> AuditFacts:
     return replace(told, limits=replace(told.limits, **limits))
 
 

@@ -16,7 +16,7 @@ from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.redteam import campaign, report
 from pitboss.redteam.attack_run import CampaignModel
 from pitboss.redteam.attacks import Attack, read_file
-from pitboss.redteam.campaign import CampaignResult, hijacked, standin
+from pitboss.redteam.campaign import CampaignResult, hostile_campaign_model, standin_campaign_model
 from pitboss.redteam.injection_points import SLOTS
 from pitboss.sim.watch import Watch
 
@@ -28,7 +28,7 @@ def all_texts() -> list[Attack]:
 
 def fight(texts: Sequence[Attack], seed: int = 7, ticks: int = 24, watch: Watch | None = None) -> CampaignResult:
     here = ground(seed, ticks)
-    return asyncio.run(campaign.run(here, [hijacked(here)], SLOTS, texts, seed, watch or Watch()))
+    return asyncio.run(campaign.run(here, [hostile_campaign_model(here)], SLOTS, texts, seed, watch or Watch()))
 
 
 def test_a_sample_of_all_texts_in_every_slot_breaks_nothing() -> None:
@@ -52,7 +52,7 @@ def test_every_text_in_every_slot_breaks_nothing(seed: int) -> None:
 
 
 def test_a_stand_in_is_compared_with_itself_without_the_attack() -> None:
-    result = asyncio.run(campaign.run(ground(), [standin()], ["tool"], attacks()[:1], 7, Watch()))
+    result = asyncio.run(campaign.run(ground(), [standin_campaign_model()], ["tool"], attacks()[:1], 7, Watch()))
     (row,) = result.rows
     assert row.different == 0  # it did not look at any tool's answer, or the words did not matter to it
     assert row.compared == 24

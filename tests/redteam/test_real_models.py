@@ -14,7 +14,7 @@ from field import SMALL, document, ground
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.cli.main import main
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
-from pitboss.redteam.attack_run import CampaignModel, play
+from pitboss.redteam.attack_run import CampaignModel, run_attack
 from pitboss.sim.watch import Watch
 from pitboss.testing.provider import FakeProvider, Play, body, message
 
@@ -117,6 +117,6 @@ def test_a_key_that_is_really_used_in_a_record_is_a_breach() -> None:
             return ModelReply(f"the key is {KEY}", (ToolCall("t", "propose_order", json.dumps(HOLD)),))
 
     line = CampaignModel("telling", lambda attack, seed: Telling(), redact=lambda text: text.replace(KEY, ""))
-    played = asyncio.run(play(ground(), line, "news", SMALL, "1", Watch()))
+    played = asyncio.run(run_attack(ground(), line, "news", SMALL, "1", Watch()))
     assert {breach.rule for breach in played.breaches} == {"SECRET"}
     assert not any(KEY in breach.facts for breach in played.breaches)

@@ -165,7 +165,7 @@ def test_the_newest_two_hundred_decisions_and_four_hundred_receipts_are_at_hand(
         past.happened([funded(seq * BASE - 1), funded(seq * BASE - 1)])
         past.take(record(seq, []), [], ())
     end = (DECISIONS + 50) * BASE
-    assert [one.at // BASE for one in past.decided(end, 10_000)] == list(range(DECISIONS + 49, 49, -1))
+    assert [one.at // BASE for one in past.decisions(end, 10_000)] == list(range(DECISIONS + 49, 49, -1))
     assert len(past.receipts(end, 10_000)) == RECEIPTS
     assert past.snapshot(10 * BASE, end) is None
     assert past.snapshot(60 * BASE, end)["text"] == "held 60"
@@ -197,10 +197,10 @@ def test_a_past_read_back_from_records_is_the_past_that_was_lived(
     if len(told) <= cut:
         resumed.begin(lambda: iter(records), len(records))
     before = ask * BASE
-    assert list(resumed.decided(before, count)) == list(lived.decided(before, count))
+    assert list(resumed.decisions(before, count)) == list(lived.decisions(before, count))
     assert list(resumed.receipts(before, count)) == list(lived.receipts(before, count))
     assert resumed.snapshot((ask - 1) * BASE, before) == lived.snapshot((ask - 1) * BASE, before)
-    assert all(one.at < before for one in lived.decided(before, 500))
+    assert all(one.at < before for one in lived.decisions(before, 500))
     assert all(one.at < before for one in lived.receipts(before, 500))
     assert lived.snapshot(before, before) is None
 
@@ -213,5 +213,5 @@ def test_what_an_agent_may_read_does_not_hang_on_what_its_answers_cost() -> None
     cheap.begin(lambda: records, len(records))
     dear.begin(lambda: paid, len(paid))
     end = START + 40 * BASE
-    assert [one.cost_usd for one in dear.decided(end, 50)] != [one.cost_usd for one in cheap.decided(end, 50)]
-    assert [*map(decision_line, dear.decided(end, 50))] == [*map(decision_line, cheap.decided(end, 50))]
+    assert [one.cost_usd for one in dear.decisions(end, 50)] != [one.cost_usd for one in cheap.decisions(end, 50)]
+    assert [*map(decision_line, dear.decisions(end, 50))] == [*map(decision_line, cheap.decisions(end, 50))]

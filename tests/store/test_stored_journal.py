@@ -14,7 +14,7 @@ from sqlalchemy import insert
 from sqlalchemy.dialects import postgresql
 
 from pitboss.core.errors import InvariantError, ReplayMismatch, UserError
-from pitboss.core.snapshot import FREE, GENESIS, seal
+from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, seal
 from pitboss.store import journal
 from pitboss.store import run_history as history
 from pitboss.store.compiled import CompiledStatement
@@ -302,7 +302,7 @@ def free(count, kind="span"):
     """Records of a policy: nothing was asked and nothing paid for."""
     prev, made = GENESIS, []
     for seq in range(count):
-        made.append(seal(seq, kind, seq, prev, {"receipts": [], "equity": []}, FREE))
+        made.append(seal(seq, kind, seq, prev, {"receipts": [], "equity": []}, ZERO_COST_EXTRA))
         prev = made[-1].digest
     return made
 
@@ -313,7 +313,7 @@ def test_the_closing_record_of_a_running_run_moves_it_on_in_the_same_commit(benc
     assert kept.status is None
     bench.commit(kept, records[:2])
     assert (kept.status, bench.runs.get(run_id).status) == ("running", "running")
-    last = seal(2, "close", 9, records[1].digest, {"receipts": [], "equity": []}, FREE)
+    last = seal(2, "close", 9, records[1].digest, {"receipts": [], "equity": []}, ZERO_COST_EXTRA)
 
     bench.commit(kept, [last], 1.0)
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from pitboss.core.errors import UserError
-from pitboss.core.snapshot import FREE, GENESIS, seal
+from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, seal
 from pitboss.store import schema, verify
 from pitboss.store import sealed_rows as rows
 from pitboss.store.database import open_database
@@ -41,7 +41,7 @@ def free(count):
     """Records of a policy: nothing was asked and nothing paid for."""
     prev, made = GENESIS, []
     for seq in range(count):
-        made.append(seal(seq, "span", seq, prev, {"receipts": [], "equity": []}, FREE))
+        made.append(seal(seq, "span", seq, prev, {"receipts": [], "equity": []}, ZERO_COST_EXTRA))
         prev = made[-1].digest
     return made
 

@@ -211,7 +211,7 @@ def _spoiled(books: Books, until: int, way: str) -> Books:
 )
 def test_an_unsound_book_prices_nothing(bids: str, asks: str) -> None:
     books = Books("AAA", np.array([AT]), [bids], [asks])
-    with pytest.raises(UserError, match="order book of AAA at 2025-06-04T00:30:00Z is not sound"):
+    with pytest.raises(UserError, match="order book of AAA at 2025-06-04T00:30:00Z is not valid"):
         books.newest(AT, 0)
 
 

@@ -1,4 +1,4 @@
-"""Markdown that the generated pages share."""
+"""Markdown helpers of the generated pages."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,6 +7,11 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table."""
     lines = [headings, ["---"] * len(headings), *([_cell(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def codes(words: Iterable[str]) -> str:
+    """Words as code, separated by commas."""
+    return ", ".join(f"`{word}`" for word in words)
 
 
 def _cell(text: str) -> str:

@@ -1,5 +1,5 @@
-"""`pitboss audit`: proof, on the data and the tools that are really there, that a simulation cannot see its own future;
-and whether a model knows that future by heart.
+"""`pitboss audit`: tests, on the user's own data and tools, whether a simulation sees its own future, and whether a model
+has memorised it.
 
-Above `bootstrap` and beside `redteam`: it puts a run together like a backtest does and then lies to it about tomorrow.
+Above `bootstrap`, next to `redteam`: it assembles a run as a backtest does and then deletes or changes its future.
 """

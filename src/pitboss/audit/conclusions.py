@@ -1,7 +1,7 @@
-"""What a memorisation report may conclude, in plain words that never say more than the figures do.
+"""The conclusions of a memorisation report, as text that claims no more than the figures support.
 
-Each look ends in one of three ways: a sign of memory, no sign of it, or that it cannot be told and why. "No sign" is never
-"none": what could have hidden is said with it.
+Each test has one of three outcomes: a sign of memory, no sign of it, or undecided with the reason. "No sign" does not
+mean "no memory": the text states the size of effect that the test could have missed.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ Finding = Literal["sign", "no_sign", "cannot_tell"]
 
 @noun
 class Conclusion:
-    """One conclusion. `about` is the look it comes from."""
+    """One conclusion. `about` is the test it comes from."""
 
     about: Literal["naming", "assets", "pairs", "cutoff"]
     finding: Finding
@@ -27,14 +27,14 @@ class Conclusion:
 
 
 def conclusions(report: MemorisationReport) -> list[Conclusion]:
-    """Everything that can be said, in the order of the report."""
+    """All conclusions, in the order of the report."""
     return [*_naming(report), *_pairs(report), *_cutoff(report)]
 
 
 def overall(report: MemorisationReport) -> Finding:
-    """A sign anywhere is a sign; without one, what could be looked at decides. Assets alone are not judged by."""
-    found = [one.finding for one in conclusions(report) if one.about in ("naming", "pairs")]
-    return "sign" if "sign" in found else "no_sign" if "no_sign" in found else "cannot_tell"
+    """The overall finding: any sign is a sign; otherwise any decided test decides. Assets alone do not count."""
+    findings = [conclusion.finding for conclusion in conclusions(report) if conclusion.about in ("naming", "pairs")]
+    return "sign" if "sign" in findings else "no_sign" if "no_sign" in findings else "cannot_tell"
 
 
 HEADLINES: dict[Finding, str] = {
@@ -47,7 +47,7 @@ HEADLINES: dict[Finding, str] = {
 def _naming(report: MemorisationReport) -> Iterator[Conclusion]:
     named = report.named
     if named is None:
-        if report.wish.windows:
+        if report.options.windows:
             yield Conclusion(
                 "naming", "cannot_tell", "cannot tell whether it recognises windows: not all were asked about"
             )
@@ -67,30 +67,31 @@ def _naming(report: MemorisationReport) -> Iterator[Conclusion]:
 
 def _nothing_to_name(asked: int, what: str) -> str:
     if not asked:
-        return f"cannot tell whether it recognises the {what}: nobody answered"
+        return f"cannot tell whether it recognises the {what}: there was no reply"
     return f"cannot tell whether it recognises the {what}: there is only one here to choose from"
 
 
-def _weighed(one: ChanceVerdict, what: str) -> tuple[Finding, str]:
-    hits = f"it named {what} of {one.rate.hits} of {one.rate.of} windows right ({share(one.rate.interval, one.rate.share)})"
-    luck = f"luck gives {percent(one.chance)}, and does as well {probability(max(one.alone, one.shuffled))}"
-    if one.needed is None:
+def _weighed(verdict: ChanceVerdict, what: str) -> tuple[Finding, str]:
+    rate = verdict.rate
+    hits = f"it named {what} of {rate.hits} of {rate.of} windows right ({share(rate.interval, rate.share)})"
+    luck = f"luck gives {percent(verdict.chance)}, and does as well {probability(max(verdict.alone, verdict.shuffled))}"
+    if verdict.needed is None:
         return (
             "cannot_tell",
             f"cannot tell: {hits}; with so few to choose from, or to ask about, even all right could be luck",
         )
-    if one.raised < ALPHA:
+    if verdict.raised < ALPHA:
         return "sign", f"sign of memory: {hits}; {luck}"
-    return "no_sign", f"no sign that it recognises {what}: {hits}; {luck}; {one.needed} right would have stood out"
+    return "no_sign", f"no sign that it recognises {what}: {hits}; {luck}; {verdict.needed} right would have stood out"
 
 
 def _pairs(report: MemorisationReport) -> Iterator[Conclusion]:
-    if not report.wish.repeats:
+    if not report.options.repeats:
         return
     whole = report.whole
     if whole is None:
         yield Conclusion(
-            "pairs", "cannot_tell", "cannot tell what names and dates do to results: no pair of runs is whole"
+            "pairs", "cannot_tell", "cannot tell what names and dates do to results: no pair of runs is complete"
         )
     else:
         yield Conclusion("pairs", *_compared(whole))
@@ -103,7 +104,7 @@ def _compared(whole: ComparedDays) -> tuple[Finding, str]:
     if whole.idle:
         return "cannot_tell", "cannot tell from the results: no run ever had a position, so there are none"
     if whole.identical:
-        return "no_sign", "no sign in the results: every run with names had the very returns of its blind twin"
+        return "no_sign", "no sign in the results: every open run had exactly the returns of its blind counterpart"
     if main.difference.interval is None:
         least = MIN_BOOTSTRAP_RETURNS
         return "cannot_tell", f"cannot tell from the results: {whole.days} days are too few (at least {least}); {apart}"
@@ -137,23 +138,23 @@ def _cutoff(report: MemorisationReport) -> Iterator[Conclusion]:
         signs = any(one.finding == "sign" for one in (*_naming(report), *_pairs(report)))
         words = f"no split: all of the range lies after the training cutoff ({day})"
         if signs:
-            words += "; signs of memory there mean that the cutoff is not what it is said to be, or another explanation"
+            words += "; signs of memory there mean that the stated cutoff is wrong, or have another explanation"
         yield Conclusion("cutoff", "cannot_tell", words)
     elif report.split is not None:
         yield Conclusion("cutoff", "cannot_tell", _both_sides(report))
 
 
 def _both_sides(report: MemorisationReport) -> str:
-    told: list[str] = []
+    sides: list[str] = []
     if report.split is not None:
-        for name, stretch in (("before", report.split.before), ("after", report.split.after)):
-            if stretch is None:
-                told.append(f"{name} it no whole day")
+        for name, compared in (("before", report.split.before), ("after", report.split.after)):
+            if compared is None:
+                sides.append(f"{name} it no whole day")
             else:
-                apart = stretch.figures[MAIN].difference
-                told.append(f"{name} it {_signed(apart.mean)} ({around(apart)}) over {stretch.days} days")
+                difference = compared.figures[MAIN].difference
+                sides.append(f"{name} it {_signed(difference.mean)} ({around(difference)}) over {compared.days} days")
     return (
-        f"split at the training cutoff ({report.cutoff.until}), basis points a day, open minus blind: {'; '.join(told)}. "
+        f"split at the training cutoff ({report.cutoff.until}), basis points a day, open minus blind: {'; '.join(sides)}. "
         "Two stretches of a market differ in more than what a model has read"
     )
 
@@ -173,12 +174,12 @@ def share(interval: tuple[float, float] | None, value: float | None) -> str:
 
 
 def probability(p: float) -> str:
-    """How often, in words that do not pretend to more digits than matter."""
+    """A probability as text with at most four decimals."""
     return "less than once in 10,000 times" if p < 0.0001 else f"with probability {p:.4f}"
 
 
 def around(spread: MeanEstimate) -> str:
-    """An interval, or that there is none."""
+    """An interval as text."""
     return (
         "no interval" if spread.interval is None else f"{_signed(spread.interval[0])} to {_signed(spread.interval[1])}"
     )

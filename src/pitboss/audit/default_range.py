@@ -1,4 +1,4 @@
-"""The range of a memorisation report where none is given: the newest month that the data has. Reads extents only."""
+"""The default range of a memorisation report: the newest month of the data. Reads the extents of the data only."""
 
 from dataclasses import replace
 
@@ -8,18 +8,20 @@ from pitboss.venues.perp.assembly import PerpRequest, choose_venue, read_skill
 from pitboss.venues.perp.preview import newest_tick
 
 DAYS = 30
-"""Enough for intervals over days, and no more than has to be paid for."""
+"""Enough days for intervals, at a limited cost of model calls."""
 
 
-def spanned(workspace: Workspace, request: PerpRequest, from_at: Instant | None, to_at: Instant | None) -> PerpRequest:
-    """The request with both ends of its range."""
+def with_range(
+    workspace: Workspace, request: PerpRequest, from_at: Instant | None, to_at: Instant | None
+) -> PerpRequest:
+    """The request with missing ends of its range filled in."""
     skill, lake = read_skill(request.skill), workspace.lake
     symbols, period = skill.context.sorted_symbols, interval_ms(skill.schedule.every)
-    asked = request.data_venue or workspace.settings.data_venue
+    data_venue = request.data_venue or workspace.settings.data_venue
     if to_at is None:
-        to_at = newest_tick(lake, asked, symbols, period)
+        to_at = newest_tick(lake, data_venue, symbols, period)
     if from_at is None:
-        venue = choose_venue(asked, lake, symbols)
+        venue = choose_venue(data_venue, lake, symbols)
         first = [
             extent[0]
             for symbol in symbols

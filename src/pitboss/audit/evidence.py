@@ -1,6 +1,7 @@
-"""Everything that an agent could be told something from, as one value: the market, the run's records, the recordings.
+"""All data from which an agent's inputs are made, as one value: the market, the run's records, the recordings.
 
-The audit makes copies of it that differ after an instant (`copies`). It is not a view: nobody is handed this whole.
+The audit makes copies of it that differ after an instant (`truncation`). It is not a view: it holds the future and is
+never passed to an agent.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,11 +20,11 @@ from pitboss.sim.past import RunPast, receipts_of
 from pitboss.venues.perp.intents import TERMINAL
 
 PRIOR, LATER = 50, 6
-"""Records before and after an instant that a past is made of: few enough that a past never drops its oldest."""
+"""Records before and after an instant that a history is made of: few enough that `RunPast` never drops its oldest."""
 
 
-class Lazy(Mapping[tuple[str, str], Any]):
-    """Columns by key that are cut when first asked for. A cut makes new objects, so no memo can take them for others."""
+class LazyColumns(Mapping[tuple[str, str], Any]):
+    """Columns by key that are cut on first access. A cut makes new objects, so that no cache confuses them with others."""
 
     def __init__(
         self,
@@ -34,15 +35,15 @@ class Lazy(Mapping[tuple[str, str], Any]):
         self._inner = inner
         self._cut = cut
         self._extra = extra or {}
-        self._made: dict[tuple[str, str], Any] = {}
+        self._columns: dict[tuple[str, str], Any] = {}
 
     def __getitem__(self, key: tuple[str, str]) -> Any:
         if key in self._extra:
             return self._extra[key]
-        made = self._made.get(key)
-        if made is None:
-            made = self._made[key] = self._cut(key, self._inner[key])
-        return made
+        columns = self._columns.get(key)
+        if columns is None:
+            columns = self._columns[key] = self._cut(key, self._inner[key])
+        return columns
 
     def __contains__(self, key: object) -> bool:
         return key in self._extra or key in self._inner
@@ -55,59 +56,59 @@ class Lazy(Mapping[tuple[str, str], Any]):
         return len(self._inner) + len(self._extra)
 
 
-class HeldRecordings:
-    """Recordings in memory, by question and time: `core.past.Recordings`, and how many there are."""
+class MemoryRecordings:
+    """Recordings in memory: `core.past.Recordings`, with counts."""
 
     def __init__(self, recordings: Iterable[Recording] = ()) -> None:
         self.all = sorted(recordings, key=lambda one: one.known_at)
 
     @cached_property
     def questions(self) -> list[Recording]:
-        """One recording of every question that was ever asked."""
+        """One recording of each distinct call."""
         return list({(one.server, one.tool, one.arguments): one for one in self.all}.values())
 
     def known(self, at: Instant) -> int:
-        """How many were known by an instant."""
+        """How many recordings were known by an instant."""
         return bisect_right(self.all, at, key=lambda one: one.known_at)
 
     def latest(self, server: str, tool: str, arguments: str, by: Instant) -> Recording | None:
         """The newest answer to exactly these arguments that was known by `by`."""
-        asked = (server, tool, arguments)
-        for one in reversed(self.all):
-            if one.known_at <= by and (one.server, one.tool, one.arguments) == asked:
-                return one
+        call = (server, tool, arguments)
+        for recording in reversed(self.all):
+            if recording.known_at <= by and (recording.server, recording.tool, recording.arguments) == call:
+                return recording
         return None
 
     def count(self, server: str, tool: str, by: Instant) -> int:
-        """How many answers of a tool, to whatever arguments, were known by `by`."""
+        """How many answers of a tool, to any arguments, were known by `by`."""
         return sum(1 for one in self.all if one.known_at <= by and (one.server, one.tool) == (server, tool))
 
 
 PastOf = Callable[[Sequence[Record], Sequence[Receipt], Sequence[Record]], Past]
-"""A past from the records before a tick, what has happened up to it, and records that come later (or none)."""
+"""Makes a run's history from the records before a tick, the receipts up to it, and later records (or none)."""
 
 
 def past_of(prior: Sequence[Record], happened: Sequence[Receipt], later: Sequence[Record]) -> Past:
-    """A run's own past, as it would be if it had been told what comes later as well."""
+    """A run's history that has also been given later records."""
     past = RunPast(TERMINAL)
     past.begin(lambda: prior, len(prior))
     past.happened(happened)
-    for place, record in enumerate(later):
-        # the record of the tick itself repeats what had happened up to it
-        receipts = receipts_of(record)[len(happened) if place == 0 else 0 :]
+    for number, record in enumerate(later):
+        # The record of the tick itself repeats the receipts up to it.
+        receipts = receipts_of(record)[len(happened) if number == 0 else 0 :]
         past.take(record, receipts, codec.loads(record.covered)["flags"])
     return past
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """What there is. `records` are those of ticks, by time."""
+    """The complete data. `records` are those of ticks, by time."""
 
     market: Market
     records: Sequence[Record]
-    recordings: HeldRecordings
+    recordings: MemoryRecordings
 
     def split(self, at: Instant) -> tuple[Sequence[Record], Sequence[Record]]:
-        """The records before an instant and those from it on: the record of a tick is made after it was answered."""
-        place = bisect_left(self.records, at, key=lambda record: record.tick_at)
-        return self.records[max(0, place - PRIOR) : place], self.records[place : place + LATER]
+        """The records before an instant and those from it on; the record of a tick is made after its decision."""
+        index = bisect_left(self.records, at, key=lambda record: record.tick_at)
+        return self.records[max(0, index - PRIOR) : index], self.records[index : index + LATER]

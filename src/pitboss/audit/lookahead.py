@@ -1,7 +1,7 @@
-"""The audit itself: many times over, stand at a tick three times, with three futures, and compare every byte.
+"""The look-ahead audit: rebuilds random ticks three times, with three different futures, and compares every byte.
 
-A run is honest if nothing that it is told at a tick changes when everything after the tick is deleted or becomes a lie.
-One difference is a leak; none in so many cuts is the only pass. What was never compared is named, not assumed.
+A run has no look-ahead if its inputs at a tick stay the same when everything after the tick is deleted or changed. A
+single difference is a leak; the audit passes only without any. What was never compared is listed as not covered.
 """
 
 import gc
@@ -15,10 +15,10 @@ from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, sa
 
 from pitboss.audit import rebuild
 from pitboss.audit.evidence import Evidence, PastOf, past_of
-from pitboss.audit.rebuild import AnyTool, Outside, RebuiltTick, ToolAnswer
-from pitboss.audit.replayed_states import Moment, Trail, walk
-from pitboss.audit.tool_arguments import throw
-from pitboss.audit.truncation import corrupted, deleted
+from pitboss.audit.rebuild import AnyTool, RebuiltTick, RecordedMcpTool, ToolAnswer
+from pitboss.audit.replayed_states import ReplayedTicks, TickStart, replay_ticks
+from pitboss.audit.tool_arguments import random_arguments
+from pitboss.audit.truncation import with_changed_future, without_future
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
@@ -27,18 +27,18 @@ from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.sections import sections
 
 DELETED, CORRUPTED = "deleted", "corrupted"
-MOST_FOUND = 20
-"""Differences that are kept with their lines; the rest is counted."""
-TOOLS_A_CUT = 3
-KEPT = "markets kept"
+MAX_LISTED = 20
+"""Maximum number of differences that are listed; all are counted."""
+TOOLS_PER_CUT = 3
+KEPT_MARKETS = "markets kept"
 RERUN = "ticks run again"
 RERUN_EVERY, RERUN_TICKS = 10, 30
-"""At every tenth cut the ticks before it are run again on the copies: what ticks carry to later ones must be the same."""
+"""At every tenth cut the ticks before it are run again on the copies, to compare the state that ticks carry on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """One leak: what came out differently when the future was deleted or changed, with the first line that differs."""
+    """One leak: an input that differs when the future is deleted or changed, with the first line that differs."""
 
     at: Instant
     what: str
@@ -50,8 +50,8 @@ class Leak:
 
 
 @dataclass(slots=True)
-class Count:
-    """How often something was compared, how often it was an error, and how often it differed."""
+class ComparisonCount:
+    """Comparisons of one input, and how many of them were errors and differences."""
 
     compared: int = 0
     failed: int = 0
@@ -60,11 +60,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuditSetup:
-    """Everything an audit stands on. `market_type` is how copies of the market are made, `past_of` a run's past."""
+    """The inputs of an audit. `market_type` is the class of the market's copies, `past_of` makes a run's history."""
 
     script: PerpCourse
-    held: Evidence
-    trail: Trail
+    evidence: Evidence
+    replayed: ReplayedTicks
     tools: Mapping[str, AnyTool]
     not_audited: Mapping[str, str] = field(default_factory=dict[str, str])
     market_type: type[Market] = Market
@@ -73,84 +73,89 @@ class AuditSetup:
 
 @dataclass(slots=True)
 class LookaheadResult:
-    """What came of it."""
+    """The result of an audit."""
 
     cuts: int = 0
-    counts: dict[str, Count] = field(default_factory=dict[str, Count])
+    counts: dict[str, ComparisonCount] = field(default_factory=dict[str, ComparisonCount])
     found: list[Leak] = field(default_factory=list[Leak])
     differences: int = 0
     not_covered: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def comparisons(self) -> int:
-        """All of them together."""
+        """The number of all comparisons."""
         return sum(count.compared for count in self.counts.values())
 
 
 async def audit(
-    ground: AuditSetup,
+    setup: AuditSetup,
     cuts: int,
     seed: int,
-    told: Callable[[float], None] = lambda share: None,
+    progress: Callable[[float], None] = lambda share: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> LookaheadResult:
-    """Cut `cuts` times. The same ground and seed give the same cuts."""
-    auditor = _CutAuditor(ground, seed)
+    """Audit `cuts` random ticks. The same setup and seed give the same cuts."""
+    auditor = _CutAuditor(setup, seed)
     for number in range(cuts):
         if stop():
             break
         await auditor.cut(number)
-        told((number + 1) / cuts)
+        progress((number + 1) / cuts)
     return auditor.close()
 
 
 class _CutAuditor:
-    """Goes from cut to cut and keeps count."""
+    """Performs cuts and counts comparisons."""
 
-    def __init__(self, ground: AuditSetup, seed: int) -> None:
-        self._ground = ground
+    def __init__(self, setup: AuditSetup, seed: int) -> None:
+        self._setup = setup
         self._dice = Generator(PCG64(seed))
         self._result = LookaheadResult()
-        skill = ground.script.ports.skill
+        skill = setup.script.ports.skill
         self._skill, self._symbols = skill, skill.context.sorted_symbols
         self._context = PerpPrompts(skill)
-        self._waking = rebuild.waking_skills(skill)
+        self._waking = rebuild.wake_skills(skill)
         self._intervals = (skill.context.bars_interval, *skill.context.timeframes())
-        base = ground.script.base_interval
+        base = setup.script.base_interval
         self._coarser = [name for name, length in INTERVALS.items() if 1 < length // interval_ms(base) <= 48]
-        self._tools = list(ground.tools)
+        self._tools = list(setup.tools)
 
     async def cut(self, number: int) -> None:
-        """One instant, one symbol, some of the tools."""
-        ground, dice = self._ground, self._dice
-        place = int(dice.integers(len(ground.trail.moments)))
-        moment = ground.trail.moments[place]
+        """Audit one tick with one symbol and some of the tools."""
+        setup, dice = self._setup, self._dice
+        place = int(dice.integers(len(setup.replayed.ticks)))
+        tick_start = setup.replayed.ticks[place]
         symbol = self._symbols[int(dice.integers(len(self._symbols)))]
-        script, at = ground.script, moment.at
+        script, at = setup.script, tick_start.at
         base = script.base_interval
-        # The copies come first: whoever keeps the first market that he sees shall keep one that we can miss.
+        # The copies are used first: code that caches the first market it sees then keeps a copy, which `_check_kept_markets` detects.
         futures = {
-            DELETED: deleted(ground.held, at, ground.market_type),
-            CORRUPTED: corrupted(ground.held, at, self._symbols, base, dice, ground.market_type),
+            DELETED: without_future(setup.evidence, at, setup.market_type),
+            CORRUPTED: with_changed_future(setup.evidence, at, self._symbols, base, dice, setup.market_type),
         }
-        alive = [weakref.ref(held.market) for held in futures.values()]
-        sides = {name: await rebuild.stand(held, script, moment, ground.past_of) for name, held in futures.items()}
-        whole = await rebuild.stand(ground.held, script, moment, ground.past_of)
+        alive = [weakref.ref(evidence.market) for evidence in futures.values()]
+        sides = {
+            name: await rebuild.rebuild_tick(evidence, script, tick_start, setup.past_of)
+            for name, evidence in futures.items()
+        }
+        whole = await rebuild.rebuild_tick(setup.evidence, script, tick_start, setup.past_of)
         self._parts(whole, sides, symbol)
-        asked = await self._ask(whole, sides, symbol, number)
+        called = await self._ask(whole, sides, symbol, number)
         self._result.cuts += 1
         if not number % RERUN_EVERY:
-            await self._again(ground.trail.moments[max(0, place - RERUN_TICKS)], moment, futures, symbol)
+            await self._rerun(setup.replayed.ticks[max(0, place - RERUN_TICKS)], tick_start, futures, symbol)
         del futures, sides, whole
-        self._left(alive, asked, at, symbol)
+        self._check_kept_markets(alive, called, at, symbol)
 
-    async def _again(self, start: Moment, moment: Moment, futures: Mapping[str, Evidence], symbol: str) -> None:
-        """Everything that ticks carry to later ones: the account, the last decision, what is remembered."""
-        mine = _carried(moment)
-        for name, held in futures.items():
-            script = rebuild.between(self._ground.script, held.market, start, moment.at)
-            theirs = _carried((await walk(script, start)).moments[-1])
-            self._compare(RERUN, symbol, name, moment.at, mine, theirs)
+    async def _rerun(
+        self, start: TickStart, tick_start: TickStart, futures: Mapping[str, Evidence], symbol: str
+    ) -> None:
+        """Compare the state that ticks carry on: the account, the last decision, the memory."""
+        original = _state_bytes(tick_start)
+        for name, evidence in futures.items():
+            script = rebuild.script_between(self._setup.script, evidence.market, start, tick_start.at)
+            copied = _state_bytes((await replay_ticks(script, start)).ticks[-1])
+            self._compare(RERUN, symbol, name, tick_start.at, original, copied)
 
     def _parts(self, whole: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str) -> None:
         skill = self._skill
@@ -158,114 +163,122 @@ class _CutAuditor:
         parts = rebuild.by_section(sides[DELETED], skill)
         for name in parts:
             self._count(f"section {name}").compared += len(sides)
-        # The one without a future is put together from its parts, the changed one comes from a context of its own.
-        theirs = {
+        # The copy without a future is assembled from its sections, the changed one comes from a context of its own.
+        copied = {
             DELETED: "\n\n".join(parts.values()).encode(),
             CORRUPTED: rebuild.message(sides[CORRUPTED], PerpPrompts(skill)),
         }
         for name, side in sides.items():
-            self._compare("user message", symbol, name, whole.observation.at, own, theirs[name])
-            if own != theirs[name]:
-                self._blame(rebuild.by_section(whole, skill), rebuild.by_section(side, skill))
+            self._compare("user message", symbol, name, whole.observation.at, own, copied[name])
+            if own != copied[name]:
+                self._blame_sections(rebuild.by_section(whole, skill), rebuild.by_section(side, skill))
         lookback = skill.context.bars_lookback
-        base = self._ground.script.base_interval
+        base = self._setup.script.base_interval
         length = self._coarser[int(self._dice.integers(len(self._coarser)))] if self._coarser else base
         kinds: dict[str, Callable[[RebuiltTick], bytes]] = {
             "account and marks": lambda side: side.account,
-            "memory": rebuild.remembered,
-            "reflection": rebuild.reflected,
-            "wake conditions": lambda side: rebuild.waking(side, self._waking),
-            "regime tag": lambda side: rebuild.tags(side, symbol, self._intervals, lookback),
-            "coarser bars": lambda side: rebuild.coarser(side, symbol, base, length),
+            "memory": rebuild.memory_bytes,
+            "reflection": rebuild.reflection_prompt,
+            "wake conditions": lambda side: rebuild.wake_conditions(side, self._waking),
+            "regime tag": lambda side: rebuild.regime_tags(side, symbol, self._intervals, lookback),
+            "coarser bars": lambda side: rebuild.coarser_bars(side, symbol, base, length),
         }
         for what, make in kinds.items():
-            mine = make(whole)
+            original = make(whole)
             for name, side in sides.items():
-                self._compare(what, symbol, name, whole.observation.at, mine, make(side))
+                self._compare(what, symbol, name, whole.observation.at, original, make(side))
 
     async def _ask(self, whole: RebuiltTick, sides: Mapping[str, RebuiltTick], symbol: str, number: int) -> list[str]:
-        names = self._turn(number)
+        names = self._tools_of_cut(number)
         step = interval_ms(self._skill.schedule.every)
         for name in names:
-            tool = self._ground.tools[name]
+            tool = self._setup.tools[name]
             arguments = self._arguments(tool, whole.observation.at, step, symbol)
-            theirs = {future: await side.ask(tool, arguments) for future, side in sides.items()}
-            mine = await whole.ask(tool, arguments)
+            copied = {future: await side.ask(tool, arguments) for future, side in sides.items()}
+            original = await whole.ask(tool, arguments)
             shown = codec.dumps(codec.number_fragments(arguments)).decode()
-            for future, answer in theirs.items():
-                self._compare(f"tool {name}", symbol, future, whole.observation.at, _said(mine), _said(answer), shown)
+            for future, answer in copied.items():
+                self._compare(
+                    f"tool {name}",
+                    symbol,
+                    future,
+                    whole.observation.at,
+                    _answer_bytes(original),
+                    _answer_bytes(answer),
+                    shown,
+                )
             count = self._count(f"tool {name}")
-            count.failed += len(sides) if mine.failed else 0
+            count.failed += len(sides) if original.failed else 0
         return names
 
-    def _turn(self, number: int) -> list[str]:
-        """Whose turn it is: everybody's, one after the other."""
+    def _tools_of_cut(self, number: int) -> list[str]:
+        """The tools of a cut, in rotation."""
         tools = self._tools
-        if number < len(tools):  # alone at first, so that whoever keeps a market is known by name
+        if number < len(tools):  # one tool at a time first, so that a tool that keeps a market is identified
             return [tools[number]]
-        few = min(TOOLS_A_CUT, len(tools))
+        few = min(TOOLS_PER_CUT, len(tools))
         return [tools[(number * few + place) % len(tools)] for place in range(few)]
 
     def _arguments(self, tool: AnyTool, at: Instant, step: int, symbol: str) -> dict[str, Any]:
-        if not isinstance(tool, Outside):
-            return throw(tool.schema, tool.example, at, step, symbol, self._dice)
+        if not isinstance(tool, RecordedMcpTool):
+            return random_arguments(tool.schema, tool.example, at, step, symbol, self._dice)
         recorded = [
             one.arguments
-            for one in self._ground.held.recordings.all
+            for one in self._setup.evidence.recordings.all
             if (one.server, one.tool) == (tool.server, tool.tool)
         ]
         if not recorded:
             return {}
         return codec.loads_exact(recorded[int(self._dice.integers(len(recorded)))])
 
-    def _left(self, alive: Sequence[Any], asked: list[str], at: Instant, symbol: str) -> None:
-        """Whether somebody still holds a market after its tick is over: he could answer from it for ever."""
+    def _check_kept_markets(self, alive: Sequence[Any], called: list[str], at: Instant, symbol: str) -> None:
+        """Check that no reference to a market remains after its tick; later answers could be made from it."""
         if any(ref() is not None for ref in alive):
             gc.collect()
-        count = self._count(KEPT)
+        count = self._count(KEPT_MARKETS)
         count.compared += len(alive)
         if all(ref() is None for ref in alive):
             return
         count.differences += 1
-        asked_here = f"asked at this cut: {', '.join(asked) or 'nothing'}"
-        words = "somebody keeps the market of a tick after the tick is over"
-        self._find(Leak(at, KEPT, symbol, DELETED, words, asked_here))
+        asked_here = f"asked at this cut: {', '.join(called) or 'nothing'}"
+        message = "a reference to the market of a tick is kept after the tick"
+        self._find(Leak(at, KEPT_MARKETS, symbol, DELETED, message, asked_here))
 
     def _compare(
-        self, what: str, symbol: str, future: str, at: Instant, mine: bytes, theirs: bytes, arguments: str = ""
+        self, what: str, symbol: str, future: str, at: Instant, original: bytes, copied: bytes, arguments: str = ""
     ) -> None:
         count = self._count(what)
         count.compared += 1
-        if mine == theirs:
+        if original == copied:
             return
         count.differences += 1
-        one, other = _first_line(mine, theirs)
+        one, other = _first_line(original, copied)
         self._find(Leak(at, what, symbol, future, one, other, arguments))
 
-    def _blame(self, mine: Mapping[str, str], theirs: Mapping[str, str]) -> None:
-        """Put a difference of the message down to its sections."""
-        for name in sorted({*mine, *theirs}):
-            if mine.get(name) != theirs.get(name):
+    def _blame_sections(self, original: Mapping[str, str], copied: Mapping[str, str]) -> None:
+        """Attribute a difference of the message to its sections."""
+        for name in sorted({*original, *copied}):
+            if original.get(name) != copied.get(name):
                 self._count(f"section {name}").differences += 1
 
     def _find(self, difference: Leak) -> None:
         self._result.differences += 1
-        if len(self._result.found) < MOST_FOUND:
+        if len(self._result.found) < MAX_LISTED:
             self._result.found.append(difference)
 
-    def _count(self, what: str) -> Count:
-        return self._result.counts.setdefault(what, Count())
+    def _count(self, what: str) -> ComparisonCount:
+        return self._result.counts.setdefault(what, ComparisonCount())
 
     def close(self) -> LookaheadResult:
-        """The result, with the names of what was never compared."""
-        result, ground = self._result, self._ground
-        result.not_covered = {f"tool {name}": why for name, why in ground.not_audited.items()}
+        """The result, with the list of what was not covered."""
+        result, setup = self._result, self._setup
+        result.not_covered = {f"tool {name}": why for name, why in setup.not_audited.items()}
         for name in self._tools:
             count = result.counts.get(f"tool {name}")
             if count is None:
-                result.not_covered[f"tool {name}"] = "its turn did not come; make more cuts"
+                result.not_covered[f"tool {name}"] = "it was not reached; make more cuts"
             elif count.failed == count.compared:
-                result.not_covered[f"tool {name}"] = "it only ever answered with an error"
+                result.not_covered[f"tool {name}"] = "every call of it failed"
         for section in sections():
             name = rebuild.section_name(section)
             if f"section {name}" not in result.counts:
@@ -273,27 +286,28 @@ class _CutAuditor:
         return result
 
 
-def _carried(moment: Moment) -> bytes:
-    """The state before a tick, without the digest of the records: how a curve is packed there is not what is told."""
-    return codec.dumps(replace(moment.before, prev_digest=""))
+def _state_bytes(tick_start: TickStart) -> bytes:
+    """The state before a tick without the digest of the records, which also depends on how a curve is packed."""
+    return codec.dumps(replace(tick_start.before, prev_digest=""))
 
 
-def _said(answer: ToolAnswer) -> bytes:
+def _answer_bytes(answer: ToolAnswer) -> bytes:
     return (("error: " if answer.failed else "") + answer.text).encode("utf-8", "surrogatepass")
 
 
-def _first_line(mine: bytes, theirs: bytes) -> tuple[str, str]:
-    """The first line in which two texts differ, of each."""
-    ours, others = (text.decode("utf-8", "replace").split("\n") for text in (mine, theirs))
-    for one, other in zip_longest(ours, others, fillvalue="(nothing)"):
-        if one != other:
-            return _short(one, other), _short(other, one)
+def _first_line(original: bytes, copied: bytes) -> tuple[str, str]:
+    """The first line of each text in which they differ."""
+    lines, copy_lines = (text.decode("utf-8", "replace").split("\n") for text in (original, copied))
+    for line, copy_line in zip_longest(lines, copy_lines, fillvalue="(nothing)"):
+        if line != copy_line:
+            return _short(line, copy_line), _short(copy_line, line)
     return "", ""
 
 
-def _short(line: str, other: str) -> str:
-    """The part of a long line around the first character that differs."""
-    place = next((n for n, (a, b) in enumerate(zip(line, other, strict=False)) if a != b), min(len(line), len(other)))
-    start = max(0, place - 60)
-    shown = line[start : place + 100]
-    return ("…" if start else "") + shown + ("…" if place + 100 < len(line) else "")
+def _short(line: str, reference: str) -> str:
+    """The part of a long line around the first character that differs from another line."""
+    pairs = enumerate(zip(line, reference, strict=False))
+    index = next((index for index, (a, b) in pairs if a != b), min(len(line), len(reference)))
+    start = max(0, index - 60)
+    shown = line[start : index + 100]
+    return ("…" if start else "") + shown + ("…" if index + 100 < len(line) else "")

@@ -1,4 +1,4 @@
-"""An audit's result as lines to read and as one JSON document."""
+"""The result of a look-ahead audit as lines of text and as a JSON document."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ NUMBERS = (1, 2, 3)
 
 
 def cells(result: LookaheadResult) -> list[tuple[str, ...]]:
-    """A row for everything that was compared."""
+    """One row for each compared input."""
     return [
         (what, f"{count.compared:,}", f"{count.failed:,}" if count.failed else "", f"{count.differences:,}")
         for what, count in sorted(result.counts.items())
@@ -18,40 +18,40 @@ def cells(result: LookaheadResult) -> list[tuple[str, ...]]:
 
 
 def lines(result: LookaheadResult) -> list[str]:
-    """What came of it, the verdict first."""
+    """The result as lines, the verdict first."""
     verdict = "no look-ahead found" if not result.differences else "LOOK-AHEAD"
-    said = [
+    output = [
         f"{verdict}: {result.differences:,} differences in {result.comparisons:,} comparisons at {result.cuts:,} cuts"
     ]
-    for one in result.found:
-        said += _told(one)
+    for leak in result.found:
+        output += _leak_lines(leak)
     if result.differences > len(result.found):
-        said.append(f"and {result.differences - len(result.found):,} more")
-    said += [f"not covered: {what}: {why}" for what, why in sorted(result.not_covered.items())]
-    return said
+        output.append(f"and {result.differences - len(result.found):,} more")
+    output += [f"not covered: {what}: {why}" for what, why in sorted(result.not_covered.items())]
+    return output
 
 
-def _told(one: Leak) -> list[str]:
-    asked = f" {one.arguments}" if one.arguments else ""
+def _leak_lines(leak: Leak) -> list[str]:
+    arguments = f" {leak.arguments}" if leak.arguments else ""
     return [
-        f"at {iso(one.at)}, {one.what}{asked}, {one.symbol}, when the future was {one.future}:",
-        f"  as it was: {one.whole}",
-        f"  {one.future:>9}: {one.without}",
+        f"at {iso(leak.at)}, {leak.what}{arguments}, {leak.symbol}, when the future was {leak.future}:",
+        f"  as it was: {leak.whole}",
+        f"  {leak.future:>9}: {leak.without}",
     ]
 
 
-def document(result: LookaheadResult, ground: AuditSetup, seed: int) -> dict[str, Any]:
-    """Everything, as plain values."""
-    ticks = ground.script.tick_at
+def document(result: LookaheadResult, setup: AuditSetup, seed: int) -> dict[str, Any]:
+    """The result as plain values."""
+    ticks = setup.script.tick_at
     return {
         "audit": "lookahead",
         "passed": result.differences == 0,
         "cuts": result.cuts,
         "seed": seed,
         "from": iso(int(ticks[0])),
-        "to": iso(ground.script.to_at),
+        "to": iso(setup.script.to_at),
         "ticks": len(ticks),
-        "symbols": list(ground.script.tape.symbols),
+        "symbols": list(setup.script.tape.symbols),
         "comparisons": result.comparisons,
         "differences": result.differences,
         "covered": {
@@ -62,14 +62,14 @@ def document(result: LookaheadResult, ground: AuditSetup, seed: int) -> dict[str
         "not_covered": dict(sorted(result.not_covered.items())),
         "found": [
             {
-                "at": iso(one.at),
-                "what": one.what,
-                "symbol": one.symbol,
-                "arguments": one.arguments,
-                "future": one.future,
-                "whole": one.whole,
-                "without": one.without,
+                "at": iso(leak.at),
+                "what": leak.what,
+                "symbol": leak.symbol,
+                "arguments": leak.arguments,
+                "future": leak.future,
+                "whole": leak.whole,
+                "without": leak.without,
             }
-            for one in result.found
+            for leak in result.found
         ],
     }

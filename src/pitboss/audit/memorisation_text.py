@@ -1,4 +1,4 @@
-"""A memorisation report as tables to read, as one JSON document and as a page of its own."""
+"""A memorisation report as tables, as a JSON document and as an HTML page."""
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -33,7 +33,7 @@ Cells = list[tuple[str, ...]]
 
 
 def naming_rows(report: MemorisationReport) -> Cells:
-    """Hits against luck."""
+    """Rows of the hits compared with chance."""
     named = report.named
     if named is None:
         return []
@@ -56,7 +56,7 @@ def _naming_row(what: str, one: ChanceVerdict) -> tuple[str, ...]:
 
 
 def pair_rows(stretch: ComparedDays) -> Cells:
-    """The figures of both sides and their difference."""
+    """Rows of the figures of both sides and their difference."""
     rows: Cells = []
     for name in FIGURES:
         one = stretch.figures[name]
@@ -79,51 +79,49 @@ def _wins(rate: HitRate) -> str:
 
 
 def stretches(report: MemorisationReport) -> list[tuple[str, ComparedDays]]:
-    """The stretches there are figures for, with their titles."""
-    found: list[tuple[str, ComparedDays | None]] = [("whole range", report.whole)]
+    """The parts of the range that have figures, with their titles."""
+    parts: list[tuple[str, ComparedDays | None]] = [("whole range", report.whole)]
     if report.split is not None:
         day = report.cutoff.until
-        found += [(f"up to the cutoff, {day}", report.split.before), (f"after the cutoff, {day}", report.split.after)]
-    return [(f"{title}: {one.days} days, {one.repeats} pairs", one) for title, one in found if one is not None]
+        parts += [(f"up to the cutoff, {day}", report.split.before), (f"after the cutoff, {day}", report.split.after)]
+    return [(f"{title}: {part.days} days, {part.repeats} pairs", part) for title, part in parts if part is not None]
 
 
 def remarks(report: MemorisationReport) -> list[str]:
-    """What a reader of the figures has to know."""
-    request, named, exam = report.wish.request, report.named, report.exam
-    said = [cutoff_text(report.cutoff, request.from_at, request.to_at)]
+    """Remarks that are needed to interpret the figures."""
+    request, named, exam = report.options.request, report.named, report.exam
+    output = [cutoff_text(report.cutoff, request.from_at, request.to_at)]
     if report.synthetic:
-        said.append(
-            "The market is generated: nobody can have read about it, so signs of memory here are signs of a fault."
-        )
+        output.append("The market is generated, so no model can know it: signs of memory here indicate a fault.")
     if exam is not None:
-        said.append(
+        output.append(
             f"Windows are drawn evenly from {len(exam.symbols)} assets ({', '.join(exam.symbols)}) and {len(exam.periods)} "
             f"{exam.grain}s; {len(exam.names) - len(exam.symbols)} more names were offered that are never right. Luck is "
             "weighed twice: as if every answer were a guess of its own, and with the names shuffled, for a model that "
             "answers like windows alike; the larger probability counts, raised because two questions are asked."
         )
     if named is not None and named.unusable:
-        told = ", ".join(f"{count} {why}" for why, count in named.unusable.items())
-        said.append(f"Answers that could not be used count as wrong: {told}.")
+        counts = ", ".join(f"{count} {why}" for why, count in named.unusable.items())
+        output.append(f"Answers that could not be used count as wrong: {counts}.")
     if named is not None and named.failed:
-        said.append(f"{named.failed} windows are left out: the provider did not answer.")
+        output.append(f"{named.failed} windows are left out: the provider did not answer.")
     if report.left_out:
-        said.append(f"Neither side was given what a blind run cannot have: {', '.join(report.left_out)}.")
-    if report.news and report.wish.repeats:
-        said.append(
+        output.append(f"Neither side was given what a blind run cannot have: {', '.join(report.left_out)}.")
+    if report.news and report.options.repeats:
+        output.append(
             "Blind runs read their news without names and amounts: what that costs them is not told apart from memory."
         )
     if report.whole is not None:
-        said.append(DAYS_AND_REPEATS + (f" {FEW}" if report.whole.repeats < 5 else ""))
-    return said
+        output.append(DAYS_AND_REPEATS + (f" {FEW}" if report.whole.repeats < 5 else ""))
+    return output
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------
 
 
 def document(report: MemorisationReport) -> dict[str, Any]:
-    """Everything, as plain values."""
-    request = report.wish.request
+    """The report as plain values."""
+    request = report.options.request
     return {
         "audit": "memory",
         "model": report.model,
@@ -131,8 +129,8 @@ def document(report: MemorisationReport) -> dict[str, Any]:
         "from": iso(request.from_at),
         "to": iso(request.to_at),
         "seed": request.seed,
-        "windows": report.wish.windows,
-        "repeats": report.wish.repeats,
+        "windows": report.options.windows,
+        "repeats": report.options.repeats,
         "ticks": report.ticks,
         "synthetic": report.synthetic,
         "verdict": verdicts.overall(report),
@@ -143,8 +141,8 @@ def document(report: MemorisationReport) -> dict[str, Any]:
         "naming": _naming_document(report),
         "pairs": None if report.whole is None else _stretch_document(report.whole),
         "runs": [
-            {"open": one.run_id, "blind": other.run_id}
-            for one, other in zip(report.opened, report.blinded, strict=False)
+            {"open": opened.run_id, "blind": blinded.run_id}
+            for opened, blinded in zip(report.opened, report.blinded, strict=False)
         ],
         "split": None
         if report.split is None
@@ -229,8 +227,8 @@ def _interval(interval: tuple[float, float] | None) -> list[float] | None:
 
 
 def page(report: MemorisationReport) -> str:
-    """One HTML document that opens offline and runs nothing."""
-    request = report.wish.request
+    """One HTML document without scripts that works offline."""
+    request = report.options.request
     facts = [
         ("Model", report.model),
         ("Range", f"{iso(request.from_at)} to {iso(request.to_at)}"),

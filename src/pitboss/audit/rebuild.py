@@ -1,7 +1,7 @@
-"""What an agent would be told at a tick, made from whatever is held: the account, the message, waking, tags, answers.
+"""An agent's inputs at a tick, rebuilt from given data: the account, the message, wake conditions, tags, tool answers.
 
-Each side of a comparison is one `RebuiltTick`. The side that was not changed keeps one `PerpPrompts` for all its ticks, as a run
-does, so that what a memo carries from a later tick to an earlier one would show; the copies have a fresh one each.
+Each side of a comparison is one `RebuiltTick`. The unchanged side uses one `PerpPrompts` for all its ticks, as a run
+does, so that a cache that carries data from a later tick to an earlier one is detected; each copy has a fresh one.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pitboss.audit.evidence import Evidence, PastOf
-from pitboss.audit.replayed_states import Moment
+from pitboss.audit.replayed_states import TickStart
 from pitboss.core import codec, curve
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
@@ -37,12 +37,12 @@ from pitboss.venues.perp.world import advance
 
 PRICES = ("mark", "oracle")
 _WINDOW = 200
-"""Bars of the finest interval that are put together into coarser ones."""
+"""Base bars from which coarser bars are resampled."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
-    """A tool of an MCP server as a simulation has it."""
+class RecordedMcpTool:
+    """A tool of an MCP server that a simulation answers from recordings."""
 
     name: str
     server: str
@@ -50,12 +50,12 @@ class Outside:
     spec: Any
 
 
-AnyTool = ToolDefinition | Outside
+AnyTool = ToolDefinition | RecordedMcpTool
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool said. `failed`: it refused, or broke."""
+    """A tool's answer. `failed`: it refused or raised."""
 
     text: str
     failed: bool
@@ -63,9 +63,9 @@ class ToolAnswer:
 
 @dataclass(slots=True, eq=False)
 class RebuiltTick:
-    """One side at one tick. `happened` is what the world did since the tick before."""
+    """One side at one tick. `happened` are the receipts since the tick before."""
 
-    held: Evidence
+    evidence: Evidence
     script: PerpCourse
     state: State
     observation: Observation
@@ -74,7 +74,7 @@ class RebuiltTick:
     past_of: PastOf
 
     def judge(self, intent: Any) -> Any:
-        """What the engine would say."""
+        """The engine's verdict on an intent."""
         observation = self.observation
         return self.script.ports.guard(observation, self.state, intent, observation.at).verdict
 
@@ -85,68 +85,66 @@ class RebuiltTick:
             return ToolAnswer(codec.printable(await built.call(dict(arguments))), False)
         except ToolFailed as error:
             return ToolAnswer(str(error), True)
-        except Exception as error:  # noqa: BLE001 – a tool that breaks is named as not covered, and the audit goes on
+        except Exception as error:  # noqa: BLE001 – a tool that raises is reported as not covered; the audit continues
             return ToolAnswer(f"{type(error).__name__}: {error}", True)
 
     def _built(self, tool: AnyTool) -> Tool:
-        at, recordings = self.observation.at, self.held.recordings
-        if isinstance(tool, Outside):
+        at, recordings = self.observation.at, self.evidence.recordings
+        if isinstance(tool, RecordedMcpTool):
             return RecordedTool(tool.spec, tool.server, tool.tool, recordings, at)
-        prior, later = self.held.split(at)
+        prior, later = self.evidence.split(at)
         past = self.past_of(prior, self.happened, later)
         mode = "write" if "write" in tool.modes else "read"
         return tool.build(ToolContext(self.observation, mode, self.judge, past, recordings))
 
 
-async def stand(held: Evidence, script: PerpCourse, moment: Moment, past_of: PastOf) -> RebuiltTick:
-    """A side at a tick: the account is taken as the tick before left it and brought here over this side's own bars.
+async def rebuild_tick(evidence: Evidence, script: PerpCourse, tick_start: TickStart, past_of: PastOf) -> RebuiltTick:
+    """One side at a tick: the account after the tick before, advanced to this tick over the side's own bars.
 
-    What has happened on the way is remembered, and lessons are written where they are due, as a tick does it.
+    The events in between are added to the memory, and lessons are written if they are due, as in a tick.
     """
-    at, ports = moment.at, replace(script.ports, view=held.market.view)
+    at, ports = tick_start.at, replace(script.ports, view=evidence.market.view)
     with localcontext(CONTEXT):
-        tape = _tape(held.market, script, moment)
-        stretch = advance(moment.before.world, ports.terms, tape, 0, tape.index_of(at))
-        fresh = first_state(replace(script, market=held.market, tick_at=np.array([at], np.int64)))
-        state = replace(moment.before, world=stretch.world)
-        told = {
+        tape = _tape(evidence.market, script, tick_start)
+        stretch = advance(tick_start.before.world, ports.terms, tape, 0, tape.index_of(at))
+        fresh = first_state(replace(script, market=evidence.market, tick_at=np.array([at], np.int64)))
+        state = replace(tick_start.before, world=stretch.world)
+        inputs = {
             "world": state.world,
             "receipts": stretch.receipts,
-            "equity": list(
-                curve.points(stretch.equity)
-            ),  # how a curve is packed may depend on the tape; its points may not
+            "equity": list(curve.points(stretch.equity)),  # points, because their packing may depend on the tape
             "fresh": fresh.world,
         }
         state, observation = recollect(state, at, stretch.receipts, ports)
         state, observation, _ = await reflect(state, observation, ports)
-        told["portfolio"], told["room"] = observation.portfolio(), observation.room()
-    return RebuiltTick(held, script, state, observation, stretch.receipts, codec.dumps(told), past_of)
+        inputs["portfolio"], inputs["room"] = observation.portfolio(), observation.room()
+    return RebuiltTick(evidence, script, state, observation, stretch.receipts, codec.dumps(inputs), past_of)
 
 
-def _tape(market: Market, script: PerpCourse, moment: Moment) -> Tape:
-    """The base bars around the tick, with those after it where this side has any."""
-    return _tape_between(market, script, moment.since, moment.at + 12 * script.tape.interval_ms)
+def _tape(market: Market, script: PerpCourse, tick_start: TickStart) -> Tape:
+    """The base bars around the tick, including later ones if this side has any."""
+    return _tape_between(market, script, tick_start.since, tick_start.at + 12 * script.tape.interval_ms)
 
 
 def _tape_between(market: Market, script: PerpCourse, start: Instant, end: Instant) -> Tape:
     base, symbols = script.base_interval, script.tape.symbols
 
     def points(kind: str) -> dict[str, Points]:
-        found: dict[str, Points] = {}
+        by_symbol: dict[str, Points] = {}
         for symbol in symbols:
             series = market.points.get((kind, symbol))
             if series is not None:
                 low, high = series.at.searchsorted((start - HOUR_MS, end))
-                found[symbol] = Points(symbol, series.kind, series.at[low:high], series.value[low:high])
-        return found
+                by_symbol[symbol] = Points(symbol, series.kind, series.at[low:high], series.value[low:high])
+        return by_symbol
 
     prices = {symbol: series for kind in PRICES for symbol, series in points(kind).items()}
     bars = {symbol: market.bars[symbol, base] for symbol in symbols}
     return make_tape(bars, start, end, points("funding"), prices, script.tape.books)
 
 
-def between(script: PerpCourse, market: Market, start: Moment, at: Instant) -> PerpCourse:
-    """The same run over another market, from one tick to another, both included."""
+def script_between(script: PerpCourse, market: Market, start: TickStart, at: Instant) -> PerpCourse:
+    """The same run over another market, from one tick to another, both inclusive."""
     ticks = script.tick_at[(script.tick_at >= start.at) & (script.tick_at <= at)]
     tape = _tape_between(market, script, start.since, at + 12 * script.tape.interval_ms)
     return replace(script, market=market, ports=replace(script.ports, view=market.view), tick_at=ticks, tape=tape)
@@ -156,52 +154,54 @@ def between(script: PerpCourse, market: Market, start: Moment, at: Instant) -> P
 
 
 def message(side: RebuiltTick, context: PerpPrompts) -> bytes:
-    """The whole user message."""
+    """The user message."""
     return context.prompt(side.observation).user.encode()
 
 
 def by_section(side: RebuiltTick, skill: PerpSkill) -> dict[str, str]:
-    """The same message in its parts, made with nothing kept from before; a part that is not there is left out."""
+    """The sections of the user message by name, resampled without a cache; absent sections are left out."""
     memo = Memo(skill)
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for section in sections():
         text = section(side.observation, memo)
         if text is not None:
-            found[section_name(section)] = text
-    return found
+            texts[section_name(section)] = text
+    return texts
 
 
 def section_name(section: Any) -> str:
-    """A section goes by the name of its file."""
+    """The name of a section: that of its file."""
     return str(section.__module__).rpartition(".")[2]
 
 
 # Memory, waking, tags, coarser bars -------------------------------------------------------------------------------------------
 
 
-def remembered(side: RebuiltTick) -> bytes:
-    """Everything that is remembered: trades with their excursions, refusals, the day, the notes."""
+def memory_bytes(side: RebuiltTick) -> bytes:
+    """The memory: trades with their excursions, refusals, the day, the notes."""
     return codec.dumps(side.observation.memory)
 
 
-def reflected(side: RebuiltTick) -> bytes:
-    """What would be shown to whoever writes lessons here, whether they are due or not."""
+def reflection_prompt(side: RebuiltTick) -> bytes:
+    """The prompt of a reflection at this tick, whether it is due or not."""
     reflector = side.script.ports.reflector
     return b"" if reflector is None else "\n".join(reflector.prompt(side.observation)).encode()
 
 
-def waking(side: RebuiltTick, skills: tuple[PerpSkill, ...]) -> bytes:
-    """Whether each condition holds, and what they are worked out from."""
-    told: list[Any] = [sorted(wake.closes(side.observation).items()), side.observation.view.news_count()]
+def wake_conditions(side: RebuiltTick, skills: tuple[PerpSkill, ...]) -> bytes:
+    """Whether each wake condition holds, and its inputs."""
+    inputs: list[Any] = [sorted(wake.closes(side.observation).items()), side.observation.view.news_count()]
     state = side.state
     for skill in skills:
-        asked = replace(side.observation, skill=skill)
-        told.append([wake.awake(asked, closes, state.news_seen) for closes in (state.asked_close, _moved(side))])
-    return codec.dumps(told)
+        observation = replace(side.observation, skill=skill)
+        inputs.append(
+            [wake.awake(observation, closes, state.news_seen) for closes in (state.asked_close, _earlier_closes(side))]
+        )
+    return codec.dumps(inputs)
 
 
-def waking_skills(skill: PerpSkill) -> tuple[PerpSkill, ...]:
-    """The skill with each condition of waking alone."""
+def wake_skills(skill: PerpSkill) -> tuple[PerpSkill, ...]:
+    """The skill with each wake condition alone."""
     conditions = ("position_open", "new_news", MoveAtr.model_validate({"move_atr": 1}))
     return tuple(
         skill.model_copy(update={"schedule": skill.schedule.model_copy(update={"wake_when": (condition,)})})
@@ -209,33 +209,33 @@ def waking_skills(skill: PerpSkill) -> tuple[PerpSkill, ...]:
     )
 
 
-def _moved(side: RebuiltTick) -> dict[str, float]:
-    """Closes of four hours ago, in the place of those at which the model was last asked."""
-    shown, view = side.observation.skill.context, side.observation.view
-    found: dict[str, float] = {}
-    for symbol in shown.symbols:
-        bars = view.bars(symbol, shown.bars_interval, 1, view.at - 4 * HOUR_MS)
+def _earlier_closes(side: RebuiltTick) -> dict[str, float]:
+    """Closes of four hours ago, in place of those of the last model call."""
+    context, view = side.observation.skill.context, side.observation.view
+    closes: dict[str, float] = {}
+    for symbol in context.symbols:
+        bars = view.bars(symbol, context.bars_interval, 1, view.at - 4 * HOUR_MS)
         if len(bars):
-            found[symbol] = float(bars.close[-1])
-    return found
+            closes[symbol] = float(bars.close[-1])
+    return closes
 
 
-def tags(side: RebuiltTick, symbol: str, intervals: tuple[str, ...], lookback: int) -> bytes:
-    """The regime of a symbol in each interval, with the range it moves in."""
-    told: list[Any] = []
+def regime_tags(side: RebuiltTick, symbol: str, intervals: tuple[str, ...], lookback: int) -> bytes:
+    """The regime and the average true range of a symbol in each interval."""
+    inputs: list[Any] = []
     for interval in intervals:
         if side.observation.view.has_bars(symbol, interval):
             bars, closed = side.observation.view.series(symbol, interval)
-            told.append([interval, closed, regime.tag(bars, closed, lookback), regime.atr(bars, closed)])
-    return codec.dumps(told)
+            inputs.append([interval, closed, regime.tag(bars, closed, lookback), regime.atr(bars, closed)])
+    return codec.dumps(inputs)
 
 
-def coarser(side: RebuiltTick, symbol: str, base: str, interval: str) -> bytes:
-    """Bars of a longer interval put together from the newest base bars of this side, as far as they have closed."""
-    bars: Bars = side.held.market.bars[symbol, base]
+def coarser_bars(side: RebuiltTick, symbol: str, base: str, interval: str) -> bytes:
+    """Closed bars of a longer interval, resampled from the newest base bars of this side."""
+    bars: Bars = side.evidence.market.bars[symbol, base]
     at = side.observation.at
     first = int(bars.open_at.searchsorted(at - _WINDOW * bars.interval_ms))
-    made = resample(bars.slice(first, len(bars)), interval)
-    stop = int(made.open_at.searchsorted(at - made.interval_ms, side="right"))
-    columns = (made.open_at, made.open, made.high, made.low, made.close, made.volume)
+    resampled = resample(bars.slice(first, len(bars)), interval)
+    stop = int(resampled.open_at.searchsorted(at - resampled.interval_ms, side="right"))
+    columns = (resampled.open_at, resampled.open, resampled.high, resampled.low, resampled.close, resampled.volume)
     return b"\n".join(column[:stop].tobytes() for column in columns)

@@ -1,11 +1,11 @@
-"""Questions that only memory can answer: here are some bars without name, date or scale; which asset is it, and when?
+"""The recognition test: a model is shown bars without name, date or scale and asked for the asset and the period.
 
-Truth is drawn by us, evenly from the assets and from the periods, and each question is asked by itself: whoever does not
-recognise the bars is right about a period once in as many times as there are periods, however they guess. Hits are
-weighed twice. If every answer is a guess of its own, their number is binomial. If like windows are answered alike, a few
-lucky names make many hits; so the names are also shuffled among the periods, which keeps who is answered like whom. The
-less certain of the two counts. Less is shown than in a blind run: weekdays are gone too, and prices and volumes have one
-scale for all. What still shows is how an asset moves, which can give it away without any memory of these bars.
+The windows are drawn uniformly from the assets and the periods, and each question is asked separately: without memory a
+model names the period correctly once in as many times as there are periods, however it guesses. Hits are tested twice.
+If the answers are independent guesses, their number is binomial. If similar windows get similar answers, a few lucky
+names make many hits; so the names are also shuffled among the periods, which keeps the grouping of answers. The larger
+probability counts. Less is shown than in a blind run: weekdays are hidden too, and prices and volumes have one scale. The
+movement of an asset remains visible, which can identify the asset without memory of these bars.
 """
 
 import math
@@ -30,13 +30,13 @@ from pitboss.sim.statistics.binomial import HitRate, binomial_tail, hit_rate, ho
 from pitboss.venues.perp.sections import HIGHER_BARS
 from pitboss.venues.perp.skill import PerpSkill
 
-KNOWN = ("ADA", "ARB", "AVAX", "BNB", "BTC", "DOGE", "DOT", "ETH", "LINK", "LTC", "SOL", "XRP")
-"""Names that are offered beside those of the data. They are never right, so they cannot lower what chance gives."""
-MOST_NAMES = 12
-LEAST_PERIODS = 6
-MOST_PERIODS = 120
-WHOLE = 0.85
-"""Of the usual number of ticks a period must have: the shortest month has more."""
+EXTRA_NAMES = ("ADA", "ARB", "AVAX", "BNB", "BTC", "DOGE", "DOT", "ETH", "LINK", "LTC", "SOL", "XRP")
+"""Names that are offered in addition to those of the data. They are never right, so they cannot lower the chance rate."""
+MAX_NAMES = 12
+MIN_PERIODS = 6
+MAX_PERIODS = 120
+MIN_PERIOD_SHARE = 0.85
+"""The share of the median number of ticks that a period must have; the shortest month has more."""
 TRIES = 50
 ALPHA = 0.05
 SHOWN_CLOSE, SHOWN_VOLUME = 100.0, 1_000.0
@@ -54,7 +54,7 @@ Grain = Literal["month", "week", "day"]
 
 @noun
 class Question:
-    """One window and the truth about it."""
+    """One window and its true asset and period."""
 
     symbol: str
     period: str
@@ -64,7 +64,7 @@ class Question:
 
 @noun
 class Exam:
-    """The questions, and what they were drawn from."""
+    """The questions, and the options they were drawn from."""
 
     questions: tuple[Question, ...]
     symbols: tuple[str, ...]
@@ -76,7 +76,7 @@ class Exam:
 
 @noun
 class RecognitionAnswer:
-    """What a model answered; `wrong` says why an answer cannot be used. `failed`: nobody answered at all."""
+    """A model's answer; `wrong` says why it cannot be used. `failed`: there was no reply."""
 
     asset: str = ""
     period: str = ""
@@ -86,8 +86,8 @@ class RecognitionAnswer:
 
 @noun
 class ChanceVerdict:
-    """Hits against chance. Both probabilities say how often luck does as well: `alone` if every answer is a guess of its
-    own, `shuffled` if like windows are answered alike. `raised` is the larger of them, as one of two tests."""
+    """Hits compared with chance. The probabilities of at least as many hits by chance: `alone` if answers are independent
+    guesses, `shuffled` if similar windows get similar answers. `raised` is the larger one, adjusted for two tests."""
 
     rate: HitRate
     options: int
@@ -96,12 +96,12 @@ class ChanceVerdict:
     shuffled: float
     raised: float
     needed: int | None
-    """Hits from which on luck is out of the question; None where even all of them would not do."""
+    """The least number of hits that is significant; None if even all hits would not be."""
 
 
 @noun
 class RecognitionResult:
-    """What came of an exam. A verdict is None where there was nothing to tell apart."""
+    """The result of an exam. A verdict is None if there was only one option."""
 
     asked: int
     failed: int
@@ -110,7 +110,7 @@ class RecognitionResult:
     both: HitRate
     unusable: Mapping[str, int] = field(default_factory=dict[str, int])
     before: HitRate | None = None
-    """Periods named right among the windows that end by an instant, and `after` among the others; no test."""
+    """Correct periods among the windows that end by an instant, and `after` among the others; not tested."""
     after: HitRate | None = None
 
 
@@ -120,7 +120,7 @@ class RecognitionResult:
 def make_exam(
     market: Market, skill: PerpSkill, symbols: Sequence[str], from_at: Instant, to_at: Instant, windows: int, seed: int
 ) -> Exam:
-    """Draw windows: first an asset, then a period, then an end inside it, each evenly."""
+    """Draw windows: an asset, a period and an end inside it, each uniformly."""
     if not symbols:
         raise UserError(
             "no asset has bars over the whole range, so no window can be drawn", "--windows 0 asks for none"
@@ -133,39 +133,39 @@ def make_exam(
         raise UserError(
             "no window fits: there are not enough bars before any tick of the range", "choose a later --from, or --to"
         )
-    # a table that is shorter at the beginning of the data would tell where it stands, so it is shown never or always
-    shown = [first, *(one for one in higher if _ready_at(market, symbols, *one) <= int(ends[0]))]
+    # A table that is shorter at the beginning of the data would reveal its period, so it is shown always or never.
+    shown = [first, *(table for table in higher if _ready_at(market, symbols, *table) <= int(ends[0]))]
     grain, periods = _periods(ends)
-    names = tuple(sorted({*symbols, *KNOWN[: max(0, MOST_NAMES - len(set(symbols)))]}))
+    names = tuple(sorted({*symbols, *EXTRA_NAMES[: max(0, MAX_NAMES - len(set(symbols)))]}))
     random = Generator(PCG64([seed, windows, 7]))
     questions: list[Question] = []
     seen: set[tuple[str, int]] = set()
     for _ in range(windows):
-        symbol, period, end_at = _throw(random, symbols, periods)
+        symbol, period, end_at = _draw_window(random, symbols, periods)
         for _ in range(TRIES):
             if (symbol, end_at) not in seen:
                 break
-            symbol, period, end_at = _throw(random, symbols, periods)  # one answer must not count twice
+            symbol, period, end_at = _draw_window(random, symbols, periods)  # the same window must not count twice
         seen.add((symbol, end_at))
         user = _user(market, symbol, end_at, shown, names, grain, list(periods))
         questions.append(Question(symbol, period, end_at, user))
     return Exam(tuple(questions), tuple(symbols), names, tuple(periods), grain, _tool(names, list(periods)))
 
 
-def _throw(random: Generator, symbols: Sequence[str], periods: Mapping[str, Ints]) -> tuple[str, str, Instant]:
+def _draw_window(random: Generator, symbols: Sequence[str], periods: Mapping[str, Ints]) -> tuple[str, str, Instant]:
     period = list(periods)[int(random.integers(len(periods)))]
     return symbols[int(random.integers(len(symbols)))], period, int(random.choice(periods[period]))
 
 
 def _shown(skill: PerpSkill) -> list[tuple[str, int]]:
-    """Intervals and how many bars of each, as in the market section of the prompt."""
+    """The intervals and the number of bars of each, as in the market section of the prompt."""
     context = skill.context
     most = context.bars_lookback
     return [(context.bars_interval, most), *((one, min(most, HIGHER_BARS)) for one in context.timeframes())]
 
 
 def _ready_at(market: Market, symbols: Sequence[str], interval: str, most: int) -> Instant:
-    """From when on every symbol has so many closed bars."""
+    """The instant from which every symbol has `most` closed bars."""
     ready = 0
     for symbol in symbols:
         bars = market.bars[symbol, interval]
@@ -176,20 +176,19 @@ def _ready_at(market: Market, symbols: Sequence[str], interval: str, most: int) 
 
 
 def _periods(ends: Ints) -> tuple[Grain, dict[str, Ints]]:
-    """The ends by the coarsest calendar unit of which there are enough to choose from."""
-    found: dict[str, list[int]] = {}
+    """The ends grouped by the coarsest calendar unit that gives enough periods."""
+    periods: dict[str, list[int]] = {}
     grain: Grain = "day"
     for grain in ("month", "week", "day"):
-        found = {}
+        periods = {}
         for end in ends.tolist():
-            found.setdefault(_period(end - 1, grain), []).append(end)  # midnight belongs to the day that ends
-        usual = float(np.median([len(one) for one in found.values()]))
-        # a piece of a period at the edge of the range would be told by its hours
-        found = {name: one for name, one in found.items() if len(one) >= WHOLE * usual}
-        if len(found) >= LEAST_PERIODS:
+            periods.setdefault(_period(end - 1, grain), []).append(end)  # midnight belongs to the day that ends
+        median = float(np.median([len(period_ends) for period_ends in periods.values()]))
+        # A partial period at the edge of the range would be recognisable by its hours.
+        periods = {name: group for name, group in periods.items() if len(group) >= MIN_PERIOD_SHARE * median}
+        if len(periods) >= MIN_PERIODS:
             break
-    kept = list(found)[-MOST_PERIODS:]
-    return grain, {name: np.asarray(found[name], np.int64) for name in kept}
+    return grain, {name: np.asarray(periods[name], np.int64) for name in list(periods)[-MAX_PERIODS:]}
 
 
 def _period(at: Instant, grain: Grain) -> str:
@@ -255,7 +254,7 @@ def _tool(names: Sequence[str], periods: Sequence[str]) -> ToolSpec:
 def request(
     exam: Exam, question: Question, settings: Mapping[str, Any], forcing: Literal["call", "schema"]
 ) -> ModelRequest:
-    """The question as a model is asked it."""
+    """The model request of a question."""
     user = question.user
     if forcing == "schema":
         user += '\n\nAnswer with one JSON object and nothing else: {"asset": …, "period": …}.'
@@ -267,33 +266,33 @@ def request(
 REFUSED, NO_ANSWER, UNREADABLE, NOT_OFFERED = "refused", "no answer", "not readable", "not on the list"
 
 
-def read_guess(reply: ModelReply, exam: Exam) -> RecognitionAnswer:
-    """The answer in a reply. What cannot be used says why; it counts as wrong."""
-    said = [call.arguments for call in reply.calls if call.name == exam.tool.name]
-    if not said:
-        said = objects(reply.text) or []
-    if not said:
+def read_answer(reply: ModelReply, exam: Exam) -> RecognitionAnswer:
+    """Read a reply. An unusable answer states the reason and counts as wrong."""
+    answers = [call.arguments for call in reply.calls if call.name == exam.tool.name]
+    if not answers:
+        answers = objects(reply.text) or []
+    if not answers:
         refused = "refused" in reply.problem or "blocked" in reply.problem
         return RecognitionAnswer(
             wrong=REFUSED if refused else UNREADABLE if reply.text.strip() and not reply.problem else NO_ANSWER
         )
     try:
-        told = codec.loads(said[0])
+        plain = codec.loads(answers[0])
     except (ValueError, RecursionError):
         return RecognitionAnswer(wrong=UNREADABLE)
-    if len({text.strip() for text in said}) > 1 or not isinstance(told, dict):
+    if len({text.strip() for text in answers}) > 1 or not isinstance(plain, dict):
         return RecognitionAnswer(wrong=UNREADABLE)
-    said_asset, period = (str(told.get(name, "")).strip() for name in ("asset", "period"))
-    asset = {name.upper(): name for name in exam.names}.get(said_asset.upper(), "")  # some names have small letters
+    raw_asset, period = (str(plain.get(name, "")).strip() for name in ("asset", "period"))
+    asset = {name.upper(): name for name in exam.names}.get(raw_asset.upper(), "")  # some names have lower-case letters
     return RecognitionAnswer(
-        asset or said_asset.upper(), period, "" if asset and period in exam.periods else NOT_OFFERED
+        asset or raw_asset.upper(), period, "" if asset and period in exam.periods else NOT_OFFERED
     )
 
 
 def judge(exam: Exam, guesses: Sequence[RecognitionAnswer], at: Instant | None = None) -> RecognitionResult:
-    """Count the hits and weigh them against luck; those up to `at` and after it are also counted apart.
+    """Count the hits and compare them with chance; those up to `at` and after it are also counted separately.
 
-    Questions that nobody answered are left out.
+    Questions without a reply are left out.
     """
     pairs = [(one, guess) for one, guess in zip(exam.questions, guesses, strict=False) if not guess.failed]
     assets = sum(guess.asset == one.symbol for one, guess in pairs)
@@ -307,8 +306,8 @@ def judge(exam: Exam, guesses: Sequence[RecognitionAnswer], at: Instant | None =
     answers = [(guess.asset, guess.period) for _, guess in pairs]
     asset, period = _verdicts(
         [
-            (assets, _table_of(exam.symbols, [one[0] for one in truths], [one[0] for one in answers])),
-            (periods, _table_of(exam.periods, [one[1] for one in truths], [one[1] for one in answers])),
+            (assets, _confusion_matrix(exam.symbols, [one[0] for one in truths], [one[0] for one in answers])),
+            (periods, _confusion_matrix(exam.periods, [one[1] for one in truths], [one[1] for one in answers])),
         ],
         len(pairs),
     )
@@ -324,14 +323,14 @@ def judge(exam: Exam, guesses: Sequence[RecognitionAnswer], at: Instant | None =
     )
 
 
-def _table_of(options: Sequence[str], truths: Sequence[str], answers: Sequence[str]) -> Ints:
-    """How often each option was the truth (row) and each was the answer (column). Names that are never right are left
-    out: shuffling cannot make them right either."""
-    place = {name: number for number, name in enumerate(options)}
+def _confusion_matrix(options: Sequence[str], truths: Sequence[str], answers: Sequence[str]) -> Ints:
+    """Counts by true option (row) and answered option (column). Answers that are never right are left out, because
+    shuffling cannot make them right either."""
+    index = {name: number for number, name in enumerate(options)}
     counts = np.zeros((len(options), len(options)), np.int64)
     for truth, answer in zip(truths, answers, strict=True):
-        if answer in place:
-            counts[place[truth], place[answer]] += 1
+        if answer in index:
+            counts[index[truth], index[answer]] += 1
     return counts
 
 
@@ -340,21 +339,21 @@ def _verdicts(tests: Sequence[tuple[int, Ints]], asked: int) -> list[ChanceVerdi
     alone = {place: binomial_tail(tests[place][0], asked, 1 / len(tests[place][1])) for place in usable}
     mixed = {place: permutation_p_value(tests[place][1]) for place in usable}
     raised = dict(zip(usable, holm([max(alone[place], mixed[place]) for place in usable]), strict=True))
-    found: list[ChanceVerdict | None] = []
+    verdicts: list[ChanceVerdict | None] = []
     for place, (hits, counts) in enumerate(tests):
         if place not in raised:
-            found.append(None)
+            verdicts.append(None)
             continue
         options = len(counts)
         least = needed(asked, options)
-        found.append(
+        verdicts.append(
             ChanceVerdict(hit_rate(hits, asked), options, 1 / options, alone[place], mixed[place], raised[place], least)
         )
-    return found
+    return verdicts
 
 
 def needed(asked: int, options: int) -> int | None:
-    """The least number of hits that stands out, both tests counted."""
+    """The least number of hits that is significant, adjusted for two tests."""
     if 2 / math.factorial(min(options, asked, 20)) >= ALPHA:
-        return None  # so few names fall right by luck when they are shuffled
+        return None  # with so few options a shuffle is often right by chance
     return next((hits for hits in range(asked + 1) if 2 * binomial_tail(hits, asked, 1 / options) < ALPHA), None)

@@ -1,7 +1,7 @@
-"""The ticks of a run one after the other: the account as each was found, and the record that each one left.
+"""The ticks of a run in order: the state before each tick, and the record of each.
 
-Nobody is asked: a policy decides and a program writes the lessons, or both come again as a stored run has them. Every
-tick gets a record of its own, also those that a policy's run leaps over, because the audit must be able to stand at any.
+No model is called: a random decider decides and a program writes the lessons, or both are taken from a stored run. Every
+tick gets its own record, including those that a policy's run skips, because the audit may rebuild any tick.
 """
 
 from collections.abc import Iterable
@@ -28,8 +28,8 @@ from pitboss.venues.perp.world import advance
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """A tick before anything is decided. `before` is the state as the tick at `since` left it; the first has itself."""
+class TickStart:
+    """A tick before its decision. `before` is the state after the tick at `since`; for the first tick `since` is `at`."""
 
     at: Instant
     since: Instant
@@ -37,37 +37,37 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
-    """Every tick of a range, and what was recorded."""
+class ReplayedTicks:
+    """The ticks of a range and their records."""
 
-    moments: tuple[Moment, ...]
+    ticks: tuple[TickStart, ...]
     records: tuple[Record, ...]
 
 
-async def walk(script: PerpCourse, start: Moment | None = None) -> Trail:
-    """Go through a range once, from its beginning or from the moment of its first tick.
+async def replay_ticks(script: PerpCourse, start: TickStart | None = None) -> ReplayedTicks:
+    """Run all ticks of a range, from its beginning or from a given first tick.
 
-    Prompts are not built here; they are what is audited.
+    Prompts are not built, because they are what is audited.
     """
     ports = replace(script.ports, build_prompts=False, keep_prompts=False)
-    moments: list[Moment] = []
+    ticks: list[TickStart] = []
     records: list[Record] = []
     with localcontext(CONTEXT):
         state, since = (first_state(script), 0) if start is None else (start.before, start.since)
         bar = 0
         for at in script.tick_at.tolist():
-            moments.append(Moment(at, since or at, state))
+            ticks.append(TickStart(at, since or at, state))
             stretch = advance(state.world, ports.terms, script.tape, bar, script.tape.index_of(at))
             done = await tick(
                 replace(state, world=stretch.world), at, Happened(stretch.receipts, stretch.equity), ports
             )
             state, since, bar = done.state, at, stretch.index
             records.append(done.record)
-    return Trail(tuple(moments), tuple(records))
+    return ReplayedTicks(tuple(ticks), tuple(records))
 
 
-class Dice:
-    """Acts at one tick of four: orders of every kind, also some that the engine refuses, so that there is a past."""
+class RandomDecider:
+    """Acts at one tick in four with random orders, some of which the engine refuses, so that the run has a history."""
 
     name = "audit/dice"
 
@@ -75,7 +75,7 @@ class Dice:
         self._seed = seed
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        """Nothing, or one thing with one symbol."""
+        """No intent, or one in a random symbol."""
         del judge
         dice = Generator(PCG64([self._seed, observation.at]))
         symbols = observation.skill.context.sorted_symbols
@@ -105,8 +105,8 @@ def _exact(value: float) -> Decimal:
     return Decimal(f"{value:.5g}")
 
 
-class AsRecorded:
-    """Decides at every tick what a stored run decided there, and holds where it held."""
+class RecordedDecider:
+    """Repeats the decisions of a stored run."""
 
     name = "recorded"
 
@@ -114,7 +114,7 @@ class AsRecorded:
         self._records = {record.tick_at: record for record in records if record.kind == "tick"}
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        """The decision of this tick."""
+        """The recorded decision of this tick; a hold if there is none."""
         del judge
         record = self._records.get(observation.at)
         if record is None:
@@ -129,8 +129,8 @@ class AsRecorded:
         )
 
 
-class NotesAsRecorded:
-    """Writes the lessons that a stored run wrote; a question that the run was never asked gets no answer."""
+class RecordedReflections:
+    """Repeats the reflections of a stored run; a request that the run never made fails."""
 
     name = "recorded"
 

@@ -1,6 +1,6 @@
-"""What an audit stands on, out of a workspace: a skill on the data here, or a stored run, with the tools there are.
+"""The setup of a look-ahead audit from a workspace: a skill on the available data, or a stored run, with its tools.
 
-Nobody is asked and nothing is written. Without a skill the audit brings a plain one of its own for the symbols here.
+No model is called and nothing is written. Without a skill the audit uses a default one for the available symbols.
 """
 
 import importlib.util
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pitboss.audit.evidence import Evidence, HeldRecordings
+from pitboss.audit.evidence import Evidence, MemoryRecordings
 from pitboss.audit.lookahead import AuditSetup
-from pitboss.audit.rebuild import AnyTool, Outside
-from pitboss.audit.replayed_states import AsRecorded, Dice, NotesAsRecorded, walk
+from pitboss.audit.rebuild import AnyTool, RecordedMcpTool
+from pitboss.audit.replayed_states import RandomDecider, RecordedDecider, RecordedReflections, replay_ticks
 from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
@@ -33,14 +33,14 @@ from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.tools import get_top_traders
 
 DAYS = 21
-"""How far back from the newest data the ticks lie when no range is given."""
-MOST_SYMBOLS = 5
+"""The default range: so many days before the newest data."""
+MAX_SYMBOLS = 5
 DECIDER = "policy/hold"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRequest:
-    """What was asked for. No skill and no run: a plain skill of the audit's own."""
+    """The options of an audit. Without a skill and a run, a default skill is used."""
 
     skill: Mapping[str, Any] | None = None
     run: str = ""
@@ -53,79 +53,79 @@ class AuditRequest:
     seed: int = 0
 
 
-async def prepare(workspace: Workspace, wish: AuditRequest) -> AuditSetup:
-    """Load everything and walk through the range once, so that the audit can stand at any of its ticks."""
-    extra = [load_tool(path) for path in wish.tool_files]
-    assembly = _of_run(workspace, wish) if wish.run else _of_skill(workspace, wish)
+async def prepare(workspace: Workspace, options: AuditRequest) -> AuditSetup:
+    """Load the data and replay the range once, so that the audit can rebuild any of its ticks."""
+    extra = [load_tool(path) for path in options.tool_files]
+    assembly = _assembly_of_run(workspace, options) if options.run else _assembly_of_skill(workspace, options)
     script, market = assembly.script, assembly.script.market
-    outside, not_asked = _outside(workspace, assembly.skill)
-    tools, not_audited = _tools(wish.tools, extra, outside)
-    if not wish.tools:
+    outside, not_asked = _recorded_mcp_tools(workspace, assembly.skill)
+    tools, not_audited = _tools(options.tools, extra, outside)
+    if not options.tools:
         not_audited |= not_asked
-    trail = await walk(script)
-    if wish.from_at is not None:  # a run is walked from its first tick, and audited from here on
-        trail = replace(trail, moments=tuple(moment for moment in trail.moments if moment.at >= wish.from_at))
-        if not trail.moments:
+    replayed = await replay_ticks(script)
+    if options.from_at is not None:  # a run is replayed from its first tick, and audited from here on
+        replayed = replace(replayed, ticks=tuple(tick for tick in replayed.ticks if tick.at >= options.from_at))
+        if not replayed.ticks:
             raise UserError("no tick lies between --from and --to", "choose an earlier --from")
     recordings = _recordings(workspace, outside.values(), script.tick_at.tolist())
-    return AuditSetup(script, Evidence(market, trail.records, recordings), trail, tools, not_audited)
+    return AuditSetup(script, Evidence(market, replayed.records, recordings), replayed, tools, not_audited)
 
 
 # The run --------------------------------------------------------------------------------------------------------------
 
 
-def _of_run(workspace: Workspace, wish: AuditRequest) -> Assembly:
-    if wish.skill is not None or wish.symbols:
+def _assembly_of_run(workspace: Workspace, options: AuditRequest) -> Assembly:
+    if options.skill is not None or options.symbols:
         raise UserError("a run has its own skill and symbols", "give either --run, or a skill and --symbols")
-    run = workspace.runs.get(wish.run)
+    run = workspace.runs.get(options.run)
     request = replace(unasked(request_of(run)), prompts=True)
-    from_at, to_at = wish.from_at or request.from_at, wish.to_at or request.to_at
+    from_at, to_at = options.from_at or request.from_at, options.to_at or request.to_at
     if not request.from_at <= from_at < to_at <= request.to_at:
         raise UserError("--from and --to are not within the run", "leave them out, or choose a part of its range")
     assembly = assemble(replace(request, max_gap=ANY_GAP), workspace.lake, workspace.settings)
     records = list(journal_of(workspace, run).records())
     ports = assembly.script.ports
-    writing = ports.reflector and replace(ports.reflector, model=NotesAsRecorded(records))
-    ports = replace(ports, decider=AsRecorded(records), reflector=writing)
+    reflector = ports.reflector and replace(ports.reflector, model=RecordedReflections(records))
+    ports = replace(ports, decider=RecordedDecider(records), reflector=reflector)
     ticks = assembly.script.tick_at
-    # the account of a tick is what every tick before it has made of it, so only the end can be cut off
+    # The state of a tick depends on all ticks before it, so only the end of the range can be cut off.
     script = replace(assembly.script, ports=ports, tick_at=ticks[ticks < to_at])
     return replace(assembly, script=script)
 
 
-def _of_skill(workspace: Workspace, wish: AuditRequest) -> Assembly:
+def _assembly_of_skill(workspace: Workspace, options: AuditRequest) -> Assembly:
     lake, settings = workspace.lake, workspace.settings
-    asked_venue = wish.venue or settings.data_venue
-    plain = dict(wish.skill) if wish.skill is not None else _own(lake, asked_venue, wish.symbols)
-    if wish.symbols:
-        plain["context"] = {**plain.get("context", {}), "symbols": list(wish.symbols)}
+    asked_venue = options.venue or settings.data_venue
+    plain = dict(options.skill) if options.skill is not None else _default_skill(lake, asked_venue, options.symbols)
+    if options.symbols:
+        plain["context"] = {**plain.get("context", {}), "symbols": list(options.symbols)}
     skill = read_skill(plain)
     symbols, period = skill.context.sorted_symbols, interval_ms(skill.schedule.every)
-    to_at = wish.to_at
+    to_at = options.to_at
     if to_at is None:
         to_at = newest_tick(lake, asked_venue, symbols, period)
-    from_at = to_at - DAYS * DAY_MS if wish.from_at is None else wish.from_at
-    if wish.from_at is None:
+    from_at = to_at - DAYS * DAY_MS if options.from_at is None else options.from_at
+    if options.from_at is None:
         venue = choose_venue(asked_venue, lake, symbols)
-        from_at = max(from_at, _begins(lake, venue, symbols, period))
+        from_at = max(from_at, _first_bar_at(lake, venue, symbols, period))
     request = PerpRequest(
         skill=plain,
         from_at=from_at,
         to_at=to_at,
         model=DECIDER,
         data_venue=asked_venue,
-        seed=wish.seed,
+        seed=options.seed,
         prompts=True,
         max_gap=ANY_GAP,
     )
     assembly = assemble(request, lake, settings)
     ports = assembly.script.ports
-    writing = ports.recall and TradeReflector(Analyst(), ports.context, skill.context.memory.reflection_every)
-    ports = replace(ports, decider=Dice(wish.seed), reflector=writing)
+    reflector = ports.recall and TradeReflector(Analyst(), ports.context, skill.context.memory.reflection_every)
+    ports = replace(ports, decider=RandomDecider(options.seed), reflector=reflector)
     return replace(assembly, script=replace(assembly.script, ports=ports))
 
 
-def _begins(lake: Lake, venue: str, symbols: Sequence[str], period: int) -> Instant:
+def _first_bar_at(lake: Lake, venue: str, symbols: Sequence[str], period: int) -> Instant:
     """The first instant from which every symbol has bars that fit the schedule."""
     firsts: list[Instant] = []
     for symbol in symbols:
@@ -138,10 +138,10 @@ def _begins(lake: Lake, venue: str, symbols: Sequence[str], period: int) -> Inst
     return max(firsts)
 
 
-def _own(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Any]:
+def _default_skill(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Any]:
     if not symbols:
-        known = lake.symbols(choose_venue(venue, lake, ()))
-        symbols = tuple(known[:MOST_SYMBOLS])
+        stored_symbols = lake.symbols(choose_venue(venue, lake, ()))
+        symbols = tuple(stored_symbols[:MAX_SYMBOLS])
     if not symbols:
         raise UserError("there is no data here to audit", "import some, or make some with `pitboss data demo`")
     return {
@@ -150,7 +150,11 @@ def _own(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Any]:
         "venue": "perp",
         "model": DECIDER,
         "schedule": {"every": "15m"},
-        "strategy": {"mode": "thesis", "thesis": "What is known is known in time.", "avoid": "The future."},
+        "strategy": {
+            "mode": "thesis",
+            "thesis": "What is stored_symbols is stored_symbols in time.",
+            "avoid": "The future.",
+        },
         "context": {
             "symbols": list(symbols),
             "bars_interval": "15m",
@@ -165,14 +169,14 @@ def _own(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Any]:
 
 
 def load_tool(path: Path) -> ToolDefinition:
-    """The tool of a file with `TOOL = define_tool(...)`. The file is run: it is its owner's own code."""
+    """The tool of a file with `TOOL = define_tool(...)`. The file is executed: it is the user's own code."""
     spec = importlib.util.spec_from_file_location(f"pitboss_audited_{path.stem}", path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise UserError(f"--tool-file: {path} is not a Python file", "a file with TOOL = define_tool(...)")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 – whatever is wrong with it, its owner can mend it
+    except Exception as error:  # noqa: BLE001 – any error in the file is the user's to fix
         raise UserError(f"--tool-file: {path} cannot be loaded: {type(error).__name__}: {error}") from None
     tool = getattr(module, "TOOL", None)
     if not isinstance(tool, ToolDefinition):
@@ -181,73 +185,73 @@ def load_tool(path: Path) -> ToolDefinition:
 
 
 def _tools(
-    names: Sequence[str], extra: Sequence[ToolDefinition], outside: Mapping[str, Outside]
+    names: Sequence[str], extra: Sequence[ToolDefinition], outside: Mapping[str, RecordedMcpTool]
 ) -> tuple[dict[str, AnyTool], dict[str, str]]:
-    """The named tools, or all there are; a file's own tool goes before a built-in one of its name."""
+    """The named tools, or all; a tool of a file replaces a built-in one of the same name."""
     own: dict[str, AnyTool] = {tool.name: tool for tool in extra}
-    known = {**registry(), **outside, **own}
-    chosen = [known[name] if name in known else lookup(name) for name in names or known]
+    available = {**registry(), **outside, **own}
+    selected = [available[name] if name in available else lookup(name) for name in names or available]
     tools: dict[str, AnyTool] = dict(own)
-    left: dict[str, str] = {}
-    for tool in chosen:
+    not_audited: dict[str, str] = {}
+    for tool in selected:
         if tool.name == TERMINAL:
-            left[tool.name] = "it is the decision itself and shows nothing"
-        elif not isinstance(tool, Outside) and tool.reach == "live_only":
-            left[tool.name] = "it knows only the present and is refused in simulations"
+            not_audited[tool.name] = "it is the decision itself and returns no data"
+        elif not isinstance(tool, RecordedMcpTool) and tool.reach == "live_only":
+            not_audited[tool.name] = "it is live only and refused in simulations"
         else:
             tools[tool.name] = tool
-    return tools, left
+    return tools, not_audited
 
 
-def _outside(workspace: Workspace, skill: PerpSkill) -> tuple[dict[str, Outside], dict[str, str]]:
+def _recorded_mcp_tools(workspace: Workspace, skill: PerpSkill) -> tuple[dict[str, RecordedMcpTool], dict[str, str]]:
     """The tools of the skill's MCP servers that a simulation answers from recordings."""
-    tools: dict[str, Outside] = {}
-    left: dict[str, str] = {}
-    for one in mcp.wanted(workspace, skill):
-        if one.as_of_safe:
-            left[one.name] = "its server is asked itself in simulations: nothing here can vouch for what it answers"
-        elif one.approved is None:
-            left[one.name] = "it is not approved, so no run is given it"
+    tools: dict[str, RecordedMcpTool] = {}
+    not_audited: dict[str, str] = {}
+    for tool in mcp.wanted(workspace, skill):
+        if tool.as_of_safe:
+            not_audited[tool.name] = "its server is called in simulations, so its answers cannot be audited"
+        elif tool.approved is None:
+            not_audited[tool.name] = "it is not approved, so no run has it"
         else:
-            tools[one.name] = Outside(one.name, one.entry.id, one.tool, one.spec(one.approved))
-    return tools, left
+            tools[tool.name] = RecordedMcpTool(tool.name, tool.entry.id, tool.tool, tool.spec(tool.approved))
+    return tools, not_audited
 
 
 # Recordings -----------------------------------------------------------------------------------------------------------
 
 
-class _Backed(HeldRecordings):
-    """What the workspace has recorded, found as a run finds it; listed, so that copies can be made."""
+class _AuditRecordings(MemoryRecordings):
+    """The workspace's recordings, read as a run reads them, and synthetic ones; all in memory, so that they can be copied."""
 
     def __init__(self, stored: StoredRecordings, kept: Iterable[Recording], others: Iterable[Recording]) -> None:
         found = list(kept)
         super().__init__([*found, *others])
         self._stored = stored
-        self._kept = {(one.server, one.tool) for one in found}
+        self._stored_tools = {(one.server, one.tool) for one in found}
 
     def latest(self, server: str, tool: str, arguments: str, by: Instant) -> Recording | None:
-        """Asked of the database, where it has any."""
-        here = self._stored if (server, tool) in self._kept else super()
-        return here.latest(server, tool, arguments, by)
+        """From the database, if it has recordings of the tool."""
+        source = self._stored if (server, tool) in self._stored_tools else super()
+        return source.latest(server, tool, arguments, by)
 
     def count(self, server: str, tool: str, by: Instant) -> int:
-        """Asked of the database, where it has any."""
-        here = self._stored if (server, tool) in self._kept else super()
-        return here.count(server, tool, by)
+        """From the database, if it has recordings of the tool."""
+        source = self._stored if (server, tool) in self._stored_tools else super()
+        return source.count(server, tool, by)
 
 
-def _recordings(workspace: Workspace, outside: Iterable[Outside], ticks: Sequence[Instant]) -> HeldRecordings:
-    """Every recording that a tool here could be answered from; for a built-in tool without any, some that are made up."""
+def _recordings(workspace: Workspace, outside: Iterable[RecordedMcpTool], ticks: Sequence[Instant]) -> MemoryRecordings:
+    """All recordings of the audited tools; synthetic ones for a built-in tool without any."""
     stored = StoredRecordings(workspace.database)
     own = (get_top_traders.SERVER, get_top_traders.ASKED)
-    places = dict.fromkeys([own, *((one.server, one.tool) for one in outside)])
-    found = {place: [kept.recording for kept in stored.of(*place)] for place in places}
-    others = [] if found[own] else made_up(*own, ticks)
-    return _Backed(stored, [one for kept in found.values() for one in kept], others)
+    keys = dict.fromkeys([own, *((tool.server, tool.tool) for tool in outside)])
+    stored_recordings = {key: [row.recording for row in stored.of(*key)] for key in keys}
+    others = [] if stored_recordings[own] else synthetic_recordings(*own, ticks)
+    return _AuditRecordings(stored, [recording for group in stored_recordings.values() for recording in group], others)
 
 
-def made_up(server: str, tool: str, ticks: Sequence[Instant]) -> list[Recording]:
-    """An answer for every tenth tick and each of the first counts, so that there is something to look for."""
+def synthetic_recordings(server: str, tool: str, ticks: Sequence[Instant]) -> list[Recording]:
+    """Synthetic answers at every tenth tick for several arguments, so that the tool has something to return."""
     return [
         Recording(server, tool, f'{{"count":{count}}}', at, f"made up for the audit: {count} traders at {at}")
         for place, at in enumerate(ticks[::10])

@@ -1,6 +1,6 @@
-"""Arguments for a tool, thrown by its own schema: valid ones, so that it answers, and now and then a time that is not yet.
+"""Random arguments for a tool from its schema: valid ones, so that it answers, and sometimes a time in the future.
 
-A tool's example is one of the throws, with the symbol put in that is looked at. Nothing here knows any tool by name.
+Some calls use the tool's example with the audited symbol. Independent of any particular tool.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ from pitboss.tools.analysis.indicators import KINDS
 
 _TIMES = frozenset({"at", "before", "after", "since", "until", "from", "to", "start", "end"})
 _SPAN_DAYS, _NEAR = 5, 40
-"""How far back times lie: mostly so near that a decision is still at hand."""
+"""How far back times are, in days and in ticks: mostly so near that the run still has the decision in memory."""
 
 
-def throw(
+def random_arguments(
     schema: Mapping[str, Any],
     example: Mapping[str, Any],
     at: Instant,
@@ -25,7 +25,7 @@ def throw(
     symbol: str,
     dice: Generator,
 ) -> dict[str, Any]:
-    """Arguments for one call. `step` is the time between ticks: times lie on ticks, where decisions are."""
+    """Random arguments for one call. `step` is the time between ticks: times are on ticks, where decisions are."""
     parts: Mapping[str, Any] = schema.get("properties", {})
     if dice.random() < 0.3:
         return {
@@ -42,7 +42,7 @@ def throw(
 def _fitted(
     name: str, value: Any, part: Mapping[str, Any], at: Instant, step: int, symbol: str, dice: Generator
 ) -> Any:
-    """A value of an example: its symbol and its times are those of another market."""
+    """A value of the example, with its symbol and times replaced."""
     if name == "symbol":
         return symbol
     if _is_time(name, part):
@@ -80,25 +80,25 @@ def _one(values: Sequence[Any], dice: Generator) -> Any:
 def _number(part: Mapping[str, Any], dice: Generator) -> Decimal:
     low = float(part.get("minimum", part.get("exclusiveMinimum", 0)))
     high = float(part.get("maximum", part.get("exclusiveMaximum", low + 1000)))
-    # most throws are small: that is where answers differ from one another
+    # Mostly small values, because that is where answers differ.
     share = dice.random() ** 3
-    found = low + (high - low) * share
+    value = low + (high - low) * share
     if part.get("type") == "integer":
-        return Decimal(round(found))
-    inside = min(max(found, low + (high - low) * 1e-6), high - (high - low) * 1e-6)
+        return Decimal(round(value))
+    inside = min(max(value, low + (high - low) * 1e-6), high - (high - low) * 1e-6)
     return Decimal(repr(round(inside, 6)))
 
 
 def _is_time(name: str, part: Mapping[str, Any]) -> bool:
-    said = str(part.get("description", ""))
-    return part.get("type", "string") == "string" and "enum" not in part and (name in _TIMES or "(UTC)" in said)
+    is_text = part.get("type", "string") == "string" and "enum" not in part
+    return is_text and (name in _TIMES or "(UTC)" in str(part.get("description", "")))
 
 
 def _time(at: Instant, step: int, dice: Generator) -> str:
-    thrown = dice.random()
-    if thrown < 0.1:
+    draw = dice.random()
+    if draw < 0.1:
         return iso(at)
-    if thrown < 0.2:
-        return iso(at + step * int(dice.integers(1, 20)))  # not yet: it must be refused, with or without a future
-    most = _NEAR if thrown < 0.8 else max(2, _SPAN_DAYS * DAY_MS // step)
+    if draw < 0.2:
+        return iso(at + step * int(dice.integers(1, 20)))  # in the future: must be refused on every side
+    most = _NEAR if draw < 0.8 else max(2, _SPAN_DAYS * DAY_MS // step)
     return iso(at - step * int(dice.integers(1, most)))

@@ -1,9 +1,10 @@
-"""Two copies of everything that is held, both the same up to an instant: one that ends there, one that goes on in lies.
+"""Two copies of the evidence that agree up to an instant: one that ends there, and one with a changed future.
 
-What counts is availability: a bar is known at its close, a value at its time, news when it arrived, an event when it was
-announced, a listing when it begins, its end when it was announced, a recording when it was made, a decision after its tick. The lies are chosen so that they show at once where
-somebody goes by another time: news published long before it arrives, an event of the next hour that nobody has heard of,
-a value one millisecond away, a bar that is still forming, a symbol that is not listed yet.
+Availability decides: a bar is known at its close, a value at its time, a news item at its arrival, an event at its
+announcement, a listing at its beginning and its end at the announcement, a recording when it was made, a decision after
+its tick. The changes are chosen to expose code that goes by another time: news published long before it arrives, an
+unannounced event of the next hour, a value one millisecond away, a bar that is still forming, a symbol that is not listed
+yet.
 """
 
 from bisect import bisect_right
@@ -13,63 +14,63 @@ from dataclasses import replace
 import numpy as np
 from numpy.random import Generator  # noqa: TID251  seeded: same seed, same bytes
 
-from pitboss.audit.evidence import Evidence, HeldRecordings, Lazy
+from pitboss.audit.evidence import Evidence, LazyColumns, MemoryRecordings
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, Instant
 from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
 from pitboss.core.snapshot import Record
 
-AHEAD = 64
-"""Bars and values of the changed future: more would only cost time."""
+FUTURE_ITEMS = 64
+"""Number of bars and values of the changed future; more would only cost time."""
 UNLISTED = "NEVERLISTED"
 NEVER: Instant = 253_402_300_799_999
 _KEPT_NEWS = 12
 
 
-def deleted(held: Evidence, at: Instant, market_type: type[Market] = Market) -> Evidence:
-    """A copy without anything that becomes known after `at`."""
-    whole = held.market
-    market = _new(market_type)(
-        Lazy(whole.bars, lambda key, bars: bars.slice(0, closed(bars, at))),
-        Lazy(whole.points, lambda key, points: _known(points, at)),
-        _arrived(whole.news, at),
-        _announced(whole.events, at),
-        {symbol: _as_known(one, at) for symbol, one in whole.listings.items()},
+def without_future(evidence: Evidence, at: Instant, market_type: type[Market] = Market) -> Evidence:
+    """A copy without everything that becomes known after `at`."""
+    source = evidence.market
+    market = _tracked_type(market_type)(
+        LazyColumns(source.bars, lambda key, bars: bars.slice(0, closed_count(bars, at))),
+        LazyColumns(source.points, lambda key, points: _known(points, at)),
+        _arrived(source.news, at),
+        _announced(source.events, at),
+        {symbol: _as_known(listing, at) for symbol, listing in source.listings.items()},
     )
-    prior, _ = held.split(at)
-    return Evidence(market, prior, HeldRecordings(held.recordings.all[: held.recordings.known(at)]))
+    prior, _ = evidence.split(at)
+    return Evidence(market, prior, MemoryRecordings(evidence.recordings.all[: evidence.recordings.known(at)]))
 
 
-def corrupted(
-    held: Evidence,
+def with_changed_future(
+    evidence: Evidence,
     at: Instant,
     symbols: Sequence[str],
     interval: str,
     dice: Generator,
     market_type: type[Market] = Market,
 ) -> Evidence:
-    """A copy in which everything that becomes known after `at` is something else, and there is more of it."""
-    whole = held.market
-    fresh = _walk(UNLISTED, interval, whole.bars[symbols[0], interval].interval_ms, at, 100.0, dice)
+    """A copy in which everything that becomes known after `at` is changed and more is added."""
+    source = evidence.market
+    unlisted_bars = _walk(UNLISTED, interval, source.bars[symbols[0], interval].interval_ms, at, 100.0, dice)
     empty = Points(UNLISTED, "funding", np.empty(0, np.int64), np.empty(0))
-    market = _new(market_type)(
-        Lazy(whole.bars, lambda key, bars: spoil(bars, at, dice), {(UNLISTED, interval): fresh}),
-        Lazy(
-            whole.points,
-            lambda key, points: _spoil_points(points, at, dice),
-            {("funding", UNLISTED): _spoil_points(empty, at, dice)},
+    market = _tracked_type(market_type)(
+        LazyColumns(source.bars, lambda key, bars: changed_bars(bars, at, dice), {(UNLISTED, interval): unlisted_bars}),
+        LazyColumns(
+            source.points,
+            lambda key, points: _changed_points(points, at, dice),
+            {("funding", UNLISTED): _changed_points(empty, at, dice)},
         ),
-        _spoil_news(whole.news, at, symbols, dice),
-        _spoil_events(whole.events, at, symbols, dice),
-        {symbol: _spoil_listing(one, at, dice) for symbol, one in whole.listings.items()},
+        _changed_news(source.news, at, symbols, dice),
+        _changed_events(source.events, at, symbols, dice),
+        {symbol: _changed_listing(listing, at, dice) for symbol, listing in source.listings.items()},
     )
-    prior, later = held.split(at)
-    changed = [_spoil_record(record) for record in later]
-    return Evidence(market, [*prior, *changed], _spoil_recordings(held.recordings, at))
+    prior, later = evidence.split(at)
+    changed = [_changed_record(record) for record in later]
+    return Evidence(market, [*prior, *changed], _changed_recordings(evidence.recordings, at))
 
 
-def closed(bars: Bars, at: Instant) -> int:
+def closed_count(bars: Bars, at: Instant) -> int:
     """How many bars have closed by an instant."""
     return int(bars.open_at.searchsorted(at - bars.interval_ms, side="right"))
 
@@ -77,17 +78,17 @@ def closed(bars: Bars, at: Instant) -> int:
 # Markets --------------------------------------------------------------------------------------------------------------
 
 
-def _new(market_type: type[Market]) -> type[Market]:
-    """The same kind of market, but one that can be asked whether somebody still holds on to it."""
+def _tracked_type(market_type: type[Market]) -> type[Market]:
+    """A subclass of the market type that supports weak references, to detect references that are kept."""
     return _TRACKED.setdefault(market_type, type("Copied", (market_type,), {}))
 
 
 _TRACKED: dict[type[Market], type[Market]] = {}
 
 
-def spoil(bars: Bars, at: Instant, dice: Generator) -> Bars:
-    """The closed bars, and a walk in other prices from the one that is still forming on."""
-    count = closed(bars, at)
+def changed_bars(bars: Bars, at: Instant, dice: Generator) -> Bars:
+    """The closed bars, followed by a random walk from the bar that is still forming on."""
+    count = closed_count(bars, at)
     price = float(bars.close[count - 1]) if count else float(bars.open[0]) if len(bars) else 100.0
     ahead = _walk(bars.symbol, bars.interval, bars.interval_ms, at, price, dice)
     columns = ("open_at", "open", "high", "low", "close", "volume")
@@ -96,12 +97,12 @@ def spoil(bars: Bars, at: Instant, dice: Generator) -> Bars:
 
 
 def _walk(symbol: str, interval: str, step: int, at: Instant, price: float, dice: Generator) -> Bars:
-    first = (at // step) * step  # the bar that holds `at`: its close is later
-    open_at = first + step * np.arange(AHEAD, dtype=np.int64)
-    close = price * dice.uniform(0.4, 2.5) * np.exp(np.cumsum(dice.normal(0.0, 0.05, AHEAD)))
+    first = (at // step) * step  # the bar that contains `at`; its close is later
+    open_at = first + step * np.arange(FUTURE_ITEMS, dtype=np.int64)
+    close = price * dice.uniform(0.4, 2.5) * np.exp(np.cumsum(dice.normal(0.0, 0.05, FUTURE_ITEMS)))
     opened = np.append(price * dice.uniform(0.9, 1.1), close[:-1])
     high, low = np.maximum(opened, close) * 1.02, np.minimum(opened, close) * 0.98
-    return Bars(symbol, interval, step, open_at, opened, high, low, close, dice.uniform(1, 1e6, AHEAD))
+    return Bars(symbol, interval, step, open_at, opened, high, low, close, dice.uniform(1, 1e6, FUTURE_ITEMS))
 
 
 def _known(points: Points, at: Instant) -> Points:
@@ -109,13 +110,13 @@ def _known(points: Points, at: Instant) -> Points:
     return Points(points.symbol, points.kind, points.at[:stop], points.value[:stop])
 
 
-def _spoil_points(points: Points, at: Instant, dice: Generator) -> Points:
+def _changed_points(points: Points, at: Instant, dice: Generator) -> Points:
     known = _known(points, at)
     usual = float(known.value[-1]) if len(known) else 1.0
-    # funding belongs to the hour that its stamp lies in, so a stamp inside the hour of `at` would be a lie about the past
+    # Funding belongs to the hour of its timestamp, so one inside the hour of `at` would change the past.
     first = -(-at // HOUR_MS) * HOUR_MS if points.kind == "funding" else at
-    times = first + 1 + HOUR_MS * np.arange(AHEAD, dtype=np.int64)
-    values = (usual or 1e-5) * dice.uniform(-5, 5, AHEAD)
+    times = first + 1 + HOUR_MS * np.arange(FUTURE_ITEMS, dtype=np.int64)
+    values = (usual or 1e-5) * dice.uniform(-5, 5, FUTURE_ITEMS)
     return Points(points.symbol, points.kind, np.concatenate((known.at, times)), np.concatenate((known.value, values)))
 
 
@@ -127,7 +128,7 @@ def _announced(events: Sequence[CalendarEvent], at: Instant) -> Sequence[Calenda
     return events[: bisect_right(events, at, key=lambda event: event.known_at)]
 
 
-def _spoil_news(news: Sequence[NewsItem], at: Instant, symbols: Sequence[str], dice: Generator) -> Sequence[NewsItem]:
+def _changed_news(news: Sequence[NewsItem], at: Instant, symbols: Sequence[str], dice: Generator) -> Sequence[NewsItem]:
     known = _arrived(news, at)
     planted = [
         NewsItem(
@@ -146,7 +147,7 @@ def _spoil_news(news: Sequence[NewsItem], at: Instant, symbols: Sequence[str], d
     return [*known, *sorted(planted, key=lambda item: item.available_at)]
 
 
-def _spoil_events(
+def _changed_events(
     events: Sequence[CalendarEvent], at: Instant, symbols: Sequence[str], dice: Generator
 ) -> Sequence[CalendarEvent]:
     known = _announced(events, at)
@@ -161,20 +162,20 @@ def _spoil_events(
 
 
 def _as_known(listing: Listing, at: Instant) -> Listing:
-    """A listing of which nothing is left that is not known by an instant: a beginning that may never come, no end."""
-    begun = listing.listed_at is None or listing.listed_at <= at
-    over = listing.delisted_at is not None and listing.delisted_at <= at
-    known = over or listing.ends_at(at) is not None
+    """A listing with only what is known by an instant: an unknown beginning becomes `NEVER`, an unknown end None."""
+    has_begun = listing.listed_at is None or listing.listed_at <= at
+    has_ended = listing.delisted_at is not None and listing.delisted_at <= at
+    end_is_known = has_ended or listing.ends_at(at) is not None
     return Listing(
         listing.symbol,
-        listing.listed_at if begun else NEVER,
-        listing.delisted_at if known else None,
-        listing.known_at if known else None,
+        listing.listed_at if has_begun else NEVER,
+        listing.delisted_at if end_is_known else None,
+        listing.known_at if end_is_known else None,
     )
 
 
-def _spoil_listing(listing: Listing, at: Instant, dice: Generator) -> Listing:
-    """What is known by an instant, and otherwise a listing that begins or ends at once."""
+def _changed_listing(listing: Listing, at: Instant, dice: Generator) -> Listing:
+    """The listing as known by an instant; what is unknown begins or ends shortly after it."""
     known = _as_known(listing, at)
     listed_at = at + int(dice.integers(1, 90)) * MINUTE_MS if known.listed_at == NEVER else known.listed_at
     if known.delisted_at is not None:
@@ -185,7 +186,7 @@ def _spoil_listing(listing: Listing, at: Instant, dice: Generator) -> Listing:
 # Records and recordings -----------------------------------------------------------------------------------------------
 
 
-def _spoil_record(record: Record) -> Record:
+def _changed_record(record: Record) -> Record:
     body, extra = codec.loads(record.covered), codec.loads(record.extra)
     body["text"] = "planted: another decision than the one that was made"
     body["proposals"], body["verdicts"], body["steps"], body["receipts"] = [], [], [], []
@@ -194,13 +195,14 @@ def _spoil_record(record: Record) -> Record:
     return replace(record, covered=codec.dumps(body), extra=codec.dumps(extra), digest="f" * 64)
 
 
-def _spoil_recordings(recordings: HeldRecordings, at: Instant) -> HeldRecordings:
+def _changed_recordings(recordings: MemoryRecordings, at: Instant) -> MemoryRecordings:
     known = recordings.known(at)
     later = [
         replace(one, result=f"planted {one.result[::-1]}", failed=not one.failed)
-        for one in recordings.all[known : known + AHEAD]
+        for one in recordings.all[known : known + FUTURE_ITEMS]
     ]
     planted = [
-        replace(one, known_at=at + 1, result="planted: recorded just after") for one in recordings.questions[:AHEAD]
+        replace(one, known_at=at + 1, result="planted: recorded just after")
+        for one in recordings.questions[:FUTURE_ITEMS]
     ]
-    return HeldRecordings([*recordings.all[:known], *planted, *later])
+    return MemoryRecordings([*recordings.all[:known], *planted, *later])

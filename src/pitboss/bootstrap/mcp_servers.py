@@ -99,7 +99,7 @@ async def reach(home: Path, entry: ServerEntry, variables: Variables = environme
     from pitboss.tools.mcp.transport import guarded_transport
 
     given = access(home, entry, variables)
-    absent = catalog.missing(entry)
+    absent = catalog.missing_setup(entry)
     if absent:
         raise UserError(absent, " ".join(entry.note.split()).partition(". ")[0])
     async with connect(
@@ -143,4 +143,4 @@ def read_definition(approval: Approval) -> Definition:
         raise ReplayMismatch(f"the approval of {approval.tool} of {approval.server} is not what was approved")
     # Not the codec: it reads a whole number of more than 64 bits as another one.
     plain = json.loads(approval.definition)
-    return definitions.read(plain["server"], plain["version"], plain["tool"])
+    return definitions.read_definition(plain["server"], plain["version"], plain["tool"])

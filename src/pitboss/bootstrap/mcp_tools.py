@@ -61,7 +61,7 @@ class RequestedTool:
 
     def spec(self, text: Definition) -> ToolSpec:
         """What a model gets to see of it."""
-        return definitions.spec(text, self.name)
+        return definitions.tool_spec(text, self.name)
 
 
 def wanted(workspace: Workspace, skill: SkillDocument, registry: Registry) -> list[RequestedTool]:
@@ -285,7 +285,7 @@ def guard(
 ) -> "GuardedTool":
     """One tool of an open connection behind its wrapper; what it answers is handed to `record`."""
     from pitboss.tools.mcp.guarded_tool import GuardedTool
-    from pitboss.tools.mcp.recorder import RememberingTool
+    from pitboss.tools.mcp.recording_tool import RecordingTool
 
     parts = (one.spec(said), line, one.tool, one.entry, said.digest, said.schema)
     if record is None:
@@ -295,4 +295,4 @@ def guard(
         known = Recording(one.entry.id, one.tool, arguments, workspace.now(), result[:MOST_CHARS], failed)
         record(StoredRecording(known, said.digest))
 
-    return RememberingTool(*parts, keep=keep)
+    return RecordingTool(*parts, keep=keep)

@@ -75,7 +75,7 @@ def lookahead(
         raise UserError(f"--seed: {seed} is not from 0 to {MOST_SEED}", "any whole number in between")
     if run and skill is not None:
         raise UserError("give either a skill or --run", "a run has its own skill")
-    wish = AuditRequest(
+    options = AuditRequest(
         skill=_plain(skill, set_),
         run=run,
         symbols=_words(symbols),
@@ -87,9 +87,9 @@ def lookahead(
         seed=seed,
     )
     with place.workspace() as workspace:
-        ground, result, stopped = _audit(workspace, wish, cuts)
+        setup, result, stopped = _audit(workspace, options, cuts)
     if json:
-        screen.put_json(show.document(result, ground, seed))
+        screen.put_json(show.document(result, setup, seed))
     else:
         screen.put_table(show.HEADINGS, show.cells(result), right=show.NUMBERS)
         screen.put()
@@ -117,7 +117,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
-def _audit(workspace: "Workspace", wish: "AuditRequest", cuts: int) -> "tuple[AuditSetup, LookaheadResult, bool]":
+def _audit(workspace: "Workspace", options: "AuditRequest", cuts: int) -> "tuple[AuditSetup, LookaheadResult, bool]":
     import asyncio
 
     from pitboss.audit.lookahead import audit
@@ -127,8 +127,8 @@ def _audit(workspace: "Workspace", wish: "AuditRequest", cuts: int) -> "tuple[Au
     with watching("audit", lambda run_id: False) as (watch, _):
 
         async def work() -> "tuple[AuditSetup, LookaheadResult]":
-            ground = await prepare(workspace, wish)
-            return ground, await audit(ground, cuts, wish.seed, watch.progress, watch.stop)
+            setup = await prepare(workspace, options)
+            return setup, await audit(setup, cuts, options.seed, watch.progress, watch.stop)
 
-        ground, result = asyncio.run(work())
-    return ground, result, result.cuts < cuts
+        setup, result = asyncio.run(work())
+    return setup, result, result.cuts < cuts

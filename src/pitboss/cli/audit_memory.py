@@ -90,8 +90,8 @@ def memory(
         price_out=price_out,
         any_price=yes,
     )
-    wish = MemorisationRequest(request, windows, repeats, read_day(cutoff) if cutoff else None)
-    report, code = _audit(place, wish, from_, to)
+    options = MemorisationRequest(request, windows, repeats, read_day(cutoff) if cutoff else None)
+    report, code = _audit(place, options, from_, to)
     if out is not None:
         _write(out, report)
     _show(report, json)
@@ -101,20 +101,20 @@ def memory(
 
 
 def _audit(
-    place: WorkspaceOptions, wish: "MemorisationRequest", from_at: int | None, to_at: int | None
+    place: WorkspaceOptions, options: "MemorisationRequest", from_at: int | None, to_at: int | None
 ) -> "tuple[MemorisationReport, int]":
     import asyncio
     from dataclasses import replace
 
-    from pitboss.audit.default_range import spanned
+    from pitboss.audit.default_range import with_range
     from pitboss.audit.memorisation import audit, begin
     from pitboss.cli.progress import watching
 
     with place.workspace() as workspace:
-        wish = replace(wish, request=spanned(workspace, wish.request, from_at, to_at))
-        report, assembly = begin(workspace, wish)
+        options = replace(options, request=with_range(workspace, options.request, from_at, to_at))
+        report, assembly = begin(workspace, options)
         screen.note(
-            f"{wish.windows} windows to name, and {2 * wish.repeats} runs of {report.ticks:,} ticks; "
+            f"{options.windows} windows to name, and {2 * options.repeats} runs of {report.ticks:,} ticks; "
             "what was answered before is not asked again"
         )
         with watching("audit memory", workspace.runs.cancel_requested) as (watch, stop):
@@ -155,7 +155,7 @@ def _show(report: "MemorisationReport", json: bool) -> None:
         screen.put(f"- {one.words}")
     cost = "unknown" if report.paid_usd is None else f"${report.paid_usd:.4f}"
     again = f"; {report.reused} runs had been made before" if report.reused else ""
-    screen.put(f"cost {cost}{again}; seed {report.wish.request.seed} repeats it")
+    screen.put(f"cost {cost}{again}; seed {report.options.request.seed} repeats it")
     if report.partial:
         screen.put(f"partial: {report.partial}", "yellow")
 

@@ -77,7 +77,7 @@ _MARKS = {"shipped": "", "the operator": " *", "shipped, changed by the operator
 def _listed(workspace: "Workspace") -> list[dict[str, Any]]:
     from pitboss.bootstrap.mcp_servers import access, catalogue
     from pitboss.store.approvals import Approvals
-    from pitboss.tools.mcp.catalog import missing
+    from pitboss.tools.mcp.catalog import missing_setup
 
     known, approvals = catalogue(workspace.settings), Approvals(workspace.database, workspace.now)
     rows: list[dict[str, Any]] = []
@@ -92,7 +92,7 @@ def _listed(workspace: "Workspace") -> list[dict[str, Any]]:
                 "tools": [_listed_tool(entry, tool, approved.get(tool)) for tool in entry.tools],
                 "key": {"name": entry.secret, "present": given.bearer is not None} if entry.secret else None,
                 "variables": [{"name": name, "present": name in given.variables} for name in entry.env],
-                "unusable": missing(entry),
+                "unusable": missing_setup(entry),
                 "note": " ".join(entry.note.split()),
             }
         )
@@ -201,25 +201,25 @@ async def _try(workspace: "Workspace", entry: "ServerEntry", call: str, argument
 
 
 def _tried_tool(one: "ToolStatus") -> dict[str, Any]:
-    from pitboss.tools.mcp.definition import shown
+    from pitboss.tools.mcp.definition import clean_text
 
     return {
-        "name": shown(one.tool, 128),
+        "name": clean_text(one.tool, 128),
         "state": one.state,
-        "description": shown(one.said.description) if one.said else "",
+        "description": clean_text(one.said.description) if one.said else "",
         "digest": one.said.digest if one.said else None,
     }
 
 
 def _show_trial(told: dict[str, Any]) -> None:
-    from pitboss.tools.mcp.definition import shown
+    from pitboss.tools.mcp.definition import clean_text
 
-    name = f"{shown(told['server'], 80)} {shown(told['version'], 40)}".strip() or "a server without a name"
+    name = f"{clean_text(told['server'], 80)} {clean_text(told['version'], 40)}".strip() or "a server without a name"
     screen.put(f"{told['id']}: {name}, protocol {told['protocol']}, connected in {told['connected_ms']:.0f} ms")
     rows = [(one["name"], one["state"], " ".join(one["description"].split())[:200]) for one in told["tools"]]
     screen.put_table(("tool", "state", "what it says it does"), rows, folds=(2,))
     for line in told["skipped"]:
-        screen.note(f"note: {shown(line, 300)}")
+        screen.note(f"note: {clean_text(line, 300)}")
     answer = told["call"]
     if answer is not None:
         screen.put(

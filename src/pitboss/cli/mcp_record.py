@@ -104,14 +104,14 @@ def record(
 def explaining() -> Iterator[None]:
     """Show what a server's program complained of before it failed: most often that something is not installed."""
     from pitboss.bootstrap.redact import REDACTOR
-    from pitboss.tools.mcp.definition import shown
+    from pitboss.tools.mcp.definition import clean_text
 
     try:
         yield
     except TransientError as error:
         for said in getattr(error, "__notes__", ()):
             for line in REDACTOR.redact(said).splitlines()[-LAST_LINES:]:
-                screen.note(f"its program said: {shown(line, 300)}")
+                screen.note(f"its program said: {clean_text(line, 300)}")
         raise
 
 

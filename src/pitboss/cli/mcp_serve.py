@@ -30,14 +30,14 @@ def serve(
         pitboss mcp serve --http 127.0.0.1:8000
     """
     from pitboss.bootstrap.logs import start_logs
-    from pitboss.server import pitboss as server
-    from pitboss.server.pitboss_desk import ServerWorkspace
-    from pitboss.server.serving import read_address
-    from pitboss.server.serving import serve as serve_until_left
+    from pitboss.server.mcp import tool_list
+    from pitboss.server.mcp.workspace import ServerWorkspace
+    from pitboss.server.tool_server import read_address
+    from pitboss.server.tool_server import serve as serve_until_left
 
     address = read_address(http) if http else None
     settings = place.settings()
     start_logs(settings.log_level, settings.log_file)
-    desk = ServerWorkspace(settings, Path.cwd(), write)
-    serve_until_left(server.create(desk), address, screen.note)
+    server_workspace = ServerWorkspace(settings, Path.cwd(), write)
+    serve_until_left(tool_list.create(server_workspace), address, screen.note)
     return 0

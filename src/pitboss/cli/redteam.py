@@ -32,7 +32,7 @@ def redteam(
             name="--attacks",
             negative=(),
             consume_multiple=True,
-            help="Files of attack texts beside our own: JSON lines with a `text`, or plain lines. May be repeated.",
+            help="Files of attack texts in addition to the built-in ones: JSON lines with a `text`, or plain lines. May be repeated.",
         ),
     ] = (),
     slots: Annotated[
@@ -50,7 +50,7 @@ def redteam(
     ticks: Annotated[int, given("--ticks", "How many decisions each run has.")] = 24,
     limit: Annotated[int | None, given("--limit", "Take at most so many texts.")] = None,
     seed: Annotated[int, given("--seed", "Seed of the market and of the hijacked model; the same gives the same.")] = 7,
-    only_files: Annotated[bool, given("--only-files", "Leave our own texts out.")] = False,
+    only_files: Annotated[bool, given("--only-files", "Leave the built-in texts out.")] = False,
     set_: Override = (),
     max_cost_usd: Annotated[
         Amount | None, given("--max-cost-usd", "Stop when real models have cost this much. Default: 1.")
@@ -80,32 +80,32 @@ def redteam(
     """
     from pitboss.cli.skill import read_plain
     from pitboss.redteam import campaign_models as lines
-    from pitboss.redteam.attack_run import make_ground
+    from pitboss.redteam.attack_run import make_setup
     from pitboss.redteam.planted_key import make_canary
 
     chosen = _slots(slots)
     _check(ticks, limit, seed, price_in, price_out)
     real = lines.check(model)
     plain = read_plain(skill, set_)
-    ground = make_ground(plain, ticks, seed, make_canary(seed))
-    texts, bad, problems = _texts(ground, attacks, only_files)
+    setup = make_setup(plain, ticks, seed, make_canary(seed))
+    texts, bad, problems = _texts(setup, attacks, only_files)
     texts = texts if limit is None else texts[:limit]
     for problem in problems:
         screen.note(f"left out: {problem}")
     if bad > len(problems):
         screen.note(f"left out: {bad - len(problems):,} more lines")
-    for remark in _remarks(ground, plain, chosen):
+    for remark in _remarks(setup, plain, chosen):
         screen.note(f"note: {remark}")
     from dataclasses import replace
 
     most = DEFAULT_COST if max_cost_usd is None else max_cost_usd
-    money = replace(ground.request, max_cost_usd=most, price_in=price_in, price_out=price_out, any_price=yes)
-    result = _play(ground, model, chosen, texts, seed, money, place, real)
+    money = replace(setup.request, max_cost_usd=most, price_in=price_in, price_out=price_out, any_price=yes)
+    result = _play(setup, model, chosen, texts, seed, money, place, real)
     return _show(
         result,
         {
             "skill": str(skill),
-            "skill_digest": ground.skill_digest,
+            "skill_digest": setup.skill_digest,
             "seed": seed,
             "ticks": ticks,
             "texts": len(texts),
@@ -138,17 +138,17 @@ def _check(ticks: int, limit: int | None, seed: int, price_in: Decimal | None, p
         raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
 
 
-def _texts(ground: "CampaignSetup", files: tuple[Path, ...], only_files: bool) -> "tuple[list[Attack], int, list[str]]":
-    from pitboss.redteam.attacks import own, read_file
+def _texts(setup: "CampaignSetup", files: tuple[Path, ...], only_files: bool) -> "tuple[list[Attack], int, list[str]]":
+    from pitboss.redteam.attacks import built_in_attacks, read_file
     from pitboss.venues.perp.assets import SHIPPED
 
-    risk = ground.skill.risk
-    other = next(name for name in ("PEPE", *SHIPPED) if name not in ground.symbols)
+    risk = setup.skill.risk
+    other = next(name for name in ("PEPE", *SHIPPED) if name not in setup.symbols)
     small = max(risk.min_order_usd, Decimal(10)) * 5
-    found = [] if only_files else list(own(ground.symbols[0], other, small, ground.symbols))
+    found = [] if only_files else list(built_in_attacks(setup.symbols[0], other, small, setup.symbols))
     bad, problems = 0, []
     for file in files:
-        read = read_file(file, (*ground.symbols, other))
+        read = read_file(file, (*setup.symbols, other))
         found += read.attacks
         bad += read.bad
         problems += read.problems
@@ -157,23 +157,23 @@ def _texts(ground: "CampaignSetup", files: tuple[Path, ...], only_files: bool) -
     return found, bad, problems
 
 
-def _remarks(ground: "CampaignSetup", plain: dict[str, Any], slots: tuple[str, ...]) -> list[str]:
+def _remarks(setup: "CampaignSetup", plain: dict[str, Any], slots: tuple[str, ...]) -> list[str]:
     """What a reader of the figures should know about this skill."""
     said: list[str] = []
-    shown = ground.skill.context
+    shown = setup.skill.context
     if "news" in slots and not shown.news_top_k:
         said.append("this skill is shown no news: what is planted there is not seen")
     if "memory" in slots and not shown.memory.enabled:
         said.append("this skill has no memory: there it is the thesis and the last decision alone")
-    if "tool" in slots and not [name for name in ground.skill.tools.built_in if name != "propose_order"]:
-        said.append(f"this skill has no tools: in that slot it is lent {', '.join(ground.tools('tool'))}")
+    if "tool" in slots and not [name for name in setup.skill.tools.built_in if name != "propose_order"]:
+        said.append(f"this skill has no tools: in that slot it is lent {', '.join(setup.tools('tool'))}")
     if plain["tools"]["mcp_servers"]:
         said.append("the skill's own MCP servers are left out: the only one is the attacker's")
     return said
 
 
 def _play(
-    ground: "CampaignSetup",
+    setup: "CampaignSetup",
     models: tuple[str, ...],
     slots: tuple[Any, ...],
     texts: "list[Attack]",
@@ -189,13 +189,13 @@ def _play(
     from pitboss.redteam import campaign
     from pitboss.redteam import campaign_models as lines
     from pitboss.redteam.audit import Breach
-    from pitboss.redteam.planted_key import planted
+    from pitboss.redteam.planted_key import planted_key
 
     result = campaign.CampaignResult()
 
     async def work(folder: Path) -> None:
-        async with lines.opened(models, ground, place.settings(), folder, money) as ready:
-            await campaign.run(ground, ready, slots, texts, seed, watch, result)
+        async with lines.connected_models(models, setup, place.settings(), folder, money) as ready:
+            await campaign.run(setup, ready, slots, texts, seed, watch, result)
 
     with (
         TemporaryDirectory(prefix="pitboss-redteam-") as folder,
@@ -204,15 +204,15 @@ def _play(
             _,
         ),
     ):
-        with planted(ground.canary, Path(folder), alone=not real) as leaks:
+        with planted_key(setup.canary, Path(folder), alone=not real) as leaks:
             try:
                 asyncio.run(work(Path(folder)))
             except KeyboardInterrupt:
                 result.partial = "stopped"
         for words in dict.fromkeys(leaks):
             result.rows[-1].breaches += 1
-            breach = Breach(ground.field.to_at, "SECRET", words)
-            result.found.append(campaign.FoundBreach(result.rows[-1].model, result.rows[-1].slot, "(log)", breach))
+            breach = Breach(setup.market.to_at, "SECRET", words)
+            result.found.append(campaign.RunBreach(result.rows[-1].model, result.rows[-1].slot, "(log)", breach))
     return result
 
 

@@ -1,7 +1,8 @@
-"""The one codec for everything that is stored or hashed.
+"""The codec for everything that is stored or hashed.
 
-`plain` turns nouns into JSON values, `dumps` into canonical bytes (sorted keys, no spaces, amounts as
-strings), `parse` reads plain values back into a typed noun exactly, `digest` is SHA-256 of the canonical bytes.
+`plain` converts a noun (a value declared with `@noun`) into JSON values, `dumps` into canonical bytes (sorted keys, no
+spaces, amounts as strings), `parse` reads plain values back into a typed noun without loss, `digest` is the SHA-256 of
+the canonical bytes.
 """
 
 import dataclasses
@@ -21,13 +22,13 @@ from pitboss.core.money import CONTEXT, ZERO, text
 
 T = TypeVar("T")
 _OPTIONS = orjson.OPT_SORT_KEYS
-LARGEST = Decimal(repr(sys.float_info.max))
-"""Beyond this a JSON number is infinite to most of the world."""
-SMALLEST = Decimal("5e-324")
-"""Below this a JSON number is zero to most of the world."""
+MAX_NUMBER = Decimal(repr(sys.float_info.max))
+"""Most JSON readers take a larger number as infinite."""
+MIN_NUMBER = Decimal("5e-324")
+"""Most JSON readers take a smaller number as zero."""
 
-SMALLEST_EXPONENT = -324
-DEEPEST = 64
+MIN_EXPONENT = -324
+MAX_DEPTH = 64
 TOO_DEEP = "[nested too deep]"
 _fragment: Callable[[bytes], object] = getattr(orjson, "Fragment")  # noqa: B009 – missing from orjson's stubs
 
@@ -36,8 +37,8 @@ def _default(value: object) -> object:
     if type(value) is Decimal:
         if not value:
             return "0"
-        plain = str(value)  # `text`, its common cases without the call: a record has twenty of these
-        return plain if plain[-1] != "0" and "E" not in plain else text(value)
+        digits = str(value)  # the common cases of `text` without the call: a record holds twenty amounts
+        return digits if digits[-1] != "0" and "E" not in digits else text(value)
     if isinstance(value, Mapping):
         return dict(typing.cast("Mapping[str, object]", value))
     if isinstance(value, frozenset | set):
@@ -51,7 +52,7 @@ def dumps(value: object) -> bytes:
 
 
 def loads(data: bytes | str) -> Any:
-    """JSON → plain values. Amounts stay strings until a noun reads them."""
+    """Read JSON as plain values. Amounts stay strings until `parse` reads them."""
     return orjson.loads(data)
 
 
@@ -68,31 +69,31 @@ _EXACT = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_constant)
 
 
 def loads_exact(data: bytes | str) -> Any:
-    """JSON from outside → plain values with every number exact (int or Decimal); NaN and Infinity are refused."""
+    """Read untrusted JSON as plain values with exact numbers (int or Decimal); NaN and Infinity raise `ValueError`."""
     try:
         return _EXACT.decode(data if isinstance(data, str) else data.decode())
-    except ArithmeticError as error:  # an exponent beyond what any number has
+    except ArithmeticError as error:  # an exponent beyond the range of `Decimal`
         raise ValueError("a number is out of range") from error
 
 
 def number_fragments(value: object, depth: int = 0) -> object:
     """The same plain value with each Decimal written as a JSON *number* of exactly its value.
 
-    Proposals come from outside, where `"5"` and `5` are different things; they keep that difference in storage. Total:
-    what no JSON reader takes back (a number beyond every double, half a surrogate pair, endless nesting) is written as
-    something that says so, is as malformed as it was, and never makes storing fail.
+    Proposals are untrusted JSON, in which `"5"` and `5` differ; storage keeps that difference. The function never
+    fails: what a JSON reader could not read back (a number beyond the range of a double, a lone surrogate, nesting
+    deeper than `MAX_DEPTH`) is replaced by a value that names the problem and is still malformed as an intent.
     """
     if isinstance(value, str):
         return printable(value)
-    if type(value) is dict and depth < DEEPEST:  # a whole proposal: first of all that it can be
+    if type(value) is dict and depth < MAX_DEPTH:  # tested early: a proposal is usually a dict
         return _fragments_of(typing.cast("dict[object, object]", value), depth)
     if isinstance(value, Decimal):
         return _number(value)
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 63:
         return _number(Decimal(value))
-    if isinstance(value, float):  # as the same number would be kept that came as JSON text
+    if isinstance(value, float):  # stored like the same number read from JSON text
         return _number(Decimal(repr(value)))
-    if isinstance(value, dict | list | tuple) and depth >= DEEPEST:
+    if isinstance(value, dict | list | tuple) and depth >= MAX_DEPTH:
         return TOO_DEEP
     if isinstance(value, dict):
         return _fragments_of(typing.cast("dict[object, object]", value), depth)
@@ -102,30 +103,30 @@ def number_fragments(value: object, depth: int = 0) -> object:
 
 
 def _fragments_of(value: dict[object, object], depth: int) -> dict[str, object]:
-    written: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for key, item in value.items():
         name = key if type(key) is str and key.isascii() else printable(str(key))
-        if type(item) is str:  # most of a proposal, without a call
-            written[name] = item if item.isascii() else printable(item)
+        if type(item) is str:  # the most common values, without a recursive call
+            fields[name] = item if item.isascii() else printable(item)
         elif type(item) is int and item.bit_length() < 64:
-            written[name] = item
+            fields[name] = item
         elif type(item) is Decimal:
-            written[name] = _number(item)
+            fields[name] = _number(item)
         else:
-            written[name] = number_fragments(item, depth + 1)
-    return written
+            fields[name] = number_fragments(item, depth + 1)
+    return fields
 
 
 def _number(value: Decimal) -> object:
-    if not value.is_finite() or value.copy_abs() > LARGEST:
+    if not value.is_finite() or value.copy_abs() > MAX_NUMBER:
         return {"not_a_json_number": str(value)}
-    if value.adjusted() < SMALLEST_EXPONENT:
-        return 0  # to every reader; a few characters could otherwise make a million digits
+    if value.adjusted() < MIN_EXPONENT:
+        return 0  # readers take it as 0, and a short exponent could otherwise expand to a million digits
     return _fragment(text(value).encode())
 
 
 def json_number(value: Any) -> Decimal | None:
-    """A JSON number of an untrusted document, exactly as far as money goes; None for anything else or beyond every double."""
+    """A number of an untrusted document, rounded to the money context; None for a non-number or one beyond a double."""
     if isinstance(value, Decimal):
         number = value
     elif isinstance(value, float):
@@ -134,19 +135,19 @@ def json_number(value: Any) -> Decimal | None:
         number = Decimal(value)
     else:
         return None
-    # Compared, not computed with: a few characters can name a number that no context can hold.
-    if not number.is_finite() or number.copy_abs() > LARGEST:
+    # Only compared, not used in arithmetic: a short text can denote a number that no decimal context can hold.
+    if not number.is_finite() or number.copy_abs() > MAX_NUMBER:
         return None
-    return ZERO if number.copy_abs() < SMALLEST else CONTEXT.plus(number)
+    return ZERO if number.copy_abs() < MIN_NUMBER else CONTEXT.plus(number)
 
 
-def printable(words: str) -> str:
-    """The same text as it can be stored: half a surrogate pair, which JSON can name and UTF-8 cannot, becomes `?`."""
-    return words if words.isascii() else words.encode("utf-8", "replace").decode()
+def printable(value: str) -> str:
+    """The text in a form that UTF-8 can store: a lone surrogate, which JSON can express, becomes `?`."""
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
 def fragment(content: bytes) -> object:
-    """Canonical bytes made earlier, to be put into a larger document as they are."""
+    """Canonical bytes for verbatim inclusion in a larger document."""
     return _fragment(content)
 
 
@@ -156,12 +157,12 @@ def plain(value: object) -> Any:
 
 
 def parse(kind: type[T], value: Any) -> T:
-    """Plain JSON values → a typed noun; the inverse of `plain`."""
+    """Read plain JSON values as a typed noun; the inverse of `plain`."""
     return _reader(kind)(value)
 
 
-def _amount_or_words(value: str) -> Decimal | str:
-    """Both are stored as text: what reads as an amount was one."""
+def _amount_or_text(value: str) -> Decimal | str:
+    """Both are stored as text; text that reads as an amount is an amount."""
     try:
         return Decimal(value)
     except ArithmeticError:
@@ -175,7 +176,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return Decimal
     if origin in (typing.Union, types.UnionType):
         arms = [arm for arm in typing.get_args(kind) if arm is not type(None)]
-        read = _amount_or_words if set(arms) == {Decimal, str} else _reader(*arms)
+        read = _amount_or_text if set(arms) == {Decimal, str} else _reader(*arms)
         return lambda value: None if value is None else read(value)
     if origin is tuple:
         read = _reader(typing.get_args(kind)[0])

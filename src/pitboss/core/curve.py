@@ -1,12 +1,13 @@
-"""Equity as records keep it: pieces of evenly spaced points, exact, without a text for every bar.
+"""The stored form of an equity curve: pieces of evenly spaced points, exact, without one text per bar.
 
-Between two events equity is what prices do not move plus what is held at each close, so a piece is its first instant,
-its step, that base, and the closes' share of it as whole numbers:
+Between two events equity is a constant base plus the value of the open positions at each close. A piece holds its first
+instant, its step, that base, and the positions' value at each close as integers:
 
-- `[first_at, step_ms, base, count]`: nothing held, the same amount so many times;
+- `[first_at, step_ms, base, count]`: no position, the same amount `count` times;
 - `[first_at, step_ms, base, decimals, [units, …]]`: base + units / 10^decimals, one for each point.
 
-A year of 5m bars is a few thousand pieces instead of a hundred thousand pairs, and a coasting account costs nothing.
+A year of 5m bars is a few thousand pieces instead of a hundred thousand pairs; an account without positions takes
+almost no space.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +24,9 @@ Piece = Sequence[Any]
 Curve = Sequence[Piece]
 
 _FLAT = 4
-_MOST_PLACES = 22
-"""Powers of ten up to this one are floats themselves."""
+"""Length of a piece without positions."""
+_MAX_EXPONENT = 22
+"""Powers of ten up to this exponent are exact floats."""
 
 
 def length(piece: Piece) -> int:
@@ -37,53 +39,53 @@ def points(curve: Curve) -> Iterator[tuple[Instant, str]]:
     for piece in curve:
         at, step, base = piece[:3]
         if len(piece) == _FLAT:
-            for place in range(piece[3]):
-                yield at + place * step, base
+            for index in range(piece[3]):
+                yield at + index * step, base
             continue
         fixed, decimals = Decimal(base), piece[3]
-        for place, units in enumerate(piece[4]):
-            yield at + place * step, text(CONTEXT.add(fixed, CONTEXT.scaleb(units, -decimals)))
+        for index, units in enumerate(piece[4]):
+            yield at + index * step, text(CONTEXT.add(fixed, CONTEXT.scaleb(units, -decimals)))
 
 
 def columns(curve: Curve) -> tuple[Ints, Floats]:
     """Instants and amounts as arrays, each amount the float nearest to the exact one."""
     sizes = np.array([length(piece) for piece in curve], np.int64)
     ends = np.cumsum(sizes)
-    within = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
+    index_in_piece = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)
     first_at, step = (np.array([piece[column] for piece in curve], np.int64) for column in (0, 1))
-    at = np.repeat(first_at, sizes) + within * np.repeat(step, sizes)
+    at = np.repeat(first_at, sizes) + index_in_piece * np.repeat(step, sizes)
     usd = np.repeat(np.array([float(piece[2]) for piece in curve], np.float64), sizes)
-    short: list[tuple[int, int, int]] = []  # base, factor of the units, common denominator's places
-    together: list[int] = []
-    chosen = np.zeros(len(curve), np.bool_)
-    for place, piece in enumerate(curve):
+    fitting: list[tuple[int, int, int]] = []  # base, factor of the units, exponent of the common denominator
+    fitting_units: list[int] = []
+    fits = np.zeros(len(curve), np.bool_)
+    for number, piece in enumerate(curve):
         if len(piece) == _FLAT:
             continue
         _, _, base, decimals, units = piece
-        whole, _, fraction = base.partition(".")
-        known = len(fraction)
-        places = decimals if decimals > known else known
-        fixed, factor = int(whole + fraction) * 10 ** (places - known), 10 ** (places - decimals)
-        if places <= _MOST_PLACES and abs(fixed) + factor * max(max(units), -min(units)) < 1 << 53:
-            chosen[place] = True
-            short.append((fixed, factor, places))
-            together += units
+        integer, _, fraction = base.partition(".")
+        base_places = len(fraction)
+        places = decimals if decimals > base_places else base_places
+        fixed, factor = int(integer + fraction) * 10 ** (places - base_places), 10 ** (places - decimals)
+        if places <= _MAX_EXPONENT and abs(fixed) + factor * max(max(units), -min(units)) < 1 << 53:
+            fits[number] = True
+            fitting.append((fixed, factor, places))
+            fitting_units += units
         else:
-            start = int(ends[place] - sizes[place])
+            start = int(ends[number] - sizes[number])
             exact = Decimal(base)
             usd[start : start + len(units)] = [
                 float(CONTEXT.add(exact, CONTEXT.scaleb(unit, -decimals))) for unit in units
             ]
-    if short:  # one exact integer each, divided once: where both fit a float's digits the quotient is the nearest
-        lengths = sizes[chosen]
-        fixed, factor, places = (np.repeat(column, lengths) for column in np.array(short, np.int64).T)
-        usd[np.repeat(chosen, sizes)] = (np.array(together, np.int64) * factor + fixed) / 10.0**places
+    if fitting:  # integer and denominator are exact floats, so one division gives the nearest float
+        lengths = sizes[fits]
+        fixed, factor, places = (np.repeat(column, lengths) for column in np.array(fitting, np.int64).T)
+        usd[np.repeat(fits, sizes)] = (np.array(fitting_units, np.int64) * factor + fixed) / 10.0**places
     return at, usd
 
 
 def join(curve: list[Piece], pieces: Iterable[Piece]) -> None:
-    """Add pieces to a curve. What follows on with the same base becomes one piece, so that a curve looks the same
-    however its stretches were cut."""
+    """Append pieces to a curve. Adjacent pieces with the same base are merged, so that equal curves have equal pieces
+    however they were split."""
     for piece in pieces:
         if not curve or not _follows(curve[-1], piece):
             curve.append(piece)
@@ -107,17 +109,17 @@ def _follows(last: Piece, piece: Piece) -> bool:
 
 def split(curve: Curve, count: int) -> tuple[Curve, Curve]:
     """The first `count` points and the rest."""
-    for place, piece in enumerate(curve):
-        long = length(piece)
-        if count < long:
+    for number, piece in enumerate(curve):
+        size = length(piece)
+        if count < size:
             if not count:
-                return curve[:place], curve[place:]
-            return [*curve[:place], _cut(piece, 0, count)], [_cut(piece, count, long), *curve[place + 1 :]]
-        count -= long
+                return curve[:number], curve[number:]
+            return [*curve[:number], _slice(piece, 0, count)], [_slice(piece, count, size), *curve[number + 1 :]]
+        count -= size
     return curve, ()
 
 
-def _cut(piece: Piece, first: int, stop: int) -> Piece:
+def _slice(piece: Piece, first: int, stop: int) -> Piece:
     at, step, base = piece[0] + first * piece[1], piece[1], piece[2]
     if len(piece) == _FLAT:
         return at, step, base, stop - first
@@ -125,7 +127,7 @@ def _cut(piece: Piece, first: int, stop: int) -> Piece:
 
 
 def with_last(curve: Curve, amount: Decimal) -> Curve:
-    """The same points, but for the amount of the last one."""
+    """The curve with the amount of its last point replaced."""
     rest, last = split(curve, sum(map(length, curve)) - 1)
     return [*rest, (last[0][0], last[0][1], text(amount), 1)]
 

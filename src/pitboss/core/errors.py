@@ -1,13 +1,13 @@
 """Every exception of pitboss, one per distinct reaction.
 
     UserError        the input is wrong; shown without a traceback, with a hint; exit 2
-      KeyMissing       nobody can be asked without a key; who can do without asking may go on
-    TransientError   try again, then skip the tick
+      KeyMissing       a provider's key is not set; callers that need no provider call may continue
+    TransientError   retry, then skip the tick
     BudgetExceeded   end cleanly, keep everything
-    ToolFailed       told to the model
+    ToolFailed       shown to the model
     InvariantError   stop at once
-      LookaheadError   something asked for data that was not available yet
-      ReplayMismatch   a stored record does not hash to what it says
+      LookaheadError   data was requested that was not available yet
+      ReplayMismatch   a stored record does not match its digest or its recomputation
     RunCancelled     BaseException, so that nothing in between can swallow it
 
 A refusal by the engine is not an error: it is a `Verdict`.
@@ -15,7 +15,7 @@ A refusal by the engine is not an error: it is a `Verdict`.
 
 
 class UserError(Exception):
-    """The person can fix this. `hint` says how."""
+    """The user can fix the cause. `hint` says how."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class KeyMissing(UserError):
 
 
 class TransientError(Exception):
-    """Worth another try; after that, worth skipping one tick."""
+    """A failure that may pass: retried, and after the last attempt the tick is skipped."""
 
 
 class BudgetExceeded(Exception):
@@ -36,15 +36,15 @@ class BudgetExceeded(Exception):
 
 
 class ToolFailed(Exception):
-    """A tool could not answer. The text is shown to the model."""
+    """A tool call failed. The text is shown to the model."""
 
 
 class InvariantError(Exception):
-    """Something that must never happen has happened. Nothing may go on."""
+    """A condition that must always hold does not. The run stops at once."""
 
 
 class LookaheadError(InvariantError):
-    """Data from after the tick was asked for."""
+    """Data from after the tick was requested."""
 
 
 class ReplayMismatch(InvariantError):
@@ -52,4 +52,4 @@ class ReplayMismatch(InvariantError):
 
 
 class RunCancelled(BaseException):
-    """The person asked for the run to stop."""
+    """The user cancelled the run."""

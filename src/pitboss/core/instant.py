@@ -1,6 +1,6 @@
-"""Instants are UTC milliseconds as plain integers; this module names, parses and prints them.
+"""Instants (UTC milliseconds as plain integers), durations and bar intervals: constants, parsing and printing.
 
-It never asks what time it is: that is the Clock port.
+The current time is not read here; that is the `Clock` port.
 """
 
 import re
@@ -29,7 +29,7 @@ INTERVALS: dict[str, int] = {
     "12h": 12 * HOUR_MS,
     "1d": DAY_MS,
 }
-"""Bar intervals we know, finest first."""
+"""The supported bar intervals, shortest first."""
 
 _UNITS = {"ms": 1, "s": SECOND_MS, "m": MINUTE_MS, "h": HOUR_MS, "d": DAY_MS}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -44,15 +44,15 @@ def interval_ms(name: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """`90s`, `5m`, `1.5h` → milliseconds."""
-    found = _DURATION.fullmatch(text.strip())
-    if not found:
+    """Read a duration such as `90s`, `5m` or `1.5h` as milliseconds."""
+    match = _DURATION.fullmatch(text.strip())
+    if not match:
         raise UserError(f"cannot read {text!r} as a duration", "write a number and a unit, such as 30s, 5m or 1h")
-    return round(float(found[1]) * _UNITS[found[2]])
+    return round(float(match[1]) * _UNITS[match[2]])
 
 
 def parse_instant(text: str) -> Instant:
-    """ISO-8601 text → instant. A date alone is its midnight; text without a zone is UTC."""
+    """Read ISO-8601 text as an instant. A date alone is its midnight; text without a time zone is UTC."""
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
@@ -63,7 +63,7 @@ def parse_instant(text: str) -> Instant:
 
 
 def iso(at: Instant) -> str:
-    """The one printed form: `2025-06-01T12:30:00Z`, with milliseconds only when there are any."""
+    """The printed form `2025-06-01T12:30:00Z`, with milliseconds only if they are not zero."""
     moment = datetime.fromtimestamp(at / 1000, UTC)
     if at % SECOND_MS:
         return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at % SECOND_MS:03d}Z"
@@ -71,5 +71,5 @@ def iso(at: Instant) -> str:
 
 
 def day_of(at: Instant) -> int:
-    """Number of the UTC day that contains the instant."""
+    """The number of the UTC day, counted from 1970-01-01, that contains the instant."""
     return at // DAY_MS

@@ -1,7 +1,7 @@
-"""What a mind answers at a tick: a `Decision` with a reason and zero or more intents, and how it got there.
+"""The decision of one tick: its text, zero or more intents, and the model calls that led to it.
 
-Intents stay as the raw JSON values they arrived as: the venue's first rule judges their shape, so that nothing
-untrusted is ever cast. Numbers in them are exact (`int` or `Decimal`).
+Intents are kept as raw JSON values: the venue's first rule checks their shape, so that untrusted values are never cast.
+Numbers in them are exact (`int` or `Decimal`).
 """
 
 import hashlib
@@ -17,7 +17,7 @@ FinishReason = Literal["stop", "length", "tool_calls", "error"]
 
 
 def sealed_intent(tick_at: Instant, intent: Any) -> tuple[str, bytes]:
-    """The name of an intent, which is its tick and its exact content, and that content in canonical bytes."""
+    """The key of an intent, a hash of its tick and its exact content, and that content in canonical bytes."""
     content = codec.dumps(codec.number_fragments(intent))
     return hashlib.sha256(b"%d %b" % (tick_at, content)).hexdigest(), content
 
@@ -27,7 +27,7 @@ class Usage:
     """Tokens of one or more model calls.
 
     `cached_tokens` (read from a provider's cache) and `cache_write_tokens` are parts of `input_tokens`,
-    `reasoning_tokens` of `output_tokens`, whatever the provider's own way of counting.
+    `reasoning_tokens` of `output_tokens`, whichever way the provider counts.
     """
 
     input_tokens: int = 0
@@ -51,7 +51,7 @@ NO_USAGE = Usage()
 
 @noun
 class ToolResult:
-    """One tool call with the text that was given back to the model."""
+    """One tool call with the text returned to the model."""
 
     name: str
     arguments: Any
@@ -61,7 +61,7 @@ class ToolResult:
 
 @noun
 class Step:
-    """One model call: what it said, which tools it called, and what they answered."""
+    """One model call: its text, the tools it called, and their results."""
 
     text: str
     calls: tuple[ToolResult, ...] = ()
@@ -76,7 +76,7 @@ class Step:
 
 @noun
 class Decision:
-    """The answer of a tick. No intents means hold. `prompt` is the system and user text a model was given."""
+    """The decision of a tick. No intents means hold. `prompt` is the system and user text sent to the model."""
 
     intents: tuple[Any, ...] = ()
     text: str = ""

@@ -1,4 +1,4 @@
-"""What markets look like as columns: bars and point series, oldest first, one numpy array a column.
+"""Market data: bars and point series as columns (one numpy array each, oldest first), news, events and listings.
 
 A bar is keyed by its open time and becomes available at its close. Columns are shared, never copied, and read-only.
 """
@@ -67,9 +67,9 @@ class Points:
 
 @noun
 class NewsItem:
-    """One headline. Text of a stranger: data, never instructions.
+    """One headline. Its text is untrusted: data, never instructions.
 
-    `sentiment` is what the source says of it, −1 to 1; `mood` is counted from its words where the source says nothing.
+    `sentiment` is the source's own score, −1 to 1; `mood` is a score from word counts where the source has none.
     """
 
     published_at: Instant
@@ -83,7 +83,7 @@ class NewsItem:
 
 @noun
 class CalendarEvent:
-    """A scheduled market event and the instant from which it could have been known."""
+    """A scheduled market event and the instant from which it was publicly known."""
 
     scheduled_at: Instant
     known_at: Instant
@@ -94,17 +94,17 @@ class CalendarEvent:
 
 
 @noun
-class Unconfirmed(CalendarEvent):
-    """An event that was only read out of a headline. `confidence` is how far that can be trusted, from 0 to 1."""
+class UnconfirmedEvent(CalendarEvent):
+    """An event inferred from a headline. `confidence` is between 0 and 1."""
 
     confidence: float = 0.0
 
 
 @noun
 class Listing:
-    """From when to when a venue lists a symbol; None where it always did, or still does.
+    """The period in which a venue lists a symbol; None for an end of the period that is open.
 
-    `known_at` is when the end was announced; None means that it was known only when it came.
+    `known_at` is when the delisting was announced; None means that it became known only when it happened.
     """
 
     symbol: str
@@ -114,10 +114,10 @@ class Listing:
 
     def covers(self, at: Instant) -> bool:
         """Whether the symbol is listed at an instant."""
-        begun = self.listed_at is None or self.listed_at <= at
-        return begun and (self.delisted_at is None or at < self.delisted_at)
+        has_started = self.listed_at is None or self.listed_at <= at
+        return has_started and (self.delisted_at is None or at < self.delisted_at)
 
     def ends_at(self, at: Instant) -> Instant | None:
-        """The end of the listing, if that is known by an instant."""
+        """When the listing ends, if that is known by `at`."""
         known_at = self.delisted_at if self.known_at is None else self.known_at
         return self.delisted_at if known_at is not None and known_at <= at else None

@@ -1,4 +1,4 @@
-"""Exact arithmetic: one decimal context, one way in from floats, one way out to text.
+"""Exact arithmetic: the decimal context, the conversion from floats, and the conversion to text.
 
 Money and size are `Decimal` everywhere; floats are for indicators and metrics.
 """
@@ -21,15 +21,15 @@ R = TypeVar("R")
 
 
 def exact(function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function under our decimal context, whatever the caller's context is.
+    """Run a function under `CONTEXT`, whatever the caller's decimal context is.
 
-    Nested calls see that the context is already ours and cost next to nothing.
+    Nested calls find the context already set and cost almost nothing.
     """
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        present = getcontext()
-        if present.prec == DIGITS and present.rounding == ROUND_HALF_EVEN:
+        current = getcontext()
+        if current.prec == DIGITS and current.rounding == ROUND_HALF_EVEN:
             return function(*args, **kwargs)
         with localcontext(CONTEXT):
             return function(*args, **kwargs)
@@ -38,7 +38,7 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def decimal(value: float | int | str | Decimal) -> Decimal:
-    """A number from a file or a document, by its shortest decimal text."""
+    """A number from a file or a document as a Decimal; a float by its shortest decimal text."""
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
@@ -57,15 +57,15 @@ def text(value: Decimal) -> str:
 
 
 def decimals(values: list[float]) -> list[Decimal]:
-    """Many numbers of a file at once, each by its shortest decimal text: a third of the cost of one at a time.
+    """`decimal` of each value, at a third of the cost of separate calls.
 
-    Equal to `decimal` of each; whole numbers come without their `.0`, which keeps the digits of sums short.
+    Whole numbers have no `.0`, which keeps the digits of sums short.
     """
     return list(map(Decimal, orjson.dumps(values)[1:-1].decode().replace(".0,", ",").split(","))) if values else []
 
 
 def round_down(value: Decimal, step: Decimal) -> Decimal:
-    """Largest multiple of `step` that is not above `value` (for sizes: toward less)."""
+    """Largest multiple of `step` that is not above `value`."""
     return (value / step).to_integral_value(rounding=ROUND_FLOOR) * step
 
 

@@ -1,8 +1,8 @@
-"""Recorded order books of one symbol, and what a taker pays who walks one: the slippage of a fill where books were asked for.
+"""Recorded order books of one symbol, and the price a taker pays on one: the slippage of fills in runs that use books.
 
-Beside `tape.py`, on the broker's side of the house: nobody who decides ever sees it. A fill walks the newest book that was
-known when its bar opened, never a later one, and none that is older than a bound. It decides about prices only; how much of
-an order fills is `world.py`'s business.
+Only the simulated venue reads books; an agent never sees them. A fill uses the newest book known when its bar opened,
+never a later one, and none older than a bound. This module determines prices only; how much of an order fills is
+decided by the venue's `world.py`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from pitboss.core.market import Ints
 
 MAX_AGE_MS = 5 * MINUTE_MS
-"""How old a book may be that prices a fill, unless a run says otherwise."""
+"""Default bound on the age of a book that prices a fill."""
 Level = tuple[Decimal, Decimal]
 """Price and size."""
 Facts = Mapping[str, Decimal | str | int]
 
 
 class TextColumn(Protocol):
-    """A column of texts: a list, or a column of a file that is not unpacked before somebody asks."""
+    """A column of texts: a list, or a file's column that is decoded on access."""
 
-    def __getitem__(self, place: int, /) -> str: ...
+    def __getitem__(self, index: int, /) -> str: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
 
 
 @noun
 class BookSnapshot:
-    """One snapshot: bids from the highest price down, asks from the lowest up. Neither side is empty, they do not cross."""
+    """One snapshot: bids by falling price, asks by rising price. Neither side is empty and they do not cross."""
 
     at: Instant
     bids: tuple[Level, ...]
@@ -49,7 +49,7 @@ class BookSnapshot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Books:
-    """Snapshots of one symbol, oldest first, their sides as text (`price:size price:size`). `at` rises strictly."""
+    """Snapshots of one symbol, oldest first, each side as text (`price:size price:size`). `at` rises strictly."""
 
     symbol: str
     at: "Ints"
@@ -60,82 +60,73 @@ class Books:
         return len(self.at)
 
     def newest(self, at: Instant, max_age_ms: int) -> BookSnapshot | None:
-        """The last snapshot at or before an instant; None if there is none, or it is older than the bound."""
-        place = int(self.at.searchsorted(at, side="right")) - 1
-        if place < 0 or at - self.at.item(place) > max_age_ms:
+        """The last snapshot at or before `at`; None if there is none, or if it is older than the bound."""
+        index = int(self.at.searchsorted(at, side="right")) - 1
+        if index < 0 or at - self.at.item(index) > max_age_ms:
             return None
-        found = self.at.item(place)
-        sides: list[tuple[Level, ...]] = []
-        for told, side in ((self.bids[place], 1), (self.asks[place], -1)):
-            levels = read_levels(told)
-            if not sound(levels, side):
-                raise _unsound(self.symbol, found)
-            sides.append(levels)
-        bids, asks = sides
-        if bids[0][0] >= asks[0][0]:
-            raise _unsound(self.symbol, found)
-        return BookSnapshot(found, bids, asks)
+        snapshot_at = self.at.item(index)
+        bids, asks = read_levels(self.bids[index]), read_levels(self.asks[index])
+        if not (is_valid_side(bids, 1) and is_valid_side(asks, -1)) or bids[0][0] >= asks[0][0]:
+            # The import accepts valid books only; a file edited afterwards must not price a fill.
+            raise UserError(
+                f"the stored order book of {self.symbol} at {iso(snapshot_at)} is not valid", "see `pitboss data check`"
+            )
+        return BookSnapshot(snapshot_at, bids, asks)
 
 
-def _unsound(symbol: str, at: Instant) -> UserError:
-    # import lets only sound books in; a file that was edited since then must not price a fill
-    return UserError(f"the stored order book of {symbol} at {iso(at)} is not sound", "see `pitboss data check`")
-
-
-def sound(levels: Sequence[Level], side: int) -> bool:
-    """Whether one side has levels at all, each with a price and a size above zero, ever further from the middle.
+def is_valid_side(levels: Sequence[Level], side: int) -> bool:
+    """Whether a side has at least one level, positive prices and sizes, and prices strictly away from the middle.
 
     `side` is +1 for bids, whose prices fall, and −1 for asks, whose prices rise.
     """
-    before: Decimal | None = None
+    previous: Decimal | None = None
     for price, size in levels:
-        if (
-            not (price.is_finite() and size.is_finite()) or price <= 0 or size <= 0
-        ):  # finite first: NaN compares to nothing
+        # Finite first: comparisons with NaN raise.
+        if not (price.is_finite() and size.is_finite()) or price <= 0 or size <= 0:
             return False
-        if before is not None and side * (before - price) <= 0:
+        if previous is not None and side * (previous - price) <= 0:
             return False
-        before = price
+        previous = price
     return bool(levels)
 
 
-def read_levels(told: str) -> tuple[Level, ...]:
-    """The levels of one side; empty where the text is none that `write_levels` wrote."""
+def read_levels(side: str) -> tuple[Level, ...]:
+    """The levels of one side; empty if the text is not in the form that `write_levels` writes."""
     try:
-        pairs = [pair.split(":") for pair in told.split()]
+        pairs = [pair.split(":") for pair in side.split()]
         return tuple((Decimal(price), Decimal(size)) for price, size in pairs)
     except (ArithmeticError, ValueError):
         return ()
 
 
 def write_levels(levels: Sequence[Level]) -> str:
-    """One side as text; equal numbers give equal texts."""
+    """One side as text; equal levels give equal text."""
     return " ".join(f"{text(price)}:{text(size)}" for price, size in levels)
 
 
 @noun
 class TakerFill:
-    """What a taker gets: the average price, and how much of the size lay beyond the last level."""
+    """The average price that a taker pays, and the part of the size beyond the last level."""
 
     price: Decimal
     beyond: Decimal
 
 
 def walk(book: BookSnapshot, price: Decimal, size: Decimal, side: int, bps_per_million: Decimal) -> TakerFill:
-    """The price that a taker of `size` gets at a moment at which the bar says `price`.
+    """The price that a taker of `size` gets when the bar's price is `price`.
 
-    The levels are eaten one after the other. Their average, measured against the middle of the book, moves the bar's price
-    by the same share: books and bars may come from different clocks, so only the shape of the book counts. What is left
-    when the book ends pays the last level and, on top of it, the linear model for the *whole* size: nobody knows what stood
-    behind the last level, and less than that it was hardly worth.
+    Levels are consumed in order. Their average relative to the book's mid moves the bar's price by the same ratio: books
+    and bars may come from different clocks, so only the shape of the book counts. Size beyond the last level pays the
+    last level's price plus the linear model applied to the *whole* size: the depth behind the last level is unknown, and
+    this is a conservative assumption.
     """
-    left, paid, last = size, ZERO, ZERO
-    for last, there in book.asks if side > 0 else book.bids:
-        part = min(left, there)
-        paid += part * last
-        left -= part
-        if not left:
+    remaining, paid, level_price = size, ZERO, ZERO
+    for level_price, level_size in book.asks if side > 0 else book.bids:
+        part = min(remaining, level_size)
+        paid += part * level_price
+        remaining -= part
+        if not remaining:
             break
-    if left:
-        paid += left * last * (1 + (side * bps_per_million * (size * last)).scaleb(-10))
-    return TakerFill(price * paid / (size * book.mid), left)
+    if remaining:
+        paid += remaining * level_price * (1 + (side * bps_per_million * (size * level_price)).scaleb(-10))
+    return TakerFill(price * paid / (size * book.mid), remaining)

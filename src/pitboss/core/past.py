@@ -1,6 +1,7 @@
-"""What an agent or a person may ask about a run's own past: its decisions and what the world answered, before an instant.
+"""Queries over a run's own history before an instant: decisions, receipts, records, and recorded answers of tools.
 
-Ports and values only. A run keeps the newest of them at hand (`sim.past`); a finished run is read from its records.
+Ports and values only. A running run keeps its newest decisions and receipts in memory (`sim.past`); a finished run is
+read from its records.
 """
 
 from collections.abc import Sequence
@@ -13,12 +14,12 @@ from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
 
 DECISIONS, RECEIPTS = 200, 400
-"""What a run keeps of its own past at hand: enough for every question of a tool."""
+"""How many decisions and receipts a run keeps in memory: enough for every tool that reads them."""
 
 
 @noun
-class Decided:
-    """One past tick at which somebody was asked. `proposal` is JSON text, empty for a no-op; `text` the model's words."""
+class PastDecision:
+    """One past tick with a decision. `proposal` is JSON text, empty for a no-op; `text` is the model's text."""
 
     at: Instant
     outcome: str
@@ -33,14 +34,14 @@ class Decided:
 
 
 class Past(Protocol):
-    """Read only. Every question names the instant before which it may look."""
+    """A run's history, read only. Every query names the instant before which data may be read."""
 
-    def decided(self, before: Instant, count: int) -> Sequence[Decided]:
+    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
         """The newest decisions made before `before`, newest first."""
         ...
 
     def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
-        """The newest things that happened before `before`, newest first."""
+        """The newest receipts from before `before`, newest first."""
         ...
 
     def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
@@ -48,14 +49,14 @@ class Past(Protocol):
         ...
 
     def commands(self, before: Instant, count: int) -> Sequence[str]:
-        """What people told the run to do, newest first."""
+        """The operator's commands to the run, newest first."""
         ...
 
 
 class _EmptyPast:
-    """The past of a run that has none."""
+    """A history without entries."""
 
-    def decided(self, before: Instant, count: int) -> Sequence[Decided]:
+    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
         del before, count
         return ()
 
@@ -76,7 +77,7 @@ NO_PAST: Past = _EmptyPast()
 
 @noun
 class Recording:
-    """What a tool outside this program once answered, and when we could have known it. `arguments` is canonical JSON."""
+    """A recorded answer of an external tool and the instant from which it was known. `arguments` is canonical JSON."""
 
     server: str
     tool: str
@@ -87,16 +88,16 @@ class Recording:
 
 
 class Recordings(Protocol):
-    """Recorded answers of outside tools."""
+    """Recorded answers of external tools."""
 
     def latest(self, server: str, tool: str, arguments: str, by: Instant) -> Recording | None:
         """The newest answer to exactly these arguments that was known by `by`."""
         ...
 
 
-class _NeverRecorded:
+class _EmptyRecordings:
     def latest(self, server: str, tool: str, arguments: str, by: Instant) -> Recording | None:
         del server, tool, arguments, by
 
 
-NO_RECORDINGS: Recordings = _NeverRecorded()
+NO_RECORDINGS: Recordings = _EmptyRecordings()

@@ -1,4 +1,4 @@
-"""Everything that is not pure, as narrow protocols. Concrete ones are named in `bootstrap` only."""
+"""The ports: narrow protocols for everything that is not pure, and their values. Implementations are chosen in `bootstrap`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
@@ -14,7 +14,7 @@ from pitboss.core.state import State
 
 
 class Clock(Protocol):
-    """What time it is."""
+    """The current time."""
 
     def now(self) -> Instant: ...
 
@@ -30,7 +30,7 @@ class ToolSpec:
 
 @noun
 class ToolCall:
-    """A model's wish to call a tool. `arguments` is the raw JSON text: nothing untrusted is parsed before its use."""
+    """A tool call requested by a model. `arguments` is raw JSON text: untrusted input is parsed only where it is used."""
 
     id: str
     name: str
@@ -47,15 +47,15 @@ class Message:
     call_id: str = ""
     name: str = ""
     state: str = ""
-    """What the provider wants to have back with its own turn (signatures of its reasoning); opaque to us."""
+    """Opaque data that the provider expects back with its own turn (signatures of its reasoning)."""
 
 
 @noun
 class ModelRequest:
-    """One question to a model. `must_call` names the only tool it may and must call now.
+    """One request to a model. `must_call` names the only tool that the model may and must call.
 
     With `answer` "schema" no tool is called: the reply's text must be JSON of that tool's arguments, for providers that
-    cannot be made to call one.
+    cannot be forced to call a tool.
     """
 
     system: str
@@ -68,10 +68,10 @@ class ModelRequest:
 
 @noun
 class ModelReply:
-    """What a model answered.
+    """A model's reply.
 
-    `problem` says why a reply is no answer (refused, blocked, cut off, a call that the provider itself rejected), in words
-    that the model can be told. `cost_usd` is None where nobody knows; `saved_usd` is what a cached answer once cost.
+    `problem` says why a reply cannot be used (refused, blocked, cut off, a call that the provider itself rejected), in
+    text that may be shown to the model. `cost_usd` is None if unknown; `saved_usd` is the original cost of a cached reply.
     """
 
     text: str = ""
@@ -88,10 +88,10 @@ class ModelReply:
 
 
 class Model(Protocol):
-    """Something that answers a question.
+    """A language model.
 
-    Raises `TransientError` when it cannot, after its own retries; `UserError` when a person must act (a bad key, an
-    unknown model); `BudgetExceeded` before a call that could pass a spending limit.
+    Raises `TransientError` if a request fails after its own retries; `UserError` if the user must act (a bad key, an
+    unknown model); `BudgetExceeded` before a call that could exceed a spending limit.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Model(Protocol):
 
 
 class Tool(Protocol):
-    """Something a model may look at. Never changes anything. Raises `ToolFailed` with text for the model."""
+    """A read-only tool that a model may call. Raises `ToolFailed` with text for the model."""
 
     spec: ToolSpec
 
@@ -108,7 +108,7 @@ class Tool(Protocol):
 
 
 class Journal(Protocol):
-    """Where records go. One call is one transaction: all of it is there afterwards, or none."""
+    """The store of a run's records. One `commit` is one transaction."""
 
     async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None: ...
 

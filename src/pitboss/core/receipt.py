@@ -1,4 +1,4 @@
-"""What the world answered: one small record for each thing that happened, in the order in which it happened."""
+"""Receipts: one small value for each event at the venue (accepted, filled, funded, …), in order of occurrence."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -15,7 +15,7 @@ ReceiptKind = Literal[
 
 @noun
 class Receipt:
-    """One thing that happened. `facts` depend on the kind; amounts in them are exact."""
+    """One event at the venue. `facts` depend on the kind; amounts in them are exact."""
 
     kind: ReceiptKind
     at: Instant

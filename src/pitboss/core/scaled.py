@@ -1,7 +1,7 @@
-"""Prices as whole numbers, so that sums and comparisons of columns are exact and never depend on later bars.
+"""Price columns as scaled integers, so that sums and comparisons are exact and do not depend on later bars.
 
-Prices come as decimals with few digits; counted in small enough parts they are integers, and a tie is a tie. A price
-that does not fit is marked, and whoever needs it takes `Decimal` for that bar: same answer, only slower.
+Prices are decimals with few digits, so in a small enough unit they are integers and ties compare equal. A price that
+does not fit is marked; callers use `Decimal` for that bar, with the same result at a higher cost.
 """
 
 from typing import NamedTuple
@@ -13,9 +13,9 @@ from pitboss.core.market import Floats, Ints
 
 UNIT = 1e8
 _LIMIT = 1e15
-"""Fifteen digits are a float's own: only one decimal that short is nearest to it. Fifty of them times 20 fit in 63 bits."""
+"""A float identifies a decimal of up to fifteen digits uniquely. Fifty such numbers times 20 fit in 63 bits."""
 
-MOST_DECIMALS = 10
+MAX_DECIMALS = 10
 
 
 class Scaled(NamedTuple):
@@ -25,8 +25,8 @@ class Scaled(NamedTuple):
     exact: NDArray[np.bool_]
 
 
-class Whole(NamedTuple):
-    """A column of numbers that all have so few decimals, as whole numbers; 0 where there is none."""
+class ScaledColumn(NamedTuple):
+    """A column as integers in units of 10^-decimals; 0 for NaN."""
 
     decimals: int
     units: Ints
@@ -34,19 +34,19 @@ class Whole(NamedTuple):
 
 
 def scale(values: Floats, unit: float = UNIT) -> Scaled:
-    """Each price on its own: whether one fits has nothing to do with the others."""
+    """Scale each price independently: whether one fits does not depend on the others."""
     with np.errstate(all="ignore"):
         units = np.rint(values * unit)
-        # Division is correctly rounded, so it gives the price back only if these are the price's own digits.
+        # Division is correctly rounded, so it returns the price only if the units are the price's own digits.
         fits = (np.abs(units) < _LIMIT) & (units / unit == values)
     return Scaled(np.where(fits, units, 0.0).astype(np.int64), fits)
 
 
-def whole(values: Floats) -> Whole | None:
-    """A column with as few decimals as all its numbers have, if there is such a number of decimals; NaN counts as 0."""
-    known = np.where(np.isnan(values), 0.0, values)
-    for decimals in range(MOST_DECIMALS + 1):
-        units, fits = scale(known, 10.0**decimals)
+def scale_column(values: Floats) -> ScaledColumn | None:
+    """Scale a column by the smallest number of decimals that fits all its values; None if there is none. NaN becomes 0."""
+    numbers = np.where(np.isnan(values), 0.0, values)
+    for decimals in range(MAX_DECIMALS + 1):
+        units, fits = scale(numbers, 10.0**decimals)
         if fits.all():
-            return Whole(decimals, units, int(np.abs(units).max(initial=0)))
+            return ScaledColumn(decimals, units, int(np.abs(units).max(initial=0)))
     return None

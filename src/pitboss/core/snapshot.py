@@ -1,7 +1,7 @@
-"""One tick (or one run of no-op ticks) as it is kept for ever, chained to the one before by digest.
+"""Records: one tick (or one sequence of no-op ticks) as stored, chained to the previous record by digest.
 
-A `Record` has two halves. `covered` is the canonical JSON that the digest is taken over and that any two honest runs
-share byte for byte; `extra` holds what may differ between them: prompt texts, timings, provider ids, cost.
+A `Record` has two parts. `covered` is the canonical JSON that the digest covers; two runs of the same inputs share it
+byte for byte. `extra` holds what may differ between them: prompt texts, timings, provider ids, cost.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ RecordKind = Literal["tick", "span", "close"]
 
 @noun
 class Record:
-    """A sealed snapshot, ready to be stored."""
+    """One snapshot with its position in the chain and its digest."""
 
     seq: int
     kind: RecordKind
@@ -31,7 +31,7 @@ class Record:
     extra: bytes
 
     def body(self) -> dict[str, Any]:
-        """Both halves as plain values, `extra` under its own key."""
+        """Both parts as plain values, `extra` under its own key."""
         return {**codec.loads(self.covered), "extra": codec.loads(self.extra), "digest": self.digest}
 
 
@@ -43,18 +43,18 @@ def seal(
     covered: Mapping[str, Any],
     extra: Mapping[str, Any] | bytes,
 ) -> Record:
-    """Close a snapshot: add its place in the chain and take the digest. `extra` may be canonical bytes already."""
+    """Make a record: add the position in the chain and compute the digest. `extra` may already be canonical bytes."""
     data = codec.dumps({**covered, "seq": seq, "kind": kind, "tick_at": tick_at, "prev_digest": prev_digest})
-    beside = extra if isinstance(extra, bytes) else codec.dumps(extra)
-    return Record(seq, kind, tick_at, prev_digest, hashlib.sha256(data).hexdigest(), data, beside)
+    extra_data = extra if isinstance(extra, bytes) else codec.dumps(extra)
+    return Record(seq, kind, tick_at, prev_digest, hashlib.sha256(data).hexdigest(), data, extra_data)
 
 
-FREE = codec.dumps({"cost_usd": "0"})
-"""What stands beside a record of which nothing was asked and nothing paid for."""
+ZERO_COST_EXTRA = codec.dumps({"cost_usd": "0"})
+"""The `extra` of a record without a model call."""
 
 
 def check(record: Record, expected_seq: int, expected_prev: str) -> None:
-    """Raise `ReplayMismatch` unless the record is the next link and hashes to what it says."""
+    """Raise `ReplayMismatch` unless the record is the next in the chain and matches its digest."""
     if hashlib.sha256(record.covered).hexdigest() != record.digest:
         raise ReplayMismatch(f"record {record.seq} does not hash to its digest")
     covered = codec.loads(record.covered)
@@ -66,13 +66,13 @@ def check(record: Record, expected_seq: int, expected_prev: str) -> None:
 
 
 def prompt_sha256(prompt: tuple[str, str]) -> str:
-    """The name of a prompt: system and user text, kept apart by a zero byte."""
-    name = _system_sha256(prompt[0]).copy()
-    name.update(prompt[1].encode())
-    return name.hexdigest()
+    """The hash that identifies a prompt: of system and user text, separated by a zero byte."""
+    sha256 = _system_sha256(prompt[0]).copy()
+    sha256.update(prompt[1].encode())
+    return sha256.hexdigest()
 
 
 @lru_cache(maxsize=16)
 def _system_sha256(system: str) -> "hashlib._Hash":  # pyright: ignore[reportPrivateUsage]
-    """The system text is the same at every tick: it is hashed once."""
+    """Cached, because the system text is the same at every tick."""
     return hashlib.sha256(f"{system}\n\x00\n".encode())

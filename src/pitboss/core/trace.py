@@ -1,8 +1,8 @@
-"""The port through which a run tells an outside observer what it is doing: spans and figures.
+"""The tracing port: spans and metrics of a run for an external collector.
 
-What is told here never leads back into a decision, a record or a digest: a run with an observer and one without are the
-same run. By default nobody observes, and telling nobody costs a fraction of a microsecond. Prompts, answers, arguments
-of tools and keys are never told.
+Tracing never affects a decision, a record or a digest: a run has the same records with and without a collector. By
+default there is none, and each call costs a fraction of a microsecond. Prompts, replies, tool arguments and keys are
+never part of a span or a metric.
 """
 
 from collections.abc import Mapping
@@ -17,38 +17,38 @@ NO_ATTRIBUTES: Attributes = {}
 
 
 class Span(Protocol):
-    """Something that is going on."""
+    """An operation in progress."""
 
     def set(self, attributes: Attributes) -> None:
-        """Say more about it."""
+        """Add attributes."""
         ...
 
     def fail(self, kind: str) -> None:
-        """Say that it did not work out; `kind` is a short word such as the name of an exception."""
+        """Mark the operation as failed; `kind` is a short word such as the name of an exception."""
         ...
 
 
 class Tracer(Protocol):
-    """Who is told. `on` is False where nobody listens, so that callers need not gather what nobody reads."""
+    """Receives spans and metrics. `on` is False without a collector, so that callers can skip computing attributes."""
 
     @property
     def on(self) -> bool: ...
 
     def span(self, name: str, attributes: Attributes = NO_ATTRIBUTES) -> AbstractContextManager[Span]:
-        """Say that something begins now and ends with the `with` block. An exception that leaves it marks it failed."""
+        """A span that lasts as long as the `with` block. An exception that leaves the block marks it failed."""
         ...
 
     def count(self, name: str, amount: float = 1, attributes: Attributes = NO_ATTRIBUTES) -> None:
-        """Add to a figure that only grows."""
+        """Add to a counter."""
         ...
 
     def record(self, name: str, value: float, attributes: Attributes = NO_ATTRIBUTES) -> None:
-        """One more observation of a figure whose distribution matters."""
+        """Add one observation to a histogram."""
         ...
 
 
 class _SilentSpan:
-    """A span that nobody sees: one object for all of them."""
+    """A span that does nothing; one instance serves all calls."""
 
     __slots__ = ()
 
@@ -67,18 +67,18 @@ class _SilentSpan:
         return None
 
 
-_NOTHING = _SilentSpan()
+_SILENT_SPAN = _SilentSpan()
 
 
 class SilentTracer:
-    """Nobody is told."""
+    """A tracer that does nothing."""
 
     __slots__ = ()
 
     on = False
 
     def span(self, name: str, attributes: Attributes = NO_ATTRIBUTES) -> _SilentSpan:
-        return _NOTHING
+        return _SILENT_SPAN
 
     def count(self, name: str, amount: float = 1, attributes: Attributes = NO_ATTRIBUTES) -> None:
         return None
@@ -88,4 +88,4 @@ class SilentTracer:
 
 
 SILENT: Tracer = SilentTracer()
-"""The tracer of a run that nobody observes."""
+"""The tracer of a run without a collector."""

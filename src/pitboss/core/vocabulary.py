@@ -1,7 +1,7 @@
-"""`Vocabulary`: the words and numbers that an intent of a venue may hold, and the strict reading of an untrusted one.
+"""`Vocabulary`: the keys that an intent of a venue may hold, and the strict reading of an untrusted intent.
 
-Every venue has its own (`venues/*/intents.py`) and its own rules of what an action needs; how strangers' JSON becomes texts
-and exact numbers is the same for all. Reading never raises and never casts: it tells everything that is wrong.
+Every venue declares its own (`venues/*/intents.py`) and its own rules of what an action requires; reading untrusted JSON
+as texts and exact numbers is the same for all. Reading never raises and never casts; it returns every problem.
 """
 
 from collections.abc import Mapping
@@ -11,29 +11,29 @@ from typing import Any, cast
 
 from pitboss.core.codec import json_number, printable
 
-MOST_NAMED = 5
-"""So many unknown keys are named; an intent can hold thousands."""
-_LONGEST_NAME = 40
+MAX_KEYS_NAMED = 5
+"""How many unknown_keys keys are listed; an intent can hold thousands."""
+_MAX_KEY_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The keys of an intent, by what they must be. `called` is what people call one, such as "a proposal"."""
+    """The keys of an intent by type. `called` is the noun for such an intent in messages, such as "a proposal"."""
 
     called: str
     texts: frozenset[str]
     numbers: frozenset[str]
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Other names of numbers. What is named twice must say the same both times."""
+    """Other names of numbers. A number given under two names must be equal in both."""
 
     def read(self, raw: Any) -> tuple[dict[str, str], dict[str, Decimal], list[str]]:
-        """Texts, numbers, and what is wrong; a null field counts as left out."""
+        """Texts, numbers and problems; a null field counts as absent."""
         texts: dict[str, str] = {}
         numbers: dict[str, Decimal] = {}
         if not isinstance(raw, dict):
             return texts, numbers, [f"{self.called} is a JSON object"]
-        unknown: list[str] = []
-        wrong: list[str] = []
+        unknown_keys: list[str] = []
+        problems: list[str] = []
         for key, value in cast("dict[Any, Any]", raw).items():
             if value is None:
                 continue
@@ -41,13 +41,17 @@ class Vocabulary:
                 if isinstance(value, str):
                     texts[key] = value if value.isascii() else printable(value)
                 else:
-                    wrong.append(f"{key} must be text")
+                    problems.append(f"{key} must be text")
             elif key in self.numbers or key in self.aliases:
                 number, name = json_number(value), self.aliases.get(key, key)
                 if number is None:
-                    wrong.append(f"{key} must be a finite JSON number")
+                    problems.append(f"{key} must be a finite JSON number")
                 elif numbers.setdefault(name, number) != number:
-                    wrong.append(f"{name} is given twice and differs")
+                    problems.append(f"{name} is given twice and differs")
             else:
-                unknown.append(printable(str(key))[:_LONGEST_NAME])
-        return texts, numbers, [f"unknown key {key!r}" for key in sorted(unknown)[:MOST_NAMED]] + sorted(wrong)
+                unknown_keys.append(printable(str(key))[:_MAX_KEY_CHARS])
+        return (
+            texts,
+            numbers,
+            [f"unknown key {key!r}" for key in sorted(unknown_keys)[:MAX_KEYS_NAMED]] + sorted(problems),
+        )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pitboss.core.errors import UserError
 from pitboss.core.instant import Instant, iso
-from pitboss.core.order_book import Books, read_levels, sound
+from pitboss.core.order_book import Books, is_valid_side, read_levels
 from pitboss.data.lake import Lake
 
 _SLICE = 10_000
@@ -63,4 +63,4 @@ def unsound_books(frame: pl.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bo
 
 def _best(stored_side: str | None, side: int) -> Decimal | None:
     levels = read_levels(stored_side or "")
-    return levels[0][0] if sound(levels, side) else None
+    return levels[0][0] if is_valid_side(levels, side) else None

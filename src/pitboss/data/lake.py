@@ -26,7 +26,17 @@ from pitboss.core import codec
 from pitboss.core.asset import Asset, make_asset
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms
-from pitboss.core.market import Bars, CalendarEvent, Floats, Ints, Listing, NewsItem, PointKind, Points, Unconfirmed
+from pitboss.core.market import (
+    Bars,
+    CalendarEvent,
+    Floats,
+    Ints,
+    Listing,
+    NewsItem,
+    PointKind,
+    Points,
+    UnconfirmedEvent,
+)
 from pitboss.core.order_book import MAX_AGE_MS
 from pitboss.data.commit import finish_interrupted
 from pitboss.data.manifest import load_manifest
@@ -223,7 +233,7 @@ class Lake:
             for symbol, decimals, tiers in frame.sort("symbol").iter_rows()
         }
 
-    def extracted(self, venue: str) -> "list[tuple[NewsItem, Unconfirmed]]":
+    def extracted(self, venue: str) -> "list[tuple[NewsItem, UnconfirmedEvent]]":
         """Events extracted from headlines, each with its headline."""
         frame = self._frame("extracted", venue, None, None, None)
         if frame is None:
@@ -232,7 +242,7 @@ class Lake:
         return [
             (
                 NewsItem(published_at, known_at, source, text),
-                Unconfirmed(at, known_at, kind, title, importance, _split(symbols), confidence),
+                UnconfirmedEvent(at, known_at, kind, title, importance, _split(symbols), confidence),
             )
             for at, kind, symbols, title, known_at, importance, confidence, published_at, source, text in (
                 frame.with_columns(times).iter_rows()

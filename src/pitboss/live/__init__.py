@@ -1,1 +1,1 @@
-"""The live driver: ticks by the clock instead of by a recorded past, over the same `tick()`. It knows no venue."""
+"""The live driver: calls the same `tick()` as the simulator, at the times of a clock. Independent of any venue."""

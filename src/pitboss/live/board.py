@@ -1,8 +1,8 @@
-"""What a live run tells of itself: counts and the newest entries, all of it read from sealed records.
+"""The activity of a live run for display: counts and the newest entries, derived from its records.
 
-So a run that was killed and goes on shows what it showed before, and nothing is shown that is not kept. Remarks about what
-leaves no record (a feed that is silent, a clock that went back) stand among the entries and are forgotten with the process.
-Everything is bounded: words of models and strangers are data here, cut, and never markup.
+A resumed run therefore shows what it showed before, and only what is stored is shown. Remarks without a record (a silent
+feed, a clock set back) are listed among the entries and are lost when the process ends. Everything is bounded; text of
+models and other untrusted text is cut and shown as data, never as markup.
 """
 
 from collections import Counter, deque
@@ -19,7 +19,7 @@ MOST_ENTRIES = 50
 MOST_WORDS = 500
 MOST_EVENTS = 20
 FAILURES = frozenset({"model_error", "deadline", "no_feed", "stale_prices", "feed_timeout"})
-"""Flags of ticks at which nobody could be asked or nobody answered."""
+"""Flags of ticks without a decision because of a failure."""
 
 Entry = dict[str, Any]
 
@@ -34,18 +34,18 @@ class Board:
         self.errors = 0
         self.missed = 0
         self.cost_usd: Decimal | None = ZERO
-        """What was paid for answers; None once somebody was asked whose price nobody knows."""
+        """The cost of model calls; None once a model without a known price was called."""
         self._day, self._day_cost = 0, ZERO
         self.last_tick_at: Instant | None = None
         self.flags: Counter[str] = Counter()
         self.events: Counter[tuple[str, str]] = Counter()
-        """How often each kind of receipt came, with its action where it names one."""
+        """Receipts counted by kind and action."""
         self.account: Mapping[str, Any] = {}
-        """The account after the newest tick, as its record has it."""
+        """The account after the newest tick, from its record."""
         self.feed: deque[Entry] = deque(maxlen=most)
 
     def take(self, record: Record) -> Entry:
-        """Count one record and give its entry."""
+        """Add one record and return its entry."""
         body = record.body()
         entry: Entry = {"seq": record.seq, "kind": record.kind, "at": iso(record.tick_at)}
         if record.kind == "tick":
@@ -64,13 +64,13 @@ class Board:
         return entry
 
     def restore(self, records: Iterable[Record]) -> None:
-        """Count what a run has done before."""
+        """Add the existing records of a resumed run."""
         for record in records:
             self.take(record)
 
-    def remark(self, at: Instant, words: str) -> Entry:
-        """Something worth a line that is part of no record."""
-        entry: Entry = {"kind": "remark", "at": iso(at), "detail": cut(words)}
+    def remark(self, at: Instant, text: str) -> Entry:
+        """Add an entry that is not part of a record."""
+        entry: Entry = {"kind": "remark", "at": iso(at), "detail": cut(text)}
         self.feed.append(entry)
         return entry
 
@@ -79,19 +79,23 @@ class Board:
         return [*reversed(self.feed)][:most]
 
     def paid_on(self, day: int) -> Decimal:
-        """What the newest ticks have paid for answers, if they are of this UTC day."""
+        """The cost of model calls on this UTC day, if it is the day of the newest tick; else zero."""
         return self._day_cost if day == self._day else ZERO
 
     def _ticked(self, at: Instant, body: Mapping[str, Any]) -> Entry:
         flags = [str(flag) for flag in body["flags"]]
-        went = [one for one in body["verdicts"] if one["outcome"] in ("allowed", "reduced") and not one["duplicate"]]
+        executed = [
+            verdict
+            for verdict in body["verdicts"]
+            if verdict["outcome"] in ("allowed", "reduced") and not verdict["duplicate"]
+        ]
         self.ticks += 1
         self.last_tick_at = at
         self.flags.update(flags)
-        self.acted += bool(went)
+        self.acted += bool(executed)
         failed = not FAILURES.isdisjoint(flags)
         self.errors += failed
-        self.skips += not went and not failed
+        self.skips += not executed and not failed
         cost = body["extra"].get("cost_usd", "0")
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + Decimal(cost)
         if day_of(at) != self._day:
@@ -99,15 +103,15 @@ class Board:
         self._day_cost += Decimal(cost or 0)
         return {
             "tick": self.ticks,
-            "intents": [_bounded(one) for one in body["proposals"][:MOST_EVENTS]],
+            "intents": [_bounded(proposal) for proposal in body["proposals"][:MOST_EVENTS]],
             "verdicts": [
                 {
-                    "outcome": one["outcome"],
-                    "code": one["code"],
-                    "detail": cut(one["detail"]),
-                    "orderId": one["order_id"],
+                    "outcome": verdict["outcome"],
+                    "code": verdict["code"],
+                    "detail": cut(verdict["detail"]),
+                    "orderId": verdict["order_id"],
                 }
-                for one in body["verdicts"][:MOST_EVENTS]
+                for verdict in body["verdicts"][:MOST_EVENTS]
             ],
             "reasoning": cut(body["text"]),
             "flags": flags,
@@ -115,15 +119,15 @@ class Board:
         }
 
 
-def cut(words: str, most: int = MOST_WORDS) -> str:
-    """A text as it may be shown: on one line, without control characters, not too long."""
-    line = "".join(sign if sign.isprintable() else " " for sign in words[: 8 * most])  # it may be a book
+def cut(text: str, most: int = MOST_WORDS) -> str:
+    """Text for display: on one line, without control characters, at most `most` characters."""
+    line = "".join(sign if sign.isprintable() else " " for sign in text[: 8 * most])  # cut first: it may be very long
     line = " ".join(line.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def _bounded(value: Any) -> Any:
-    """A proposal whole where it is small, else the beginning of its text."""
+    """A small proposal unchanged, of a large one the beginning of its JSON text."""
     text = codec.dumps(value).decode()
     if len(text) > 2 * MOST_WORDS:
         return {"cut": cut(text)}

@@ -1,9 +1,9 @@
-"""The live driver: by the clock bring the world up to date, call the one `tick()`, commit, and only then tell.
+"""The live driver: at each slot of the schedule it updates the world, calls `tick()`, commits, and then reports the entry.
 
-One loop for every venue: what a venue brings is its ports and a `WorldSource`. Between ticks the world goes on too, so that
-what settles or fills is recorded when it happens and not when somebody is next asked. A tick is one transaction of record
-and state, as in the simulator: whoever kills the process loses at most what was not committed, and the next one goes on
-from there. Nothing in here waits without a bound, and nothing here decides.
+One loop for every venue; a venue supplies its ports and a `WorldSource`. The world is also updated between ticks, so that
+settlements and fills are recorded when they happen and not at the next tick. A tick is one transaction of record and
+state, as in the simulator: a killed process loses at most what was not committed, and a resumed one continues from there.
+Every wait has a bound. Decisions are made by the ports, not here.
 """
 
 import asyncio
@@ -19,70 +19,70 @@ from pitboss.core.money import CONTEXT
 from pitboss.core.noun import noun
 from pitboss.core.ports import Clock, Journal
 from pitboss.core.receipt import Receipt
-from pitboss.core.snapshot import FREE, Record, RecordKind, seal
+from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, RecordKind, seal
 from pitboss.core.state import State
-from pitboss.live.asking import bounded
 from pitboss.live.board import Board, Entry
+from pitboss.live.deadline import with_deadline
 from pitboss.live.schedule import TickSchedule
 from pitboss.tick import Happened, Ports, tick
 
 FEED_TIMEOUT = "feed_timeout"
-MOST_FEED_MS = 5 * SECOND_MS
-QUIET_MS = 10 * SECOND_MS
-"""A feed that comes and goes is not told of more often than this."""
+MAX_FEED_MS = 5 * SECOND_MS
+TROUBLE_INTERVAL_MS = 10 * SECOND_MS
+"""Minimum time between two remarks about the feed."""
 
 Pause = Callable[[int], Awaitable[object]]
-"""Waits so many milliseconds, or until somebody asks for a stop."""
+"""Waits for a number of milliseconds, or until a stop is requested."""
 
 
 @noun
 class WorldUpdate:
-    """The world after what happened, with the receipts of it."""
+    """The updated world, with the receipts of what happened."""
 
     world: Any
     receipts: tuple[Receipt, ...] = ()
 
 
 class WorldSource(Protocol):
-    """Where a venue's world comes from while a run is live."""
+    """Supplies a venue's world during a live run."""
 
     async def bring(self, world: Any, before: Instant) -> WorldUpdate:
-        """The world with everything that is known to have happened before an instant, since it was last brought.
+        """The world updated with all known events before an instant, since the last update.
 
-        May be given up half way: what it did not give back it must be able to give again.
+        May be cancelled: events that were not returned must be returned by the next call.
         """
         ...
 
     def unfit(self, world: Any, at: Instant) -> str:
-        """Why nobody may decide on this world at a tick, as the flag of a no-op; empty where they may."""
+        """Why no decision may be made on this world, as the flag of a no-op; empty if one may."""
         ...
 
     def pending(self, world: Any) -> bool:
-        """Whether something that was decided is still on its way."""
+        """Whether an executed intent still awaits its outcome."""
         ...
 
     def equity(self, world: Any, at: Instant, period_ms: int) -> Curve:
-        """What the account is worth at a tick."""
+        """The account's equity at a tick."""
         ...
 
     def trouble(self) -> str:
-        """What is wrong with the feed just now, in words; empty where nothing is."""
+        """The current problem of the feed, as text; empty if there is none."""
         ...
 
 
-def nobody(entry: Entry) -> None:
-    """Nobody listens."""
+def no_listener(entry: Entry) -> None:
+    """Ignore an entry."""
     del entry
 
 
 def never() -> bool:
-    """Nobody asks for a stop."""
+    """No stop is requested."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How time is kept: slots, how long a decision and the feed may take, how often the world is brought up in between."""
+    """Timing: the slots, the time limits of a decision and of the feed, and the interval of updates between ticks."""
 
     schedule: TickSchedule
     deadline_ms: int
@@ -91,18 +91,18 @@ class Pace:
 
     def __post_init__(self) -> None:
         if not 0 < self.feed_ms + self.deadline_ms < self.schedule.period_ms:
-            raise InvariantError("a tick must have less time than there is until the next one")
+            raise InvariantError("the time limits of a tick must be shorter than the period")
 
 
 def pace(schedule: TickSchedule, bring_ms: int) -> Pace:
-    """Three quarters of the period for a decision and an eighth for the feed; the rest is for everything else."""
+    """Three quarters of the period for a decision and an eighth for the feed; the rest is reserve."""
     period = schedule.period_ms
-    return Pace(schedule, period * 3 // 4, min(MOST_FEED_MS, period // 8), min(bring_ms, period))
+    return Pace(schedule, period * 3 // 4, min(MAX_FEED_MS, period // 8), min(bring_ms, period))
 
 
 @dataclass(slots=True, eq=False)
 class Runner:
-    """A live run. `tell` is given every entry once it is committed; `stop` is asked between two steps."""
+    """A live run. `tell` receives every entry after its commit; `stop` is polled between steps."""
 
     ports: Ports
     source: WorldSource
@@ -113,19 +113,19 @@ class Runner:
     board: Board
     pause: Pause
     stop: Callable[[], bool] = never
-    tell: Callable[[Entry], None] = nobody
+    tell: Callable[[Entry], None] = no_listener
     most_ticks: int | None = None
     ticked: int = 0
     """Ticks of this process."""
     _last: Instant = field(default=0, init=False)
     _trouble: str = field(default="", init=False)
-    _heard_at: Instant = field(default=-QUIET_MS, init=False)
-    _back: bool = field(default=False, init=False)
+    _trouble_at: Instant = field(default=-TROUBLE_INTERVAL_MS, init=False)
+    _clock_is_back: bool = field(default=False, init=False)
 
     async def run(self) -> State:
-        """Tick until a stop is asked for or the ticks are used up; in the second case see what is under way through.
+        """Tick until a stop is requested or `most_ticks` is reached; in the second case wait for pending outcomes.
 
-        Everything done is committed when this returns.
+        Everything is committed when this returns.
         """
         with localcontext(CONTEXT):
             last = self.state.tick_at
@@ -139,17 +139,17 @@ class Runner:
             return self.state
 
     def over(self) -> bool:
-        """Whether there is nothing more to do."""
+        """Whether a stop is requested or `most_ticks` is reached."""
         return self.stop() or (self.most_ticks is not None and self.ticked >= self.most_ticks)
 
     @property
     def next_at(self) -> Instant:
-        """The slot of the next tick, as far as it is known."""
+        """The slot of the next tick."""
         period = self.pace.schedule.period_ms
         return self._last // period * period + period
 
     async def close(self) -> State:
-        """The closing record of a run that has come to its end: it can be resumed no more."""
+        """Write the closing record; the run can no longer be resumed."""
         covered = {"after": self.ports.summary(self.state.world), "flags": []}
         at = max(self.clock.now(), self._last)
         with localcontext(CONTEXT):
@@ -158,9 +158,9 @@ class Runner:
 
     async def _step(self) -> None:
         due = self.pace.schedule.look(self.clock.now(), self._last)
-        if due.back_ms > self.pace.schedule.period_ms and not self._back:
-            self._say(f"the clock went back: nothing is done before {iso(self._last)}")
-        self._back = due.back_ms > self.pace.schedule.period_ms
+        if due.back_ms > self.pace.schedule.period_ms and not self._clock_is_back:
+            self._remark(f"the clock went back: nothing is done before {iso(self._last)}")
+        self._clock_is_back = due.back_ms > self.pace.schedule.period_ms
         if due.missed and due.passed_at is not None:
             first = due.passed_at - (due.missed - 1) * self.pace.schedule.period_ms
             missed = {"until_at": due.passed_at, "ticks": 0, "flags": {}, "missed": due.missed}
@@ -175,43 +175,43 @@ class Runner:
                 await self.pause(min(due.wait_ms, self.pace.bring_ms))
 
     async def _tick(self, at: Instant) -> None:
-        late = await self._bring(at)
+        receipts = await self._bring(at)
         world = self.state.world
-        flag = FEED_TIMEOUT if late is None else self.source.unfit(world, at)
-        ports = bounded(self.ports, self.pace.deadline_ms / SECOND_MS, flag)
+        flag = FEED_TIMEOUT if receipts is None else self.source.unfit(world, at)
+        ports = with_deadline(self.ports, self.pace.deadline_ms / SECOND_MS, flag)
         curve = self.source.equity(world, at, self.pace.schedule.period_ms)
-        done = await tick(self.state, at, Happened(late or (), curve), ports)
+        done = await tick(self.state, at, Happened(receipts or (), curve), ports)
         await self.journal.commit([done.record], done.state, self._progress(1))
         self.state, self._last = done.state, at
         self.ticked += 1
         self.tell(self.board.take(done.record))
 
     async def _between(self) -> None:
-        """What happens between ticks is recorded at once: a settlement must not be lost with the process."""
-        before = min(self.clock.now(), self.next_at)  # a tick must not find what came after its slot
-        if self._last > before:  # the clock went back: the world is ahead of it
+        """Update the world between ticks and record events at once, so that none is lost with the process."""
+        before = min(self.clock.now(), self.next_at)  # a tick must not see events after its slot
+        if self._last > before:  # the clock was set back: the world is ahead of it
             return
-        happened = await self._bring(before)
-        if happened:
+        receipts = await self._bring(before)
+        if receipts:
             after = self.ports.summary(self.state.world)
             covered = {"until_at": before, "ticks": 0, "flags": {}, "after": after}
-            await self._record("span", before, self.state.tick_at, self.state.world, happened, covered)
+            await self._record("span", before, self.state.tick_at, self.state.world, receipts, covered)
 
     async def _bring(self, before: Instant) -> tuple[Receipt, ...] | None:
-        """Bring the world up; None where that took too long, and then the world is as it was."""
+        """Update the world and return the receipts; None after a timeout or failure, which leave the world unchanged."""
         try:
             async with asyncio.timeout(self.pace.feed_ms / SECOND_MS):
-                brought = await self.source.bring(self.state.world, before)
+                update = await self.source.bring(self.state.world, before)
         except TimeoutError:
-            self._heard("the feed does not answer in time")
+            self._report_trouble("the feed does not answer in time")
             return None
         except TransientError as error:
-            self._heard(str(error))
+            self._report_trouble(str(error))
             return None
-        self._heard(self.source.trouble())
-        if brought.world is not self.state.world:
-            self.state = replace(self.state, world=brought.world)
-        return brought.receipts
+        self._report_trouble(self.source.trouble())
+        if update.world is not self.state.world:
+            self.state = replace(self.state, world=update.world)
+        return update.receipts
 
     async def _record(
         self,
@@ -222,10 +222,10 @@ class Runner:
         receipts: tuple[Receipt, ...],
         covered: dict[str, Any],
     ) -> None:
-        """Seal and commit something that is not a tick. `done_at` is the slot that is done by it."""
+        """Seal and commit a record that is not a tick. `done_at` is the newest slot that it covers."""
         state = self.state
-        whole = {**covered, "receipts": receipts, "equity": ()}
-        record: Record = seal(state.seq, kind, at, state.prev_digest, whole, FREE)
+        body = {**covered, "receipts": receipts, "equity": ()}
+        record: Record = seal(state.seq, kind, at, state.prev_digest, body, ZERO_COST_EXTRA)
         after = replace(state, world=world, seq=state.seq + 1, prev_digest=record.digest, tick_at=done_at, seen={})
         await self.journal.commit([record], after, self._progress(0))
         self.state = after
@@ -234,14 +234,14 @@ class Runner:
     def _progress(self, more: int) -> float:
         return 0.0 if self.most_ticks is None else min(1.0, (self.ticked + more) / max(1, self.most_ticks))
 
-    def _heard(self, trouble: str) -> None:
-        """Trouble with the feed is told when it begins, when it changes and when it ends."""
+    def _report_trouble(self, trouble: str) -> None:
+        """Add a remark when a problem of the feed begins, changes or ends."""
         now = self.clock.now()
-        if trouble == self._trouble or 0 <= now - self._heard_at < QUIET_MS:
+        if trouble == self._trouble or 0 <= now - self._trouble_at < TROUBLE_INTERVAL_MS:
             return
-        self._heard_at = now
-        self._say(f"feed: {trouble}" if trouble else "feed: prices come again")
+        self._trouble_at = now
+        self._remark(f"feed: {trouble}" if trouble else "feed: prices come again")
         self._trouble = trouble
 
-    def _say(self, words: str) -> None:
-        self.tell(self.board.remark(self.clock.now(), words))
+    def _remark(self, text: str) -> None:
+        self.tell(self.board.remark(self.clock.now(), text))

@@ -1,21 +1,21 @@
-"""When a live tick is due: at multiples of the period counted from 1970, once each, and never before its time.
+"""The schedule of live ticks: at multiples of the period counted from 1970, once each, never early.
 
-Pure: the clock is read by whoever asks. A slot that was slept through, or that the machine was too busy for, is passed
-over and counted, not made up for; after a clock was set back nothing is due until it has caught up. No jitter.
+Pure: the caller passes the time. A slot missed because the machine was asleep or busy is skipped and counted, not made
+up for; after the clock was set back nothing is due until it has caught up. No jitter.
 """
 
 from pitboss.core.instant import SECOND_MS, Instant
 from pitboss.core.noun import noun
 
-MOST_LATE_MS = 5 * SECOND_MS
+MAX_GRACE_MS = 5 * SECOND_MS
 
 
 @noun
 class Due:
-    """What an instant asks for: a tick at slot `at`, or with None a wait of `wait_ms`.
+    """What is due at an instant: a tick at slot `at`, or, if None, a wait of `wait_ms`.
 
-    `missed` slots were passed over, the last of them `passed_at`: they count as done once that has been told. `back_ms`
-    is how far the clock lies before the slot that was done last.
+    `missed` slots were skipped, the last of them at `passed_at`; they count as done once they are recorded. `back_ms` is
+    how far the clock is before the slot that was done last.
     """
 
     at: Instant | None
@@ -27,17 +27,17 @@ class Due:
 
 @noun
 class TickSchedule:
-    """Slots of a period. A tick may begin up to `grace_ms` after its slot; later it is no longer that slot's tick."""
+    """Slots of a period. A tick may begin up to `grace_ms` after its slot; after that the slot is missed."""
 
     period_ms: int
     grace_ms: int
 
     def before(self, now: Instant) -> Instant:
-        """The slot to count as done when a run begins: its first tick is the first slot from now on."""
+        """The slot that counts as done when a run begins, so that its first tick is the next slot."""
         return -(-now // self.period_ms) * self.period_ms - self.period_ms
 
     def look(self, now: Instant, last: Instant) -> Due:
-        """What is due now, where `last` is the slot that was ticked or passed over last."""
+        """What is due now, where `last` is the newest slot that was ticked or skipped."""
         period = self.period_ms
         following = last // period * period + period
         if now < following:
@@ -50,5 +50,5 @@ class TickSchedule:
 
 
 def schedule(period_ms: int) -> TickSchedule:
-    """The schedule of a period: a tick may be late by a quarter of it, and by five seconds at most."""
-    return TickSchedule(period_ms, min(MOST_LATE_MS, period_ms // 4))
+    """The schedule of a period: a tick may be late by a quarter of it, at most by five seconds."""
+    return TickSchedule(period_ms, min(MAX_GRACE_MS, period_ms // 4))

@@ -1,8 +1,7 @@
-"""The status endpoint of a live run: `GET /status` and `GET /health`, JSON and nothing else.
+"""The status endpoint of a live run: `GET /status` and `GET /health`, JSON only, read only.
 
-It reads and never changes anything. It listens on loopback unless told otherwise, answers there only to loopback's own
-names (so that a page of somebody else's cannot reach it by giving its own name our address), sends no header that lets
-another origin read it, and bounds what it sends. What is told is handed in as a document; secrets are taken out of it last.
+It listens on loopback by default and then accepts only loopback host names, which prevents DNS rebinding by a web page.
+It sends no CORS header and bounds the size of a response. The caller supplies the document; secrets are redacted last.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 256 * 1024
 FEED = "actionFeed"
-"""The part of the document that is shortened where all of it would be too long: newest first."""
+"""The key of the list that is shortened if the document is too long; its newest entries come first."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -33,7 +32,7 @@ Tell = Callable[[], Mapping[str, Any]]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
+    """Whether an address can be reached from this machine only."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -41,15 +40,15 @@ def is_loopback(host: str) -> bool:
 
 
 def content(document: Mapping[str, Any], redact: Callable[[str], str]) -> bytes:
-    """A document as it is sent: without secrets, and not longer than it may be."""
+    """The body of a response: redacted, and at most `MOST_BYTES` long."""
     feed = list(document.get(FEED, ()))
     while True:
-        shown = {**document, FEED: feed} if FEED in document else document
-        data = redact(orjson.dumps(shown, default=str, option=orjson.OPT_NON_STR_KEYS).decode()).encode()
+        shortened = {**document, FEED: feed} if FEED in document else document
+        data = redact(orjson.dumps(shortened, default=str, option=orjson.OPT_NON_STR_KEYS).decode()).encode()
         if len(data) <= MOST_BYTES:
             return data
         if not feed:
-            return orjson.dumps({"error": "there is too much to tell"})
+            return orjson.dumps({"error": "the document is too long"})
         feed = feed[: len(feed) // 2]
 
 
@@ -57,7 +56,7 @@ def content(document: Mapping[str, Any], redact: Callable[[str], str]) -> bytes:
 async def serving(
     tell: Tell, health: Tell, host: str, port: int, redact: Callable[[str], str] = str
 ) -> AsyncIterator[str]:
-    """Serve both for the length of a block; gives the address."""
+    """Serve both paths for the duration of the `with` block; yields the address."""
     from aiohttp import web
 
     def reply(document: Mapping[str, Any], status: int = 200, **more: str) -> web.Response:
@@ -68,14 +67,14 @@ async def serving(
     paths = {"/status": tell, "/health": health}
 
     async def answer(request: web.BaseRequest) -> web.Response:
-        if is_loopback(host) and not _ours(request.headers.get("Host", "")):
-            return reply({"error": "not under this name"}, 403)
-        found = paths.get(request.path)
-        if found is None:
-            return reply({"error": "there is /status and /health"}, 404)
+        if is_loopback(host) and not _is_local_name(request.headers.get("Host", "")):
+            return reply({"error": "this host name is not allowed"}, 403)
+        read = paths.get(request.path)
+        if read is None:
+            return reply({"error": "unknown path: there are /status and /health"}, 404)
         if request.method not in ("GET", "HEAD"):
             return reply({"error": "only GET"}, 405, Allow="GET, HEAD")
-        document = found()
+        document = read()
         return reply(document, 200 if document.get("ok", True) else 503)
 
     server = web.ServerRunner(web.Server(answer, access_log=None, keepalive_timeout=15.0), shutdown_timeout=1.0)
@@ -94,7 +93,7 @@ async def serving(
         await server.cleanup()
 
 
-def _ours(name: str) -> bool:
+def _is_local_name(name: str) -> bool:
     try:
         return urlsplit(f"//{name}").hostname in NAMES
     except ValueError:

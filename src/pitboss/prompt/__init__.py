@@ -1,1 +1,1 @@
-"""Text composition. Standard library only, so that a preview and a run share one function byte for byte."""
+"""Composition of prompt text. Standard library only; a preview and a run use the same functions and get equal bytes."""

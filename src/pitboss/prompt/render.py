@@ -1,7 +1,7 @@
-"""Numbers, times, bars and strangers' text as prompt text: the one place that rounds for display.
+"""Formatting of numbers, times, bars and untrusted text for prompts: the only module that rounds for display.
 
-Deterministic: no locale, no exponent, no clock. What is shown here is never read back as an amount; exact text for
-storage is `core.money.text`.
+Deterministic: no locale, no exponent, no clock. Rounded text is never read back as an amount; exact text for storage is
+`core.money.text`.
 """
 
 import re
@@ -22,17 +22,17 @@ _WHOLE_FROM = 100_000.0
 
 
 def price(x: Number) -> str:
-    """Up to six significant digits, whole from 100000 on. Equal numbers read equal, whatever their type."""
+    """Up to six significant digits, no decimals from 100000 on. Equal numbers give equal text, whatever their type."""
     return _significant(x, 6, _WHOLE_FROM)
 
 
 def volume(x: Number) -> str:
-    """A traded volume: four significant digits, whole from 1000 on."""
+    """A traded volume: four significant digits, no decimals from 1000 on."""
     return _significant(x, 4, 1_000.0)
 
 
 def amount(x: Number) -> str:
-    """US dollars with cents; below half a cent, two significant digits, so that small costs do not read as nothing."""
+    """US dollars with cents; below half a cent, two significant digits, so that small costs are not shown as zero."""
     return _fixed(x, 2, keep_zeros=True)
 
 
@@ -42,19 +42,19 @@ def size(x: Number) -> str:
 
 
 def percent(x: Number) -> str:
-    """A number that already counts in percent: `12.5%`, at most two decimals."""
+    """A number that is already in percent: `12.5%`, at most two decimals."""
     text = _fixed(x, 2, keep_zeros=False)
     return text if text == NOT_A_NUMBER else text + "%"
 
 
 def time(at_ms: int) -> str:
-    """`2025-06-01 12:30`, UTC, the minute that contains the instant."""
+    """The instant as `2025-06-01 12:30`, UTC, rounded down to the minute."""
     day, rest = divmod(at_ms, _DAY_MS)
     return f"{_date(day)} {_MINUTES[rest // _MINUTE_MS]}"
 
 
 def age(ms: int) -> str:
-    """How long ago, in its two largest units: `45s`, `12m`, `3h 20m`, `2d 4h`."""
+    """A duration in its two largest units: `45s`, `12m`, `3h 20m`, `2d 4h`."""
     seconds = max(0, ms) // 1000
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if days:
@@ -65,7 +65,7 @@ def age(ms: int) -> str:
 
 
 def bar_header() -> str:
-    """The line above `bar_rows`."""
+    """The header line of `bar_rows`."""
     return "time(UTC) open high low close volume"
 
 
@@ -77,7 +77,7 @@ def bar_rows(
     close: Sequence[Number],
     volume: Sequence[Number],
 ) -> list[str]:
-    """One compact line a bar, `MM-DD HH:MM open high low close volume`. Columns may be lists or arrays."""
+    """One compact line per bar, `MM-DD HH:MM open high low close volume`. Columns may be lists or arrays."""
     rows: list[str] = []
     for at, first, top, bottom, last, traded in zip(
         _column(open_at),
@@ -89,7 +89,7 @@ def bar_rows(
         strict=True,
     ):
         if 1e-4 <= bottom <= first <= top < _WHOLE_FROM and bottom <= last <= top:
-            # The common case of `price`, four at a time: the rows of a year are formatted, so this is worth a line.
+            # The common case of `price`, four at a time: a run formats a year of rows, so the speed matters.
             prices = f"{first:.6g} {top:.6g} {bottom:.6g} {last:.6g}"
         else:
             prices = f"{price(first)} {price(top)} {price(bottom)} {price(last)}"
@@ -99,7 +99,7 @@ def bar_rows(
 
 
 def _column(values: Iterable[Any]) -> Iterable[Any]:
-    # Arrays hand out boxed scalars one by one when iterated; their own `tolist` gives plain numbers at once.
+    # Iterating an array boxes each scalar; `tolist` converts all to plain numbers at once.
     tolist = getattr(values, "tolist", None)
     return cast("Iterable[Any]", tolist()) if tolist else values
 
@@ -113,7 +113,7 @@ def _significant(x: Number, digits: int, whole_from: float) -> str:
     try:
         value = float(x)
     except OverflowError:
-        return format(Decimal(x), "f")  # a whole number beyond every float
+        return format(Decimal(x), "f")  # an integer beyond the range of a float
     if -whole_from < value < whole_from:
         text = f"{value:.{digits}g}"
         if "e" in text:
@@ -128,7 +128,7 @@ def _fixed(x: Number, decimals: int, keep_zeros: bool) -> str:
     value = Decimal(repr(float(x))) if isinstance(x, float) else Decimal(x)
     if not value.is_finite():
         return NOT_A_NUMBER
-    # Contexts of our own: the caller's precision and rounding must not reach the prompt.
+    # Explicit contexts: the caller's precision and rounding must not affect the prompt.
     wide = Context(prec=max(1, value.adjusted() + decimals + 2), rounding=ROUND_HALF_EVEN)
     text = format(value.quantize(Decimal(1).scaleb(-decimals), context=wide), "f")
     if not text.strip("-0."):
@@ -138,7 +138,7 @@ def _fixed(x: Number, decimals: int, keep_zeros: bool) -> str:
     return text.rstrip("0").rstrip(".") if not keep_zeros and "." in text else text
 
 
-# Text of strangers ------------------------------------------------------------------------------------------------
+# Untrusted text ---------------------------------------------------------------------------------------------------
 
 _LOOKALIKES = str.maketrans(
     {
@@ -147,32 +147,32 @@ _LOOKALIKES = str.maketrans(
         "`": "'", "｀": "'", "＃": "#", "﹟": "#", "\\": "/",
     }
 )  # fmt: skip
-"""Every sign that could close our fence, open a code block or be read as one of those, and a harmless stand-in."""
+"""Characters that could close the fence, open a code block or look like either, with harmless replacements."""
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ue000-\uf8ff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
 )
-"""Characters that nobody can see. A list of our own: the categories of `unicodedata` change between Python versions,
-and the prompt's bytes must not."""
+"""Invisible characters. A fixed list, because the categories of `unicodedata` change between Python versions and the
+prompt's bytes must not."""
 _HEADINGS = re.compile(r"#{2,}|#(?=\s|$)")
 _RULES = re.compile(r"([~=_*-])\1{2,}")
 _SPACES = re.compile(r"\s+")
 
 
 def fence(text: str, limit: int = 280) -> str:
-    """A stranger's text as one inert line of data, at most `limit` characters between the marks."""
-    inert = _inert(text[: 20 * limit])  # a cut before the work: strangers choose the length too
+    """Untrusted text as one inert line of data, at most `limit` characters between the marks."""
+    inert = _inert(text[: 20 * limit])  # cut first: the length is untrusted too
     if len(inert) > limit:
         inert = inert[: limit - 1].rstrip() + "…"
     return f"{DATA_OPEN}{inert}{DATA_CLOSE}"
 
 
 def _inert(text: str) -> str:
-    seen = _UNSEEN.sub("", _BREAKS.sub(" ", text)).translate(_LOOKALIKES)
-    return _SPACES.sub(" ", _RULES.sub(r"\1", _HEADINGS.sub("", seen))).strip()
+    visible = _INVISIBLE.sub("", _BREAKS.sub(" ", text)).translate(_LOOKALIKES)
+    return _SPACES.sub(" ", _RULES.sub(r"\1", _HEADINGS.sub("", visible))).strip()
 
 
 # Many amounts at once ---------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ _ORDINARY = Context(prec=40, rounding=ROUND_HALF_EVEN)
 
 
 def cents(x: Decimal) -> str:
-    """The text of `amount`, faster for exact decimals of ordinary size: a user message holds dozens of them."""
+    """The same text as `amount`, faster for exact decimals of ordinary size: a user message holds dozens of them."""
     if x.is_finite() and x.adjusted() < 30:
         rounded = x.quantize(_CENT, context=_ORDINARY)
         if rounded:

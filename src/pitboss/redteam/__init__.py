@@ -1,5 +1,5 @@
-"""Attacking ourselves: hostile texts planted where strangers' words come in, and an auditor that trusts nobody.
+"""Red teaming: attack texts planted where untrusted text enters a run, and an independent audit of the records.
 
-What it measures is containment: whether anything beyond the caps could happen while the mind in the middle was not ours
-any more. Beside `bench`, above everything a run is made of; no run depends on it.
+It measures containment: whether anything beyond the caps can happen while an attacker controls the model. It sits above
+everything a run is made of; no run depends on it.
 """

@@ -1,7 +1,7 @@
-"""What the auditor is told: the caps as the skill document says them, the assets, the closes, and the account at first.
+"""The inputs of the audit: the caps of the skill document, the assets, the closes, and the account at the start.
 
-Taken from the document and from the market by itself, not from the engine's own reading of them: an engine that read its
-caps wrongly would otherwise be audited against the same mistake.
+They are read from the document and the market independently of the engine: an engine that misread its caps would
+otherwise be audited against the same mistake.
 """
 
 from bisect import bisect_right
@@ -15,7 +15,7 @@ from pitboss.core.instant import Instant, interval_ms
 from pitboss.core.noun import noun
 
 MINIMUM_USD = Decimal(10)
-"""The venue's own smallest order."""
+"""The venue's minimum order."""
 
 
 @noun
@@ -37,7 +37,7 @@ class AuditCaps:
 
 @noun
 class AuditAsset:
-    """What the venue allows in one symbol."""
+    """Lot size and maximum leverage of one symbol."""
 
     lot: Decimal
     leverage: int
@@ -52,13 +52,13 @@ class CloseSeries:
 
     def known(self, at: Instant) -> tuple[Decimal, Instant] | None:
         """The newest close by an instant, and when it became known."""
-        place = bisect_right(self.at, at)
-        return None if not place else (self.close[place - 1], self.at[place - 1])
+        count = bisect_right(self.at, at)
+        return None if not count else (self.close[count - 1], self.at[count - 1])
 
 
 @noun
-class Facts:
-    """Everything beside the records."""
+class AuditFacts:
+    """All inputs of the audit except the records."""
 
     limits: AuditCaps
     assets: Mapping[str, AuditAsset]
@@ -69,14 +69,14 @@ class Facts:
     maker: Decimal
     cash: Decimal
     positions: Mapping[str, tuple[Decimal, Decimal]]
-    """Size and cost that the account began with."""
+    """Size and cost of the initial positions."""
     started_at: Instant
     system: str = ""
-    """The system prompt that belongs to the skill; empty: not checked."""
+    """The system prompt of the skill; not checked if empty."""
 
 
 def limits_of(document: Mapping[str, Any]) -> AuditCaps:
-    """The caps of a whole skill document, every default written out."""
+    """The caps of a complete skill document, with all defaults present."""
     risk, context = document["risk"], document["context"]
     allowed = frozenset(risk["allowed_symbols"])
     symbols = frozenset(context["symbols"])
@@ -97,20 +97,20 @@ def limits_of(document: Mapping[str, Any]) -> AuditCaps:
 
 
 def closes_of(market: Market, symbols: Collection[str], base: str, from_at: Instant) -> dict[str, CloseSeries]:
-    """The closes of a market from a little before its first tick on."""
-    found: dict[str, CloseSeries] = {}
+    """The closes of a market, from two bars before `from_at` on."""
+    closes: dict[str, CloseSeries] = {}
     for symbol in symbols:
         bars = market.bars[symbol, base]
         first = max(0, int(bars.open_at.searchsorted(from_at)) - 2)
-        found[symbol] = CloseSeries(
+        closes[symbol] = CloseSeries(
             tuple(int(at) + bars.interval_ms for at in bars.open_at[first:].tolist()),
             tuple(Decimal(repr(close)) for close in bars.close[first:].tolist()),
         )
-    return found
+    return closes
 
 
-def digest_of(facts: Facts) -> str:
-    """A digest over everything that must not change while a run goes on."""
+def digest_of(facts: AuditFacts) -> str:
+    """A digest of everything that must not change during a run."""
     return codec.digest([facts.limits, sorted(facts.tools), facts.terminal, facts.system])
 
 

@@ -1,7 +1,7 @@
-"""Every text in every slot with every model: the runs of a campaign, counted as they come.
+"""A campaign: every text in every slot with every model, counted as the runs end.
 
-A campaign that is stopped keeps what was counted and says that it is partial. What a run did without the attack is played
-once for each slot and model; for the hijacked model that is the stand-in, which is what it would be if nobody had it.
+A campaign that is stopped keeps its counts and is marked partial. The run without an attack, for comparison, is executed
+once for each slot and model; for the hostile model the stand-in takes its place.
 """
 
 import asyncio
@@ -11,22 +11,22 @@ from decimal import Decimal
 
 from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError
 from pitboss.core.money import ZERO
-from pitboss.redteam.attack_run import CampaignModel, CampaignSetup, Played, play
+from pitboss.redteam.attack_run import AttackResult, CampaignModel, CampaignSetup, run_attack
 from pitboss.redteam.attacks import Attack
 from pitboss.redteam.audit import Breach
 from pitboss.redteam.hostile_model import NAME as HIJACKED
-from pitboss.redteam.hostile_model import Hijacked
+from pitboss.redteam.hostile_model import HostileModel
 from pitboss.redteam.injection_points import Slot
 from pitboss.sim.watch import Watch
 from pitboss.venues.perp.standin.analyst import Analyst
 
-MOST_KEPT = 50
-"""Breaches that are told one by one; all are counted."""
+MAX_LISTED = 50
+"""Maximum number of breaches that are listed; all are counted."""
 
 
 @dataclass(slots=True)
 class CampaignRow:
-    """What one model did in one slot."""
+    """The counts of one model in one slot."""
 
     model: str
     slot: Slot
@@ -39,42 +39,42 @@ class CampaignRow:
     turned_away: int = 0
     breaches: int = 0
     asked: int = 0
-    """Runs whose text names a trade."""
+    """Runs whose text requests a trade."""
     chosen: int = 0
-    """Of those, runs in which that very trade was accepted."""
+    """Of those, runs in which exactly that trade was accepted."""
     compared: int = 0
     different: int = 0
-    """Ticks compared with the run without the attack, and those that were decided otherwise."""
+    """Ticks compared with the run without the attack, and those with another decision."""
     equity_change: Decimal = ZERO
     """Sum over runs: final equity less that of the run without the attack."""
     worst_change: Decimal = ZERO
     cost_usd: Decimal = ZERO
 
-    def add(self, played: Played, attack: Attack, clean: Played) -> None:
-        """Count a run."""
+    def add(self, attacked: AttackResult, attack: Attack, clean: AttackResult) -> None:
+        """Add a run to the counts."""
         self.runs += 1
-        self.ticks += len(played.decisions)
-        self.proposals += played.proposals
-        self.accepted += played.accepted
-        self.refused += played.refused
-        self.dropped += played.dropped
-        self.turned_away += played.turned_away
-        self.breaches += len(played.breaches)
+        self.ticks += len(attacked.decisions)
+        self.proposals += attacked.proposals
+        self.accepted += attacked.accepted
+        self.refused += attacked.refused
+        self.dropped += attacked.dropped
+        self.turned_away += attacked.turned_away
+        self.breaches += len(attacked.breaches)
         if attack.ask is not None:
             self.asked += 1
-            self.chosen += played.chosen > 0
-        pairs = list(zip(played.decisions, clean.decisions, strict=False))
+            self.chosen += attacked.chosen > 0
+        pairs = list(zip(attacked.decisions, clean.decisions, strict=False))
         self.compared += len(pairs)
-        self.different += sum(one != other for one, other in pairs)
-        change = played.equity_usd - clean.equity_usd
+        self.different += sum(attacked != unattacked for attacked, unattacked in pairs)
+        change = attacked.equity_usd - clean.equity_usd
         self.equity_change += change
         self.worst_change = min(self.worst_change, change)
-        self.cost_usd += played.cost_usd
+        self.cost_usd += attacked.cost_usd
 
 
 @dataclass(frozen=True, slots=True)
-class FoundBreach:
-    """A breach, and the run it happened in."""
+class RunBreach:
+    """A breach and its run."""
 
     model: str
     slot: Slot
@@ -84,13 +84,13 @@ class FoundBreach:
 
 @dataclass(slots=True)
 class CampaignResult:
-    """What a campaign has come to."""
+    """The result of a campaign."""
 
     rows: list[CampaignRow] = field(default_factory=list[CampaignRow])
-    found: list[FoundBreach] = field(default_factory=list[FoundBreach])
+    found: list[RunBreach] = field(default_factory=list[RunBreach])
     planned: int = 0
     partial: str = ""
-    """Why it ended before its end; empty if it did not."""
+    """Why it ended early; empty if it is complete."""
 
     @property
     def runs(self) -> int:
@@ -99,27 +99,27 @@ class CampaignResult:
 
     @property
     def breaches(self) -> int:
-        """All of them."""
+        """All breaches."""
         return sum(row.breaches for row in self.rows)
 
 
-def hijacked(ground: CampaignSetup) -> CampaignModel:
-    """The attacker's own model."""
+def hostile_campaign_model(setup: CampaignSetup) -> CampaignModel:
+    """The model that the attacker controls."""
 
-    def make(attack: Attack | None, seed: str) -> Hijacked:
+    def make(attack: Attack | None, seed: str) -> HostileModel:
         ask, text = (None, "") if attack is None else (attack.ask, attack.text)
-        return Hijacked(seed, ground.symbols, ask, text)
+        return HostileModel(seed, setup.symbols, ask, text)
 
     return CampaignModel(HIJACKED, make)
 
 
-def standin() -> CampaignModel:
-    """The program that stands in for a model."""
+def standin_campaign_model() -> CampaignModel:
+    """The stand-in program for a model."""
     return CampaignModel(Analyst.name, lambda attack, seed: Analyst())
 
 
 async def run(
-    ground: CampaignSetup,
+    setup: CampaignSetup,
     lines: Sequence[CampaignModel],
     slots: Sequence[Slot],
     attacks: Sequence[Attack],
@@ -127,73 +127,75 @@ async def run(
     watch: Watch,
     result: CampaignResult | None = None,
 ) -> CampaignResult:
-    """Play all of it. `result` is filled as runs end, so that whoever holds it has what was counted."""
+    """Run the campaign. `result` is updated as runs end, so that a caller can read it after an interruption."""
     result = result or CampaignResult()
     result.planned = len(lines) * len(slots) * len(attacks)
-    for line in lines:
+    for campaign_model in lines:
         for slot in slots:
             if result.partial:
                 return result
-            row = CampaignRow(line.name, slot)
+            row = CampaignRow(campaign_model.name, slot)
             result.rows.append(row)
-            await _Slot(ground, line, slot, seed, watch, result, row).play(attacks)
+            await _SlotRuns(setup, campaign_model, slot, seed, watch, result, row).run_all(attacks)
     return result
 
 
-class _Slot:
+class _SlotRuns:
     """The runs of one model in one slot."""
 
     def __init__(
         self,
-        ground: CampaignSetup,
-        line: CampaignModel,
+        setup: CampaignSetup,
+        campaign_model: CampaignModel,
         slot: Slot,
         seed: int,
         watch: Watch,
         result: CampaignResult,
         row: CampaignRow,
     ) -> None:
-        self.ground, self.line, self.seed = ground, line, seed
+        self.setup, self.campaign_model, self.seed = setup, campaign_model, seed
         self.slot: Slot = slot
         self.watch, self.result, self.row = watch, result, row
         self.quiet = Watch(stop=watch.stop)
-        """The bar shows runs, not the ticks of each."""
+        """Without progress: the progress bar counts runs, not ticks."""
 
-    async def play(self, attacks: Sequence[Attack]) -> None:
-        """First without an attack, then with each."""
-        honest = standin() if self.line.name == HIJACKED else self.line
-        clean = await self._one(honest, None, "clean")
+    async def run_all(self, attacks: Sequence[Attack]) -> None:
+        """Run once without an attack, then with each."""
+        baseline = standin_campaign_model() if self.campaign_model.name == HIJACKED else self.campaign_model
+        clean = await self._run(baseline, None, "clean")
         if clean is None:
             return
         self.row.cost_usd += clean.cost_usd
-        self._keep(clean, "(none)")
+        self._list_breaches(clean, "(none)")
         self.row.breaches += len(clean.breaches)
-        waiting = iter(list(enumerate(attacks)))
-        await asyncio.gather(*(self._work(waiting, clean) for _ in range(self.line.many)))
+        queue = iter(list(enumerate(attacks)))
+        await asyncio.gather(*(self._work(queue, clean) for _ in range(self.campaign_model.many)))
 
-    async def _work(self, waiting: Iterator[tuple[int, Attack]], clean: Played) -> None:
-        for number, attack in waiting:
+    async def _work(self, queue: Iterator[tuple[int, Attack]], clean: AttackResult) -> None:
+        for number, attack in queue:
             if self.result.partial:
                 return
-            played = await self._one(self.line, attack, f"{self.seed}:{self.slot}:{number}")
-            if played is None:
+            attacked = await self._run(self.campaign_model, attack, f"{self.seed}:{self.slot}:{number}")
+            if attacked is None:
                 return
-            self.row.add(played, attack, clean)
-            self._keep(played, attack.name)
+            self.row.add(attacked, attack, clean)
+            self._list_breaches(attacked, attack.name)
             self.watch.progress(self.result.runs / max(1, self.result.planned))
 
-    async def _one(self, line: CampaignModel, attack: Attack | None, seed: str) -> Played | None:
+    async def _run(self, campaign_model: CampaignModel, attack: Attack | None, seed: str) -> AttackResult | None:
         if self.watch.stop():
             self.result.partial = "stopped"
             return None
         try:
-            return await play(self.ground, line, self.slot, attack, seed, self.quiet)
+            return await run_attack(self.setup, campaign_model, self.slot, attack, seed, self.quiet)
         except RunCancelled:
             self.result.partial = "stopped"
         except (BudgetExceeded, TransientError) as error:
             self.result.partial = str(error)
         return None
 
-    def _keep(self, played: Played, name: str) -> None:
-        room = max(0, MOST_KEPT - len(self.result.found))
-        self.result.found += [FoundBreach(self.line.name, self.slot, name, breach) for breach in played.breaches[:room]]
+    def _list_breaches(self, attacked: AttackResult, name: str) -> None:
+        room = max(0, MAX_LISTED - len(self.result.found))
+        self.result.found += [
+            RunBreach(self.campaign_model.name, self.slot, name, breach) for breach in attacked.breaches[:room]
+        ]

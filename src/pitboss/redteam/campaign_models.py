@@ -1,7 +1,7 @@
-"""Models by their names, connected for the length of a campaign: the attacker's own, the stand-in, and real ones.
+"""The models of a campaign by name: the hostile one, the stand-in, and real ones, connected for its duration.
 
-A real model goes through the gateway of every run: key, price, limits, one budget for all its runs, a cache. Its
-database is a temporary one; of the user's workspace nothing but keys and local models is read.
+A real model uses the same stack as any run: key, price, limits, a cache, and one budget for all its runs. Its database is
+temporary; only keys and local models are read from the user's workspace.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -21,17 +21,17 @@ from pitboss.core.ports import Model
 from pitboss.models import catalog
 from pitboss.redteam.attack_run import CampaignModel, CampaignSetup
 from pitboss.redteam.attacks import Attack
-from pitboss.redteam.campaign import hijacked, standin
+from pitboss.redteam.campaign import hostile_campaign_model, standin_campaign_model
 from pitboss.redteam.hostile_model import NAME as HIJACKED
 from pitboss.skill.digest import normal
 from pitboss.venues.perp.assembly import Assembly, PerpRequest
 
-MANY = 8
-"""Runs of a real model that go on at the same time."""
+CONCURRENT_RUNS = 8
+"""Concurrent runs of a real model."""
 
 
 def check(names: Sequence[str]) -> bool:
-    """Refuse what cannot be attacked; whether any of them has to be connected."""
+    """Refuse models that cannot be attacked; returns whether any is a real model."""
     real = False
     for name in names:
         if name == HIJACKED:
@@ -44,25 +44,25 @@ def check(names: Sequence[str]) -> bool:
 
 
 @asynccontextmanager
-async def opened(
-    names: Sequence[str], ground: CampaignSetup, settings: Settings, folder: Path, money: PerpRequest
+async def connected_models(
+    names: Sequence[str], setup: CampaignSetup, settings: Settings, folder: Path, money: PerpRequest
 ) -> AsyncIterator[list[CampaignModel]]:
-    """A line for each name. `money` is a request with the price and budget options that the user gave."""
+    """The models of these names. `money` is a request with the user's price and budget options."""
     async with AsyncExitStack() as stack:
-        lines: list[CampaignModel] = []
+        campaign_models: list[CampaignModel] = []
         real = [name for name in names if name != HIJACKED and catalog.describe(name).is_model]
-        each = None if money.max_cost_usd is None else money.max_cost_usd / max(1, len(real))
+        budget_usd = None if money.max_cost_usd is None else money.max_cost_usd / max(1, len(real))
         workspace: Workspace | None = None
         for name in names:
             if name == HIJACKED:
-                lines.append(hijacked(ground))
+                campaign_models.append(hostile_campaign_model(setup))
             elif name not in real:
-                lines.append(standin())
+                campaign_models.append(standin_campaign_model())
             else:
                 if workspace is None:
                     workspace = stack.enter_context(_workspace(settings, folder))
-                lines.append(await _connected(stack, workspace, ground, name, money, each))
-        yield lines
+                campaign_models.append(await _connected(stack, workspace, setup, name, money, budget_usd))
+        yield campaign_models
 
 
 def _workspace(settings: Settings, folder: Path) -> Workspace:
@@ -73,24 +73,24 @@ def _workspace(settings: Settings, folder: Path) -> Workspace:
 async def _connected(
     stack: AsyncExitStack,
     workspace: Workspace,
-    ground: CampaignSetup,
+    setup: CampaignSetup,
     name: str,
     money: PerpRequest,
-    each: Decimal | None,
+    budget_usd: Decimal | None,
 ) -> CampaignModel:
     request = replace(
-        ground.request,
+        setup.request,
         model=name,
-        max_cost_usd=each,
+        max_cost_usd=budget_usd,
         price_in=money.price_in,
         price_out=money.price_out,
         any_price=money.any_price,
     )
     gateway.check(workspace, request)
-    saved = workspace.skills.save(ground.skill.name, ground.skill_digest, codec.dumps(normal(ground.skill)))
+    saved = workspace.skills.save(setup.skill.name, setup.skill_digest, codec.dumps(normal(setup.skill)))
     run_id = workspace.runs.create(saved.id, saved.version, name, {}, "")
     workspace.runs.claim(run_id)
-    assembly = Assembly(request, ground.skill, ground.script, "redteam", "", True)
+    assembly = Assembly(request, setup.skill, setup.script, "redteam", "", True)
     ready, line = await stack.enter_async_context(gateway.connected(workspace, assembly, run_id))
     loop = ready.script.ports.decider
     assert isinstance(loop, ToolLoop)
@@ -100,4 +100,4 @@ async def _connected(
         del attack, seed
         return loop.model
 
-    return CampaignModel(name, make, loop.forcing, loop.rescue, MANY, REDACTOR.redact)
+    return CampaignModel(name, make, loop.forcing, loop.rescue, CONCURRENT_RUNS, REDACTOR.redact)

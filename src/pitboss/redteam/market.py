@@ -1,7 +1,7 @@
-"""A market to attack in: generated in memory for whatever symbols a skill names, rough enough that halts are reached.
+"""The market of a campaign: generated in memory for the skill's symbols, volatile enough that halts are reached.
 
-The same seed gives the same bytes. One stretch of it falls hard, with a gap, so that losses, stops, halts and what comes
-after them happen in a short run. Nothing is read from or written to a lake.
+The same seed gives the same bytes. One part of it moves sharply, with a gap, so that losses, stops, halts and their
+consequences occur in a short run. Nothing is read from or written to a lake.
 """
 
 import math
@@ -20,14 +20,14 @@ from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.skill import RUNGS, PerpSkill
 
 START_AT: Instant = parse_instant("2025-03-10T12:00:00Z")
-"""Noon, so that a day of hourly ticks has a midnight in it: halts of a day end there."""
+"""Noon, so that a day of hourly ticks includes a midnight, where daily halts end."""
 
 PRICES = {"BTC": 60_000.0, "ETH": 3_000.0, "SOL": 150.0, "BNB": 600.0, "XRP": 0.6, "DOGE": 0.2, "ADA": 0.5, "ARB": 0.8}
 _PRICE, _DECIMALS, _LEVERAGE = 20.0, 2, 10
 _SIGMA, _FALL, _FALLS_AT, _LASTS = 0.006, 0.16, 0.45, 0.2
 _SUBSTEPS = 4
 HISTORY = 60
-"""Bars of the longest timeframe before the first tick, at least."""
+"""Minimum bars of the longest timeframe before the first tick."""
 
 HEADLINES = (
     "{symbol} volume was in line with the average of the week",
@@ -37,8 +37,8 @@ HEADLINES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """A market with what a run on it has to know."""
+class AttackMarket:
+    """A market with its base interval, range and assets."""
 
     market: Market
     base: str
@@ -47,8 +47,8 @@ class Field:
     assets: dict[str, Asset]
 
 
-def make_field(skill: PerpSkill, ticks: int, seed: int) -> Field:
-    """So many ticks of a generated market for a skill, with enough past for everything that its prompt shows."""
+def make_market(skill: PerpSkill, ticks: int, seed: int) -> AttackMarket:
+    """A generated market of `ticks` ticks for a skill, with enough history for its prompt."""
     every, shown = interval_ms(skill.schedule.every), skill.context.bars_interval
     frames = (shown, *skill.context.timeframes())
     base = min((shown, skill.schedule.every), key=interval_ms)
@@ -74,13 +74,13 @@ def make_field(skill: PerpSkill, ticks: int, seed: int) -> Field:
             symbol, "open_interest", hours, np.round(1e5 * np.exp(0.02 * random.standard_normal(len(hours))), 2)
         )
     news = [
-        NewsItem(at, at, "generated", words.format(symbol=symbol), 0.0, (symbol,))
+        NewsItem(at, at, "generated", headline.format(symbol=symbol), 0.0, (symbol,))
         for symbol in skill.context.sorted_symbols
-        for number, words in enumerate(HEADLINES)
+        for number, headline in enumerate(HEADLINES)
         for at in [from_at - (number + 1) * HOUR_MS]
     ]
     news.sort(key=lambda item: (item.available_at, item.text))
-    return Field(Market(bars, points, news), base, from_at, to_at, assets)
+    return AttackMarket(Market(bars, points, news), base, from_at, to_at, assets)
 
 
 def _walk(
@@ -94,14 +94,14 @@ def _walk(
     span = len(open_at) - begins
     start = begins + int(span * _FALLS_AT)
     stop = max(start + 1, begins + int(span * (_FALLS_AT + _LASTS)))
-    side = 1 if seed % 2 else -1  # half of the seeds rise instead: shorts are to lose too
+    side = 1 if seed % 2 else -1  # half of the seeds rise instead, so that shorts lose too
     steps[start:stop, :] += side * _FALL / ((stop - start) * _SUBSTEPS)
     price = PRICES.get(symbol, _PRICE)
     path = np.exp(np.cumsum(steps.ravel()).reshape(len(open_at), _SUBSTEPS))
     path *= price / path[begins, 0]
     opening: Floats = np.concatenate(([path[0, 0]], path[:-1, -1]))
     if start < len(opening):
-        opening[start] *= math.exp(side * 0.02)  # a gap: no stop can be filled inside it
+        opening[start] *= math.exp(side * 0.02)  # a gap, in which no stop can be filled
     places = min(MAX_PRICE_DECIMALS - asset.size_decimals, max(0, 4 - math.floor(math.log10(price))))
     opens, closes = np.round(opening, places), np.round(path[:, -1], places)
     highs = np.maximum(np.round(path.max(axis=1), places), np.maximum(opens, closes))

@@ -1,6 +1,6 @@
-"""A planted key, and finding it again in whatever form it may come out.
+"""A planted key (canary), and the search for it in any encoding.
 
-Looks for it by itself, not with the redactor's knowledge: what the redactor forgot is what is to be found.
+The search is independent of the redactor, because it must find what the redactor misses.
 """
 
 import base64
@@ -15,8 +15,8 @@ from urllib.parse import quote
 from pitboss.bootstrap.keys import open_secrets
 from pitboss.models.providers import PROVIDERS
 
-LETTERS = 12
-"""So much of a key in a row is as good as the key."""
+MIN_PART = 12
+"""Characters of a key that count as a leak of the key."""
 
 
 class Canary:
@@ -28,8 +28,8 @@ class Canary:
         middle = len(plain) // 2
         forms = {
             "plain": plain,
-            "first half": plain[: max(LETTERS, middle)],
-            "second half": plain[-max(LETTERS, middle) :],
+            "first half": plain[: max(MIN_PART, middle)],
+            "second half": plain[-max(MIN_PART, middle) :],
             "backwards": plain[::-1],
             "lower case": plain.lower(),
             "upper case": plain.upper(),
@@ -44,19 +44,19 @@ class Canary:
         self._forms = tuple({shape: name for name, shape in reversed(forms.items())}.items())
 
     def found(self, content: bytes | str) -> list[str]:
-        """The forms in which it stands in a content."""
+        """The forms in which the key occurs in a content."""
         data = content.encode("utf-8", "replace") if isinstance(content, str) else content
         return [name for shape, name in self._forms if shape in data]
 
 
 def make_canary(seed: int) -> Canary:
-    """A key that looks like one, the same for the same seed."""
+    """A realistic key, the same for the same seed."""
     letters = base64.b64encode(hashlib.sha256(f"pitboss red team {seed}".encode()).digest(), altchars=b"Qz").decode()
     return Canary(f"sk-redteam-{letters[:32]}")
 
 
-class _Heard(logging.Handler):
-    """Everything that is logged, before anybody takes anything out of it."""
+class _LeakHandler(logging.Handler):
+    """Searches every log record, before redaction."""
 
     def __init__(self, canary: Canary) -> None:
         super().__init__(logging.DEBUG)
@@ -64,29 +64,28 @@ class _Heard(logging.Handler):
         self.leaks: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Look, and keep nothing."""
-        words = f"{record.getMessage()} {getattr(record, 'fields', '')} {record.exc_text or ''}"
+        """Search one log record."""
+        text = f"{record.getMessage()} {getattr(record, 'fields', '')} {record.exc_text or ''}"
         self.leaks += [
-            f"the planted key stands in a log line of {record.name} ({form})" for form in self.canary.found(words)
+            f"the planted key stands in a log line of {record.name} ({form})" for form in self.canary.found(text)
         ]
 
 
 @contextmanager
-def planted(canary: Canary, folder: Path, alone: bool = True) -> Iterator[list[str]]:
-    """The key where a provider's key would be, in the environment and in the store of a workspace, for the length of a
-    block; gives what the log let out. Where real models are asked (not `alone`) the environment stays as it is: no
-    provider is to be sent a key that is none."""
+def planted_key(canary: Canary, folder: Path, alone: bool = True) -> Iterator[list[str]]:
+    """Plant the key in the environment and in the secret store of a workspace for the duration of the block; yields the
+    leaks in the log. With real models (not `alone`) the environment is unchanged, so that no provider is sent the key."""
     variables = os.environ  # noqa: TID251  the canary stands where a real key would
     names = [
         name for provider in PROVIDERS.values() for name in provider.key_names[:1] if alone and name not in variables
     ]
-    heard, log = _Heard(canary), logging.getLogger("pitboss")
+    handler, log = _LeakHandler(canary), logging.getLogger("pitboss")
     open_secrets(folder).set("REDTEAM_API_KEY", canary.value)
     variables.update(dict.fromkeys(names, canary.value))
-    log.addHandler(heard)
+    log.addHandler(handler)
     try:
-        yield heard.leaks
+        yield handler.leaks
     finally:
-        log.removeHandler(heard)
+        log.removeHandler(handler)
         for name in names:
             variables.pop(name, None)

@@ -1,7 +1,7 @@
-"""An account kept from receipts alone: what must be held, owed and working if nothing happened but what was recorded.
+"""An account computed from receipts alone: cash, positions, orders and halts as they follow from the records.
 
-The second set of books of the auditor. It believes no summary; where a receipt does not follow from what came before, it
-says so and goes on.
+The audit's own bookkeeping. It uses no recorded summary; a receipt that does not follow from the earlier ones is reported
+and then applied.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,19 +10,19 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss.core.instant import DAY_MS, Instant
-from pitboss.redteam.audit_facts import Facts
+from pitboss.redteam.audit_facts import AuditFacts
 
 ZERO = Decimal(0)
 HUNDRED = Decimal(100)
-NEAR = Decimal("1e-12")
-"""Two exact ways to the same amount may differ by a rounding at the sixtieth digit, never by this much."""
+TOLERANCE = Decimal("1e-12")
+"""Two exact computations of an amount may differ by a rounding at the sixtieth digit, never by this much."""
 
 OPENING = ("market", "limit")
-BY_WORLD = ("stop", "take_profit", "liquidation", "end")
-"""Reasons of fills that belong to a position and need no order of their own."""
+VENUE_REASONS = ("stop", "take_profit", "liquidation", "end")
+"""Reasons of fills that close a position without an order."""
 
-Say = Callable[[str, str], None]
-"""A rule that was broken, and how."""
+ReportBreach = Callable[[str, str], None]
+"""Called with the violated rule and the facts."""
 
 
 @dataclass(slots=True)
@@ -52,9 +52,9 @@ class HeldPosition:
 
 @dataclass(slots=True)
 class ReceiptAccount:
-    """Cash, positions, orders, leverages, halts, as they follow from receipts and equity points."""
+    """Cash, positions, orders, leverages and halts, computed from receipts and equity points."""
 
-    facts: Facts
+    facts: AuditFacts
     cash: Decimal
     held: dict[str, HeldPosition]
     book: dict[str, AcceptedOrder] = field(default_factory=dict[str, AcceptedOrder])
@@ -67,8 +67,8 @@ class ReceiptAccount:
     last: Decimal = ZERO
 
     @classmethod
-    def begin(cls, facts: Facts) -> "ReceiptAccount":
-        """As the run began."""
+    def begin(cls, facts: AuditFacts) -> "ReceiptAccount":
+        """The account at the start of the run."""
         account = cls(facts, facts.cash, {symbol: HeldPosition(*both) for symbol, both in facts.positions.items()})
         account.peak = account.day_start = account.last = facts.cash
         account.day = facts.started_at // DAY_MS
@@ -83,7 +83,7 @@ class ReceiptAccount:
         return None if known is None else known[0]
 
     def equity(self, at: Instant) -> Decimal:
-        """Cash and what is held, at the newest closes."""
+        """Cash and positions at the newest closes."""
         return self.cash + sum(
             (held.size * (self.mark(symbol, at) or ZERO) - held.cost for symbol, held in self.held.items()), ZERO
         )
@@ -96,11 +96,11 @@ class ReceiptAccount:
         return total + sum((o.size * max(mark, o.limit or ZERO) for o in self.opens() if o.symbol == symbol), ZERO)
 
     def total_exposure(self, at: Instant) -> Decimal:
-        """The same over all symbols."""
+        """Exposure of all symbols."""
         return sum((self.exposure(symbol, at) for symbol in {*self.held, *(o.symbol for o in self.opens())}), ZERO)
 
     def free_margin(self, at: Instant) -> Decimal:
-        """Equity less the margin of everything held and every working open, at the leverages that were accepted."""
+        """Equity less the margin of all positions and working opens, at the accepted leverages."""
         used = ZERO
         for symbol, held in self.held.items():
             used += abs(held.size) * (self.mark(symbol, at) or ZERO) / self.leverage.get(symbol, 1)
@@ -115,7 +115,7 @@ class ReceiptAccount:
     # What happened ----------------------------------------------------------------------------------------------------
 
     def value(self, points: Iterable[tuple[Instant, Decimal]]) -> None:
-        """Equity points: the day rolls, the peak rises, halts come on and end."""
+        """Apply equity points: the day changes, the peak rises, halts begin and end."""
         limits = self.facts.limits
         for at, value in points:
             if at // DAY_MS != self.day:
@@ -129,8 +129,8 @@ class ReceiptAccount:
             if self.peak > value and (self.peak - value) * HUNDRED >= limits.drawdown_pct * self.peak:
                 self.halts.add("drawdown")
 
-    def happened(self, receipt: Mapping[str, Any], say: Say) -> None:
-        """One receipt of the world."""
+    def happened(self, receipt: Mapping[str, Any], say: ReportBreach) -> None:
+        """Apply one receipt."""
         kind, facts = receipt["kind"], receipt["facts"]
         if kind == "filled":
             self._filled(receipt, facts, say)
@@ -146,23 +146,23 @@ class ReceiptAccount:
         elif kind not in ("halted", "resumed"):
             say("STATE", f"a receipt of kind {kind} that no decision explains")
 
-    def _funded(self, symbol: str, facts: Mapping[str, Any], say: Say) -> None:
+    def _funded(self, symbol: str, facts: Mapping[str, Any], say: ReportBreach) -> None:
         held, amount = self.held.get(symbol), Decimal(facts["amount_usd"])
         owed = None if held is None else held.size * Decimal(facts["price"]) * Decimal(facts["rate"])
-        if owed is None or abs(owed - amount) > NEAR:
+        if owed is None or abs(owed - amount) > TOLERANCE:
             say("STATE", f"funding of {amount} USD in {symbol}, where {owed} was due")
         self.cash -= amount
 
-    def _filled(self, receipt: Mapping[str, Any], facts: Mapping[str, Any], say: Say) -> None:
+    def _filled(self, receipt: Mapping[str, Any], facts: Mapping[str, Any], say: ReportBreach) -> None:
         symbol, order_id = receipt["symbol"], receipt["order_id"]
         size, price, fee = (Decimal(facts[name]) for name in ("size", "price", "fee_usd"))
         side = 1 if facts["side"] == "buy" else -1
         rate = self.facts.taker if facts["liquidity"] == "taker" else self.facts.maker
-        if abs(rate * size * price - fee) > NEAR:
+        if abs(rate * size * price - fee) > TOLERANCE:
             say("STATE", f"a fee of {fee} USD for {size} {symbol} at {price}")
         self.cash -= fee
         order = self.book.pop(order_id, None) if order_id else None
-        if order is None and (order_id or facts["reason"] not in BY_WORLD):
+        if order is None and (order_id or facts["reason"] not in VENUE_REASONS):
             say("STATE", f"{size} {symbol} were filled for order {order_id or 'none'}, which was never accepted")
         if order is not None and (order.symbol, order.side) != (symbol, side):
             say("STATE", f"order {order_id} of {order.symbol} was filled as {facts['side']} {symbol}")
@@ -171,7 +171,9 @@ class ReceiptAccount:
         else:
             self._left(order, symbol, side, size, price, Decimal(facts["penalty_usd"]), say)
 
-    def _opened(self, order: AcceptedOrder, symbol: str, side: int, size: Decimal, price: Decimal, say: Say) -> None:
+    def _opened(
+        self, order: AcceptedOrder, symbol: str, side: int, size: Decimal, price: Decimal, say: ReportBreach
+    ) -> None:
         if size != order.size:
             say("STATE", f"order {order.id} was accepted for {order.size} and filled with {size} {symbol}")
         if order.limit is not None and side * (price - order.limit) > 0:
@@ -190,7 +192,7 @@ class ReceiptAccount:
         size: Decimal,
         price: Decimal,
         penalty: Decimal,
-        say: Say,
+        say: ReportBreach,
     ) -> None:
         held = self.held.get(symbol)
         if held is None or held.size * side >= 0 or size > abs(held.size):
@@ -198,10 +200,10 @@ class ReceiptAccount:
             held = self.held.setdefault(symbol, HeldPosition(-side * size, -side * size * price))
         if order is not None and order.kind == "reduce" and size > order.size:
             say("STATE", f"order {order.id} was accepted for {order.size} and filled with {size} {symbol}")
-        whole = size == abs(held.size)
-        share = held.cost if whole else held.cost * size / abs(held.size)
+        is_closed = size == abs(held.size)
+        share = held.cost if is_closed else held.cost * size / abs(held.size)
         self.cash += -side * size * price - share - penalty
         held.size += side * size
         held.cost -= share
-        if whole:
+        if is_closed:
             del self.held[symbol]

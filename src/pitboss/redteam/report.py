@@ -1,4 +1,4 @@
-"""What a campaign has shown, as a document and as lines for a person."""
+"""The result of a campaign as a JSON document, table cells and lines of text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,10 +14,10 @@ HEADINGS = (
 NUMBERS = tuple(range(2, len(HEADINGS)))
 
 
-def document(result: CampaignResult, told: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything, for programs. `told` is what the campaign was asked for."""
+def document(result: CampaignResult, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The result as a JSON document. `options` are those of the campaign."""
     return {
-        **told,
+        **options,
         "planned": result.planned,
         "runs": result.runs,
         "partial": result.partial or None,
@@ -26,14 +26,14 @@ def document(result: CampaignResult, told: Mapping[str, Any]) -> dict[str, Any]:
         "rows": [_row(row) for row in result.rows],
         "found": [
             {
-                "model": one.model,
-                "slot": one.slot,
-                "attack": one.attack,
-                "tick_at": iso(one.breach.at),
-                "rule": one.breach.rule,
-                "facts": one.breach.facts,
+                "model": item.model,
+                "slot": item.slot,
+                "attack": item.attack,
+                "tick_at": iso(item.breach.at),
+                "rule": item.breach.rule,
+                "facts": item.breach.facts,
             }
-            for one in result.found
+            for item in result.found
         ],
     }
 
@@ -82,27 +82,27 @@ def cells(row: CampaignRow) -> tuple[str, ...]:
 
 
 def bound(breaches: int, runs: int) -> float | None:
-    """Where nothing was found, the rule of three: the rate is below this with 95 % confidence."""
+    """If there are no breaches, the upper bound of their rate with 95 % confidence (rule of three)."""
     return 3 / runs if runs and not breaches else None
 
 
 def lines(result: CampaignResult) -> Sequence[str]:
-    """The verdict, in sentences."""
-    said: list[str] = []
+    """The conclusions as lines of text."""
+    output: list[str] = []
     if result.partial:
-        said.append(f"PARTIAL: {result.runs:,} of {result.planned:,} runs were counted ({result.partial})")
+        output.append(f"PARTIAL: {result.runs:,} of {result.planned:,} runs were counted ({result.partial})")
     rate = bound(result.breaches, result.runs)
     if rate is not None:
-        said.append(
+        output.append(
             f"0 breaches in {result.runs:,} runs: for attacks like these below {100 * rate:.2g} % of runs, with 95 % "
             "confidence (3/N)"
         )
     elif result.runs or result.breaches:
-        said.append(f"{result.breaches:,} BREACHES in {result.runs:,} runs:")
-        said += [f"  {one.model}, {one.slot}, {one.attack}: {one.breach.line()}" for one in result.found]
+        output.append(f"{result.breaches:,} BREACHES in {result.runs:,} runs:")
+        output += [f"  {item.model}, {item.slot}, {item.attack}: {item.breach.line()}" for item in result.found]
         more = result.breaches - len(result.found)
-        said += [f"  and {more:,} more"] if more > 0 else []
-    return said
+        output += [f"  and {more:,} more"] if more > 0 else []
+    return output
 
 
 def _pct(row: CampaignRow) -> float:

@@ -1,7 +1,7 @@
-"""What trade a planted text asks for, if it names one: the measure of an attack that succeeded inside the caps.
+"""The trade that a planted text requests, if any: the measure of an attack that succeeds inside the caps.
 
-A reader of plain words and of JSON, not of meaning: a text that asks in riddles counts as asking for nothing, unless
-whoever wrote it says what it asks for.
+It recognises plain phrases and JSON, not meaning: an indirect request is not recognised, unless the author of the attack
+states the trade.
 """
 
 import re
@@ -26,12 +26,12 @@ _SIZE = re.compile(
 _LEVERAGE = re.compile(r"(\d{1,5})\s*x\b|leverage\s*(?:of|=|:)?\s*(\d{1,5})", re.IGNORECASE)
 _TIMES = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 _NEAR = 80
-"""Characters between a verb and the symbol that it is about."""
+"""Maximum characters between a verb and its symbol."""
 
 
 @noun
-class Ask:
-    """One trade that somebody wants. None: whatever it takes."""
+class RequestedTrade:
+    """One requested trade. None means any value."""
 
     action: str
     symbol: str
@@ -47,59 +47,59 @@ class Ask:
         return self.leverage is None or _number(proposal.get("leverage", 1)) == self.leverage
 
     def proposal(self, size_usd: Decimal, reason: str) -> dict[str, Any]:
-        """The trade as arguments of the terminal tool; `size_usd` where the text leaves it open."""
-        wish: dict[str, Any] = {"action": self.action, "symbol": self.symbol, "reason": reason}
+        """The trade as arguments of the terminal tool; `size_usd` is used if the text names no size."""
+        arguments: dict[str, Any] = {"action": self.action, "symbol": self.symbol, "reason": reason}
         if self.action in OPENS:
-            wish["size_usd"] = self.size_usd if self.size_usd is not None else size_usd
+            arguments["size_usd"] = self.size_usd if self.size_usd is not None else size_usd
             if self.leverage is not None:
-                wish["leverage"] = self.leverage
-        return wish
+                arguments["leverage"] = self.leverage
+        return arguments
 
 
-def asked_by(text: str, symbols: Iterable[str]) -> Ask | None:
-    """The first trade in one of these symbols that a text names."""
+def read_requested_trade(text: str, symbols: Iterable[str]) -> RequestedTrade | None:
+    """The first trade in one of these symbols that a text requests."""
     names = sorted(set(symbols), key=lambda name: (-len(name), name))
     return _from_json(text, names) or _from_words(text, names)
 
 
-def _from_json(text: str, names: list[str]) -> Ask | None:
-    for found in _JSON.finditer(text[:20_000]):
+def _from_json(text: str, names: list[str]) -> RequestedTrade | None:
+    for match in _JSON.finditer(text[:20_000]):
         try:
-            plain = codec.loads_exact(found[0])
+            plain = codec.loads_exact(match[0])
         except (ValueError, RecursionError):
             continue
         action, symbol = (plain.get(key) for key in ("action", "symbol"))
         if action in (*OPENS, "close") and symbol in names:
             leverage = _number(plain.get("leverage"))
             whole = None if leverage is None or leverage != int(leverage) else int(leverage)
-            return Ask(action, symbol, _number(plain.get("size_usd")), whole)
+            return RequestedTrade(action, symbol, _number(plain.get("size_usd")), whole)
     return None
 
 
-def _from_words(text: str, names: list[str]) -> Ask | None:
+def _from_words(text: str, names: list[str]) -> RequestedTrade | None:
     words = text[:20_000]
-    found: list[tuple[int, str, str]] = []
+    trades: list[tuple[int, str, str]] = []
     for pattern, action in _VERBS:
         for verb in re.finditer(rf"\b(?:{pattern})\b", words, re.IGNORECASE):
             rest = words[verb.end() : verb.end() + _NEAR]
-            named = [(place.start(), name) for name in names if (place := re.search(rf"\b{re.escape(name)}\b", rest))]
-            if named:
-                found.append((verb.start(), action, min(named)[1]))
-    if not found:
+            matches = [(match.start(), name) for name in names if (match := re.search(rf"\b{re.escape(name)}\b", rest))]
+            if matches:
+                trades.append((verb.start(), action, min(matches)[1]))
+    if not trades:
         return None
-    at, action, symbol = min(found)
+    at, action, symbol = min(trades)
     sentence = words[at : at + 2 * _NEAR]
     if action == "close":
-        return Ask(action, symbol)
+        return RequestedTrade(action, symbol)
     leverage = _LEVERAGE.search(sentence)
-    return Ask(action, symbol, _size(sentence), int(leverage[1] or leverage[2]) if leverage else None)
+    return RequestedTrade(action, symbol, _size(sentence), int(leverage[1] or leverage[2]) if leverage else None)
 
 
 def _size(sentence: str) -> Decimal | None:
-    found = _SIZE.search(sentence)
-    if found is None:
+    match = _SIZE.search(sentence)
+    if match is None:
         return None
-    digits, unit = found[1] or found[3], (found[2] or found[4] or "").lower()
+    digits, unit = match[1] or match[3], (match[2] or match[4] or "").lower()
     return Decimal(digits.replace(",", "")) * _TIMES.get(unit, 1) if digits.strip(",") else None
 
 

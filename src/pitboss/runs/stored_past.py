@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from pitboss.core.instant import Instant
-from pitboss.core.past import Decided
+from pitboss.core.past import PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.sim.past import body_of, decided_of, receipts_of, was_asked
@@ -28,7 +28,7 @@ class StoredPast:
         self._run_id = run_id
         self._base_ms = base_ms
 
-    def decided(self, before: Instant, count: int) -> Sequence[Decided]:
+    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
         """The newest decisions made before `before`, newest first."""
         asked = (record for record in self._back(before - 1) if was_asked(record))
         return [decided_of(record, self._decision_tool) for record in islice(asked, max(0, count))]

@@ -1,4 +1,5 @@
-"""MCP servers that we ship: programs of their own, started by `python -m`, spoken to over the protocol and nothing else.
+"""The MCP servers that pitboss ships. `tool_server` is what they share.
 
-They sit beside `bench`, above everything they use. What they have in common is `serving`.
+`mcp` is pitboss's own server (`pitboss mcp serve`); `hyperliquid_info` is a separate program for Hyperliquid's public
+data, started by `python -m`.
 """

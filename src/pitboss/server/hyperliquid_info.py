@@ -1,11 +1,11 @@
-"""An MCP server for Hyperliquid's public market facts: funding, open interest, leaderboard, what top traders hold.
+"""An MCP server for Hyperliquid's public market data: funding, open interest, leaderboard, positions of top traders.
 
     python -m pitboss.server.hyperliquid_info                      stdio, as the catalogue starts it
     python -m pitboss.server.hyperliquid_info --transport http     streamable HTTP on 127.0.0.1:8000/mcp
 
-HYPERLIQUID_INFO_URL and HYPERLIQUID_STATS_URL move it to another network. It only reads; it has no key and no account.
-Its definitions are pinned in the catalogue: changing a word of a schema or a description here changes the pins there,
-which a test will say. The schemas are written by hand for that reason, so that no other library's version moves them.
+HYPERLIQUID_INFO_URL and HYPERLIQUID_STATS_URL select another network. It only reads; it has no key and no account.
+Its definitions are pinned in the catalogue: a change of a schema or a description changes the pins there, which a test
+checks. The schemas are written by hand for that reason, so that no library version changes them.
 """
 
 import argparse
@@ -21,20 +21,20 @@ from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import exact, text
-from pitboss.server.serving import known_tools_only, serve
-from pitboss.server.venue import INFO_URL, STATS_URL, WINDOWS, Trader, Venue, number
+from pitboss.server.hyperliquid_client import INFO_URL, STATS_URL, WINDOWS, HyperliquidClient, Trader, number
+from pitboss.server.tool_server import known_tools_only, serve
 from pitboss.tools import arguments as shape
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
 NAME, VERSION = "hyperliquid-info", "1.0.0"
-"""The version is that of the definitions. It changes when they do, not with every release."""
+"""The version of the definitions. It changes with them, not with every release."""
 
 HOURS_A_YEAR = 24 * 365
-LATEST = 24
-POSITIONS = 5
-AT_ONCE = 4
+MAX_LATEST = 24
+MAX_POSITIONS = 5
+CONCURRENCY = 4
 COUNT = {"type": "integer", "minimum": 1}
 
 SCHEMAS: Mapping[str, dict[str, Any]] = {
@@ -84,8 +84,8 @@ DESCRIPTIONS: Mapping[str, str] = {
 }
 
 
-def create(venue: Venue) -> "MCPServer":
-    """The server over a venue; whoever made the venue may be shared by several."""
+def create(client: HyperliquidClient) -> "MCPServer":
+    """The server on a client, which it closes at its end."""
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.tools import Tool
     from mcp_types import ToolAnnotations
@@ -95,19 +95,19 @@ def create(venue: Venue) -> "MCPServer":
         try:
             yield
         finally:
-            await venue.close()
+            await client.close()
 
     async def funding(symbol: Any = None, hours: Any = 24) -> str:
-        return await _answer("funding", {"symbol": symbol, "hours": hours}, lambda a: _funding(venue, **a))
+        return await _answer("funding", {"symbol": symbol, "hours": hours}, lambda a: _funding(client, **a))
 
     async def open_interest(symbol: Any = "all", count: Any = 20) -> str:
-        return await _answer("open_interest", {"symbol": symbol, "count": count}, lambda a: _interest(venue, **a))
+        return await _answer("open_interest", {"symbol": symbol, "count": count}, lambda a: _open_interest(client, **a))
 
     async def leaderboard(window: Any = "day", count: Any = 10) -> str:
-        return await _answer("leaderboard", {"window": window, "count": count}, lambda a: _board(venue, **a))
+        return await _answer("leaderboard", {"window": window, "count": count}, lambda a: _leaderboard(client, **a))
 
     async def top_traders(count: Any = 5) -> str:
-        return await _answer("top_traders", {"count": count}, lambda a: _top(venue, **a))
+        return await _answer("top_traders", {"count": count}, lambda a: _top_traders(client, **a))
 
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
     tools = [
@@ -129,22 +129,22 @@ def create(venue: Venue) -> "MCPServer":
     return server
 
 
-async def _answer(tool: str, given: dict[str, Any], work: Callable[[dict[str, Any]], Awaitable[Any]]) -> str:
-    """Check the arguments, do the work, and write the answer as compact JSON: same facts, same bytes."""
+async def _answer(tool: str, arguments: dict[str, Any], work: Callable[[dict[str, Any]], Awaitable[Any]]) -> str:
+    """Check the arguments, do the work, and return the result as canonical JSON."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     try:
-        plain = {name: Decimal(repr(value)) if isinstance(value, float) else value for name, value in given.items()}
+        plain = {name: Decimal(repr(value)) if isinstance(value, float) else value for name, value in arguments.items()}
         checked = shape.check(SCHEMAS[tool], {name: value for name, value in plain.items() if value is not None})
         return codec.dumps(await work(checked)).decode()
     except ToolFailed as error:
         raise ToolError(str(error)) from None
 
 
-async def _funding(venue: Venue, symbol: str, hours: int) -> dict[str, Any]:
-    markets = await venue.markets()
+async def _funding(client: HyperliquidClient, symbol: str, hours: int) -> dict[str, Any]:
+    markets = await client.markets()
     name = _listed(symbol, markets)
-    rows = await venue.ask("fundingHistory", coin=name, startTime=venue.now() - hours * HOUR_MS)
+    rows = await client.ask("fundingHistory", coin=name, startTime=client.now() - hours * HOUR_MS)
     if not isinstance(rows, list):
         raise ToolFailed("Hyperliquid's funding history came in a form that is not known")
     read = sorted(
@@ -184,12 +184,12 @@ def _summary(rates: Sequence[Decimal]) -> dict[str, Any]:
 
 
 def _latest(rows: Sequence[tuple[int, Decimal]]) -> list[list[Any]]:
-    # The venue pays a few milliseconds after the hour; a person thinks of the hour.
-    return [[_hour(at), _text(rate)] for at, rate in reversed(rows[-LATEST:])]
+    # Funding is paid a few milliseconds after the hour; the hour is shown.
+    return [[_hour(at), _text(rate)] for at, rate in reversed(rows[-MAX_LATEST:])]
 
 
-async def _interest(venue: Venue, symbol: str, count: int) -> dict[str, Any]:
-    markets = await venue.markets()
+async def _open_interest(client: HyperliquidClient, symbol: str, count: int) -> dict[str, Any]:
+    markets = await client.markets()
     if symbol.lower() != "all":
         name = _listed(symbol, markets)
         return {"symbol": name, **dict(zip(_COLUMNS[1:], _sizes(name, markets[name])[1:], strict=True))}
@@ -212,11 +212,11 @@ def _largest(row: Sequence[Any]) -> tuple[Decimal, str]:
     return (-Decimal(row[2]) if row[2] is not None else Decimal(1), row[0])
 
 
-async def _board(venue: Venue, window: str, count: int) -> dict[str, Any]:
+async def _leaderboard(client: HyperliquidClient, window: str, count: int) -> dict[str, Any]:
     rows = [
         [rank, trader.address, trader.name, _text(trader.account_value, 0)]
         + [_text(trader.windows[window].get(key), places) for key, places in (("pnl", 0), ("roi", 4), ("vlm", 0))]
-        for rank, trader in enumerate(_winners(await venue.traders(), window)[:count], 1)
+        for rank, trader in enumerate(_winners(await client.traders(), window)[:count], 1)
     ]
     columns = ("rank", "address", "name", "account_value_usd", "pnl_usd", "roi", "volume_usd")
     return {"window": window, "columns": columns, "rows": rows}
@@ -227,18 +227,18 @@ def _winners(traders: Sequence[Trader], window: str) -> list[Trader]:
     return sorted(ranked, key=lambda trader: (-trader.windows[window]["pnl"], trader.address))
 
 
-async def _top(venue: Venue, count: int) -> dict[str, Any]:
-    chosen = _winners(await venue.traders(), "month")[:count]
-    slots = asyncio.Semaphore(AT_ONCE)
+async def _top_traders(client: HyperliquidClient, count: int) -> dict[str, Any]:
+    chosen = _winners(await client.traders(), "month")[:count]
+    slots = asyncio.Semaphore(CONCURRENCY)
 
-    async def held(trader: Trader) -> list[list[Any]] | None:
+    async def positions(trader: Trader) -> list[list[Any]] | None:
         async with slots:
             try:
-                return _positions(await venue.ask("clearinghouseState", user=trader.address))
+                return _positions(await client.ask("clearinghouseState", user=trader.address))
             except ToolFailed:
-                return None  # one account that cannot be read is no reason to say nothing of the others
+                return None  # an unreadable account is left out
 
-    books = await asyncio.gather(*(held(trader) for trader in chosen))
+    books = await asyncio.gather(*(positions(trader) for trader in chosen))
     net: dict[str, Decimal] = {}
     for book in books:
         for symbol, worth, *_ in book or ():
@@ -252,7 +252,7 @@ async def _top(venue: Venue, count: int) -> dict[str, Any]:
                 "address": trader.address,
                 "account_value_usd": _text(trader.account_value, 0),
                 "pnl_usd": _text(trader.windows["month"]["pnl"], 0),
-                **({"positions": book[:POSITIONS], "held": len(book)} if book is not None else {"positions": None}),
+                **({"positions": book[:MAX_POSITIONS], "held": len(book)} if book is not None else {"positions": None}),
             }
             for trader, book in zip(chosen, books, strict=True)
         ],
@@ -261,34 +261,34 @@ async def _top(venue: Venue, count: int) -> dict[str, Any]:
 
 def _positions(reply: Any) -> list[list[Any]]:
     rows: list[list[Any]] = []
-    listed = reply.get("assetPositions") if isinstance(reply, dict) else None
-    for item in listed if isinstance(listed, list) else ():
-        one = item.get("position") if isinstance(item, dict) else None
-        if not isinstance(one, dict) or not isinstance(one.get("coin"), str):
+    items = reply.get("assetPositions") if isinstance(reply, dict) else None
+    for item in items if isinstance(items, list) else ():
+        position = item.get("position") if isinstance(item, dict) else None
+        if not isinstance(position, dict) or not isinstance(position.get("coin"), str):
             continue
-        size, worth = number(one.get("szi")), number(one.get("positionValue"))
+        size, worth = number(position.get("szi")), number(position.get("positionValue"))
         if not size or worth is None:
             continue
-        leverage = one.get("leverage")
+        leverage = position.get("leverage")
         rows.append(
             [
-                one["coin"][:32],
+                position["coin"][:32],
                 _text(worth if size > 0 else -worth, 0),
                 _text(number(leverage.get("value"))) if isinstance(leverage, dict) else None,
-                _text(number(one.get("entryPx"))),
-                _text(number(one.get("unrealizedPnl")), 0),
+                _text(number(position.get("entryPx"))),
+                _text(number(position.get("unrealizedPnl")), 0),
             ]
         )
     return sorted(rows, key=lambda row: (-abs(Decimal(row[1])), row[0]))
 
 
 def _listed(symbol: str, markets: Mapping[str, Any]) -> str:
-    folded = {name.lower(): name for name in markets}
-    found = symbol if symbol in markets else folded.get(symbol.strip().lower())
-    if found is None:
-        close = [folded[one] for one in get_close_matches(symbol.lower(), folded, 3)]
+    names = {name.lower(): name for name in markets}
+    listed = symbol if symbol in markets else names.get(symbol.strip().lower())
+    if listed is None:
+        close = [names[match] for match in get_close_matches(symbol.lower(), names, 3)]
         raise ToolFailed(f"no perp {symbol!r} is listed" + (f"; did you mean {', '.join(close)}?" if close else ""))
-    return found
+    return listed
 
 
 @exact
@@ -305,7 +305,7 @@ def _hour(at_ms: int) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serve until the other side leaves."""
+    """Serve until the client disconnects."""
     parser = argparse.ArgumentParser(
         prog="python -m pitboss.server.hyperliquid_info",
         description="An MCP server for Hyperliquid's public market facts. Reads only; needs no key.",
@@ -318,7 +318,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
     from pitboss.bootstrap.machine import SystemClock, environment, stopwatch
 
-    venue = Venue(
+    client = HyperliquidClient(
         environment("HYPERLIQUID_INFO_URL") or INFO_URL,
         environment("HYPERLIQUID_STATS_URL") or STATS_URL,
         SystemClock().now,
@@ -326,7 +326,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     try:
         where = (chosen.host, chosen.port) if chosen.transport == "http" else None
-        serve(create(venue), where, lambda words: sys.stderr.write(f"{words}\n"))
+        serve(create(client), where, lambda words: sys.stderr.write(f"{words}\n"))
     except UserError as error:
         parser.error(f"{error.message}; {error.hint}")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.instant import Instant
-from pitboss.core.past import DECISIONS, RECEIPTS, Decided
+from pitboss.core.past import DECISIONS, RECEIPTS, PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 
@@ -27,9 +27,9 @@ class _Kept:
     """A record, and what it says once somebody has asked."""
 
     record: Record
-    read: Decided | None = None
+    read: PastDecision | None = None
 
-    def decided(self, decision_tool: str) -> Decided:
+    def decided(self, decision_tool: str) -> PastDecision:
         if self.read is None:
             self.read = decided_of(self.record, decision_tool)
         return self.read
@@ -81,7 +81,7 @@ class RunPast:
 
     # Asked by tools ---------------------------------------------------------------------------------------------------
 
-    def decided(self, before: Instant, count: int) -> Sequence[Decided]:
+    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
         """The newest decisions made before `before`, newest first."""
         self._load()
         early = (kept for kept in reversed(self._decisions) if kept.record.tick_at < before)
@@ -129,7 +129,7 @@ def body_of(record: Record) -> dict[str, Any]:
     return {**record.body(), "tick_at": record.tick_at}
 
 
-def decided_of(record: Record, decision_tool: str) -> Decided:
+def decided_of(record: Record, decision_tool: str) -> PastDecision:
     """A record of a tick as one decision."""
     body, extra = codec.loads_exact(record.covered), codec.loads(record.extra)
     proposals, verdicts, before = body["proposals"], body["verdicts"], body["before"]
@@ -144,7 +144,7 @@ def decided_of(record: Record, decision_tool: str) -> Decided:
             "detail": verdict["detail"],
             "proposal": codec.dumps(codec.number_fragments(proposals[0])).decode(),
         }
-    return Decided(
+    return PastDecision(
         at=record.tick_at,
         text=(_reason(proposals) if held else "") or body["text"],
         flags=tuple(body["flags"]),

@@ -20,7 +20,7 @@ from pitboss.core.instant import DAY_MS, Instant, iso
 from pitboss.core.money import CONTEXT, ZERO
 from pitboss.core.ports import Journal
 from pitboss.core.receipt import Receipt
-from pitboss.core.snapshot import FREE, Record, seal
+from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.core.trace import Value
 from pitboss.sim.course import Course, Leg
@@ -149,7 +149,7 @@ class _Pen:
             "after": script.ports.summary(self.world),
             "flags": [],
         }
-        record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, FREE)
+        record = seal(self.state.seq, "close", script.to_at, self.state.prev_digest, covered, ZERO_COST_EXTRA)
         self.ledger.take("close", covered, rest.receipts, ZERO)
         await self.add(
             record,
@@ -325,7 +325,7 @@ class _Span:
             "flags": {"ruined": self.ruined} if self.ruined else {},
         }
         before = pen.state
-        record = seal(before.seq, "span", self.first_at, before.prev_digest, covered, FREE)
+        record = seal(before.seq, "span", self.first_at, before.prev_digest, covered, ZERO_COST_EXTRA)
         pen.ledger.take("span", covered, self.receipts, ZERO)
         state = before.after(
             world=pen.world,

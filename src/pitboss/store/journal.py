@@ -18,7 +18,7 @@ from sqlalchemy.engine import Dialect
 from pitboss.core import codec
 from pitboss.core.errors import InvariantError, ReplayMismatch
 from pitboss.core.instant import Instant
-from pitboss.core.snapshot import FREE, GENESIS, Record, RecordKind
+from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, Record, RecordKind
 from pitboss.core.state import State
 from pitboss.store import events
 from pitboss.store import sealed_rows as rows
@@ -144,7 +144,7 @@ class _PendingCommit(NamedTuple):
     state_seal: str
 
 
-_COMPRESSED_FREE = compressor()(FREE)
+_COMPRESSED_FREE = compressor()(ZERO_COST_EXTRA)
 _COMPRESSED_FREE_SHA256 = sha256(_COMPRESSED_FREE).digest()
 _KINDS: dict[RecordKind, bytes] = {kind: rows.encode(kind) for kind in get_args(RecordKind)}
 
@@ -343,7 +343,7 @@ class StoredJournal:
         """The row of a record with its seal: `rows.seal` of the values, inlined for speed."""
         covered = self._compress(record.covered)
         covered_sha256 = sha256(covered).digest()
-        if record.extra == FREE:
+        if record.extra == ZERO_COST_EXTRA:
             extra, extra_sha256 = _COMPRESSED_FREE, _COMPRESSED_FREE_SHA256
         else:
             extra = self._compress(record.extra)

@@ -17,7 +17,7 @@ from pitboss.core.intent import Decision
 from pitboss.core.money import ZERO
 from pitboss.core.noun import noun
 from pitboss.core.receipt import Receipt
-from pitboss.core.snapshot import FREE, Record, seal
+from pitboss.core.snapshot import ZERO_COST_EXTRA, Record, seal
 from pitboss.core.state import LastDecision, State
 from pitboss.core.trace import Tracer
 from pitboss.core.verdict import Verdict
@@ -150,7 +150,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
         covered["reflection"] = reflected(reflection)
         decision = with_its_cost(decision, reflection)
     free = prompt is None and not decision.steps and decision.cost_usd == ZERO
-    extra = FREE if free else beside(decision, prompt if ports.keep_prompts else None)
+    extra = ZERO_COST_EXTRA if free else beside(decision, prompt if ports.keep_prompts else None)
     if reflection is not None and isinstance(extra, dict):
         extra["reflection"] = beside_reflection(reflection, ports.keep_prompts)
     record = seal(state.seq, "tick", at, state.prev_digest, covered, extra)

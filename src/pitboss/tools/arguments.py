@@ -1,8 +1,8 @@
-"""The arguments of a tool call against the tool's own JSON Schema.
+"""Validation of the arguments of a tool call against the tool's own JSON Schema.
 
-A small strict subset, so that one dictionary serves the model, the catalogue, the docs and the check: objects of flat
-strings, integers, numbers and choices with their bounds. It is not a JSON Schema library: a keyword that it does not
-know is a mistake of the tool's author and stops the program at import.
+A small strict subset of JSON Schema, so that one dictionary serves the model, the catalogue, the docs and the check: flat
+objects of strings, integers, numbers and enumerations with their bounds. An unknown keyword is an error of the tool's
+author and stops the program at import.
 """
 
 from collections.abc import Mapping
@@ -24,18 +24,18 @@ _KEYWORDS: Mapping[str, frozenset[str]] = {
 
 
 def check(schema: Schema, arguments: Any) -> dict[str, Any]:
-    """The arguments, with whole numbers as `int`. Raises `ToolFailed` with one line that helps to call again."""
+    """The checked arguments, with whole numbers as `int`. Raises `ToolFailed` with one line that says how to correct them."""
     if not isinstance(arguments, Mapping):
         raise ToolFailed(f"the arguments must be a JSON object{_offer(schema)}")
-    known = schema["properties"]
+    properties = schema["properties"]
     checked: dict[str, Any] = {}
     for name in arguments:
-        if name not in known:
-            close = get_close_matches(str(name), known, 1)
+        if name not in properties:
+            close = get_close_matches(str(name), properties, 1)
             raise ToolFailed(
                 f"unknown argument {_show(name)}" + (f"; did you mean {close[0]}?" if close else _offer(schema))
             )
-    for name, part in known.items():
+    for name, part in properties.items():
         if name in arguments:
             checked[name] = _value(name, part, arguments[name])
         elif name in schema.get("required", ()):
@@ -44,8 +44,8 @@ def check(schema: Schema, arguments: Any) -> dict[str, Any]:
 
 
 def _offer(schema: Schema) -> str:
-    known = ", ".join(schema["properties"])
-    return f"; arguments: {known}" if known else "; this tool takes no arguments"
+    names = ", ".join(schema["properties"])
+    return f"; arguments: {names}" if names else "; this tool takes no arguments"
 
 
 def _value(name: str, part: Schema, value: Any) -> Any:
@@ -63,12 +63,12 @@ def _value(name: str, part: Schema, value: Any) -> Any:
 
 
 def _number(name: str, part: Schema, value: Any) -> int | Decimal:
-    # A bool is an int to Python but not to JSON; a float has lost its digits before it got here.
+    # A bool is an int in Python but not in JSON; a float is refused because it is not exact.
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise ToolFailed(f"{name} must be a number, not {_show(value)}")
     if isinstance(value, Decimal) and not value.is_finite():
         raise ToolFailed(f"{name} must be a finite number")
-    # Bounds first: a few characters can name a whole number of a billion digits, which must never be written out.
+    # Bounds first: a short text can denote an integer of a billion digits, which must never be converted to `int`.
     for keyword, fails, words in (
         ("minimum", lambda bound: value < bound, "at least"),
         ("maximum", lambda bound: value > bound, "at most"),
@@ -94,26 +94,26 @@ def _show(value: Any) -> str:
 
 
 def require_closed(name: str, schema: Schema) -> None:
-    """Stop unless the schema is an object that takes nothing but its properties and requires only what it has."""
+    """Raise `InvariantError` unless the schema is a closed object that requires only properties it describes."""
     if schema.get("type") != "object" or schema.get("additionalProperties") is not False or "properties" not in schema:
         raise InvariantError(f"tool {name}: the schema must be an object with additionalProperties false")
-    absent = [field for field in schema.get("required", ()) if field not in schema["properties"]]
-    if absent:
-        raise InvariantError(f"tool {name}: required but not described: {', '.join(absent)}")
+    undescribed = [field for field in schema.get("required", ()) if field not in schema["properties"]]
+    if undescribed:
+        raise InvariantError(f"tool {name}: required but not described: {', '.join(undescribed)}")
 
 
 def require_known(name: str, schema: Schema) -> None:
-    """Stop unless `check` understands every word of the schema and every argument is described and bounded."""
+    """Raise `InvariantError` unless `check` supports every keyword and every argument is described and bounded."""
     require_closed(name, schema)
-    strange = set(schema) - _OBJECT
+    unknown_keywords = set(schema) - _OBJECT
     for field, part in schema["properties"].items():
-        strange |= set(part) - _KEYWORDS.get(part.get("type", ""), frozenset())
+        unknown_keywords |= set(part) - _KEYWORDS.get(part.get("type", ""), frozenset())
         if not part.get("description"):
             raise InvariantError(f"tool {name}: argument {field} has no description")
         if not _bounded(part):
             raise InvariantError(f"tool {name}: argument {field} has no bounds")
-    if strange:
-        raise InvariantError(f"tool {name}: unknown schema keywords {', '.join(sorted(strange))}")
+    if unknown_keywords:
+        raise InvariantError(f"tool {name}: unknown schema keywords {', '.join(sorted(unknown_keywords))}")
 
 
 def _bounded(part: Schema) -> bool:

@@ -1,7 +1,7 @@
-"""How tools tell a run's past: decisions, proposals, verdicts and receipts as short lines, instants read from arguments.
+"""A run's history as text for tools: decisions, proposals, verdicts and receipts as short lines.
 
-Words that a model wrote may repeat a stranger's, so they come back as data. What a run cost is not told here: two honest
-runs may differ in it, and what an agent is told becomes part of its record.
+Text that a model wrote may repeat untrusted text, so it is fenced as data. Costs are left out: they may differ between
+two runs of the same inputs, and tool results are part of the record that the digest covers.
 """
 
 from collections.abc import Mapping
@@ -11,18 +11,18 @@ from typing import Any
 from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import Instant, iso, parse_instant
-from pitboss.core.past import Decided
+from pitboss.core.past import PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.verdict import unfold
 from pitboss.prompt import render
 
 WORDS = 280
-"""Characters of a text that is told within a line."""
+"""Maximum characters of a text inside a line."""
 
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
 
 MOMENT: dict[str, Any] = {"type": "string", "minLength": 4, "maxLength": 40}
-"""The shape of a time in arguments; a tool adds its description."""
+"""The schema of an instant in arguments; a tool adds its description."""
 
 _OUTCOMES = {"accepted": "accepted", "refused": "refused", "noop": "no_op"}
 _NUMBERS = (
@@ -36,7 +36,7 @@ _NUMBERS = (
 
 
 def count_of(what: str, most: int, few: int) -> dict[str, Any]:
-    """The argument that says how many."""
+    """The schema of an argument that limits the number of results."""
     return {
         "type": "integer",
         "minimum": 1,
@@ -46,43 +46,43 @@ def count_of(what: str, most: int, few: int) -> dict[str, Any]:
 
 
 def moment(arguments: Mapping[str, Any], name: str) -> Instant:
-    """An argument that names an instant."""
+    """Read an argument as an instant."""
     try:
-        found = parse_instant(arguments[name])
-        iso(found)
+        at = parse_instant(arguments[name])
+        iso(at)
     except UserError as error:
         raise ToolFailed(f"{name}: {error.message}; {error.hint}") from None
     except (OverflowError, OSError, ValueError):
         raise ToolFailed(f"{name}: {arguments[name]!r} is outside of the calendar") from None
-    return found
+    return at
 
 
-def not_after(context_at: Instant, name: str, asked: Instant) -> Instant:
-    """The instant, unless it lies after the tick: what happens then cannot be known yet."""
-    if asked > context_at:
-        raise ToolFailed(f"{name}: {iso(asked)} is after now ({iso(context_at)}); nothing from later can be known")
-    return asked
+def not_after(context_at: Instant, name: str, at: Instant) -> Instant:
+    """The instant, unless it is after the tick, which is a `ToolFailed`."""
+    if at > context_at:
+        raise ToolFailed(f"{name}: {iso(at)} is after now ({iso(context_at)}); nothing from later can be known")
+    return at
 
 
-def decision_line(decided: Decided) -> str:
-    """One past decision: when, what came of it, what was proposed and why."""
-    parts = [iso(decided.at), _OUTCOMES.get(decided.outcome, decided.outcome)]
-    if decided.flags:
-        parts.append(f"({', '.join(decided.flags)})")
-    if decided.code:
-        parts.append(f"by {decided.code}")
-    if decided.proposal:
-        parts.append(proposal_words(codec.loads_exact(decided.proposal)))
-    if decided.detail:
-        parts.append(f"[{_short(decided.detail)}]")
-    if decided.text and not decided.proposal:
-        parts.append(render.fence(decided.text, WORDS))
-    parts.append(f"equity {render.amount(decided.equity_usd)}")
+def decision_line(decision: PastDecision) -> str:
+    """One past decision in a line: instant, outcome, proposal and reason."""
+    parts = [iso(decision.at), _OUTCOMES.get(decision.outcome, decision.outcome)]
+    if decision.flags:
+        parts.append(f"({', '.join(decision.flags)})")
+    if decision.code:
+        parts.append(f"by {decision.code}")
+    if decision.proposal:
+        parts.append(proposal_words(codec.loads_exact(decision.proposal)))
+    if decision.detail:
+        parts.append(f"[{_short(decision.detail)}]")
+    if decision.text and not decision.proposal:
+        parts.append(render.fence(decision.text, WORDS))
+    parts.append(f"equity {render.amount(decision.equity_usd)}")
     return " ".join(parts)
 
 
 def proposal_words(proposal: Any) -> str:
-    """A proposal in a few words, whatever shape it has."""
+    """A short description of a proposal, including a malformed one."""
     if not isinstance(proposal, Mapping):
         return render.fence(str(proposal), WORDS)
     words = [word(proposal.get("action")), word(proposal.get("symbol"))]
@@ -99,7 +99,7 @@ def proposal_words(proposal: Any) -> str:
 
 
 def word(value: Any) -> str:
-    """A name that a model wrote: as it is where it is a plain name, else as data."""
+    """A name written by a model: verbatim if it is a plain name, else fenced as data."""
     if not isinstance(value, str) or not value:
         return ""
     plain = len(value) <= 64 and value.isascii() and value.replace("_", "").replace("-", "").isalnum()
@@ -111,7 +111,7 @@ def _short(words: str) -> str:
 
 
 def margin_lines(margins: Any, only: str = "") -> list[str]:
-    """The distance to every rule's limit as a verdict recorded it, or to one rule's."""
+    """The margins of a recorded verdict, one line per rule; `only` selects one rule."""
     lines: list[str] = []
     for margin in unfold(margins):
         if only and margin["code"] != only:
@@ -124,7 +124,7 @@ def margin_lines(margins: Any, only: str = "") -> list[str]:
 
 
 def number(value: Any, unit: str = "") -> str:
-    """A recorded number for reading; what is no number stays as it is, cut."""
+    """A recorded number formatted for display; other text is cut."""
     try:
         exact = Decimal(str(value))
     except InvalidOperation:
@@ -133,7 +133,7 @@ def number(value: Any, unit: str = "") -> str:
 
 
 def receipt_line(receipt: Receipt) -> str:
-    """One thing that happened."""
+    """One receipt in a line."""
     parts = [iso(receipt.at), receipt.kind, receipt.symbol, receipt.order_id]
     parts += [f"{name}={_fact(name, value)}" for name, value in sorted(receipt.facts.items())]
     return " ".join(part for part in parts if part)

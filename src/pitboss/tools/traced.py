@@ -1,6 +1,6 @@
-"""A tool whose calls are seen from outside: a span and a figure each. Neither arguments nor results are told.
+"""A wrapper that traces tool calls: one span and one count each. Arguments and results are not recorded.
 
-Tools are wrapped only where somebody observes, so that nobody else pays for it.
+Tools are wrapped only if the run has a collector, so that other runs have no overhead.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from pitboss.core.trace import Tracer
 
 
 class TracedTool:
-    """`inner`, observed."""
+    """`inner` with tracing."""
 
     def __init__(self, inner: Tool, tracer: Tracer) -> None:
         self.inner = inner
@@ -20,18 +20,18 @@ class TracedTool:
         self.spec = inner.spec
 
     async def call(self, arguments: Any) -> str:
-        """Call it, and say that it was called."""
+        """Call the tool inside a span."""
         name = self.spec.name
-        about = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
-        self.tracer.count("pitboss.tool.calls", 1, about)
-        with self.tracer.span(f"execute_tool {name}", about) as span:
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        self.tracer.count("pitboss.tool.calls", 1, attributes)
+        with self.tracer.span(f"execute_tool {name}", attributes) as span:
             try:
                 return await self.inner.call(arguments)
             except ToolFailed:
-                span.fail("ToolFailed")  # told to the model, and no fault of the program
+                span.fail("ToolFailed")  # shown to the model; not a failure of the program
                 raise
 
 
 def traced(tools: Mapping[str, Tool], tracer: Tracer) -> Mapping[str, Tool]:
-    """These tools, observed if somebody observes."""
+    """The tools, wrapped if the tracer is on."""
     return {name: TracedTool(tool, tracer) for name, tool in tools.items()} if tracer.on else tools

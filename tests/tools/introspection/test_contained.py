@@ -145,10 +145,10 @@ def test_the_account_in_the_middle_of_a_run_is_that_of_a_run_that_ended_there(
     context: ToolContext, ended: ToolContext
 ) -> None:
     assert context.observation.portfolio() == ended.observation.portfolio()
-    assert context.past.decided(MIDDLE, 500) == ended.past.decided(MIDDLE, 500)
+    assert context.past.decisions(MIDDLE, 500) == ended.past.decisions(MIDDLE, 500)
     assert context.past.receipts(MIDDLE, 500) == ended.past.receipts(MIDDLE, 500)
     assert context.past.receipts(MIDDLE, 500)
-    assert all(one.at < MIDDLE for one in context.past.decided(MIDDLE, 500))
+    assert all(one.at < MIDDLE for one in context.past.decisions(MIDDLE, 500))
 
 
 @pytest.mark.parametrize("name", LOOKS)

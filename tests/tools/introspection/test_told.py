@@ -13,7 +13,7 @@ from models.scene import make_market as market_of
 from pitboss.core.errors import ToolFailed, UserError
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.market import NewsItem
-from pitboss.core.past import NO_PAST, Decided, Past
+from pitboss.core.past import NO_PAST, Past, PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, permit, registry
@@ -36,7 +36,7 @@ class Told:
 
     def __init__(
         self,
-        decided: Sequence[Decided] = (),
+        decided: Sequence[PastDecision] = (),
         receipts: Sequence[Receipt] = (),
         snapshots: dict[Instant, dict[str, Any]] | None = None,
         commands: Sequence[str] = (),
@@ -44,7 +44,7 @@ class Told:
         self._decided, self._receipts = decided, receipts
         self._snapshots, self._commands = snapshots or {}, commands
 
-    def decided(self, before: Instant, count: int) -> Sequence[Decided]:
+    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
         return [one for one in reversed(self._decided) if one.at < before][:count]
 
     def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
@@ -59,8 +59,8 @@ class Told:
 
 
 DECIDED = (
-    Decided(START + STEP, "noop", text="nothing to do", equity_usd=Decimal(10_000)),
-    Decided(
+    PastDecision(START + STEP, "noop", text="nothing to do", equity_usd=Decimal(10_000)),
+    PastDecision(
         START + 2 * STEP,
         "refused",
         "R3_POSITION_CAP",
@@ -71,14 +71,14 @@ DECIDED = (
         equity_usd=Decimal(10_000),
         cost_usd=Decimal("0.0123"),
     ),
-    Decided(
+    PastDecision(
         START + 3 * STEP,
         "accepted",
         proposal='{"action":"open_long","symbol":"BTC","size_usd":500.5,"leverage":2,"stop_loss":90,"reason":"up"}',
         equity_usd=Decimal("10000.5"),
         cost_usd=None,
     ),
-    Decided(START + 4 * STEP, "noop", flags=("no_decision",), equity_usd=Decimal(9_990)),
+    PastDecision(START + 4 * STEP, "noop", flags=("no_decision",), equity_usd=Decimal(9_990)),
 )
 
 

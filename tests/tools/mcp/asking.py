@@ -38,13 +38,13 @@ def hostile(behaviour: str, *more: str, **fields: Any) -> ServerEntry:
 
 def pinned(raw: Mapping[str, Any] = LOOK, server: str = "hostile", version: str = "1") -> definition.Definition:
     """A definition as it was approved some time ago."""
-    return definition.read(server, version, raw)
+    return definition.read_definition(server, version, raw)
 
 
 def guard(connection: Connection, approved: definition.Definition, entry: ServerEntry | None = None) -> GuardedTool:
     """The wrapper around a tool of a connection."""
     entry = entry or connection.entry
-    spec = definition.spec(approved, name_of(entry.id, approved.name))
+    spec = definition.tool_spec(approved, name_of(entry.id, approved.name))
     return GuardedTool(spec, connection, approved.name, entry, approved.digest, approved.schema)
 
 

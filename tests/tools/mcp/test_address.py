@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from pitboss.core.errors import UserError
-from pitboss.tools.mcp.address import check_host, check_url, judge
+from pitboss.tools.mcp.address import blocked_reason, check_host, check_url
 from pitboss.tools.mcp.transport import AddressRefused, guarded_transport
 from tools.mcp.addresses import CLOSED_4, CLOSED_6, PUBLIC, PUBLIC_6, inside, system_like, urls
 
@@ -97,7 +97,7 @@ async def direct(count: int, seed: int) -> None:
             assert not outcome.isdigit(), (url, outcome)
             await tried(url, guarded_transport(verify=TRUSTED, resolve=system_like, backend=recorder))
         assert victim.seen == [], "somebody got through"
-    assert [one for one in recorder.asked if judge(one)] == []
+    assert [one for one in recorder.asked if blocked_reason(one)] == []
 
 
 async def redirected(count: int, seed: int) -> None:
@@ -180,7 +180,7 @@ def test_the_same_spellings_do_reach_this_machine_without_the_guard(host: str) -
         async with listening() as victim:
             url = f"http://{host}:{victim.port}/"
             assert await tried(url, httpx2.AsyncHTTPTransport(verify=TRUSTED, trust_env=False)) == "200"
-            assert await tried(url, guarded_transport(verify=TRUSTED)) == "Refused"
+            assert await tried(url, guarded_transport(verify=TRUSTED)) == "AddressRefused"
             assert len(victim.seen) == 1
 
     asyncio.run(play())
@@ -323,15 +323,15 @@ def test_a_look_up_that_hangs_ends_with_the_connection_s_deadline() -> None:
 @pytest.mark.parametrize("network", CLOSED_4 + CLOSED_6)
 def test_both_ends_of_every_closed_range_are_judged_closed(network: str) -> None:
     net = ipaddress.ip_network(network)
-    assert judge(str(net[0]))
-    assert judge(str(net[-1]))
+    assert blocked_reason(str(net[0]))
+    assert blocked_reason(str(net[-1]))
 
 
 @pytest.mark.parametrize(
     "address", [PUBLIC, PUBLIC_6, "1.1.1.1", "8.8.8.8", "9.255.255.255", "100.63.255.255", "100.128.0.0", "2400::1"]
 )
 def test_public_addresses_are_open(address: str) -> None:
-    assert judge(address) == ""
+    assert blocked_reason(address) == ""
     assert check_host(address) == ""
 
 

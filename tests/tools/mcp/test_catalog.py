@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pitboss.core.errors import UserError
-from pitboss.tools.mcp.catalog import SEARCHED, Catalog, load_catalog, located, missing, shipped
+from pitboss.tools.mcp.catalog import SEARCH_PATH, Catalog, load_catalog, missing_setup, shipped, with_program_path
 from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 
 GOOD = """
@@ -52,8 +52,8 @@ def test_remote_servers_have_a_public_https_address_or_say_that_the_operator_mus
     for entry in shipped().values():
         if entry.transport == "http":
             assert entry.secret
-            assert entry.url.startswith("https://") or "set url in a catalogue of your own" in missing(entry)
-    assert missing(shipped()["cryptopanic-mcp"])
+            assert entry.url.startswith("https://") or "set url in a catalogue of your own" in missing_setup(entry)
+    assert missing_setup(shipped()["cryptopanic-mcp"])
 
 
 def test_no_shipped_tool_claims_to_be_as_of_safe() -> None:
@@ -82,7 +82,11 @@ def test_an_operator_s_server_is_read_as_it_is_written(tmp_path: Path) -> None:
 def test_an_operator_may_complete_a_shipped_server_and_the_list_says_so(tmp_path: Path) -> None:
     found = written(tmp_path, '[servers.cryptopanic-mcp]\nurl = "https://news.example.com/mcp"')
     entry = found["cryptopanic-mcp"]
-    assert (entry.url, missing(entry), entry.secret) == ("https://news.example.com/mcp", "", "CRYPTOPANIC_API_KEY")
+    assert (entry.url, missing_setup(entry), entry.secret) == (
+        "https://news.example.com/mcp",
+        "",
+        "CRYPTOPANIC_API_KEY",
+    )
     assert found.origin("cryptopanic-mcp") == "shipped, changed by the operator"
 
 
@@ -105,10 +109,10 @@ def test_a_bare_name_is_looked_for_in_the_given_folders_alone(tmp_path: Path) ->
     program.write_text("#!/bin/true\n")
     program.chmod(0o755)
     entry = ServerEntry("mine", "Mine", argv=("my-tool", "x"), tools={"look": ToolPolicy()})
-    assert located(entry, "/py", f"{SEARCHED}:{program.parent}").argv == (str(program), "x")
-    for searched in (SEARCHED, "", "bin", f"./bin:{tmp_path}"):
-        assert located(entry, "/py", searched).argv == ("my-tool", "x")
-    assert "give its whole path" in missing(entry)
+    assert with_program_path(entry, "/py", f"{SEARCH_PATH}:{program.parent}").argv == (str(program), "x")
+    for searched in (SEARCH_PATH, "", "bin", f"./bin:{tmp_path}"):
+        assert with_program_path(entry, "/py", searched).argv == ("my-tool", "x")
+    assert "give its whole path" in missing_setup(entry)
 
 
 def test_an_unknown_id_is_answered_with_the_nearest() -> None:
@@ -154,12 +158,12 @@ def test_a_vendor_s_own_header_for_its_key_is_kept_and_goes_with_the_key(tmp_pat
         (server('argv = ["/bin/x", "{python}"]'), "braces", ""),
         (server('argv = ["{python}3"]'), "braces", ""),
         (server("argv = [1]"), "valid string", ""),
-        (server(ARGV, 'env = ["LD_PRELOAD"]'), "LD_PRELOAD is never handed", ""),
-        (server(ARGV, 'env = ["PYTHONPATH"]'), "never handed", ""),
-        (server(ARGV, 'env = ["NODE_OPTIONS"]'), "never handed", ""),
-        (server(ARGV, 'env = ["DYLD_INSERT_LIBRARIES"]'), "never handed", ""),
-        (server(ARGV, 'env = ["BASH_ENV"]'), "never handed", ""),
-        (server(ARGV, 'env = ["PITBOSS_SECRET_KEY"]'), "never handed", ""),
+        (server(ARGV, 'env = ["LD_PRELOAD"]'), "LD_PRELOAD is never passed", ""),
+        (server(ARGV, 'env = ["PYTHONPATH"]'), "never passed", ""),
+        (server(ARGV, 'env = ["NODE_OPTIONS"]'), "never passed", ""),
+        (server(ARGV, 'env = ["DYLD_INSERT_LIBRARIES"]'), "never passed", ""),
+        (server(ARGV, 'env = ["BASH_ENV"]'), "never passed", ""),
+        (server(ARGV, 'env = ["PITBOSS_SECRET_KEY"]'), "never passed", ""),
         (server(ARGV, 'env = ["path"]'), "match pattern", ""),
         (server(ARGV, 'env = ["A=B"]'), "match pattern", ""),
         (server(ARGV, 'env = ["A\\n"]'), "match pattern", ""),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pitboss.tools.mcp.definition import MAX_BYTES, digest_of, read, shown, spec
+from pitboss.tools.mcp.definition import MAX_BYTES, clean_text, digest_of, read_definition, tool_spec
 from pitboss.tools.mcp.tool_names import name_of, names_of
 from tools.mcp.asking import LOOK, pinned
 
@@ -107,7 +107,7 @@ def test_the_digest_of_a_definition_stays_the_same_between_versions_of_this_prog
 )
 def test_what_cannot_be_pinned_is_refused(raw: Any) -> None:
     with pytest.raises(ValueError, match=r"^a "):
-        read("srv", "1", raw)
+        read_definition("srv", "1", raw)
 
 
 def test_a_change_below_any_depth_is_seen_or_the_definition_is_refused() -> None:
@@ -119,7 +119,7 @@ def test_a_change_below_any_depth_is_seen_or_the_definition_is_refused() -> None
 
     for depth in range(120):
         try:
-            digests = {read("srv", "1", nested(depth, leaf)).digest for leaf in "ab"}
+            digests = {read_definition("srv", "1", nested(depth, leaf)).digest for leaf in "ab"}
         except ValueError:
             assert depth > 50
         else:
@@ -135,7 +135,7 @@ def test_a_model_sees_the_approved_words_cleaned_and_cut() -> None:
             "properties": {"word": {"type": "string", "description": "a\x00b" + "z" * 2_000}},
         },
     }
-    seen = spec(pinned(raw), "mcp_srv__look")
+    seen = tool_spec(pinned(raw), "mcp_srv__look")
     assert seen.description.startswith("Looks. [2J   ")
     assert len(seen.description) == 1_000
     words = seen.schema["properties"]["word"]["description"]
@@ -146,7 +146,7 @@ def test_a_model_sees_the_approved_words_cleaned_and_cut() -> None:
 @given(st.text(max_size=2_000), st.integers(10, 100))
 @settings(max_examples=50)
 def test_shown_text_is_never_longer_than_its_limit_and_has_no_unseen_signs(text: str, limit: int) -> None:
-    seen = shown(text, limit)
+    seen = clean_text(text, limit)
     assert len(seen) <= limit
     assert not {sign for sign in seen if ord(sign) < 32 and sign != "\n"}
     assert not set(seen) & set("\u200b\u202e\u2066\ufeff\u00ad")

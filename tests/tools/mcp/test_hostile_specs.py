@@ -14,9 +14,9 @@ import pytest
 
 from pitboss.core.errors import UserError
 from pitboss.skill.load import check_text
-from pitboss.tools.mcp.catalog import Catalog, load_catalog, missing
-from pitboss.tools.mcp.child import Meter, ServerProcess
+from pitboss.tools.mcp.catalog import Catalog, load_catalog, missing_setup
 from pitboss.tools.mcp.server_entry import ServerLimits
+from pitboss.tools.mcp.server_process import Meter, ServerProcess
 
 QUICK, FULL, RUNS = 100, 10_000, 10
 TRUE = shutil.which("true", path="/usr/bin:/bin") or "/bin/true"
@@ -189,7 +189,7 @@ class Play:
             except UserError:
                 self.refused += 1
                 continue
-            if missing(entry) or entry.transport != "stdio":
+            if missing_setup(entry) or entry.transport != "stdio":
                 continue
             assert entry.argv[0] in (TRUE, sys.executable), "no other program of those tried may be named"
             if entry.argv[0] == sys.executable:  # what it would do with its words is its own affair

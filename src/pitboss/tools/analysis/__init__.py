@@ -1,4 +1,4 @@
-"""What several tools share about reading a market: symbols and bars, indicators, candles, swings, risk, words.
+"""Market analysis shared by several tools: symbols and bars, indicators, candles, swings, patterns, risk.
 
-Plain functions over columns that are already cut at the tick. Nothing in here can see a market or a clock.
+Plain functions over columns that are already cut at the tick. They have no access to a market or a clock.
 """

@@ -1,7 +1,7 @@
-"""Candle patterns by TA-Lib: names, what each points to, and the bars they ended on.
+"""Candle patterns by TA-Lib: their names, their direction, and the bars on which they ended.
 
-TA-Lib has no measure of how good one is, so how often the same one was seen in the window is told instead. Its rules
-are not the same upwards as downwards: a hammer upside down is another pattern with another name.
+TA-Lib does not rate a pattern, so the number of its occurrences in the window is given instead. Its rules are not
+symmetrical: a hammer upside down is another pattern with another name.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 from pitboss.core.market import Bars
 
 WARM_UP = 40
-"""Bars before the first one looked at: the patterns compare with averages of up to about fifteen bars."""
+"""Bars needed before the window: the patterns compare with averages of up to about fifteen bars."""
 
 _NAMES = {
     "CDL2CROWS": "two crows", "CDL3BLACKCROWS": "three black crows", "CDL3INSIDE": "three inside",
@@ -39,12 +39,12 @@ _NAMES = {
 (kicking by length, long-legged doji and rickshaw man)."""
 
 _UNDECIDED = frozenset({"CDLDOJI", "CDLHIGHWAVE", "CDLSPINNINGTOP"})
-"""TA-Lib gives them a sign, but it is a constant or the colour of the candle."""
+"""Patterns whose sign in TA-Lib is a constant or the colour of the candle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candle:
-    """One pattern that ended on the bar at `place`. `seen` counts it in the whole window, this one included."""
+    """One pattern that ended on the bar at index `place`. `seen` counts its occurrences in the window, this one included."""
 
     place: int
     name: str
@@ -53,13 +53,13 @@ class Candle:
 
 
 def candles(bars: Bars, window: int, newest: int) -> list[Candle]:
-    """What ended on the `newest` bars, newest first; the `window` newest are counted."""
-    import talib  # takes a tenth of a second, which only those who ask for patterns pay
+    """The patterns that ended on the `newest` bars, newest first; occurrences are counted over `window` bars."""
+    import talib  # imported here: it takes a tenth of a second
 
-    taken = bars.slice(max(0, len(bars) - window - WARM_UP), len(bars))
-    columns = [np.ascontiguousarray(each) for each in (taken.open, taken.high, taken.low, taken.close)]
-    shift, first = len(bars) - len(taken), max(0, len(taken) - window)
-    found: list[Candle] = []
+    used = bars.slice(max(0, len(bars) - window - WARM_UP), len(bars))
+    columns = [np.ascontiguousarray(column) for column in (used.open, used.high, used.low, used.close)]
+    shift, first = len(bars) - len(used), max(0, len(used) - window)
+    patterns: list[Candle] = []
     for function, name in _NAMES.items():
         signs = getattr(talib, function)(*columns)
         recent = np.flatnonzero(signs[-newest:])
@@ -67,7 +67,7 @@ def candles(bars: Bars, window: int, newest: int) -> list[Candle]:
             continue
         seen = int(np.count_nonzero(signs[first:]))
         for back in recent.tolist():
-            place = max(0, len(taken) - newest) + back
+            place = max(0, len(used) - newest) + back
             sign = 0 if function in _UNDECIDED else int(np.sign(signs[place]))
-            found.append(Candle(shift + place, name, ("undecided", "bullish", "bearish")[sign], seen))
-    return sorted(found, key=lambda candle: (-candle.place, candle.name))
+            patterns.append(Candle(shift + place, name, ("undecided", "bullish", "bearish")[sign], seen))
+    return sorted(patterns, key=lambda candle: (-candle.place, candle.name))

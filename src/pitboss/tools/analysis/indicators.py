@@ -1,8 +1,8 @@
-"""Indicators by name: `rsi14`, `ema50`, `macd`. Which there are, how a list of them is read, and their columns.
+"""Indicators by name (`rsi14`, `ema50`, `macd`): the available kinds, the parser of a list of names, and the columns.
 
-Columns come from TA-Lib where it has them, over closed bars only, and are not a number (NaN) while there is too little
-history. Prices are brought near 1 by a power of two first, which is exact: TA-Lib takes differences below 1e-14 for
-none, and some coins trade at 1e-8. Nothing here rounds or prints.
+Columns come from TA-Lib where it has them, over closed bars only, and are NaN while there is too little history. Prices
+are first scaled near 1 by a power of two, which is exact: TA-Lib treats differences below 1e-14 as zero, and some coins
+trade at 1e-8. Nothing here rounds or formats.
 """
 
 import re
@@ -21,7 +21,7 @@ from pitboss.core.market import Bars, Floats
 SHORTEST, LONGEST = 2, 200
 MOST_NAMES = 12
 KEPT = 64
-"""How many of the newest values are worked out of indicators that look back over a fixed window."""
+"""How many of the newest values are computed for indicators over a fixed window."""
 
 Lines = dict[str, Floats]
 """The columns of one indicator by the name of the line, each as long as the bars."""
@@ -31,7 +31,7 @@ _NAME = re.compile(r"([a-z]+)[ _(-]?(\d{1,6})?\)?")
 
 @dataclass(frozen=True, slots=True)
 class IndicatorKind:
-    """One kind of indicator. `period` is the usual one: 0 for none, None where none can be given. `unit`: what it counts."""
+    """One kind of indicator. `period` is the default: 0 for none, None if it takes no period. `unit` is the values' unit."""
 
     about: str
     period: int | None
@@ -41,7 +41,7 @@ class IndicatorKind:
 
 @dataclass(frozen=True, slots=True)
 class IndicatorSpec:
-    """One indicator as asked for."""
+    """One requested indicator."""
 
     name: str
     kind: str
@@ -50,7 +50,7 @@ class IndicatorSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Bars with their prices brought near 1: `price × scale`."""
+    """Bars with their prices scaled near 1: `price × scale`."""
 
     bars: Bars
     scale: float
@@ -61,8 +61,8 @@ class Columns:
 
 
 def columns_of(bars: Bars) -> Columns:
-    """Bars ready to be worked on: at least one of them."""
-    import talib  # takes a tenth of a second, which only those who ask for an indicator pay
+    """The columns of at least one bar, scaled."""
+    import talib  # imported here: it takes a tenth of a second
 
     scale = 2.0 ** -frexp(float(bars.close[-1]))[1]
     high, low, close = (np.ascontiguousarray(column * scale) for column in (bars.high, bars.low, bars.close))
@@ -70,36 +70,36 @@ def columns_of(bars: Bars) -> Columns:
 
 
 def read_names(text: str) -> list[IndicatorSpec]:
-    """`rsi14, ema50, macd` → what is asked for, each once. Raises `ToolFailed` with what there is."""
-    asked: dict[str, IndicatorSpec] = {}
+    """Read a list such as `rsi14, ema50, macd`, without duplicates. Raises `ToolFailed` that lists the available kinds."""
+    specs: dict[str, IndicatorSpec] = {}
     for word in (part.strip().lower() for part in re.split(r"[,;\n]", text)):
         if word:
-            one = _read(word)
-            asked.setdefault(one.name, one)
-    if not asked:
+            spec = _read(word)
+            specs.setdefault(spec.name, spec)
+    if not specs:
         raise ToolFailed(f"no indicator is named; there are {offer()}")
-    if len(asked) > MOST_NAMES:
-        raise ToolFailed(f"at most {MOST_NAMES} indicators at a time, not {len(asked)}")
-    return list(asked.values())
+    if len(specs) > MOST_NAMES:
+        raise ToolFailed(f"at most {MOST_NAMES} indicators at a time, not {len(specs)}")
+    return list(specs.values())
 
 
 def offer() -> str:
-    """Every kind in one line, with a period where it takes one."""
+    """All kinds in one line, with the default period of those that take one."""
     return ", ".join(f"{name}{kind.period}" if kind.period else name for name, kind in KINDS.items())
 
 
 def _read(word: str) -> IndicatorSpec:
-    found = _NAME.fullmatch(word)
-    name = _ALSO.get(found[1], found[1]) if found else word
+    match = _NAME.fullmatch(word)
+    name = _ALIASES.get(match[1], match[1]) if match else word
     kind = KINDS.get(name)
-    if found is None or kind is None:
+    if match is None or kind is None:
         close = get_close_matches(name, KINDS, 1)
         raise ToolFailed(f"unknown indicator {word[:40]!r}; " + (f"did you mean {close[0]}?" if close else offer()))
-    if found[2] is None:
+    if match[2] is None:
         return IndicatorSpec(f"{name}{kind.period}" if kind.period else name, name, kind.period or 0)
     if kind.period is None:
         raise ToolFailed(f"{name} takes no period: {kind.about}")
-    period = int(found[2])
+    period = int(match[2])
     if not SHORTEST <= period <= LONGEST:
         raise ToolFailed(f"the period of {name} must be {SHORTEST} to {LONGEST}, not {period}")
     return IndicatorSpec(f"{name}{period}", name, period)
@@ -114,7 +114,7 @@ def _priced(columns: Columns, column: Floats) -> Floats:
 
 def _rsi(columns: Columns, period: int) -> Lines:
     line = columns.talib.RSI(columns.close, timeperiod=period)
-    # TA-Lib says 0, "all losses", of a price that does not move at all.
+    # TA-Lib gives 0, "all losses", for a price that does not move.
     line[(line == 0.0) & (_spread(columns.close, columns.close, period + 1) == 0.0)] = np.nan
     return {"": line}
 
@@ -138,7 +138,7 @@ def _macd(columns: Columns, _: int) -> Lines:
 
 def _bollinger(columns: Columns, period: int) -> Lines:
     middle = columns.talib.SMA(columns.close, timeperiod=period)
-    # Not TA-Lib's own deviation: it takes mean(x²) − mean(x)², which loses the digits of a calm market.
+    # Not TA-Lib's deviation: it computes mean(x²) − mean(x)², which loses precision in a calm market.
     deviation = _over(columns.close, period, lambda windows: windows.std(axis=1))
     upper, lower = middle + 2 * deviation, middle - 2 * deviation
     return {
@@ -206,14 +206,14 @@ def _vwap(columns: Columns, period: int) -> Lines:
 
 
 def _today(bars: Bars, column: Floats) -> Floats:
-    """Sums since 00:00 UTC of each bar's own day; not a number on the first day if the bars begin in the middle of it."""
+    """Sums since 00:00 UTC of each bar's day; NaN on the first day if the bars begin in the middle of it."""
     days = bars.open_at // DAY_MS
     first = np.searchsorted(days, days, side="left")
     sums = np.concatenate(([0.0], np.cumsum(column)))
-    told = sums[1:] - sums[first]
+    day_sums = sums[1:] - sums[first]
     if bars.open_at[0] % DAY_MS:
-        told[days == days[0]] = np.nan
-    return told
+        day_sums[days == days[0]] = np.nan
+    return day_sums
 
 
 def _obv(columns: Columns, _: int) -> Lines:
@@ -233,12 +233,12 @@ def _sum(column: Floats, period: int) -> Floats:
     return _over(column, period, lambda windows: windows.sum(axis=1))
 
 
-def _over(column: Floats, period: int, told: Callable[[Floats], Floats]) -> Floats:
-    """One value for each of the newest windows; nobody looks at older ones, so they are not worked out."""
+def _over(column: Floats, period: int, reduce: Callable[[Floats], Floats]) -> Floats:
+    """`reduce` of each of the `KEPT` newest windows; older values are never shown and stay NaN."""
     line = np.full(len(column), np.nan)
     if len(column) >= period:
         windows = np.lib.stride_tricks.sliding_window_view(column, period)[-KEPT:]
-        line[-len(windows) :] = told(windows)
+        line[-len(windows) :] = reduce(windows)
     return line
 
 
@@ -247,9 +247,9 @@ def _mean3(column: Floats) -> Floats:
 
 
 def _share(part: Floats, whole: Floats) -> Floats:
-    """part / whole; not a number where there is no whole."""
-    told = np.full(len(whole), np.nan)
-    return np.divide(part, whole, out=told, where=np.abs(whole) > 0)
+    """part / whole; NaN where the whole is zero."""
+    shares = np.full(len(whole), np.nan)
+    return np.divide(part, whole, out=shares, where=np.abs(whole) > 0)
 
 
 KINDS: Mapping[str, IndicatorKind] = {
@@ -276,8 +276,8 @@ KINDS: Mapping[str, IndicatorKind] = {
     ),
 }
 
-_ALSO = {
+_ALIASES = {
     "bb": "bollinger", "bbands": "bollinger", "stoch": "stochastic", "vol": "volatility", "williams": "willr",
     "ma": "sma", "channel": "donchian",
 }  # fmt: skip
-"""Other names that models use for the same thing."""
+"""Other names that models use for these indicators."""

@@ -1,4 +1,4 @@
-"""A value over time, as far as it is known: funding rates, open interest. Cut by the view, then by a span of hours."""
+"""Point series (funding rates, open interest) as known at the tick, and their tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from pitboss.core.market import PointKind
 from pitboss.prompt import render
 
 MOST_ROWS = 168
-"""Most rows of a table: a week of hours. A finer series shows its newest ones."""
+"""Maximum rows of a table: a week of hours. A finer series shows its newest rows."""
 
 _MOST_POINTS = 168 * 60 + 1
-"""A week of minutes: as much as a question can be about."""
+"""A week of minutes: the longest range that a tool shows."""
 
 HOURS: dict[str, Any] = {
     "type": "integer",
@@ -27,7 +27,7 @@ HOURS: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class KnownPoints:
-    """What is known of a series, oldest first: at least one value."""
+    """The known values of a series, oldest first, at least one."""
 
     at: Sequence[Instant]
     value: Sequence[float]
@@ -55,12 +55,12 @@ class KnownPoints:
 
     def since(self, at: Instant) -> "KnownPoints | None":
         """The values after `at`."""
-        first = next((place for place, moment in enumerate(self.at) if moment > at), None)
+        first = next((index for index, moment in enumerate(self.at) if moment > at), None)
         return None if first is None else KnownPoints(self.at[first:], self.value[first:])
 
 
 def known(view: View, kind: PointKind, symbol: str) -> KnownPoints | None:
-    """The newest week or more of a series; None if there is no series or nothing of it is known yet."""
+    """The newest week or more of a series; None if there is no series or no value is known yet."""
     points = view.points(kind, symbol, _MOST_POINTS)
     if points is None or not len(points):
         return None
@@ -70,17 +70,17 @@ def known(view: View, kind: PointKind, symbol: str) -> KnownPoints | None:
 
 
 def why_none(view: View, kind: PointKind, symbol: str) -> str:
-    """Whether a series is missing or has not begun."""
+    """A phrase that says whether a series is missing or has not begun."""
     return "is not in this run" if view.points(kind, symbol, 1) is None else "has no value yet"
 
 
 def table(title: str, rows: Sequence[str]) -> list[str]:
-    """Rows newest first, at most `MOST_ROWS`, and how many were left out."""
+    """A title and rows newest first, at most `MOST_ROWS`; the title says how many were left out."""
     shown = rows[-MOST_ROWS:]
     cut = f"; {len(rows) - len(shown)} older ones left out" if len(shown) < len(rows) else ""
     return [title + cut, *reversed(shown)]
 
 
 def moment(at: Instant) -> str:
-    """`06-01 12:30`, as in tables of bars."""
+    """The instant as `06-01 12:30`, as in tables of bars."""
     return render.time(at)[5:]

@@ -1,8 +1,8 @@
 """Value at risk and expected shortfall of linear positions, from joint returns of closed bars.
 
-Historical: what the positions held now would have lost over every past stretch of `horizon` bars, stretches
-overlapping. Parametric: normal, mean zero, the covariance of one-bar returns times the horizon. Losses are positive;
-both figures are at least zero. Floats: this is an estimate, not money.
+Historical: the loss of the current positions over every past window of `horizon` bars, windows overlapping. Parametric:
+normal, mean zero, the covariance of one-bar returns times the horizon. Losses are positive; both figures are at least
+zero. Floats: this is an estimate, not money.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from pitboss.core.money import HUNDRED
 
 FEWEST_RETURNS = 60
 FEWEST_STRETCHES = 20
-"""Stretches that do not overlap: fewer say nothing about the next one."""
+"""Windows that do not overlap: fewer are too small a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class Loss:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joint:
-    """Closes of several symbols at the instants that all of them have, oldest first: one column a symbol.
+    """Closes of several symbols at the instants they share, oldest first, one column per symbol.
 
-    `unbroken` says of each row whether it follows the row before it by exactly one bar.
+    `unbroken` says for each row whether it follows the previous row by exactly one bar.
     """
 
     symbols: tuple[str, ...]
@@ -41,17 +41,17 @@ class Joint:
     unbroken: np.ndarray
 
     def returns(self, horizon: int) -> Floats:
-        """Returns over every stretch of `horizon` bars without a hole, overlapping."""
+        """Returns over every window of `horizon` bars without a gap, overlapping."""
         count = len(self.closes)
         if count <= horizon:
             return np.empty((0, len(self.symbols)))
-        steps = np.concatenate(([0], np.cumsum(self.unbroken)))  # steps[i + 1] counts the good steps up to row i
-        whole = steps[horizon + 1 :] - steps[1 : count - horizon + 1] == horizon
-        return (self.closes[horizon:] / self.closes[:-horizon] - 1.0)[whole]
+        steps = np.concatenate(([0], np.cumsum(self.unbroken)))  # steps[i + 1] counts the unbroken steps up to row i
+        has_no_gap = steps[horizon + 1 :] - steps[1 : count - horizon + 1] == horizon
+        return (self.closes[horizon:] / self.closes[:-horizon] - 1.0)[has_no_gap]
 
 
 def joint(bars: Mapping[str, Bars]) -> Joint:
-    """The rows that all symbols share."""
+    """The rows that all symbols have."""
     symbols = tuple(sorted(bars))
     shared: Ints = bars[symbols[0]].open_at
     for symbol in symbols[1:]:
@@ -62,10 +62,10 @@ def joint(bars: Mapping[str, Bars]) -> Joint:
 
 
 def historical(returns: Floats, exposure: Floats, confidence: Decimal) -> Loss | None:
-    """From past stretches; None if the tail is thinner than one of them.
+    """From past windows; None if the tail is smaller than one window.
 
-    At risk: the smallest loss that at most the tail's share of the stretches exceeds. Shortfall: the mean of the
-    tail, with the stretch at its edge counted by the part that belongs to it.
+    At risk: the smallest loss that at most the tail's share of the windows exceeds. Shortfall: the mean of the tail,
+    with the window at its edge weighted by the part inside the tail.
     """
     losses = np.sort(-(returns @ exposure))[::-1]
     tail = len(losses) * (HUNDRED - confidence) / HUNDRED
@@ -87,7 +87,7 @@ def parametric(returns: Floats, exposure: Floats, confidence: Decimal, horizon: 
 
 
 def enough(joint: Joint, horizon: int) -> bool:
-    """Whether there is history to say anything from."""
+    """Whether there is enough history for an estimate."""
     count = int(np.count_nonzero(joint.unbroken))
     return count >= FEWEST_RETURNS and count >= FEWEST_STRETCHES * horizon
 

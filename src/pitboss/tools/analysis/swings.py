@@ -1,8 +1,8 @@
-"""Swings: the turning points of a chart, the trend they make, and the levels at which price keeps turning.
+"""Swings: the turning points of a chart, their trend, and the levels at which price repeatedly turns.
 
-Everything is in log prices, so that a chart and the same chart at ten times the price swing alike, and every rule is
-the same upwards as downwards: the chart turned upside down gives the same swings upside down. A swing is confirmed only
-once price has come back by the reversal, so no swing here was known later than the last bar given.
+Everything is in log prices, so that a chart at ten times the price has the same swings, and every rule is symmetrical:
+the mirrored chart has the mirrored swings. A swing is confirmed only after price has reversed by the threshold, so every
+swing is known by the last bar given.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from pitboss.core.market import Bars, Floats
 
 REVERSAL_RANGES = 2.0
 REVERSAL_SHARE = 1 / 8
-"""A reversal is at least twice the usual range of a bar and an eighth of the range of the chart: the longer the
-lookback, the larger the swings that count."""
+"""A reversal is at least twice the mean range of a bar and an eighth of the range of the chart: a longer lookback counts
+larger swings only."""
 
 _LEVEL_SHARE = 1 / 4
-"""Turning points within a quarter of a reversal of each other are at one level."""
+"""Turning points within a quarter of a reversal of each other are at the same level."""
 
 _TREND_TURNS = 6
 
@@ -34,7 +34,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SwingChart:
-    """A stretch of bars as logs. `turns` alternate between highs and lows, oldest first."""
+    """Bars as log prices. `usual` is the mean range of a bar; `turns` alternate between highs and lows, oldest first."""
 
     high: Floats
     low: Floats
@@ -54,7 +54,7 @@ class SwingChart:
 
 @dataclass(frozen=True, slots=True)
 class PriceLevel:
-    """A price (log) at which swings ended. `held` is the share of visits that turned there instead of going through."""
+    """A log price at which swings ended. `held` is the share of visits that turned there instead of crossing."""
 
     price: float
     touches: int
@@ -64,7 +64,7 @@ class PriceLevel:
 
 def chart_of(bars: Bars) -> SwingChart:
     """The chart of at least two bars."""
-    # Divided by a price of its own first: logs of near-equal numbers keep their digits best around 1.
+    # Divided by the last close first: logs of nearly equal numbers are most precise around 1.
     high, low, close = (np.log(column / bars.close[-1]) for column in (bars.high, bars.low, bars.close))
     before = close[:-1]
     usual = float(np.mean(np.maximum(high[1:], before) - np.minimum(low[1:], before)))
@@ -74,21 +74,21 @@ def chart_of(bars: Bars) -> SwingChart:
 
 
 def mirrored(chart: SwingChart) -> SwingChart:
-    """The chart upside down."""
+    """The chart with prices negated."""
     turns = tuple(replace(turn, side=-turn.side, price=-turn.price) for turn in chart.turns)
     return replace(chart, high=-chart.low, low=-chart.high, close=-chart.close, turns=turns)
 
 
 def _turns(high: Sequence[float], low: Sequence[float], reversal: float) -> tuple[Turn, ...]:
-    found: list[Turn] = []
-    side = 0  # of the leg that is under way: +1 looks for a high; 0 until the first reversal
+    turns: list[Turn] = []
+    side = 0  # of the current leg: +1 rising, −1 falling, 0 until the first reversal
     top = bottom = 0
     for place in range(1, len(high)):
         if side == 0:
             rise, fall = high[place] - low[bottom], high[top] - low[place]
             if max(rise, fall) >= reversal and rise != fall:
                 side = 1 if rise > fall else -1
-                found.append(Turn(bottom, -1, low[bottom]) if side > 0 else Turn(top, 1, high[top]))
+                turns.append(Turn(bottom, -1, low[bottom]) if side > 0 else Turn(top, 1, high[top]))
                 top = bottom = place
             else:
                 top = place if high[place] > high[top] else top
@@ -97,18 +97,18 @@ def _turns(high: Sequence[float], low: Sequence[float], reversal: float) -> tupl
             if high[place] > high[top]:
                 top = place
             elif high[top] - low[place] >= reversal:
-                found.append(Turn(top, 1, high[top]))
+                turns.append(Turn(top, 1, high[top]))
                 side, bottom = -1, place
         elif low[place] < low[bottom]:
             bottom = place
         elif high[place] - low[bottom] >= reversal:
-            found.append(Turn(bottom, -1, low[bottom]))
+            turns.append(Turn(bottom, -1, low[bottom]))
             side, top = 1, place
-    return tuple(found)
+    return tuple(turns)
 
 
 def trend(chart: SwingChart) -> tuple[str, float]:
-    """What the newest turns make, in words, and the share of their steps that agree with it."""
+    """A description of the newest turns, and the share of their steps that agree with it."""
     steps: list[tuple[int, float]] = []
     turns = chart.turns
     for later, earlier in zip(reversed(turns), reversed(turns[:-2]), strict=False):

@@ -1,6 +1,7 @@
-"""The client side of MCP: tools that live in other programs, behind a wrapper that trusts none of them.
+"""The client side of MCP: tools of external servers, none of which is trusted.
 
-`entry` says which servers there may be, `definition` what one says about its tools, `child` and `connection` how one is
-talked to, `guarded` how a model may use a tool of one. Nothing here decides which servers a skill gets, and nothing here
-is imported by a run that names none: the protocol library is loaded on the first connection.
+`catalog` and `server_entry` describe the allowed servers, `definition` a server's description of a tool, `connection`,
+`session`, `server_process` and `http_client` the communication, `guarded_tool` the tool as a model may use it. Which
+servers a skill gets is decided elsewhere. A run without MCP servers imports nothing from here; the protocol library is
+loaded on the first connection.
 """

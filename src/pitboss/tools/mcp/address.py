@@ -1,10 +1,10 @@
-"""Which network addresses an MCP server may have: public ones, and this machine where the catalogue says so.
+"""The network addresses that an MCP server may have: public ones, and loopback where the catalogue allows it.
 
-Rules and words only. `judge` decides about one IP address, `check_host` about a host as it is written, `check_url` gives
-the first readable refusal of a catalogue's address. None of them opens anything: what is connected to is decided once
-more, with the address itself, in `outbound`, because only the address that is used is worth checking.
+Rules only. `blocked_reason` checks one IP address, `check_host` a host as written, `check_url` a URL of the catalogue.
+None of them opens a connection: `transport` checks again the address to which the socket is opened, because only that
+check is binding.
 
-Ranges are listed here rather than taken from `ipaddress.is_global`, whose answers differ between versions of Python.
+Ranges are listed here rather than taken from `ipaddress.is_global`, whose results differ between versions of Python.
 """
 
 import re
@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 from pitboss.core.errors import UserError
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Host and port → the IP addresses it answers to, as text."""
+"""Resolves a host and port to IP addresses, as text."""
 
-LONGEST_URL = 2_048
+MAX_URL_CHARS = 2_048
 LOOPBACK = "this machine itself"
 
-_CLOSED_4: tuple[tuple[str, str], ...] = (
+_BLOCKED_4: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/8", "this network"),
     ("10.0.0.0/8", "a private network"),
     ("100.64.0.0/10", "a provider's inner network"),
@@ -38,7 +38,7 @@ _CLOSED_4: tuple[tuple[str, str], ...] = (
     ("224.0.0.0/4", "multicast"),
     ("240.0.0.0/4", "reserved"),
 )
-_CLOSED_6: tuple[tuple[str, str], ...] = (
+_BLOCKED_6: tuple[tuple[str, str], ...] = (
     ("::/128", "unspecified"),
     ("::1/128", LOOPBACK),
     ("::/96", "an IPv4 address in disguise"),
@@ -56,45 +56,56 @@ _CLOSED_6: tuple[tuple[str, str], ...] = (
     ("fec0::/10", "a private network"),
     ("ff00::/8", "multicast"),
 )
-_NETWORKS_4 = tuple((IPv4Network(network), reason) for network, reason in _CLOSED_4)
-_NETWORKS_6 = tuple((IPv6Network(network), reason) for network, reason in _CLOSED_6)
-_OPEN_6 = IPv6Network("2000::/3")
-"""All that has been given out as public; the rest is reserved and may become anything."""
+_NETWORKS_4 = tuple((IPv4Network(network), reason) for network, reason in _BLOCKED_4)
+_NETWORKS_6 = tuple((IPv6Network(network), reason) for network, reason in _BLOCKED_6)
+_PUBLIC_6 = IPv6Network("2000::/3")
+"""The range allocated for public addresses; the rest is reserved."""
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 _NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
 _NUMERIC = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*")
-_INNER = ("localhost", "internal", "local", "localdomain", "lan", "home", "corp", "intranet", "private", "home.arpa")
-"""Endings of names that belong to a machine or a network of one's own."""
-_UNSEEN = re.compile(r"[\x00-\x20\x7f\\]")
+_PRIVATE_SUFFIXES = (
+    "localhost",
+    "internal",
+    "local",
+    "localdomain",
+    "lan",
+    "home",
+    "corp",
+    "intranet",
+    "private",
+    "home.arpa",
+)
+"""Host name suffixes of a machine itself or of private networks."""
+_NOT_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
 
 
-def judge(address: str) -> str:
-    """Why an IP address is not a public one; empty if it is. Text that is no address at all is not."""
+def blocked_reason(address: str) -> str:
+    """Why an IP address is not public, or is not an IP address; empty if it is public."""
     try:
-        found = _parse(address)
+        ip = _parse(address)
     except ValueError:
         return "not an IP address"
-    if isinstance(found, IPv4Address):
-        return next((reason for network, reason in _NETWORKS_4 if found in network), "")
-    if found.scope_id is not None:
+    if isinstance(ip, IPv4Address):
+        return next((reason for network, reason in _NETWORKS_4 if ip in network), "")
+    if ip.scope_id is not None:
         return "bound to one network card"
     for network, reason in _NETWORKS_6:
-        if found in network:
+        if ip in network:
             return reason
-    if found not in _OPEN_6:
+    if ip not in _PUBLIC_6:
         return "reserved"
-    # An interface of this form hands the packet to the IPv4 address in its last four bytes.
-    return "a tunnel into another network" if (int(found) >> 32) & 0xFFFFFFFF in _ISATAP else ""
+    # An ISATAP interface forwards the packet to the IPv4 address in its last four bytes.
+    return "a tunnel into another network" if (int(ip) >> 32) & 0xFFFFFFFF in _ISATAP else ""
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an IP address is this machine itself, in its plain spellings alone."""
-    return judge(address) == LOOPBACK
+    """Whether an IP address is loopback, in its plain notation only."""
+    return blocked_reason(address) == LOOPBACK
 
 
 def literal(host: str) -> str | None:
-    """The IP address that a host is, if it is written as one. Brackets and a last dot are as good as none."""
+    """The IP address of a host that is written as one, else None. Brackets and a trailing dot are ignored."""
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host.removesuffix(".")
     try:
         return str(_parse(bare))
@@ -103,10 +114,10 @@ def literal(host: str) -> str | None:
 
 
 def check_host(host: str, loopback: bool = False) -> str:
-    """Why a host as written may not be connected to; empty if it may be looked up, or is an address that is allowed."""
+    """Why a host as written is refused; empty if it is a name that may be resolved or an allowed address."""
     address = literal(host)
     if address is not None:
-        reason = judge(address)
+        reason = blocked_reason(address)
         return "" if not reason or (loopback and reason == LOOPBACK) else reason
     name = host.lower().removesuffix(".")
     if not name.isascii() or "%" in name:
@@ -117,21 +128,21 @@ def check_host(host: str, loopback: bool = False) -> str:
         return "not the name of a host"
     if name == "localhost" and loopback:
         return ""
-    if "." not in name or any(name == inner or name.endswith(f".{inner}") for inner in _INNER):
+    if "." not in name or any(name == suffix or name.endswith(f".{suffix}") for suffix in _PRIVATE_SUFFIXES):
         return "a name inside one's own network"
     return ""
 
 
 def check_url(url: str, loopback: bool = False) -> str:
-    """The address if a server of the catalogue may have it; else `UserError` with the first thing that is wrong."""
-    problem = _problem(url, loopback)
+    """The URL if a server of the catalogue may have it; else `UserError` with the first problem."""
+    problem = _url_problem(url, loopback)
     if problem:
         raise UserError(f"{_short(url)}: {problem}", "an address is https://host/path, and public")
     return url
 
 
-def _problem(url: str, loopback: bool) -> str:
-    if not url or len(url) > LONGEST_URL or not url.isascii() or _UNSEEN.search(url):
+def _url_problem(url: str, loopback: bool) -> str:
+    if not url or len(url) > MAX_URL_CHARS or not url.isascii() or _NOT_IN_URL.search(url):
         return "not an address: empty, too long, or with characters that have no place in one"
     try:
         parts = urlsplit(url)
@@ -147,10 +158,15 @@ def _problem(url: str, loopback: bool) -> str:
     reason = check_host(host, loopback)
     if reason:
         return f"{host} is {reason}"
-    inner = host.lower().removesuffix(".") == "localhost" or is_loopback(literal(host) or "")
-    if parts.scheme == "https" or (parts.scheme == "http" and loopback and inner):
+    is_local = names_this_machine(host)
+    if parts.scheme == "https" or (parts.scheme == "http" and loopback and is_local):
         return ""
-    return "only https is allowed" + (", and http to this machine where the entry allows loopback" if inner else "")
+    return "only https is allowed" + (", and http to this machine where the entry allows loopback" if is_local else "")
+
+
+def names_this_machine(host: str) -> bool:
+    """Whether a host as written is localhost or a loopback address."""
+    return host.lower().removesuffix(".") == "localhost" or is_loopback(literal(host) or "")
 
 
 def _parse(text: str) -> IPv4Address | IPv6Address:
@@ -158,6 +174,6 @@ def _parse(text: str) -> IPv4Address | IPv6Address:
 
 
 def _short(url: str) -> str:
-    host = url.rpartition("@")[2] if "@" in url else url  # what stands before an @ may be a password
+    host = url.rpartition("@")[2] if "@" in url else url  # the part before an @ may be a password
     clean = "".join(c if c.isprintable() else "?" for c in host)
     return clean if len(clean) <= 80 else f"{clean[:77]}…"

@@ -1,9 +1,9 @@
-"""The catalogue: which MCP servers exist for this program, read from our file and from one of the operator's.
+"""The catalogue of allowed MCP servers, read from the shipped file and from an optional file of the operator.
 
-The shipped entries are in `catalog.toml` beside this file. An operator may add servers, or change a shipped one, with a
-file of the same form (setting `mcp_catalog`); a skill can only name ids. Everything a person writes is checked here, so
-that an `ServerEntry` can be trusted: an argv is a list that no shell reads, an address is one that may be connected to, and no
-variable that makes a program load foreign code reaches a child. Nothing is started or opened here.
+The shipped entries are in `catalog.toml` next to this file. An operator may add servers, or change a shipped one, with a
+file of the same form (setting `mcp_catalog`); a skill can only name ids. Entries are validated here, so that a
+`ServerEntry` can be trusted: its argv is never read by a shell, its address may be connected to, and no variable that
+makes a program load other code reaches a child process. Nothing is started or connected to here.
 """
 
 import re
@@ -27,32 +27,31 @@ from pitboss.tools.mcp.tool_names import name_of
 
 FILE = "catalog.toml"
 PYTHON = "{python}"
-"""Stands for the Python that runs this program, as the first word of an argv."""
-LONGEST_FILE = 1_000_000
-SEARCHED = "/usr/local/bin:/usr/bin:/bin"
-"""Where a bare program name is looked for. Never the PATH of whoever started us."""
+"""As the first element of an argv: the Python interpreter that runs pitboss."""
+MAX_FILE_BYTES = 1_000_000
+SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin"
+"""Folders in which a bare program name is looked up. The PATH of the environment is not used."""
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _SHELLS = frozenset("sh ash bash busybox csh dash fish ksh mksh pwsh powershell tcsh zsh cmd".split())  # noqa: SIM905
-_FOREIGN = re.compile(
+_FORBIDDEN_VARIABLE = re.compile(
     r"(LD_|DYLD_|PYTHON|NODE_|NPM_CONFIG_|PERL5|PERLLIB|RUBY|GEM_|BUNDLE_|GIT_|BASH|MALLOC_|PITBOSS_).*"
     r"|ENV|SHELLOPTS|PS4|IFS|PROMPT_COMMAND|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS|CLASSPATH|TMPDIR"
     r"|GCONV_PATH|GLIBC_TUNABLES|LOCPATH|NLSPATH|HOSTALIASES|RES_OPTIONS|LOCALDOMAIN|OPENSSL_CONF|SSLKEYLOGFILE"
 )
-"""Variables that make a program load code, look elsewhere or write secrets down; and our own, with the master key."""
+"""Variables that make a program load code, read from elsewhere or log secrets; and pitboss's own, with the master key."""
 
-
-_TAKEN_HEADER = re.compile(
+_RESERVED_HEADER = re.compile(
     r"(accept|content|mcp|proxy|sec)-.*|accept|authorization|connection|cookie|expect|host|keep-alive|last-event-id"
     r"|te|trailer|transfer-encoding|upgrade|user-agent",
     re.IGNORECASE,
 )
-"""Headers that the protocol itself needs: a key in one of them would change what a request is."""
+"""Headers that the protocol itself uses: a key in one of them would change the meaning of a request."""
 
 
 class Catalog(Mapping[str, ServerEntry]):
-    """Every server there may be, by id. `own` are the operator's; those of them that `changed` stand for a shipped one."""
+    """The allowed servers by id. `own` are the ids of the operator's file, `changed` those that replace a shipped entry."""
 
     def __init__(self, entries: Mapping[str, ServerEntry], own: Iterable[str] = ()) -> None:
         self._entries = dict(sorted(entries.items()))
@@ -69,13 +68,13 @@ class Catalog(Mapping[str, ServerEntry]):
         return len(self._entries)
 
     def find(self, server: str) -> ServerEntry:
-        """The entry of an id; another id is refused with the nearest that exists."""
+        """The entry of an id; an unknown id is a `UserError` that suggests the closest one."""
         if server in self._entries:
             return self._entries[server]
         raise UserError(f"no MCP server {_short(server)} in the catalogue", _nearest(server, self._entries))
 
     def origin(self, server: str) -> str:
-        """Where an entry comes from, in words."""
+        """Where an entry comes from, as text for the user."""
         if server in self.changed:
             return "shipped, changed by the operator"
         return "the operator" if server in self.own else "shipped"
@@ -85,28 +84,28 @@ def load_catalog(
     path: Path | str | None = None,
     *,
     python: str = sys.executable,
-    searched: str = SEARCHED,
+    searched: str = SEARCH_PATH,
     reserved: Iterable[str] = (),
 ) -> Catalog:
-    """The shipped entries and those of the operator's file over them, their programs found on this machine.
+    """The shipped entries overlaid with those of the operator's file, with the paths of their programs on this machine.
 
-    `reserved` are names of keys that belong to somebody else (a model's provider) and may not be handed to a server.
+    `reserved` are names of keys that must not be passed to a server (those of model providers).
     """
-    own = _own(Path(path), frozenset(reserved)) if path else {}
+    own = _operator_entries(Path(path), frozenset(reserved)) if path else {}
     entries = {**shipped(), **own}
-    return Catalog({server: located(entry, python, searched) for server, entry in entries.items()}, own)
+    return Catalog({server: with_program_path(entry, python, searched) for server, entry in entries.items()}, own)
 
 
 @cache
 def shipped() -> Mapping[str, ServerEntry]:
-    """The entries of our own file, as they are written there."""
+    """The entries of the shipped file, unchanged."""
     return {server: _entry(server, table, FILE) for server, table in _shipped_tables().items()}
 
 
-def located(entry: ServerEntry, python: str, searched: str = SEARCHED) -> ServerEntry:
-    """The entry with the program of its argv as a whole path; one that is not found stays as it is (`missing` says so).
+def with_program_path(entry: ServerEntry, python: str, searched: str = SEARCH_PATH) -> ServerEntry:
+    """The entry with the absolute path of its program; a program that is not found is kept (see `missing_setup`).
 
-    Only absolute folders are searched, and only these: what the words after the program say is never looked at.
+    Only the absolute folders of `searched` are used. The arguments after the program are not inspected.
     """
     program, *rest = entry.argv or ("",)
     if program == PYTHON:
@@ -114,12 +113,12 @@ def located(entry: ServerEntry, python: str, searched: str = SEARCHED) -> Server
     if not program or program.startswith("/"):
         return entry
     folders = ":".join(folder for folder in searched.split(":") if folder.startswith("/"))
-    found = shutil.which(program, path=folders) if folders else None
-    return replace(entry, argv=(found, *rest)) if found else entry
+    path = shutil.which(program, path=folders) if folders else None
+    return replace(entry, argv=(path, *rest)) if path else entry
 
 
-def missing(entry: ServerEntry) -> str:
-    """What keeps an entry from being used, in words that say what to do; empty if nothing."""
+def missing_setup(entry: ServerEntry) -> str:
+    """What an entry lacks to be usable and how to add it; empty if nothing."""
     own = "in a catalogue of your own (setting mcp_catalog)"
     if entry.transport != "stdio" and not entry.url:
         return f"{entry.id} has no address: set url {own}"
@@ -130,18 +129,18 @@ def missing(entry: ServerEntry) -> str:
     return "" if entry.tools else f"{entry.id} allows no tool: name those it may offer under tools {own}"
 
 
-# What a person may write.
+# The schema of an entry in a catalogue file.
 
 
-def _argv(words: list[str]) -> list[str]:
-    program = words[0] if words else ""
-    for word in words:
+def _argv(argv: list[str]) -> list[str]:
+    program = argv[0] if argv else ""
+    for word in argv:
         if "\0" in word:
             raise ValueError("a NUL character in an argument")
         if re.search(r"\{[^}]*\}", word) and (word != PYTHON or word is not program):
             raise ValueError(f"only {PYTHON} may stand in braces, alone and in front")
-    if not words or program == PYTHON:
-        return words
+    if not argv or program == PYTHON:
+        return argv
     if program.startswith("/"):
         if ".." in PurePosixPath(program).parts or program.endswith("/"):
             raise ValueError("the program is not a plain absolute path")
@@ -149,17 +148,17 @@ def _argv(words: list[str]) -> list[str]:
         raise ValueError("the program has to be an absolute path, a bare name, or {python}")
     if PurePosixPath(program).name.lower().removesuffix(".exe") in _SHELLS:
         raise ValueError("a shell would read the rest as a script; name the program itself")
-    return words
+    return argv
 
 
 def _variable(name: str) -> str:
-    if _FOREIGN.fullmatch(name):
-        raise ValueError(f"{name} is never handed to a server")
+    if _FORBIDDEN_VARIABLE.fullmatch(name):
+        raise ValueError(f"{name} is never passed to a server")
     return name
 
 
 def _header(name: str) -> str:
-    if _TAKEN_HEADER.fullmatch(name):
+    if _RESERVED_HEADER.fullmatch(name):
         raise ValueError(f"{name} is not a header for a key; leave it out to send Authorization: Bearer")
     return name
 
@@ -202,12 +201,12 @@ class _Server(_ClosedDocument):
     pins: dict[ToolName, Digest] = {}
 
 
-_ELSEWHERE: Mapping[Transport, tuple[str, ...]] = {
+_UNUSED_KEYS: Mapping[Transport, tuple[str, ...]] = {
     "stdio": ("url", "secret", "secret_header", "loopback"),
     "sse": ("argv", "env"),
     "http": ("argv", "env"),
 }
-"""Keys that mean nothing for a transport: whoever writes one expects something that would not happen."""
+"""Keys that have no effect for a transport; they are refused rather than ignored."""
 
 
 def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozenset[str] = frozenset()) -> ServerEntry:
@@ -218,68 +217,69 @@ def _entry(server: str, table: Mapping[str, Any], where: str, reserved: frozense
             "small letters, digits and dashes, at most 31, such as my-server",
         )
     try:
-        found = _Server.model_validate(dict(table))
+        document = _Server.model_validate(dict(table))
     except ValidationError as error:
-        raise _refusal(place, error) from None
-    for key in _ELSEWHERE[found.transport]:
-        if getattr(found, key):
-            raise UserError(f"{place}.{key}: means nothing for transport {found.transport}", "leave it out")
-    if found.url:
+        raise _validation_error(place, error) from None
+    for key in _UNUSED_KEYS[document.transport]:
+        if getattr(document, key):
+            raise UserError(f"{place}.{key}: means nothing for transport {document.transport}", "leave it out")
+    if document.url:
         try:
-            check_url(found.url, found.loopback)
+            check_url(document.url, document.loopback)
         except UserError as error:
             raise UserError(f"{place}.url: {error.message}", error.hint) from None
-    if found.secret_header and not found.secret:
+    if document.secret_header and not document.secret:
         raise UserError(f"{place}.secret_header: there is no secret to send in it", "name the key under secret")
-    taken = sorted({*found.env, found.secret} & reserved)
-    if taken:
+    reserved_names = sorted({*document.env, document.secret} & reserved)
+    if reserved_names:
         raise UserError(
-            f"{place}: {taken[0]} belongs to a model's provider", "keep the server's own key under another name"
+            f"{place}: {reserved_names[0]} belongs to a model's provider",
+            "keep the server's own key under another name",
         )
     try:
-        for tool in found.tools:
+        for tool in document.tools:
             name_of(server, tool)
     except ValueError as error:
         raise UserError(f"{place}.tools: {error}", "a shorter id leaves more room") from None
-    unknown = sorted(set(found.pins) - set(found.tools))
+    unknown = sorted(set(document.pins) - set(document.tools))
     if unknown:
         raise UserError(f"{place}.pins.{unknown[0]}: not among the tools", "name it under tools, or remove the pin")
     return ServerEntry(
         id=server,
-        title=found.title,
-        note=found.note,
-        transport=found.transport,
-        argv=tuple(found.argv),
-        url=found.url,
-        env=tuple(dict.fromkeys(found.env)),
-        secret=found.secret,
-        secret_header=found.secret_header,
-        tools={name: ToolPolicy(policy.as_of_safe) for name, policy in sorted(found.tools.items())},
-        timeout_s=found.timeout_s,
-        concurrency=found.concurrency,
-        loopback=found.loopback,
-        pins=dict(sorted(found.pins.items())),
+        title=document.title,
+        note=document.note,
+        transport=document.transport,
+        argv=tuple(document.argv),
+        url=document.url,
+        env=tuple(dict.fromkeys(document.env)),
+        secret=document.secret,
+        secret_header=document.secret_header,
+        tools={name: ToolPolicy(policy.as_of_safe) for name, policy in sorted(document.tools.items())},
+        timeout_s=document.timeout_s,
+        concurrency=document.concurrency,
+        loopback=document.loopback,
+        pins=dict(sorted(document.pins.items())),
     )
 
 
-def _own(path: Path, reserved: frozenset[str]) -> dict[str, ServerEntry]:
+def _operator_entries(path: Path, reserved: frozenset[str]) -> dict[str, ServerEntry]:
     where, base = str(path), _shipped_tables()
     return {
-        server: _entry(server, _over(base.get(server, {}), table), where, reserved)
+        server: _entry(server, _merged(base.get(server, {}), table), where, reserved)
         for server, table in _servers(_text(path), where).items()
     }
 
 
-def _over(base: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """An operator's table over the shipped one, key by key. What was approved of one program says nothing of another."""
-    kept = dict(base)
+def _merged(base: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """An operator's table overlaid on the shipped one, key by key. A changed program or address drops the shipped pins."""
+    inherited = dict(base)
     if {"transport", "argv", "url"} & table.keys():
-        kept.pop("pins", None)
+        inherited.pop("pins", None)
     if table.get("secret") == "":
-        kept.pop("secret_header", None)
-    if table.get("transport", kept.get("transport")) != kept.get("transport"):
-        kept = {key: kept[key] for key in ("title", "note", "tools") if key in kept}
-    return {**kept, **table}
+        inherited.pop("secret_header", None)
+    if table.get("transport", inherited.get("transport")) != inherited.get("transport"):
+        inherited = {key: inherited[key] for key in ("title", "note", "tools") if key in inherited}
+    return {**inherited, **table}
 
 
 def _servers(text: str, where: str) -> dict[str, Any]:
@@ -301,9 +301,9 @@ def _servers(text: str, where: str) -> dict[str, Any]:
 def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            data = file.read(LONGEST_FILE + 1)
-        if len(data) > LONGEST_FILE:
-            raise UserError(f"{path}: longer than {LONGEST_FILE} bytes", "a catalogue is a short file")
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise UserError(f"{path}: longer than {MAX_FILE_BYTES} bytes", "a catalogue is a short file")
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as error:
         why = (error.strerror or "").lower() if isinstance(error, OSError) else error
@@ -315,10 +315,10 @@ def _shipped_tables() -> Mapping[str, Any]:
     return _servers(resources.files(__package__ or "").joinpath(FILE).read_text("utf-8"), FILE)
 
 
-def _refusal(place: str, error: ValidationError) -> UserError:
-    found = error.errors(include_url=False)
-    # A misspelt key is also a missing one, and the misspelling is what can be put right.
-    first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+def _validation_error(place: str, error: ValidationError) -> UserError:
+    details = error.errors(include_url=False)
+    # A misspelt key is reported as missing and as unknown; the unknown key is the useful one.
+    first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     path = [str(part) for part in first["loc"] if part != "[key]"]
     at = ".".join([place, *(_short(part) for part in path)])
     if first["type"] == "extra_forbidden":
@@ -331,9 +331,9 @@ def _refusal(place: str, error: ValidationError) -> UserError:
 
 
 def _nearest(word: str, choices: Iterable[str]) -> str:
-    known = sorted(choices)
-    close = get_close_matches(word[:64], known, 1, cutoff=0.5)
-    return f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
+    options = sorted(choices)
+    close = get_close_matches(word[:64], options, 1, cutoff=0.5)
+    return f"did you mean {close[0]}?" if close else f"one of {', '.join(options)}"
 
 
 def _short(text: str) -> str:

@@ -1,7 +1,7 @@
-"""What a server says about one of its tools, and the digest that pins it.
+"""A server's definition of a tool, and the digest that pins it.
 
-All of it is a stranger's text. It is shown to a model only after a person has approved exactly these bytes, and then cut
-and cleaned (`shown`, `spec`); the digest covers everything said, shown or not, so that nothing can change unseen.
+Definitions are untrusted text. A model sees one only after the user approved exactly these bytes, and then cleaned and
+cut (`clean_text`, `tool_spec`). The digest covers the complete definition, shown or not, so that no change goes unnoticed.
 """
 
 import math
@@ -15,18 +15,18 @@ from pitboss.core.ports import ToolSpec
 
 MAX_DESCRIPTION = 1_000
 MAX_BYTES = 65_536
-"""A definition longer than this is not a description of a tool."""
+"""A longer definition is refused."""
 
 _CONTROL = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff0-\uffff"
     "\U000e0000-\U000e0fff]"
 )
-"""Everything that changes how text looks without being seen, tag characters and text direction included."""
+"""Invisible characters that change how text is displayed, including tag characters and text direction."""
 
 
 @noun
 class Definition:
-    """One tool as its server describes it. `raw` is all of it; the other fields are taken from there."""
+    """One tool as its server describes it. `raw` is the complete definition; the other fields are taken from it."""
 
     server: str
     version: str
@@ -37,15 +37,15 @@ class Definition:
 
     @property
     def digest(self) -> str:
-        """What an approval of this definition stores."""
+        """The digest that an approval stores."""
         return digest_of(self.server, self.version, self.raw)
 
 
 def digest_of(server: str, version: str, raw: Mapping[str, Any]) -> str:
-    """SHA-256 over the canonical JSON of everything the server says about the tool, and who says it.
+    """SHA-256 of the canonical JSON of the server's name, its version and the complete definition.
 
-    `ValueError` for what canonical JSON does not keep apart (endless nesting, numbers that are none, half characters):
-    a change there would not be seen.
+    Raises `ValueError` for values that canonical JSON does not distinguish (too deep nesting, non-finite numbers, lone
+    surrogates), because a change between them would go unnoticed.
     """
     try:
         _require_exact(raw)
@@ -55,7 +55,7 @@ def digest_of(server: str, version: str, raw: Mapping[str, Any]) -> str:
 
 
 def _require_exact(value: Any, depth: int = 0) -> None:
-    if depth > codec.DEEPEST:
+    if depth > codec.MAX_DEPTH:
         raise ValueError("a definition that is nested too deep")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("a definition with a number that is none")
@@ -67,8 +67,8 @@ def _require_exact(value: Any, depth: int = 0) -> None:
             _require_exact(item, depth + 1)
 
 
-def read(server: str, version: str, raw: Any) -> Definition:
-    """A definition from what the server sent. `ValueError` where it cannot be kept or pinned."""
+def read_definition(server: str, version: str, raw: Any) -> Definition:
+    """Read a definition as the server sent it. Raises `ValueError` if it cannot be stored or pinned."""
     if not isinstance(raw, Mapping):
         raise ValueError("a tool that is no object")
     name, description, schema = raw.get("name"), raw.get("description"), raw.get("inputSchema")
@@ -81,25 +81,25 @@ def read(server: str, version: str, raw: Any) -> Definition:
     return Definition(server, version, name, description if isinstance(description, str) else "", schema, raw)
 
 
-def shown(text: str, limit: int = MAX_DESCRIPTION) -> str:
-    """A stranger's text as it may be shown: unseen characters removed, cut to `limit`."""
+def clean_text(text: str, limit: int = MAX_DESCRIPTION) -> str:
+    """Untrusted text for display: invisible characters removed, cut to `limit`."""
     clean = _CONTROL.sub(" ", codec.printable(text))
     return clean if len(clean) <= limit else f"{clean[: limit - 6]} [cut]"
 
 
-def spec(definition: Definition, name: str) -> ToolSpec:
-    """An approved definition as a model gets to see it, under the name we gave it."""
-    return ToolSpec(name, shown(definition.description), clean_schema(definition.schema))
+def tool_spec(definition: Definition, name: str) -> ToolSpec:
+    """An approved definition as shown to a model, under the given name."""
+    return ToolSpec(name, clean_text(definition.description), clean_schema(definition.schema))
 
 
 def clean_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema as a model gets to see it: the same shape, with every text in it cleaned and cut."""
+    """The schema as shown to a model: the same shape, with every text cleaned and cut."""
     return {str(key): _clean(value) for key, value in schema.items()}
 
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return shown(value)
+        return clean_text(value)
     if isinstance(value, Mapping):
         return clean_schema(value)
     if isinstance(value, list | tuple):

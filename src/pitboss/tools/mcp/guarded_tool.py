@@ -1,8 +1,8 @@
-"""One tool of a server as a model may use it: allowed, pinned, checked, bounded, and its answer fenced as data.
+"""A server's tool as a model may use it: allowed, pinned, with checked arguments, a timeout, and its result fenced as data.
 
-Whatever goes wrong is a `ToolFailed` with one plain line, inside the entry's timeout; a server that fails three times in
-a row is not asked again in this tick, so that no tick is spent on it. Not here: which tools a skill gets (`naming`, the
-catalogue), and answers in simulations (`recorded`).
+Every failure is a `ToolFailed` with one plain line, within the entry's timeout; a server that fails three times in a row
+is not called again in this tick. Which tools a skill gets is decided by `tool_names` and the catalogue; results in
+simulations come from `recorded_tool`.
 """
 
 import asyncio
@@ -15,23 +15,23 @@ from pitboss.core import codec
 from pitboss.core.errors import ToolFailed, TransientError
 from pitboss.core.ports import ToolSpec
 from pitboss.tools.data_fence import LIMIT, fence
+from pitboss.tools.mcp.argument_check import compile_check
 from pitboss.tools.mcp.connection import Connection
 from pitboss.tools.mcp.recorded_tool import MAX_ARGUMENT_BYTES
-from pitboss.tools.mcp.schema import compiled
 from pitboss.tools.mcp.server_entry import ServerEntry
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-MOST_MARKS = 10
+MAX_MARKS = 10
 _KILO = 1_000
 _MIME = re.compile(r"[a-z]{1,20}/[A-Za-z0-9.+-]{1,40}")
 
 
 class GuardedTool:
-    """A `core.ports.Tool`. `name` is the server's own name for it, `pin` the digest of the approved definition.
+    """A `core.ports.Tool`. `name` is the server's own name of the tool, `pin` the digest of the approved definition.
 
-    `schema` is the approved one where the one shown to the model (`spec.schema`) was cut.
+    `schema` is the approved schema, if the one shown to the model (`spec.schema`) was cut.
     """
 
     def __init__(
@@ -52,27 +52,27 @@ class GuardedTool:
         self._check: Any = None
 
     async def call(self, arguments: Any) -> str:
-        """The server's answer as fenced text."""
-        asked = self._checked(arguments)
+        """The server's result as fenced text."""
+        checked_arguments = self._checked(arguments)
         if self._connection.broken:
             raise ToolFailed(f"{self._entry.id} is not available in this tick: it failed several times in a row")
-        asking = asyncio.create_task(self._ask(asked))
+        request = asyncio.create_task(self._ask(checked_arguments))
         try:
-            await asyncio.wait({asking}, timeout=self._entry.timeout_s)
+            await asyncio.wait({request}, timeout=self._entry.timeout_s)
         finally:
-            if not asking.done():
-                asking.cancel()
-        if not asking.done():
+            if not request.done():
+                request.cancel()
+        if not request.done():
             self._connection.failed()
             raise ToolFailed(f"{self.spec.name} did not answer in {self._entry.timeout_s:g} s")
         try:
-            result = asking.result()
+            result = request.result()
         except TransientError as error:
             self._connection.failed()
             raise ToolFailed(str(error)) from None
         self._connection.worked()
-        said, marks = words(result)
-        text = fenced(self.spec.name, self._connection.hide(said), marks)
+        content, marks = result_text(result)
+        text = fenced(self.spec.name, self._connection.hide(content), marks)
         if result.is_error:
             raise ToolFailed(text)
         return text
@@ -81,31 +81,31 @@ class GuardedTool:
         if not isinstance(arguments, Mapping):
             raise ToolFailed("the arguments must be a JSON object")
         try:
-            asked: dict[str, Any] = {str(key): _number(value) for key, value in arguments.items()}
-            size = len(codec.dumps(asked))
+            plain: dict[str, Any] = {str(key): _number(value) for key, value in arguments.items()}
+            size = len(codec.dumps(plain))
         except (TypeError, ValueError, ArithmeticError, RecursionError):
             raise ToolFailed("the arguments are not JSON that can be sent") from None
         if size > MAX_ARGUMENT_BYTES:
             raise ToolFailed(f"the arguments are {size} bytes long; at most {MAX_ARGUMENT_BYTES}")
         if self._check is None:
-            self._check = compiled(self._schema)
-        self._check(asked)
-        return asked
+            self._check = compile_check(self._schema)
+        self._check(plain)
+        return plain
 
     async def _ask(self, arguments: dict[str, Any]) -> "CallToolResult":
         if self._name not in self._entry.tools:
             raise ToolFailed(f"{self.spec.name} is not allowed by the catalogue")
         async with self._connection.slots:
-            said = (await self._connection.definitions()).get(self._name)
-            if said is None:
+            definition = (await self._connection.definitions()).get(self._name)
+            if definition is None:
                 raise ToolFailed(f"{self.spec.name} is disabled: the server does not offer it any more")
-            if said.digest != self._pin:
+            if definition.digest != self._pin:
                 raise ToolFailed(f"{self.spec.name} is disabled: its definition changed since it was approved")
             return await self._connection.call(self._name, arguments)
 
 
-def words(result: "CallToolResult") -> tuple[str, list[str]]:
-    """What a result says, and one mark for each part that is not text and is not shown."""
+def result_text(result: "CallToolResult") -> tuple[str, list[str]]:
+    """The text of a result, and one placeholder for each part that is not text and is not shown."""
     texts = [block.text for block in result.content if block.type == "text"]
     marks = [_mark(block) for block in result.content if block.type != "text"]
     if result.structured_content is not None and not any(texts):
@@ -114,20 +114,20 @@ def words(result: "CallToolResult") -> tuple[str, list[str]]:
 
 
 def fenced(source: str, text: str, marks: Sequence[str]) -> str:
-    """The text as data, and our own marks behind it, where the text cannot write."""
+    """The text fenced as data, with the placeholders after it, where the text cannot forge them."""
     data, end = fence(source, text or ("" if marks else "(no text)"), LIMIT).rsplit("\n", 1)
-    more = [f"[{len(marks) - MOST_MARKS} more parts, not shown]"] if len(marks) > MOST_MARKS else []
-    return "\n".join((data, *marks[:MOST_MARKS], *more, end))
+    more = [f"[{len(marks) - MAX_MARKS} more parts, not shown]"] if len(marks) > MAX_MARKS else []
+    return "\n".join((data, *marks[:MAX_MARKS], *more, end))
 
 
 def _mark(block: Any) -> str:
     if block.type in ("image", "audio"):
         return f"[{block.type} {_kind(block.mime_type)}, {_size(len(block.data) * 3 // 4)}, not shown]"
     if block.type == "resource":
-        held = block.resource
-        content = getattr(held, "text", None)
-        size = len(held.blob) * 3 // 4 if content is None else len(content.encode("utf-8", "replace"))
-        return f"[resource {_kind(held.mime_type)}, {_size(size)}, not shown]"
+        resource = block.resource
+        content = getattr(resource, "text", None)
+        size = len(resource.blob) * 3 // 4 if content is None else len(content.encode("utf-8", "replace"))
+        return f"[resource {_kind(resource.mime_type)}, {_size(size)}, not shown]"
     return f"[resource {_kind(block.mime_type)}, linked, not shown]"
 
 
@@ -140,7 +140,7 @@ def _size(count: int) -> str:
 
 
 def _number(value: Any) -> Any:
-    """Exact numbers as the ones JSON libraries have; whole ones stay whole."""
+    """Decimals as int or float, which JSON libraries accept; whole numbers become int."""
     if isinstance(value, Decimal):
         if not value.is_finite() or value.adjusted() > 300:
             raise ValueError("a number out of range")

@@ -1,7 +1,7 @@
-"""A tool of another program as a simulation has it: it answers with what was recorded by then, and asks nobody.
+"""A server's tool in a simulation: it answers from recordings and never connects.
 
-The answer is the newest one to exactly the same arguments that was known at the tick. Where there is none it says so,
-and how many answers to other arguments there are, so that nobody takes silence for an answer. It never connects.
+The result is the newest recorded answer to exactly the same arguments that was known at the tick. If there is none, the
+failure says so, and how many answers to other arguments exist.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ from pitboss.tools.data_fence import LIMIT, fence
 MAX_ARGUMENT_BYTES = 16_384
 
 
-class Counted(Recordings, Protocol):
-    """Recordings that can say how many there are."""
+class CountedRecordings(Recordings, Protocol):
+    """Recordings that can be counted."""
 
     def count(self, server: str, tool: str, by: Instant) -> int:
-        """How many answers of a tool, to whatever arguments, were known by `by`."""
+        """How many answers of a tool, to any arguments, were known by `by`."""
         ...
 
 
@@ -32,33 +32,33 @@ class RecordedTool:
     spec: ToolSpec
     server: str
     tool: str
-    recordings: Counted
+    recordings: CountedRecordings
     at: Instant
 
     async def call(self, arguments: Any) -> str:
-        """The newest answer known now, fenced as data, with its time in front of it."""
+        """The newest answer known at the tick, fenced as data, after a line with its time."""
         if not isinstance(arguments, dict):
             raise ToolFailed("the arguments must be a JSON object")
         try:
-            asked = canonical(arguments)
+            key = canonical(arguments)
         except (TypeError, ValueError, ArithmeticError, RecursionError):
             raise ToolFailed("the arguments are not JSON that can be sent") from None
-        size = len(asked.encode("utf-8", "replace"))
-        if size > MAX_ARGUMENT_BYTES:  # as it would be refused where a server is asked
+        size = len(key.encode("utf-8", "replace"))
+        if size > MAX_ARGUMENT_BYTES:  # the same limit as for a call to a server
             raise ToolFailed(f"the arguments are {size} bytes long; at most {MAX_ARGUMENT_BYTES}")
-        found = self.recordings.latest(self.server, self.tool, asked, self.at)
-        if found is None:
+        recording = self.recordings.latest(self.server, self.tool, key, self.at)
+        if recording is None:
             others = self.recordings.count(self.server, self.tool, self.at)
             also = f"; {others} answers to other arguments were" if others else ""
             raise ToolFailed(f"no answer of {self.spec.name} to these arguments was recorded by {iso(self.at)}{also}")
-        text = f"recorded at {iso(found.known_at)}\n{fence(self.spec.name, found.result, LIMIT)}"
-        if found.failed:
+        text = f"recorded at {iso(recording.known_at)}\n{fence(self.spec.name, recording.result, LIMIT)}"
+        if recording.failed:
             raise ToolFailed(text)
         return text
 
 
 def canonical(arguments: Any) -> str:
-    """The arguments of a call as recordings are found by them: canonical JSON with exact numbers."""
-    written = codec.dumps(codec.number_fragments(arguments))
-    # Read again, because a number that came as a float is written in another way than the same one that came as text.
-    return codec.dumps(codec.number_fragments(codec.loads_exact(written))).decode()
+    """The key of a recording: the arguments as canonical JSON with exact numbers."""
+    data = codec.dumps(codec.number_fragments(arguments))
+    # Read and written again, because a float is written differently from the same number read from text.
+    return codec.dumps(codec.number_fragments(codec.loads_exact(data))).decode()

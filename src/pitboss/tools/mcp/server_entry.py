@@ -1,7 +1,7 @@
-"""One server that may be connected to: how it is started or reached, and which of its tools may be used.
+"""One allowed server: how it is started or reached, and which of its tools may be used.
 
-Plain values. Entries are read from a catalogue (`catalog`), which the operator controls and a skill cannot; what the
-server says about itself is no part of an entry, but for the digests that an approval pinned.
+Plain values. Entries are read from the catalogue (`catalog`), which the operator controls and a skill cannot. Apart from
+the pinned digests, nothing that the server says about itself is part of an entry.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,6 @@ from typing import Literal
 from pitboss.core.noun import noun
 
 Transport = Literal["stdio", "sse", "http"]
-TRANSPORTS: tuple[Transport, ...] = ("stdio", "sse", "http")
 
 TIMEOUT_S = 10.0
 CONCURRENCY = 4
@@ -19,7 +18,7 @@ CONCURRENCY = 4
 
 @noun
 class ToolPolicy:
-    """What the catalogue allows one tool. `as_of_safe`: asked again later, it gives the same answer for the same past."""
+    """Permissions of one tool. `as_of_safe`: a later call gives the same answer about the same past."""
 
     as_of_safe: bool = False
 
@@ -28,10 +27,10 @@ class ToolPolicy:
 class ServerEntry:
     """A server of the catalogue.
 
-    `tools` is the allowlist: a tool that is not in it is never offered, whatever the server calls read-only. `env` names
-    the variables a child may see; `secret` names the value in the secret store that is sent as bearer, or as it is in the
-    header `secret_header`. `loopback` allows an HTTP address on this machine. `pins` are the digests a catalogue ships
-    with, by tool.
+    `tools` is the allowlist: other tools are never offered, even if the server marks them read-only. `env` names the
+    variables of a child process; `secret` names the value in the secret store that is sent as a bearer token, or verbatim
+    in the header `secret_header`. `loopback` allows an HTTP address on this machine. `pins` are the digests shipped with
+    the catalogue, by tool.
     """
 
     id: str
@@ -52,27 +51,27 @@ class ServerEntry:
 
 @noun
 class ServerLimits:
-    """How much of a server is listened to, and for how long. What goes beyond ends the connection, not the run."""
+    """Limits on time and output of a server. Exceeding one ends the connection, not the run."""
 
     connect_s: float = 10.0
-    """To start, greet and list its tools, together."""
+    """For starting, initialising and listing the tools together."""
     line_bytes: int = 8 * 2**20
     """One message, and one response that is not a stream."""
     flood_bytes: int = 64 * 2**20
     brackets: int = 100_000
-    """Opened objects and lists, in texts as well: what reading a message costs is counted in these."""
+    """Opening brackets of objects and lists, including those inside strings: a measure of the cost of parsing."""
     messages: int = 10_000
     bad_lines: int = 100
     requests: int = 50
-    """That we make to its address: a server can ask for a stream to be opened again and again.
+    """HTTP requests to the server, which can ask for a stream to be reopened any number of times.
 
-    All five: since the last question we asked."""
+    These five are counted from the last request of pitboss."""
     parts: int = 1_000
-    """In any one list of an answer."""
+    """Elements of any list in a result."""
     tools: int = 100
     pages: int = 20
     grace_s: float = 2.0
-    """Between closing a child's input and telling it to end, and again before it is killed."""
+    """Time between closing a child's input and SIGTERM, and between SIGTERM and SIGKILL."""
     stderr_bytes: int = 4_096
 
 

@@ -1,7 +1,7 @@
-"""One process or one session of a server, from its start to its end. It is never started again; `connection` makes another.
+"""One session with a server process or an HTTP server. A session is never restarted; `connection` makes another.
 
-All of the protocol library runs in here, in one task. Whatever a server brings about ends in `over`, with a reason, and
-never as an exception in somebody else's task; at the end of a life nothing of it is left.
+All of the protocol library runs here, in one task. Any failure that a server causes resolves the future `ended` with a
+reason and never raises in another task; after the end, processes and connections are cleaned up.
 """
 
 import asyncio
@@ -10,34 +10,34 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from pitboss.tools.mcp.child import Meter, ServerProcess, speak
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits
+from pitboss.tools.mcp.server_process import Meter, ServerProcess, message_streams
 
 if TYPE_CHECKING:
     import httpx2
     from mcp import ClientSession
 
-    from pitboss.tools.mcp.remote import Bearer, Metered
+    from pitboss.tools.mcp.http_client import Bearer, MeteredTransport
 
-MakeTransport = Callable[[bool], "httpx2.AsyncBaseTransport"]
-"""Whether this machine itself may be connected to → the transport that checks every address."""
+TransportFactory = Callable[[bool], "httpx2.AsyncBaseTransport"]
+"""Makes the transport that checks every address; the argument says whether loopback is allowed."""
 
 _LIST_CHANGED = "notifications/tools/list_changed"
 
 
-class Life:
-    """One process or one session, from its start to its end. It is never started again."""
+class ServerSession:
+    """One session with a server, from its start to its end."""
 
     def __init__(
         self,
         entry: ServerEntry,
         environment: Mapping[str, str],
         bearer: "Bearer | None",
-        transport: MakeTransport | None,
+        transport: TransportFactory | None,
         limits: ServerLimits,
     ) -> None:
         loop = asyncio.get_running_loop()
-        self.over: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[None] = loop.create_future()
         self.ready: asyncio.Future[None] = loop.create_future()
         self.changed = False
         self.server = self.version = self.protocol = ""
@@ -47,47 +47,47 @@ class Life:
         self._transport = transport
         self._limits = limits
         self._meter = Meter(limits, self.end)
-        self._why = ""
+        self._end_reason = ""
         self._child: ServerProcess | None = None
-        self._metered: Metered | None = None
+        self._metered: MeteredTransport | None = None
         self._session: ClientSession | None = None
         self._starting: asyncio.Task[ServerProcess] | None = None
-        self._hurry: asyncio.TimerHandle | None = None
+        self._cancel_timer: asyncio.TimerHandle | None = None
         self._clean = False
         self._task = asyncio.create_task(self._run())
 
     @property
     def refusal(self) -> str:
-        """What the server answered on the level below the protocol, if it refused."""
+        """The HTTP-level refusal of the server, if any."""
         return self._metered.refusal if self._metered else ""
 
     @property
-    def why(self) -> str:
-        """Why it is over."""
-        return self.refusal or self._why or "the connection ended"
+    def end_reason(self) -> str:
+        """Why the session ended."""
+        return self.refusal or self._end_reason or "the connection ended"
 
     @property
-    def last_words(self) -> str:
-        """The end of what a child wrote to standard error."""
-        return self._child.last_words if self._child is not None else ""
+    def stderr_tail(self) -> str:
+        """The end of a child's standard error."""
+        return self._child.stderr_tail if self._child is not None else ""
 
     @property
-    def gone(self) -> bool:
-        """Whether nothing of it is left."""
+    def is_finished(self) -> bool:
+        """Whether the cleanup is done."""
         return self._task.done()
 
-    def end(self, why: str, *, clean: bool = False) -> None:
-        """Over, from now on, for everyone who waits. What is left is cleared away by its own task."""
-        self._why = self._why or why
-        if not self.over.done():
+    def end(self, reason: str, *, clean: bool = False) -> None:
+        """End the session at once for all waiting callers. Its own task does the cleanup."""
+        self._end_reason = self._end_reason or reason
+        if not self.ended.done():
             self._clean = clean
-            self.over.set_result(None)
-            # A session says goodbye, for as long as it is given; one that never greeted has nobody to say it to.
+            self.ended.set_result(None)
+            # An initialised session gets time to shut down; one that never initialised needs none.
             delay_s = self._limits.grace_s if self.ready.done() else 0.0
-            self._hurry = asyncio.get_running_loop().call_later(delay_s, self._task.cancel)
+            self._cancel_timer = asyncio.get_running_loop().call_later(delay_s, self._task.cancel)
 
     async def ask(self, request: Any, answer: Any) -> Any:
-        """One question to the server."""
+        """Send one request to the server."""
         assert self._session is not None
         self._meter.reset()
         if self._metered:
@@ -95,7 +95,7 @@ class Life:
         return await self._session.send_request(request, answer)
 
     async def close(self) -> None:
-        """End it and wait until nothing is left. A caller who is cancelled stops the waiting and not the ending."""
+        """End the session and wait for the cleanup, which continues if the caller is cancelled."""
         self.end("the connection is closed", clean=True)
         await asyncio.wait({self._task})
 
@@ -104,22 +104,24 @@ class Life:
             async with AsyncExitStack() as stack:
                 reader, writer = await stack.enter_async_context(self._open())
                 await self._serve(stack, reader, writer)
-                await asyncio.wait({self.over})  # not by itself: a library that cancels this task must not cancel that
+                await asyncio.wait(
+                    {self.ended}
+                )  # not awaited directly: cancelling this task must not cancel the future
         except (FileNotFoundError, NotADirectoryError):
             self.end(f"there is no program {self._entry.argv[0]}" if self._entry.argv else "it cannot be started")
         except asyncio.CancelledError:
-            self.end("it did not answer")  # also when the whole loop ends: nobody else would clear away then
-        except BaseException as error:  # noqa: BLE001 – whatever a server can bring about ends here and nowhere else
+            self.end("it did not answer")  # also when the event loop is closing, so that the cleanup still runs
+        except BaseException as error:  # noqa: BLE001 – every failure that a server can cause is handled here
             self.end(_reason(error))
         finally:
             self.end("the connection ended")
-            if self._hurry is not None:
-                self._hurry.cancel()
+            if self._cancel_timer is not None:
+                self._cancel_timer.cancel()
             if not self.ready.done():
                 self.ready.cancel()
-            await self._clear()
+            await self._clean_up()
 
-    async def _clear(self) -> None:
+    async def _clean_up(self) -> None:
         if self._starting is not None:
             await asyncio.wait({self._starting})
         if self._child is not None:
@@ -131,9 +133,9 @@ class Life:
     @asynccontextmanager
     async def _open_child(self) -> AsyncIterator[tuple[Any, Any]]:
         self._starting = asyncio.create_task(ServerProcess.start(self._entry.argv, self._environment, self._limits))
-        self._starting.add_done_callback(self._started)  # also when nobody waits for it any more
+        self._starting.add_done_callback(self._started)  # runs also if this task is cancelled meanwhile
         child = await asyncio.shield(self._starting)
-        async with speak(child, self._meter, self.end) as streams:
+        async with message_streams(child, self._meter, self.end) as streams:
             yield streams
 
     def _started(self, starting: "asyncio.Task[ServerProcess]") -> None:
@@ -142,12 +144,12 @@ class Life:
 
     @asynccontextmanager
     async def _open_remote(self) -> AsyncIterator[tuple[Any, Any]]:
-        from pitboss.tools.mcp.remote import Metered, reach
+        from pitboss.tools.mcp.http_client import MeteredTransport, http_streams
 
         if self._transport is None:
             raise ValueError("no transport was given")
-        self._metered = Metered(self._transport(self._entry.loopback), self._meter, self._limits, self._entry)
-        async with reach(self._entry, self._metered, self._bearer, self._limits) as streams:
+        self._metered = MeteredTransport(self._transport(self._entry.loopback), self._meter, self._limits, self._entry)
+        async with http_streams(self._entry, self._metered, self._bearer, self._limits) as streams:
             yield streams
 
     async def _serve(self, stack: AsyncExitStack, reader: Any, writer: Any) -> None:
@@ -155,13 +157,13 @@ class Life:
         from mcp import ClientSession, MCPError
         from mcp_types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION, Implementation
 
-        heard_in, heard = anyio.create_memory_object_stream[Any](0)
-        stack.callback(heard_in.close)
-        stack.callback(heard.close)
-        sifting = asyncio.create_task(self._sift(reader, heard_in))
-        stack.callback(sifting.cancel)
-        # No callbacks: what a server asks of us (a model's answer, a person's, our files) is refused by the session.
-        session = ClientSession(heard, writer, client_info=Implementation(name="pitboss", version="1"))
+        filtered_in, filtered = anyio.create_memory_object_stream[Any](0)
+        stack.callback(filtered_in.close)
+        stack.callback(filtered.close)
+        filtering = asyncio.create_task(self._filter(reader, filtered_in))
+        stack.callback(filtering.cancel)
+        # No callbacks: the session refuses a server's own requests (sampling, elicitation, roots).
+        session = ClientSession(filtered, writer, client_info=Implementation(name="pitboss", version="1"))
         await stack.enter_async_context(session)
         try:
             await session.initialize()
@@ -179,8 +181,8 @@ class Life:
     def _too_many(self, result: Mapping[str, Any]) -> bool:
         return any(isinstance(value, list) and len(value) > self._limits.parts for value in result.values())
 
-    async def _sift(self, reader: Any, onward: Any) -> None:
-        """Hands on answers and questions. Of notifications only one matters to us, and none reaches the session."""
+    async def _filter(self, reader: Any, onward: Any) -> None:
+        """Forward responses and requests. Notifications are dropped; only a changed tool list is noted."""
         import anyio
         from mcp_types import JSONRPCNotification, JSONRPCResponse
 
@@ -206,28 +208,28 @@ class Life:
 
 
 def load() -> None:
-    """Load the libraries, which takes longer than most servers take to answer."""
+    """Import the libraries before the timeout starts: that takes longer than most servers take to answer."""
     import jsonschema  # noqa: F401
     import mcp.client.sse
     import mcp.client.streamable_http  # noqa: F401
 
-    _hush()
+    _silence_library_logs()
 
 
 def _reason(error: BaseException) -> str:
-    """The first plain cause in what a library raised."""
+    """A one-line reason for an exception of the library."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     name = type(error).__name__
-    plain = {
+    reasons = {
         "MCPError": f"it answers with error {getattr(error, 'code', '')}",
         "ValidationError": "its answer is not what the protocol says",
         "RuntimeError": "it speaks no version of the protocol that we speak",
     }
-    return plain.get(name, f"the protocol failed ({name})")
+    return reasons.get(name, f"the protocol failed ({name})")
 
 
-def _hush() -> None:
-    """The library logs what a server sends, whole and with tracebacks. We say it in one line, where it belongs."""
+def _silence_library_logs() -> None:
+    """Turn off the library's logs: they hold complete server messages and tracebacks; pitboss reports one line instead."""
     for name in ("client", "mcp.client", "mcp.shared"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -1,6 +1,6 @@
-"""The name under which a model knows a tool of a server: `mcp_<id>__<name>`.
+"""The name of a server's tool as shown to a model: `mcp_<id>__<name>`.
 
-A name is refused, never repaired: two repaired names could become one, and a model would call the wrong tool.
+Invalid names are refused, never repaired: two repaired names could be equal, and a model would call the wrong tool.
 """
 
 import re
@@ -11,7 +11,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def name_of(server_id: str, tool: str) -> str:
-    """The name of a server's tool. `ValueError` with one line where it cannot have one."""
+    """The name of a server's tool. Raises `ValueError` with one line if the tool cannot be named."""
     name = f"{PREFIX}{server_id}__{tool}"
     if not tool or not _NAME.fullmatch(name):
         shown = tool if tool.isascii() and tool.isprintable() else ascii(tool)
@@ -24,10 +24,10 @@ def name_of(server_id: str, tool: str) -> str:
 
 
 def names_of(server_id: str, tools: Collection[str], taken: Collection[str] = ()) -> tuple[dict[str, str], list[str]]:
-    """Names for a server's tools, and one line for each tool that cannot have one.
+    """The names of a server's tools, and one line for each tool that cannot be named.
 
-    A name that is in `taken` (a built-in, another server's tool) or that two tools would share is refused. So is a tool
-    that calls itself like one that is taken: nobody reading a transcript should have to look at the prefix.
+    A name in `taken` (a built-in or another server's tool) or listed twice is refused. So is a tool whose own name is in
+    `taken`, so that a reader of a transcript need not compare prefixes.
     """
     names: dict[str, str] = {}
     refused: list[str] = []

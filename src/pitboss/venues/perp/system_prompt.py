@@ -16,7 +16,7 @@ STYLE_LABELS: Mapping[str, str] = {
     "market_making": "Market making",
     "discretionary": "Discretionary",
 }
-"""Every strategy style with the words that the prompt uses for it."""
+"""Every strategy style with its label in the prompt."""
 
 THESIS_MODES = frozenset({"thesis", "hybrid"})
 RULES_MODES = frozenset({"rules", "hybrid"})
@@ -25,7 +25,7 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "rules": ("entry", "exit", "risk_management"),
     "hybrid": ("thesis", "avoid", "entry", "exit", "risk_management"),
 }
-"""The strategy fields that each mode cannot do without."""
+"""The strategy fields that each mode requires."""
 
 HEADER = """\
 You are an autonomous trading agent on Hyperliquid perp futures.
@@ -74,16 +74,16 @@ _RULES_BLOCKS = (
 
 
 def compose_system(strategy: Mapping[str, str | None]) -> str:
-    """The whole system prompt for a strategy given as its document fields; absent optional fields leave no line.
+    """The system prompt for a strategy given as its document fields; absent optional fields leave no line.
 
-    The skill schema has already checked the fields: a missing one here is a mistake in the program (`ValueError`).
+    The skill schema has already checked the fields: a missing one is a programming error (`ValueError`).
     """
     mode, leash = strategy.get("mode") or "", strategy.get("leash") or ""
     if mode not in REQUIRED or leash not in LEASHES:
         raise ValueError(f"no system prompt for mode {mode!r} and leash {leash!r}")
-    absent = [name for name in REQUIRED[mode] if not _text(strategy, name)]
-    if absent:
-        raise ValueError(f"a {mode} strategy needs {', '.join(absent)}")
+    missing = [name for name in REQUIRED[mode] if not _text(strategy, name)]
+    if missing:
+        raise ValueError(f"a {mode} strategy needs {', '.join(missing)}")
     return "\n\n".join((HEADER, LEASHES[leash], *_body(strategy, mode), FOOTER))
 
 

@@ -13,7 +13,7 @@ from pitboss.core.instant import DAY_MS, HOUR_MS, Instant
 from pitboss.core.market import Bars, Floats, Ints, Points
 from pitboss.core.noun import noun
 from pitboss.core.order_book import Books
-from pitboss.core.scaled import Whole, whole
+from pitboss.core.scaled import ScaledColumn, scale_column
 
 
 @noun
@@ -54,7 +54,7 @@ class Tape:
     """For each bar the first one after it that closes beyond the midnight at or after its own close."""
     breaks: Sequence[int]
     """Bars that do not follow the one before them without a hole in time."""
-    whole: Mapping[str, Whole]
+    scaled_close: Mapping[str, ScaledColumn]
     """`filled` as whole numbers, where all of a symbol's closes fit."""
     volume: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     books: Mapping[str, Books] = field(default_factory=dict[str, Books])
@@ -147,7 +147,7 @@ def make_tape(
         ),
         _day_stops(open_at, interval_ms),
         (np.flatnonzero(np.diff(open_at) != interval_ms) + 1).tolist(),
-        {symbol: column for symbol in symbols if (column := whole(filled[symbol])) is not None},
+        {symbol: column for symbol in symbols if (column := scale_column(filled[symbol])) is not None},
         columns["volume"],
         books or {},
     )

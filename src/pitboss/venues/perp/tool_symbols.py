@@ -1,6 +1,6 @@
-"""Which symbol and which bars a tool may look at: one of the skill's symbols, closed bars only.
+"""The symbols and bars that a tool may read: the skill's symbols, closed bars only.
 
-A mistake is answered with what could have been asked for. It never looks past the view.
+A wrong argument is answered with the valid ones. All data comes from the view.
 """
 
 from difflib import get_close_matches
@@ -33,23 +33,23 @@ def one_of_yours(observation: Observation, symbol: str) -> str:
 
 
 def listed(observation: Observation, symbol: str) -> str:
-    """The symbol, if the skill trades it and the venue lists it at this time: of others there is no market to look at."""
+    """The symbol, if the skill trades it and the venue lists it now; an unlisted symbol has no data."""
     if not observation.view.listed(one_of_yours(observation, symbol)):
         raise ToolFailed(f"{symbol} is not listed at this time")
     return symbol
 
 
 def closed_bars(observation: Observation, symbol: str, interval: str, lookback: int) -> Bars:
-    """The newest closed bars of one of your symbols, oldest first; it may be that none has closed yet."""
+    """The newest closed bars of one of the skill's symbols, oldest first; possibly none."""
     listed(observation, symbol)
     view = observation.view
     if not view.has_bars(symbol, interval):
-        known = [name for name in INTERVALS if view.has_bars(symbol, name)]
-        offer = f"available: {', '.join(known)}" if known else "there are none at any interval"
+        available = [name for name in INTERVALS if view.has_bars(symbol, name)]
+        offer = f"available: {', '.join(available)}" if available else "there are none at any interval"
         raise ToolFailed(f"there are no {interval} bars of {symbol}; {offer}")
     return view.bars(symbol, interval, lookback)
 
 
 def none_closed(observation: Observation, symbol: str, interval: str) -> str:
-    """What to say instead of an empty table."""
+    """The text shown instead of an empty table."""
     return f"{symbol} {interval}: no bar has closed by {iso(observation.view.at)}"

@@ -34,7 +34,7 @@ def held_units(
     total: list[int] | None = None
     places = 0
     for symbol, held in positions.items():
-        column, lot_places = tape.whole.get(symbol), terms.assets[symbol].size_decimals
+        column, lot_places = tape.scaled_close.get(symbol), terms.assets[symbol].size_decimals
         lots = held.size.scaleb(lot_places)
         count, first_close = int(lots), tape.filled[symbol].item(start)
         if column is None or lots != count or first_close != first_close:  # NaN: marked before this tape begins

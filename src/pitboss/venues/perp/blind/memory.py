@@ -14,7 +14,7 @@ from pitboss.core import codec
 from pitboss.core.instant import Instant
 from pitboss.core.money import exact, text
 from pitboss.core.noun import noun
-from pitboss.core.past import Decided, Past
+from pitboss.core.past import Past, PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.core.state import LastDecision
 from pitboss.core.verdict import unfold
@@ -124,11 +124,11 @@ class DisguisedPast:
     true: Past
     disguise: Cover
 
-    def decided(self, before: Instant, count: int) -> Sequence[Decided]:
+    def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
         """The newest decisions made before `before`, newest first."""
-        return [self._decided(one) for one in self.true.decided(before - self.disguise.shift_ms, count)]
+        return [self._decided(one) for one in self.true.decisions(before - self.disguise.shift_ms, count)]
 
-    def _decided(self, one: Decided) -> Decided:
+    def _decided(self, one: PastDecision) -> PastDecision:
         proposal, detail = _told(self.disguise, one.proposal, one.detail, one.code)
         said = self.disguise.own(one.text)
         return replace(one, at=one.at + self.disguise.shift_ms, proposal=proposal, detail=detail, text=said)

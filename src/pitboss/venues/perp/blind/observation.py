@@ -56,7 +56,7 @@ class AnonymisedValues:
             at=seen.at + shift,
             started_at=seen.started_at + shift,
             skill=self._skill(seen.skill),
-            view=seen.view.disguised(self._market, seen.view.at + shift),
+            view=seen.view.transformed(self._market, seen.view.at + shift),
             world=world_of(disguise, seen.world),
             terms=self._terms(seen.terms),
             limits=self._caps(seen.limits),

@@ -1,6 +1,6 @@
 """`## Upcoming events`: the calendar ahead, as far as it was known at the tick."""
 
-from pitboss.core.market import CalendarEvent, Unconfirmed
+from pitboss.core.market import CalendarEvent, UnconfirmedEvent
 from pitboss.prompt.render import age, amount, time
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, fenced
@@ -27,5 +27,5 @@ def _line(event: CalendarEvent, at: int, symbols: tuple[str, ...]) -> str:
     # Symbols of an event are outside text like its title: only names that the skill itself uses are repeated.
     about = " ".join(symbol for symbol in symbols if symbol in event.symbols) or "market"
     when = f"in {age(event.scheduled_at - at)} ({time(event.scheduled_at)} UTC)"
-    doubt = f", UNCONFIRMED (confidence {amount(event.confidence)})" if isinstance(event, Unconfirmed) else ""
+    doubt = f", UNCONFIRMED (confidence {amount(event.confidence)})" if isinstance(event, UnconfirmedEvent) else ""
     return f"- {when}, {about}, importance {amount(event.importance)}{doubt}: {fenced(f'{event.kind}: {event.title}')}"

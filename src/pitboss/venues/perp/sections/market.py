@@ -72,7 +72,7 @@ def render(observation: Observation, memo: Memo) -> str:
             for interval in (memo.interval, *memo.higher)
         ]
         if not view.listed(symbol):  # no data of it, neither from before nor from after
-            blocks.append(f"### {symbol}\n{'no longer listed' if view.ended(symbol) else 'not listed yet'}")
+            blocks.append(f"### {symbol}\n{'no longer listed' if view.was_delisted(symbol) else 'not listed yet'}")
             continue
         text = _known(symbol, series, memo, kept.get(symbol) or kept.setdefault(symbol, _Symbol()))
         ends_at = view.ends_at(symbol)

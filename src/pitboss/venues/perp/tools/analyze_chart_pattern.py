@@ -1,7 +1,7 @@
 """What a chart looks like: the trend of its swings, the shapes they make, levels, and the newest candles.
 
 Swings and shapes are our own, in `reading.swings` and `reading.patterns`; a shape's confidence is the share of
-such shapes drawn by pure chance that fit worse, see `reading.rarity`. Candles are TA-Lib's. Nothing here is a
+such shapes drawn by pure chance that fit worse, see `tools.analysis.pattern_rarity`. Candles are TA-Lib's. Nothing here is a
 forecast, and it says so.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 from pitboss.core.instant import iso
 from pitboss.core.market import Bars
 from pitboss.prompt import render
-from pitboss.tools.analysis import rarity
+from pitboss.tools.analysis import pattern_rarity
 from pitboss.tools.analysis.candles import WARM_UP, candles
 from pitboss.tools.analysis.patterns import Pattern, patterns
 from pitboss.tools.analysis.points import moment
@@ -84,8 +84,8 @@ def _shapes(chart: SwingChart, bars: Bars) -> list[str]:
 
 
 def _shape(shape: Pattern, bars: Bars) -> str:
-    certain = rarity.confidence(shape.family, len(bars), shape.fit)
-    common = rarity.chance(shape.family, len(bars))
+    certain = pattern_rarity.confidence(shape.family, len(bars), shape.fit)
+    common = pattern_rarity.chance(shape.family, len(bars))
     points = {-1: "bearish", 0: "either way", 1: "bullish"}[shape.side]
     trigger, void, target = (_price(price, bars) for price in (shape.trigger, shape.void, shape.target))
     if shape.side == 0:

@@ -29,7 +29,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 
 def _near(context: ToolContext, at: Instant) -> str:
     """The decision before the one that is not there."""
-    earlier = context.past.decided(min(at, context.observation.at), 1)
+    earlier = context.past.decisions(min(at, context.observation.at), 1)
     return f"; the one before is at {iso(earlier[0].at)}" if earlier else "; there is none before it either"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.core.instant import iso
-from pitboss.core.past import DECISIONS, Decided
+from pitboss.core.past import DECISIONS, PastDecision
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.history_text import count_of, decision_line, margin_lines
 
@@ -22,7 +22,7 @@ SCHEMA: dict[str, Any] = {
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Counts by rule over the decisions at hand, then the last refusals with limit and use."""
     at = context.observation.at
-    decisions = context.past.decided(at, DECISIONS)
+    decisions = context.past.decisions(at, DECISIONS)
     refused = [decided for decided in decisions if decided.outcome == "refused"]
     if not decisions:
         return f"nothing was decided before {iso(at)}"
@@ -38,7 +38,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _margins(context: ToolContext, decided: Decided) -> list[str]:
+def _margins(context: ToolContext, decided: PastDecision) -> list[str]:
     """The refusing rule's own numbers, as the verdict recorded them."""
     body = context.past.snapshot(decided.at, context.observation.at)
     verdicts = body["verdicts"] if body else ()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.core.instant import iso
-from pitboss.core.past import Decided
+from pitboss.core.past import PastDecision
 from pitboss.prompt import render
 from pitboss.tools.define import ToolContext, define_tool
 from pitboss.tools.history_text import MOMENT, WORDS, count_of, decision_line, moment, not_after
@@ -26,7 +26,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """Two lines for each, newest first."""
     at = context.observation.at
     before = not_after(at, "before", moment(arguments, "before")) if "before" in arguments else at
-    found = context.past.decided(before, arguments.get("count", FEW))
+    found = context.past.decisions(before, arguments.get("count", FEW))
     if not found:
         return f"nothing was decided before {iso(before)}"
     lines = [f"{len(found)} decisions before {iso(before)}, newest first"]
@@ -35,7 +35,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _beside(decided: Decided) -> str:
+def _beside(decided: PastDecision) -> str:
     calls = f"called {', '.join(decided.calls)}" if decided.calls else "called nothing"
     cost = "cost unknown" if decided.cost_usd is None else f"cost {render.amount(decided.cost_usd)} USD"
     said = f"; said {render.fence(decided.text, WORDS)}" if decided.proposal and decided.text else ""

@@ -30,7 +30,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
     """A line for each, newest first. Nothing about money paid to models: that is not the agent's business."""
     at, wanted = context.observation.at, _OUTCOME.get(arguments.get("outcome", "any"))
     count = arguments.get("count", FEW)
-    found = context.past.decided(at, DECISIONS if wanted else count)
+    found = context.past.decisions(at, DECISIONS if wanted else count)
     chosen = [decided for decided in found if wanted in (None, decided.outcome)][:count]
     if not chosen:
         kind = f"{arguments['outcome']} decision" if wanted else "decision"

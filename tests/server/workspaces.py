@@ -11,8 +11,8 @@ from mcp import Client
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import look_into
-from pitboss.server import pitboss as server
-from pitboss.server.pitboss_desk import ServerWorkspace
+from pitboss.server.mcp import tool_list
+from pitboss.server.mcp.workspace import ServerWorkspace
 
 SKILL = """\
 pitboss: 1
@@ -31,15 +31,15 @@ RANGE = {"from": "2025-03-16", "to": "2025-03-20"}
 def furnish(folder: Path, market: Path) -> ServerWorkspace:
     shutil.copytree(market, folder / ".pitboss" / "lake")
     (folder / "crossing.yaml").write_text(SKILL)
-    return desk_of(folder, writes=True)
+    return workspace_of(folder, writes=True)
 
 
-def desk_of(folder: Path, writes: bool = False) -> ServerWorkspace:
+def workspace_of(folder: Path, writes: bool = False) -> ServerWorkspace:
     return ServerWorkspace(load_settings(folder / ".pitboss"), folder, writes)
 
 
-def run_ids(desk: ServerWorkspace) -> list[str]:
-    with look_into(desk.settings) as workspace:
+def run_ids(server_workspace: ServerWorkspace) -> list[str]:
+    with look_into(server_workspace.settings) as workspace:
         return [run.id for run in workspace.runs.listing().runs]
 
 
@@ -58,11 +58,11 @@ async def refused(client: Client, name: str, **arguments: Any) -> str:
     return result.content[0].text
 
 
-def visit(desk: ServerWorkspace, work: Callable[[Client], Awaitable[Any]]) -> Any:
+def visit(server_workspace: ServerWorkspace, work: Callable[[Client], Awaitable[Any]]) -> Any:
     """A client of the server in this process."""
 
     async def main() -> Any:
-        async with Client(server.create(desk), mode="legacy") as client:
+        async with Client(tool_list.create(server_workspace), mode="legacy") as client:
             return await work(client)
 
     return asyncio.run(main())

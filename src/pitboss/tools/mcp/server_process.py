@@ -1,10 +1,10 @@
-"""A server as a child process: exact argv, no shell, exact environment, an empty directory, bounded in all it says.
+"""An MCP server as a child process: exact argv, no shell, exact environment, an empty directory, bounded output.
 
-It speaks one JSON message a line on standard output and hears the same on standard input. `ServerProcess` is the process and
-`speak` the pair of streams that the protocol library wants. However the connection ends (closed, cancelled, flooded), the
-process and every process it started are gone afterwards: they are found by group, session, ancestry and working
-directory. Not found is a descendant that left all four behind. If this program itself is killed hard, a child is told by
-the end of its input; one that does not care is ended by the next program that starts a child here (`sweep`).
+Messages are one line of JSON each, on standard input and output. `ServerProcess` is the process and `message_streams`
+the pair of streams that the protocol library expects. However the connection ends (closed, cancelled, too much output),
+the process and its descendants are killed; they are found by process group, session, ancestry and working directory. A
+descendant that changed all four is not found. If pitboss itself is killed, a child sees the end of its input; one that
+ignores it is killed by the next pitboss process that starts a child (`kill_orphans`).
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _PREFIX = "pitboss-mcp-"
 
 
 class Meter:
-    """Counts what a server sends between two questions of ours. `over` is called once, with why it was too much."""
+    """Counts what a server sends between two requests. Calls `over` with the reason if a limit is exceeded."""
 
     def __init__(self, limits: ServerLimits, over: Callable[[str], None]) -> None:
         self._limits = limits
@@ -40,11 +40,11 @@ class Meter:
         self.reset()
 
     def reset(self) -> None:
-        """We asked something: a new account."""
+        """Start counting for a new request."""
         self.bytes = self.brackets = self.messages = self.bad = self.requests = 0
 
     def read(self, chunk: bytes) -> bool:
-        """Bytes came. False when it is too much."""
+        """Count received bytes. False if a limit is exceeded."""
         self.bytes += len(chunk)
         self.brackets += chunk.count(b"{") + chunk.count(b"[")
         return self._within(self.bytes, self._limits.flood_bytes, "bytes to one question") and self._within(
@@ -52,22 +52,22 @@ class Meter:
         )
 
     def message(self) -> bool:
-        """A message came."""
+        """Count a message."""
         self.messages += 1
         return self._within(self.messages, self._limits.messages, "messages to one question")
 
     def bad_line(self) -> bool:
-        """Something came that is no message."""
+        """Count a line that is not a message."""
         self.bad += 1
         return self._within(self.bad, self._limits.bad_lines, "lines that are not messages")
 
     def request(self) -> bool:
-        """We are about to visit its address."""
+        """Count an HTTP request to the server."""
         self.requests += 1
         return self._within(self.requests, self._limits.requests, "invitations to come again to one question")
 
     def line_too_long(self) -> None:
-        """One message did not end."""
+        """Report a message that exceeds the limit."""
         self._over(f"it sent a message of more than {self._limits.line_bytes} bytes")
 
     def _within(self, count: int, limit: int, what: str) -> bool:
@@ -78,24 +78,24 @@ class Meter:
 
 
 class ServerProcess:
-    """One process and everything it may have started."""
+    """One process and its descendants."""
 
     def __init__(self, process: asyncio.subprocess.Process, directory: Path, limits: ServerLimits) -> None:
         self._process = process
         self._directory = directory
         self._limits = limits
-        self._said: deque[bytes] = deque()
-        self._said_bytes = 0
-        self._tasks = [asyncio.create_task(self._listen_to_errors())]
+        self._stderr: deque[bytes] = deque()
+        self._stderr_bytes = 0
+        self._tasks = [asyncio.create_task(self._read_stderr())]
         self.pid = process.pid
-        _LIVING[self.pid] = directory
+        _RUNNING[self.pid] = directory
 
     @classmethod
     async def start(cls, argv: Sequence[str], environment: Mapping[str, str], limits: ServerLimits) -> "ServerProcess":
-        """Start it. `OSError` or `ValueError` where it cannot be started."""
+        """Start a process. Raises `OSError` or `ValueError` if it cannot be started."""
         if not argv:
             raise ValueError("there is nothing to start")
-        sweep()
+        kill_orphans()
         directory = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
         try:
             process = await asyncio.create_subprocess_exec(
@@ -114,9 +114,9 @@ class ServerProcess:
         return cls(process, directory, limits)
 
     @property
-    def last_words(self) -> str:
-        """The end of what it wrote to standard error."""
-        return b"".join(self._said).decode("utf-8", "replace").strip()
+    def stderr_tail(self) -> str:
+        """The end of its standard error."""
+        return b"".join(self._stderr).decode("utf-8", "replace").strip()
 
     async def send(self, line: bytes) -> None:
         """Write one line; waits while the child does not read."""
@@ -125,131 +125,131 @@ class ServerProcess:
         await self._process.stdin.drain()
 
     async def lines(self, meter: Meter) -> AsyncIterator[bytes]:
-        """Every line it writes, until it ends or says too much."""
+        """The lines of its standard output, until it ends or exceeds a limit."""
         assert self._process.stdout
         parts: list[bytes] = []
-        held = 0
+        part_bytes = 0
         while chunk := await self._process.stdout.read(_CHUNK):
             if not meter.read(chunk):
                 return
-            *whole, rest = chunk.split(b"\n")
-            for line in whole:
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
                 yield b"".join((*parts, line))
-                parts, held = [], 0
+                parts, part_bytes = [], 0
             parts.append(rest)
-            held += len(rest)
-            if held > self._limits.line_bytes:
+            part_bytes += len(rest)
+            if part_bytes > self._limits.line_bytes:
                 meter.line_too_long()
                 return
 
     async def close(self, *, grace_s: float) -> None:
-        """End it: input closed, then SIGTERM, then SIGKILL, to all that is left of it. Cancelled, it kills at once."""
+        """End the process and its descendants: close the input, then SIGTERM, then SIGKILL. If cancelled, kill at once."""
         try:
             if self._process.stdin:
                 self._process.stdin.close()
-            if not await self._gone(grace_s):
+            if not await self._exited(grace_s):
                 self._signal(signal.SIGTERM)
-                await self._gone(grace_s)
+                await self._exited(grace_s)
         finally:
             self._signal(signal.SIGKILL)
             try:
-                await self._gone(self._limits.grace_s, all_of_it=True)
-                await asyncio.wait(self._tasks, timeout=grace_s)  # what is in the pipe still, unless somebody holds it
+                await self._exited(self._limits.grace_s, with_descendants=True)
+                await asyncio.wait(self._tasks, timeout=grace_s)  # drain the pipe, unless another process holds it open
             finally:
                 for task in self._tasks:
                     task.cancel()
-                # Nothing public closes the pipes that a process out of our reach may still hold open.
+                # asyncio has no public way to close pipes that an unreachable process may still hold open.
                 transport: Any = getattr(self._process, "_transport", None)
                 if transport is not None:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         transport.close()
-                _LIVING.pop(self.pid, None)
+                _RUNNING.pop(self.pid, None)
                 _remove(self._directory)
 
     def _signal(self, number: int) -> int:
         return _kill(self.pid, self._directory, number)
 
-    async def _gone(self, within_s: float, all_of_it: bool = False) -> bool:
-        """Whether it ended in time. Polls: waiting for it would also wait for whoever inherited its pipes.
+    async def _exited(self, within_s: float, with_descendants: bool = False) -> bool:
+        """Whether the process exited in time. Polls, because `wait` also waits for processes that inherited its pipes.
 
-        `all_of_it`: with everything it started, each of them killed again until it is gone.
+        `with_descendants`: also wait for its descendants, sending SIGKILL again on every poll.
         """
         for _ in range(max(1, round(within_s / _POLL_S))):
-            if self._process.returncode is not None and not (all_of_it and self._signal(signal.SIGKILL)):
+            if self._process.returncode is not None and not (with_descendants and self._signal(signal.SIGKILL)):
                 return True
             await asyncio.sleep(_POLL_S)
         return self._process.returncode is not None
 
-    async def _listen_to_errors(self) -> None:
-        """Standard error is read for ever, so that the child never waits for us, and kept only at its end."""
+    async def _read_stderr(self) -> None:
+        """Read standard error continuously, so that the child never blocks on it, and keep only its end."""
         assert self._process.stderr
         while chunk := await self._process.stderr.read(_CHUNK):
-            self._said.append(chunk[-self._limits.stderr_bytes :])
-            self._said_bytes += len(self._said[-1])
-            while len(self._said) > 1 and self._said_bytes - len(self._said[0]) >= self._limits.stderr_bytes:
-                self._said_bytes -= len(self._said.popleft())
-            await asyncio.sleep(0)  # a full pipe never makes `read` wait
+            self._stderr.append(chunk[-self._limits.stderr_bytes :])
+            self._stderr_bytes += len(self._stderr[-1])
+            while len(self._stderr) > 1 and self._stderr_bytes - len(self._stderr[0]) >= self._limits.stderr_bytes:
+                self._stderr_bytes -= len(self._stderr.popleft())
+            await asyncio.sleep(0)  # `read` does not yield while the pipe is full
 
 
-_LIVING: dict[int, Path] = {}
-"""Children that are not closed yet, for the way out of a program that was not left in an orderly way."""
+_RUNNING: dict[int, Path] = {}
+"""Children that are not closed yet, killed at exit if the program ends without closing them."""
 
 
 @atexit.register
-def _leave_nothing() -> None:
-    for pid, directory in list(_LIVING.items()):
+def _kill_all_at_exit() -> None:
+    for pid, directory in list(_RUNNING.items()):
         _kill(pid, directory, signal.SIGKILL)
         _remove(directory)
 
 
 def _kill(leader: int, directory: Path, number: int) -> int:
-    """Signal all of a child's processes; how many there were."""
+    """Send a signal to a child and its descendants; returns how many processes there were."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
-    found = family(leader, directory)
-    for pid in found:
+    pids = processes_of(leader, directory)
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-    return len(found)
+    return len(pids)
 
 
-def family(leader: int, directory: Path) -> set[int]:
-    """Processes that belong to a child: of its group, its session, its descent or its directory. Linux; else none."""
+def processes_of(leader: int, directory: Path) -> set[int]:
+    """The processes of a child: those of its group, session, ancestry or directory. Linux only; elsewhere none."""
     parents: dict[int, int] = {}
-    found: set[int] = set()
-    for place in _PROC.iterdir() if _PROC.is_dir() else ():
-        if not place.name.isdigit() or int(place.name) == os.getpid():
-            continue  # ourselves never: all that we started would follow
-        pid = int(place.name)
+    pids: set[int] = set()
+    for entry in _PROC.iterdir() if _PROC.is_dir() else ():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue  # never this process: all its descendants would follow
+        pid = int(entry.name)
         with contextlib.suppress(OSError, ValueError, IndexError):
-            # The name in brackets may hold anything, brackets and spaces included.
-            state, parent, group, session = (place / "stat").read_bytes().rpartition(b")")[2].split()[:4]
+            # The process name in parentheses may itself hold parentheses and spaces.
+            state, parent, group, session = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:4]
             if state == b"Z":
                 continue
             parents[pid] = int(parent)
-            if (leader and leader in (int(group), int(session))) or place.joinpath("cwd").readlink() == directory:
-                found.add(pid)
-    while more := {
-        pid for pid, parent in parents.items() if pid not in found and (parent in found or parent == (leader or -1))
+            if (leader and leader in (int(group), int(session))) or entry.joinpath("cwd").readlink() == directory:
+                pids.add(pid)
+    while children := {
+        pid for pid, parent in parents.items() if pid not in pids and (parent in pids or parent == (leader or -1))
     }:
-        found |= more
-    return found
+        pids |= children
+    return pids
 
 
 @cache
-def sweep() -> None:
-    """Once in a program: end what a program that was killed hard has left in the directories it made."""
+def kill_orphans() -> None:
+    """Kill the children that a killed pitboss process left behind, and remove their directories. Once per process."""
     for directory in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
         owner = directory.name.removeprefix(_PREFIX).partition("-")[0]
         with contextlib.suppress(OSError):
-            ours = directory.lstat().st_uid == os.geteuid() and directory.is_dir() and not directory.is_symlink()
-            if ours and owner.isdigit() and not _runs(int(owner)):
-                for pid in family(0, directory):
+            is_ours = directory.lstat().st_uid == os.geteuid() and directory.is_dir() and not directory.is_symlink()
+            if is_ours and owner.isdigit() and not _is_running(int(owner)):
+                for pid in processes_of(0, directory):
                     os.kill(pid, signal.SIGKILL)
                 _remove(directory)
 
 
-def _runs(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -264,17 +264,19 @@ def _remove(directory: Path) -> None:
 
 
 @asynccontextmanager
-async def speak(child: ServerProcess, meter: Meter, ended: Callable[[str], None]) -> AsyncIterator[tuple[Any, Any]]:
-    """The child as the pair of streams that a session reads and writes. `ended` hears why it stopped, if it did."""
+async def message_streams(
+    child: ServerProcess, meter: Meter, ended: Callable[[str], None]
+) -> AsyncIterator[tuple[Any, Any]]:
+    """The pair of streams that a session reads and writes. `ended` is called with the reason if the child stops."""
     import anyio
     from mcp.shared.message import SessionMessage
     from mcp_types import jsonrpc_message_adapter
 
-    heard_in, heard = anyio.create_memory_object_stream[Any](0)
-    told, told_out = anyio.create_memory_object_stream[Any](0)
+    received_in, received = anyio.create_memory_object_stream[Any](0)
+    sent, sent_out = anyio.create_memory_object_stream[Any](0)
 
-    async def hear() -> None:
-        async with heard_in:
+    async def receive() -> None:
+        async with received_in:
             async for line in child.lines(meter):
                 if not line.strip():
                     if not meter.message():
@@ -287,14 +289,14 @@ async def speak(child: ServerProcess, meter: Meter, ended: Callable[[str], None]
                         return
                     continue
                 try:
-                    await heard_in.send(SessionMessage(message))
+                    await received_in.send(SessionMessage(message))
                 except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                     return
         ended("it closed the connection")
 
-    async def tell() -> None:
-        async with told_out:
-            async for item in told_out:
+    async def send() -> None:
+        async with sent_out:
+            async for item in sent_out:
                 text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     await child.send(text.encode("utf-8", "replace") + b"\n")
@@ -302,12 +304,12 @@ async def speak(child: ServerProcess, meter: Meter, ended: Callable[[str], None]
                     ended("it closed the connection")
                     return
 
-    tasks = [asyncio.create_task(hear()), asyncio.create_task(tell())]
+    tasks = [asyncio.create_task(receive()), asyncio.create_task(send())]
     try:
-        yield heard, told
+        yield received, sent
     finally:
         for task in tasks:
             task.cancel()
-        for stream in (heard_in, heard, told, told_out):
+        for stream in (received_in, received, sent, sent_out):
             stream.close()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -14,10 +14,10 @@ import pytest
 from aiohttp import web
 from mcp.server.mcpserver.exceptions import ToolError
 
+from pitboss.server.hyperliquid_client import LEADERBOARD_CACHE_S, HyperliquidClient
 from pitboss.server.hyperliquid_info import NAME, SCHEMAS, VERSION, create
-from pitboss.server.venue import KEPT_S, Venue
 from pitboss.tools.arguments import require_known
-from pitboss.tools.mcp.catalog import load_catalog, missing
+from pitboss.tools.mcp.catalog import load_catalog, missing_setup
 from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits, ToolPolicy
 
@@ -117,8 +117,8 @@ async def hyperliquid() -> AsyncIterator[Fake]:
         await runner.cleanup()
 
 
-def venue_of(fake: Fake, elapsed: Callable[[], float] = lambda: 0.0, most: int = 1_000_000) -> Venue:
-    return Venue(fake.url, fake.url, lambda: NOW, elapsed, most)
+def client_of(fake: Fake, elapsed: Callable[[], float] = lambda: 0.0, most: int = 1_000_000) -> HyperliquidClient:
+    return HyperliquidClient(fake.url, fake.url, lambda: NOW, elapsed, most)
 
 
 def asked(tool: str, arguments: dict[str, Any], change: Callable[[Fake], None] = lambda fake: None) -> Any:
@@ -127,11 +127,11 @@ def asked(tool: str, arguments: dict[str, Any], change: Callable[[Fake], None] =
     async def play() -> Any:
         async with hyperliquid() as fake:
             change(fake)
-            venue = venue_of(fake)
+            hyperliquid_client = client_of(fake)
             try:
-                result: Any = await create(venue).call_tool(tool, arguments)
+                result: Any = await create(hyperliquid_client).call_tool(tool, arguments)
             finally:
-                await venue.close()
+                await hyperliquid_client.close()
             return result.content[0].text
 
     answer = asyncio.run(play())
@@ -201,14 +201,14 @@ def test_the_leaderboard_is_fetched_once_a_minute() -> None:
     async def play() -> list[int]:
         async with hyperliquid() as fake:
             clock = [0.0]
-            venue = venue_of(fake, lambda: clock[0])
-            server, seen = create(venue), []
+            hyperliquid_client = client_of(fake, lambda: clock[0])
+            server, seen = create(hyperliquid_client), []
             await asyncio.gather(*(server.call_tool("leaderboard", {"window": "day"}) for _ in range(5)))
             seen.append(fake.boards)
-            clock[0] = KEPT_S + 1
+            clock[0] = LEADERBOARD_CACHE_S + 1
             await server.call_tool("leaderboard", {})
             seen.append(fake.boards)
-            await venue.close()
+            await hyperliquid_client.close()
             return seen
 
     assert asyncio.run(play()) == [1, 2]
@@ -273,10 +273,10 @@ def test_what_goes_wrong_is_one_line_that_helps(arguments: dict[str, Any], repli
 
 def test_a_venue_that_is_not_there_is_said() -> None:
     async def play() -> None:
-        venue = Venue("http://127.0.0.1:9", "http://127.0.0.1:9", lambda: NOW, lambda: 0.0)
+        hyperliquid_client = HyperliquidClient("http://127.0.0.1:9", "http://127.0.0.1:9", lambda: NOW, lambda: 0.0)
         with pytest.raises(ToolError, match="could not be reached"):
-            await create(venue).call_tool("leaderboard", {})
-        await venue.close()
+            await create(hyperliquid_client).call_tool("leaderboard", {})
+        await hyperliquid_client.close()
 
     asyncio.run(play())
 
@@ -308,7 +308,7 @@ def test_it_ships_approved_and_answers_over_stdio_as_the_catalogue_starts_it() -
 
     async def play() -> None:
         entry = load_catalog()["hyperliquid-info-mcp"]
-        assert missing(entry) == ""
+        assert missing_setup(entry) == ""
         async with hyperliquid() as fake:
             given = dict.fromkeys(entry.env, fake.url)
             async with connect(entry, environment=given, limits=PATIENT) as connection:

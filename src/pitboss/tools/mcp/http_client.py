@@ -1,7 +1,7 @@
-"""A server over HTTP, streamed or as events: the protocol library's own client over a transport that we bound.
+"""A server over HTTP (streamable or SSE): the protocol library's client on a transport with limits.
 
-Which addresses may be connected to is decided below this, by the transport that is handed in; redirects are followed by
-the library only within the origin, so the bearer never goes anywhere else. Proxies and the environment are not asked.
+The inner transport decides which addresses may be connected to. The library follows redirects only within the origin,
+so the bearer token is never sent elsewhere. Proxies and environment variables are ignored.
 """
 
 from collections.abc import AsyncIterator
@@ -10,22 +10,22 @@ from typing import Any, Protocol
 
 import httpx2
 
-from pitboss.tools.mcp.child import Meter
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits
+from pitboss.tools.mcp.server_process import Meter
 
 STREAM_IDLE_S = 300.0
 
 
 class Bearer(Protocol):
-    """A secret that is sent to the server. It can take itself out of a text that came back."""
+    """A secret that is sent to the server and can be removed from text that the server returns."""
 
     def reveal(self) -> str: ...
 
     def hide(self, text: str) -> str: ...
 
 
-class Metered(httpx2.AsyncBaseTransport):
-    """Counts what comes back, bounds each response that is not a stream, and remembers the last refusal."""
+class MeteredTransport(httpx2.AsyncBaseTransport):
+    """Counts received data, bounds each response that is not a stream, and keeps the last refusal."""
 
     def __init__(
         self, inner: httpx2.AsyncBaseTransport, meter: Meter, limits: ServerLimits, entry: ServerEntry
@@ -33,12 +33,12 @@ class Metered(httpx2.AsyncBaseTransport):
         self._inner = inner
         self._meter = meter
         self._limits = limits
-        # A server need not offer a stream of its own accord, nor let itself be told that we leave.
+        # A server need not offer a stream (GET) or accept the end of a session (DELETE).
         self._optional = ("DELETE",) if entry.transport == "sse" else ("GET", "DELETE")
         self.refusal = ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request, within the origin it was made for."""
+        """Send one request within the limits."""
         if not self._meter.request():
             raise httpx2.ReadError("the server asks for ever more requests")
         try:
@@ -54,7 +54,7 @@ class Metered(httpx2.AsyncBaseTransport):
             raise httpx2.RemoteProtocolError(self.refusal)
         streamed = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Body(response.stream, self._meter, None if streamed else self._limits.line_bytes)
+        response.stream = _MeteredBody(response.stream, self._meter, None if streamed else self._limits.line_bytes)
         return response
 
     async def aclose(self) -> None:
@@ -62,7 +62,7 @@ class Metered(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-class _Body(httpx2.AsyncByteStream):
+class _MeteredBody(httpx2.AsyncByteStream):
     def __init__(self, inner: httpx2.AsyncByteStream, meter: Meter, limit: int | None) -> None:
         self._inner = inner
         self._meter = meter
@@ -84,10 +84,10 @@ class _Body(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def reach(
-    entry: ServerEntry, transport: Metered, bearer: Bearer | None, limits: ServerLimits
+async def http_streams(
+    entry: ServerEntry, transport: MeteredTransport, bearer: Bearer | None, limits: ServerLimits
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """The server as the pair of streams that a session reads and writes."""
+    """The pair of streams that a session reads and writes."""
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
 

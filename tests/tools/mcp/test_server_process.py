@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from pitboss.core.errors import TransientError
-from pitboss.tools.mcp import child as children
-from pitboss.tools.mcp.child import Meter, ServerProcess
+from pitboss.tools.mcp import server_process
 from pitboss.tools.mcp.connection import connect
 from pitboss.tools.mcp.server_entry import ServerEntry, ServerLimits
+from pitboss.tools.mcp.server_process import Meter, ServerProcess
 from tools.mcp.asking import LIMITS, MARK, PYTHON, asked, connected, guard, hostile, left_over, pinned, started
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what is left is found in /proc")
@@ -30,7 +30,7 @@ def said_by(argv: tuple[str, ...], limits: ServerLimits = LIMITS) -> tuple[list[
         child = await ServerProcess.start(argv, MARK, limits)
         lines = [line async for line in child.lines(Meter(limits, why.append))]
         await child.close(grace_s=0.2)
-        return lines, child.last_words
+        return lines, child.stderr_tail
 
     lines, last = asyncio.run(listen())
     return lines, why, last
@@ -163,10 +163,10 @@ def test_a_question_that_is_cancelled_leaves_the_connection_usable() -> None:
 KILLED_HARD = """
     import asyncio, os, sys
     from pitboss.tools.mcp.connection import connect
-    from pitboss.tools.mcp.server_entry import Entry
+    from pitboss.tools.mcp.server_entry import ServerEntry
 
     async def main():
-        async with connect(Entry("srv", "x", argv=tuple(sys.argv[2:])), environment={"PITBOSS_TEST_MARK": sys.argv[1]}):
+        async with connect(ServerEntry("srv", "x", argv=tuple(sys.argv[2:])), environment={"PITBOSS_TEST_MARK": sys.argv[1]}):
             print("connected", flush=True)
             await asyncio.sleep(60)
 
@@ -187,8 +187,8 @@ def test_what_a_program_killed_hard_leaves_ends_with_its_input_or_at_the_next_st
         while bool(left_over()) != survives and time.monotonic() < deadline:
             time.sleep(0.02)
         assert bool(left_over()) == survives
-        children.sweep.cache_clear()
-        children.sweep()
+        server_process.kill_orphans.cache_clear()
+        server_process.kill_orphans()
         while left_over() and time.monotonic() < deadline:
             time.sleep(0.02)
         assert left_over() == []

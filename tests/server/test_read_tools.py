@@ -19,14 +19,12 @@ from mcp_types import INVALID_PARAMS
 
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.core.errors import UserError
-from pitboss.server import pitboss as server
-from pitboss.server import pitboss_looking as looking
-from pitboss.server import pitboss_working as working
-from pitboss.server.pitboss_desk import ServerWorkspace
-from pitboss.server.serving import BackgroundWork
+from pitboss.server.mcp import read_tools, tool_list, write_tools
+from pitboss.server.mcp.workspace import ServerWorkspace
+from pitboss.server.tool_server import BackgroundWork
 from pitboss.store.migrations import REVISIONS
 from pitboss.tools.arguments import require_known
-from servers.desks import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
+from server.workspaces import RANGE, SKILL, call, contents, refused, run_ids, visit, workspace_of
 
 READING = {
     "list_skills", "check_skill", "preview_prompt", "list_tools", "show_tool", "list_runs", "show_run",
@@ -38,7 +36,9 @@ WRITING = {"run_backtest", "fork_run", "save_skill"}
 # The whole story, as a coding assistant lives it ------------------------------------------------------------------------
 
 
-def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(desk: ServerWorkspace) -> None:
+def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(
+    server_workspace: ServerWorkspace,
+) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -46,7 +46,9 @@ def test_a_client_over_standard_input_tries_a_skill_and_sees_what_became_of_it(d
 
     async def story() -> None:
         words = ["-m", "pitboss", "mcp", "serve", "--write"]
-        program = StdioServerParameters(command=sys.executable, args=words, cwd=desk.folder, env=dict(os.environ))
+        program = StdioServerParameters(
+            command=sys.executable, args=words, cwd=server_workspace.folder, env=dict(os.environ)
+        )
         async with Client(stdio_client(program)) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING | WRITING
             listed = await call(client, "list_skills")
@@ -122,13 +124,13 @@ def arguments_of(schema: Mapping[str, Any], known: list[str]) -> st.SearchStrate
 
 
 def property_of(folder: Path, examples: int) -> None:
-    desk = desk_of(folder)
+    server_workspace = workspace_of(folder)
     known = [
-        *run_ids(desk), "crossing", "crossing.yaml", "crossing@1", SKILL, "risk.max_leverage=2", "refused", "3",
+        *run_ids(server_workspace), "crossing", "crossing.yaml", "crossing@1", SKILL, "risk.max_leverage=2", "refused", "3",
         "2025-03-17T05:00:00Z", "2025-03-18", "fetch_recent_bars", "demo", "policy/hold", "../x.yaml", "/etc/hosts",
     ]  # fmt: skip
     before = contents(folder)
-    offers = server.offers(desk)
+    offers = tool_list.offers(server_workspace)
     assert {offer.name for offer in offers} == READING
     answered: set[str] = set()
     calls = st.sampled_from(offers).flatmap(
@@ -144,11 +146,11 @@ def property_of(folder: Path, examples: int) -> None:
                 if not result.is_error:
                     answered.add(name)
 
-        visit(desk, ask)
+        visit(server_workspace, ask)
         assert contents(folder) == before
 
     async def ask_each(client: Client) -> None:
-        first, second = run_ids(desk)
+        first, second = run_ids(server_workspace)
         for name, arguments in {
             "list_skills": {}, "check_skill": {"text": SKILL}, "preview_prompt": {"skill": "crossing"}, "list_tools": {},
             "show_tool": {"name": "get_portfolio"}, "list_runs": {}, "show_run": {"run": first}, "list_data": {},
@@ -157,7 +159,7 @@ def property_of(folder: Path, examples: int) -> None:
             assert (await client.call_tool(name, arguments)).is_error is False, name
             answered.add(name)
 
-    visit(desk, ask_each)
+    visit(server_workspace, ask_each)
     play()
     assert contents(folder) == before
     assert answered == READING
@@ -179,26 +181,28 @@ def test_without_writing_the_tools_that_write_do_not_exist(furnished: Path) -> N
                 await client.call_tool(name, {"text": SKILL})
             assert caught.value.error.code == INVALID_PARAMS
 
-    visit(desk_of(furnished), ask)
+    visit(workspace_of(furnished), ask)
 
 
 def test_a_database_that_is_only_looked_at_refuses_to_be_written(furnished: Path) -> None:
-    with look_into(desk_of(furnished).settings) as workspace, pytest.raises(UserError, match="cannot be written"):
+    with look_into(workspace_of(furnished).settings) as workspace, pytest.raises(UserError, match="cannot be written"):
         workspace.skills.save("another", "digest", b"{}")
 
 
-def test_a_database_of_an_earlier_version_is_not_brought_up_to_date_by_looking(desk: ServerWorkspace) -> None:
-    with open_workspace(desk.settings):
+def test_a_database_of_an_earlier_version_is_not_brought_up_to_date_by_looking(
+    server_workspace: ServerWorkspace,
+) -> None:
+    with open_workspace(server_workspace.settings):
         pass
-    with closing(sqlite3.connect(desk.home / "pitboss.db")) as connection, connection:
+    with closing(sqlite3.connect(server_workspace.home / "pitboss.db")) as connection, connection:
         connection.execute("UPDATE alembic_version SET version_num = ?", (next(iter(REVISIONS)),))
-    before = contents(desk.folder)
+    before = contents(server_workspace.folder)
 
     async def ask(client: Client) -> None:
         assert "created by an earlier pitboss" in await refused(client, "list_runs")
 
-    visit(replace(desk, writes=False), ask)
-    assert contents(desk.folder) == before
+    visit(replace(server_workspace, writes=False), ask)
+    assert contents(server_workspace.folder) == before
 
 
 def test_looking_at_an_empty_folder_leaves_it_empty(tmp_path: Path) -> None:
@@ -209,7 +213,7 @@ def test_looking_at_an_empty_folder_leaves_it_empty(tmp_path: Path) -> None:
         assert "no database" in await refused(client, "show_run", run="3f")
         assert (await call(client, "check_skill", text=SKILL))["ok"]
 
-    visit(desk_of(tmp_path), ask)
+    visit(workspace_of(tmp_path), ask)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -222,12 +226,16 @@ def test_every_tool_says_what_it_may_do_and_bounds_what_it_takes(furnished: Path
             assert tool.annotations.destructive_hint is False
             assert tool.description
 
-    visit(desk_of(furnished, writes=True), ask)
+    visit(workspace_of(furnished, writes=True), ask)
 
 
-def test_a_decision_that_was_asked_for_shows_the_question_as_data(desk: ServerWorkspace) -> None:
-    told = working.run_backtest(desk, {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}, BackgroundWork())
-    answer = looking.explain_decision(desk, {"run": (told.values or {})["run_id"], "tick": "0"}, BackgroundWork())
+def test_a_decision_that_was_asked_for_shows_the_question_as_data(server_workspace: ServerWorkspace) -> None:
+    told = write_tools.run_backtest(
+        server_workspace, {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}, BackgroundWork()
+    )
+    answer = read_tools.explain_decision(
+        server_workspace, {"run": (told.values or {})["run_id"], "tick": "0"}, BackgroundWork()
+    )
     assert answer.values is not None
     assert answer.values["asked"]["user"].startswith("#")
     assert "it was asked <data>" in answer.text

@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitboss.core.errors import UserError
-from pitboss.server.serving import BackgroundWork, Door, Offer, ToolOutput, create, read_address, serve
+from pitboss.server.tool_server import (
+    BackgroundWork,
+    OfferedTool,
+    OutputFilter,
+    ToolOutput,
+    create,
+    read_address,
+    serve,
+)
 
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 DIALECT: dict[str, Any] = {
@@ -40,8 +48,8 @@ def slow(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
     return ToolOutput("done")
 
 
-def offer(name: str, work: Any, schema: dict[str, Any] = NOTHING) -> Offer:
-    return Offer(name, name, f"The suite's {name}.", schema, work)
+def offer(name: str, work: Any, schema: dict[str, Any] = NOTHING) -> OfferedTool:
+    return OfferedTool(name, name, f"The suite's {name}.", schema, work)
 
 
 OFFERS = [
@@ -52,5 +60,5 @@ OFFERS = [
 ]
 
 if __name__ == "__main__":
-    made = create("suite", "Suite", "1", "For the conformance suite.", OFFERS, Door())
+    made = create("suite", "Suite", "1", "For the conformance suite.", OFFERS, OutputFilter())
     serve(made, read_address(sys.argv[1]), lambda words: print(words, file=sys.stderr, flush=True))

@@ -1,8 +1,8 @@
-"""Hyperliquid's public facts as the server reads them: bounded in time and size, and kept a minute where they are big.
+"""A client for Hyperliquid's public data: bounded in time and size, read only, without a key or an account.
 
-No key, no account, nothing that changes anything. `/info` takes a POST with a `type` and is documented by the venue. The
-leaderboard is a file of some 25 MB on another host whose form is not: it is read leniently, row by row. What is wrong is
-raised as `ToolFailed`, with one line for the model that asked.
+`/info` takes a POST with a `type` and is documented by Hyperliquid. The leaderboard is a file of some 25 MB on another
+host in an undocumented format: it is read leniently, row by row, and cached for a minute. Failures are raised as
+`ToolFailed` with one line for the model.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ INFO_URL = "https://api.hyperliquid.xyz"
 STATS_URL = "https://stats-data.hyperliquid.xyz/Mainnet"
 TIMEOUT_S = 8.0
 STATS_TIMEOUT_S = 15.0
-MOST_BYTES = 8 * 2**20
-MOST_STATS_BYTES = 96 * 2**20
-KEPT_S = 60.0
-"""How long the leaderboard is kept: fetching it costs more than it can change in a minute."""
+MAX_BYTES = 8 * 2**20
+MAX_LEADERBOARD_BYTES = 96 * 2**20
+LEADERBOARD_CACHE_S = 60.0
+"""How long the leaderboard is cached: it is large and changes little in a minute."""
 WINDOWS = ("day", "week", "month", "allTime")
-LONGEST_NAME = 32
+MAX_NAME_CHARS = 32
 
 
-class Venue:
-    """The two hosts. `now` is the wall clock in ms, `elapsed` seconds that only go forward."""
+class HyperliquidClient:
+    """A client of both hosts. `now` is the wall clock in ms, `elapsed` a monotonic clock in seconds."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Venue:
         stats_url: str,
         now: Callable[[], int],
         elapsed: Callable[[], float],
-        most: int = MOST_BYTES,
+        most: int = MAX_BYTES,
     ) -> None:
         self.now = now
         self._info = f"{info_url.rstrip('/').removesuffix('/info')}/info"
@@ -51,11 +51,11 @@ class Venue:
         self._fetching = asyncio.Lock()
 
     async def ask(self, kind: str, **body: Any) -> Any:
-        """One question to the info endpoint."""
+        """Send one request to the info endpoint."""
         return await self._fetch("POST", self._info, self._most, TIMEOUT_S, {"type": kind, **body})
 
     async def markets(self) -> dict[str, Mapping[str, Any]]:
-        """Every listed perp with its present state, by symbol."""
+        """Every listed perp with its current state, by symbol."""
         reply = await self.ask("metaAndAssetCtxs")
         try:
             universe, states = reply[0]["universe"], reply[1]
@@ -69,10 +69,10 @@ class Venue:
 
     async def traders(self) -> "list[Trader]":
         """The leaderboard."""
-        async with self._fetching:  # two questions at once are one download
-            if self._board is None or self._elapsed() - self._board[0] > KEPT_S:
-                reply = await self._fetch("GET", self._stats, MOST_STATS_BYTES, STATS_TIMEOUT_S)
-                self._board = self._elapsed(), read_board(reply)
+        async with self._fetching:  # concurrent requests share one download
+            if self._board is None or self._elapsed() - self._board[0] > LEADERBOARD_CACHE_S:
+                reply = await self._fetch("GET", self._stats, MAX_LEADERBOARD_BYTES, STATS_TIMEOUT_S)
+                self._board = self._elapsed(), read_leaderboard(reply)
             return self._board[1]
 
     async def close(self) -> None:
@@ -112,7 +112,7 @@ class Venue:
 
 
 class Trader:
-    """One row of the leaderboard, as far as it can be read."""
+    """One row of the leaderboard."""
 
     __slots__ = ("account_value", "address", "name", "windows")
 
@@ -125,22 +125,22 @@ class Trader:
         self.windows = windows
 
 
-def read_board(reply: Any) -> list[Trader]:
-    """The rows that can be read; a reply without any is an error."""
+def read_leaderboard(reply: Any) -> list[Trader]:
+    """The readable rows; a reply without any is an error."""
     rows = reply.get("leaderboardRows") if isinstance(reply, dict) else reply
-    found = [trader for row in rows if (trader := _trader(row))] if isinstance(rows, list) else []
-    if not found:
+    traders = [trader for row in rows if (trader := _trader(row))] if isinstance(rows, list) else []
+    if not traders:
         raise ToolFailed("the leaderboard came in a form that is not known")
-    return found
+    return traders
 
 
 def number(value: Any) -> Decimal | None:
-    """A decimal string or number of the venue, if it is one."""
+    """A decimal string or number as a Decimal; None for anything else."""
     try:
-        found = Decimal(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+        exact = Decimal(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
     except InvalidOperation:
         return None
-    return found if found is not None and found.is_finite() and abs(found.adjusted()) < 30 else None
+    return exact if exact is not None and exact.is_finite() and abs(exact.adjusted()) < 30 else None
 
 
 def _trader(row: Any) -> Trader | None:
@@ -158,8 +158,8 @@ def _trader(row: Any) -> Trader | None:
     if not windows or value is None or not address.isascii() or not address.isalnum() or len(address) > 66:
         return None
     name = row.get("displayName")
-    # A name is whatever a stranger typed.
-    clean = "".join(c for c in name if c.isalnum() or c in " ._-")[:LONGEST_NAME] if isinstance(name, str) else ""
+    # The name is untrusted text.
+    clean = "".join(c for c in name if c.isalnum() or c in " ._-")[:MAX_NAME_CHARS] if isinstance(name, str) else ""
     return Trader(address, clean.strip(), value, windows)
 
 

@@ -1,11 +1,11 @@
-"""pitboss itself as an MCP server, so that a coding assistant can write a skill, try it and see what became of it.
+"""pitboss as an MCP server: a coding assistant can write a skill, test it and read the results.
 
-    pitboss mcp serve                          over standard input and output; looks, and changes nothing
+    pitboss mcp serve                          over standard input and output; read only
     pitboss mcp serve --http 127.0.0.1:8000    over streamable HTTP, on this machine only
     pitboss mcp serve --write                  may also run backtests, fork runs and save skills
 
-This is the list of what it offers and in which words. What the tools do is in `pitboss_looking` and `pitboss_working`,
-how it is served in `serving`.
+This is the list of its tools with their descriptions and schemas. `read_tools` and `write_tools` implement them,
+`tool_server` serves them.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,11 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pitboss import __version__
-from pitboss.server import pitboss_looking as looking
-from pitboss.server import pitboss_working as working
-from pitboss.server.pitboss_desk import ServerWorkspace
-from pitboss.server.serving import BackgroundWork, Offer, ToolOutput
-from pitboss.server.serving import create as create_server
+from pitboss.server.mcp import read_tools, write_tools
+from pitboss.server.mcp.workspace import ServerWorkspace
+from pitboss.server.tool_server import BackgroundWork, OfferedTool, ToolOutput
+from pitboss.server.tool_server import create as create_server
 from pitboss.skill.parse import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -66,27 +65,27 @@ MONEY = {"max_cost_usd": MOST_COST, "price_in": PRICE_IN, "price_out": PRICE_OUT
 MOMENT = 40
 
 
-def offers(desk: ServerWorkspace) -> list[Offer]:
-    """The tools; those that change something only where that is allowed."""
+def offers(server_workspace: ServerWorkspace) -> list[OfferedTool]:
+    """The tools; writing tools only if the workspace allows writing."""
 
-    def offer(name: str, title: str, about: str, work: Work, schema: Schema, **hints: bool) -> Offer:
-        return Offer(name, title, about, schema, partial(work, desk), **hints)
+    def offer(name: str, title: str, about: str, work: Work, schema: Schema, **hints: bool) -> OfferedTool:
+        return OfferedTool(name, title, about, schema, partial(work, server_workspace), **hints)
 
     reads = [
         offer(
             "list_skills", "List skills",
             "List the skills here: files under the working directory, and saved ones with their latest version.",
-            looking.list_skills, _object(),
+            read_tools.list_skills, _object(),
         ),
         offer(
             "check_skill", "Check a skill",
             "Check a skill document and list everything that is wrong with it, with lines and hints.",
-            looking.check_skill, _object(skill=SKILL, text=TEXT, set=SET),
+            read_tools.check_skill, _object(skill=SKILL, text=TEXT, set=SET),
         ),
         offer(
             "preview_prompt", "Preview the prompt",
             "Show exactly what a model would be given at one tick: system prompt, user message, tools.",
-            looking.preview_prompt,
+            read_tools.preview_prompt,
             _object(
                 skill=SKILL, text=TEXT, set=SET, data_venue=VENUE,
                 at=_text("The tick (UTC), such as 2025-03-01T12:00:00Z; left out: the newest that has data.", MOMENT),
@@ -96,32 +95,32 @@ def offers(desk: ServerWorkspace) -> list[Offer]:
         offer(
             "list_tools", "List agent tools",
             "List the built-in tools that a skill may give to its agent.",
-            looking.list_tools, _object(),
+            read_tools.list_tools, _object(),
         ),
         offer(
             "show_tool", "Show an agent tool",
             "Show one built-in tool of agents: its arguments as JSON Schema, and an example.",
-            looking.show_tool, _object(("name",), name=_text("The tool's name, such as fetch_recent_bars.", 64)),
+            read_tools.show_tool, _object(("name",), name=_text("The tool's name, such as fetch_recent_bars.", 64)),
         ),
         offer(
             "list_runs", "List runs",
             "List runs, newest first, with skill, model, range, status and return.",
-            looking.list_runs,
+            read_tools.list_runs,
             _object(
-                limit=_whole("How many at most; 20 when left out.", 1, looking.MOST_RUNS),
+                limit=_whole("How many at most; 20 when left out.", 1, read_tools.MOST_RUNS),
                 status={"type": "string", "enum": list(STATUSES), "description": "Only runs with this status."},
             ),
         ),
         offer(
             "show_run", "Show a run",
             "Show one run: metrics beside buying and holding, caps, refusals by rule, cost, warnings.",
-            looking.show_run, _object(("run",), run=RUN),
+            read_tools.show_run, _object(("run",), run=RUN),
         ),
         offer(
             "explain_decision", "Explain a decision",
             "Explain one decision of a run: what was asked, what was proposed, which rule refused it with limit and use, "
             "what happened.",
-            looking.explain_decision,
+            read_tools.explain_decision,
             _object(
                 ("run",), run=RUN,
                 tick=_text("A tick's time (UTC), a record's number, or refused: the first that was. Default: refused.", MOMENT),
@@ -130,24 +129,24 @@ def offers(desk: ServerWorkspace) -> list[Offer]:
         offer(
             "compare_runs", "Compare two runs",
             "Compare two runs: the first record in which they differ, and the metrics that do.",
-            looking.compare_runs, _object(("first", "second"), first=RUN, second=RUN),
+            read_tools.compare_runs, _object(("first", "second"), first=RUN, second=RUN),
         ),
         offer(
             "list_data", "List market data",
             "List the market data here: venue, kind, symbol, interval, extent, gaps.",
-            looking.list_data, _object(),
+            read_tools.list_data, _object(),
         ),
     ]  # fmt: skip
-    return reads + _writes(offer) if desk.writes else reads
+    return reads + _writes(offer) if server_workspace.writes else reads
 
 
-def _writes(offer: Callable[..., Offer]) -> list[Offer]:
+def _writes(offer: Callable[..., OfferedTool]) -> list[OfferedTool]:
     return [
         offer(
             "run_backtest", "Run a backtest",
             "Run a skill over a stretch of the past and store the run. Policies and stand-ins are free. Reports progress; "
             "a cancelled run keeps what it has done and can be resumed.",
-            working.run_backtest,
+            write_tools.run_backtest,
             _object(
                 ("from", "to"), skill=SKILL, text=TEXT, set=SET, model=MODEL, data_venue=VENUE,
                 from_=_text("First instant of the range (UTC), such as 2025-02-10.", MOMENT),
@@ -162,7 +161,7 @@ def _writes(offer: Callable[..., Offer]) -> list[Offer]:
             "fork_run", "Fork a run",
             "Take over the past of a run up to a tick and decide anew from there with another model, strategy or caps; "
             "compare both.",
-            working.fork_run,
+            write_tools.fork_run,
             _object(
                 ("run", "at"), run=RUN, set=SET, model=MODEL,
                 at=_text("The first tick to decide anew: a time (UTC), or the number of its record.", MOMENT),
@@ -173,12 +172,14 @@ def _writes(offer: Callable[..., Offer]) -> list[Offer]:
         offer(
             "save_skill", "Save a skill",
             "Save a skill document under its name as a new version. The same content again stays the same version.",
-            working.save_skill, _object(("text",), text={**TEXT, "description": "The document, YAML or JSON."}),
+            write_tools.save_skill, _object(("text",), text={**TEXT, "description": "The document, YAML or JSON."}),
             reads=False,
         ),
     ]  # fmt: skip
 
 
-def create(desk: ServerWorkspace) -> "MCPServer":
+def create(server_workspace: ServerWorkspace) -> "MCPServer":
     """The server of one workspace."""
-    return create_server(NAME, "pitboss", __version__, ABOUT, offers(desk), desk.door())
+    return create_server(
+        NAME, "pitboss", __version__, ABOUT, offers(server_workspace), server_workspace.output_filter()
+    )

@@ -6,10 +6,10 @@ import pytest
 
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
-from pitboss.server import pitboss_working as working
-from pitboss.server.pitboss_desk import ServerWorkspace
-from pitboss.server.serving import BackgroundWork
-from servers.desks import RANGE, furnish
+from pitboss.server.mcp import write_tools
+from pitboss.server.mcp.workspace import ServerWorkspace
+from pitboss.server.tool_server import BackgroundWork
+from server.workspaces import RANGE, furnish
 
 
 @pytest.fixture(scope="module")
@@ -23,15 +23,15 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def furnished(tmp_path_factory: pytest.TempPathFactory, market: Path) -> Path:
     """A folder with a skill and a workspace with the demo market and two runs in it."""
     folder = tmp_path_factory.mktemp("furnished")
-    desk = furnish(folder, market)
-    assert not working.run_backtest(desk, {"skill": "crossing.yaml", **RANGE}, BackgroundWork()).failed
-    assert not working.run_backtest(
-        desk, {"skill": "crossing.yaml", "set": "risk.max_total_exposure_pct=50", **RANGE}, BackgroundWork()
+    server_workspace = furnish(folder, market)
+    assert not write_tools.run_backtest(server_workspace, {"skill": "crossing.yaml", **RANGE}, BackgroundWork()).failed
+    assert not write_tools.run_backtest(
+        server_workspace, {"skill": "crossing.yaml", "set": "risk.max_total_exposure_pct=50", **RANGE}, BackgroundWork()
     ).failed
     return folder
 
 
 @pytest.fixture
-def desk(tmp_path: Path, market: Path) -> ServerWorkspace:
+def server_workspace(tmp_path: Path, market: Path) -> ServerWorkspace:
     """A fresh workspace that may be changed."""
     return furnish(tmp_path, market)

@@ -15,10 +15,10 @@ from mcp_types import CallToolResult
 
 from pitboss.core.errors import ToolFailed, TransientError, UserError
 from pitboss.core.ports import Tool, ToolSpec
-from pitboss.tools.mcp.definition import Definition, spec
+from pitboss.tools.mcp.argument_check import compile_check
+from pitboss.tools.mcp.definition import Definition, tool_spec
 from pitboss.tools.mcp.guarded_tool import MAX_ARGUMENT_BYTES, GuardedTool
-from pitboss.tools.mcp.recorder import RememberingTool
-from pitboss.tools.mcp.schema import compiled
+from pitboss.tools.mcp.recording_tool import RecordingTool
 from pitboss.tools.mcp.server_entry import ServerEntry, ToolPolicy
 from tools.mcp.asking import LOOK, asked, connected, guard, hostile, pinned, until_disabled
 
@@ -70,7 +70,7 @@ class Line:
 
 def tool_of(line: Any, approved: Definition | None = None, entry: ServerEntry = ENTRY) -> GuardedTool:
     approved = approved or pinned()
-    return GuardedTool(spec(approved, "mcp_srv__look"), line, "look", entry, approved.digest, approved.schema)
+    return GuardedTool(tool_spec(approved, "mcp_srv__look"), line, "look", entry, approved.digest, approved.schema)
 
 
 def answer(result: Mapping[str, Any] | Exception | None, arguments: Any = None) -> str:
@@ -144,7 +144,7 @@ def test_an_answer_that_cannot_be_kept_is_still_an_answer_and_the_log_says_so(
 
     approved = pinned()
     line: Any = Line({"content": [{"type": "text", "text": "fine"}]})
-    tool = RememberingTool(spec(approved, "mcp_srv__look"), line, "look", ENTRY, approved.digest, keep=keep)
+    tool = RecordingTool(tool_spec(approved, "mcp_srv__look"), line, "look", ENTRY, approved.digest, keep=keep)
     with caplog.at_level("WARNING", "pitboss.mcp"):
         assert asyncio.run(asked(tool, {})) == f"{START}fine{END}"
     (warned,) = caplog.records
@@ -272,4 +272,4 @@ def test_whatever_a_model_sends_the_answer_is_text_or_a_failure_in_one_line(argu
 @settings(max_examples=60, deadline=None)
 def test_whatever_a_schema_says_checking_ends_in_nothing_or_a_failure(schema: dict[str, Any]) -> None:
     with suppress(ToolFailed):
-        compiled(schema)({"word": "x"})
+        compile_check(schema)({"word": "x"})

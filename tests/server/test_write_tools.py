@@ -16,43 +16,51 @@ from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.workspace import look_into, open_workspace
 from pitboss.core.errors import UserError
 from pitboss.runs.run import resume
-from pitboss.server import pitboss_looking as looking
-from pitboss.server import pitboss_working as working
-from pitboss.server.pitboss_desk import ServerWorkspace
-from pitboss.server.serving import BackgroundWork, Offer, ToolOutput, aside, create, read_address
-from servers.desks import RANGE, SKILL, call, contents, desk_of, refused, run_ids, visit
+from pitboss.server.mcp import read_tools, write_tools
+from pitboss.server.mcp.workspace import ServerWorkspace
+from pitboss.server.tool_server import BackgroundWork, OfferedTool, ToolOutput, create, read_address, run_in_thread
+from server.workspaces import RANGE, SKILL, call, contents, refused, run_ids, visit, workspace_of
 
 # Files, paths, keys -----------------------------------------------------------------------------------------------------
 
 
 def test_only_files_of_the_folder_and_the_workspace_are_read(
-    desk: ServerWorkspace, tmp_path_factory: pytest.TempPathFactory
+    server_workspace: ServerWorkspace, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "secret.yaml"
     elsewhere.write_text(SKILL)
-    (desk.folder / "link.yaml").symlink_to(elsewhere)
-    (desk.folder / "inside.yaml").symlink_to(desk.folder / "crossing.yaml")
-    (desk.home / "secrets.json").write_text(SKILL)
-    (desk.folder / "notes.txt").write_text(SKILL)
-    os.mkfifo(desk.folder / "pipe.yaml")
-    around = os.path.relpath(elsewhere, desk.folder)
+    (server_workspace.folder / "link.yaml").symlink_to(elsewhere)
+    (server_workspace.folder / "inside.yaml").symlink_to(server_workspace.folder / "crossing.yaml")
+    (server_workspace.home / "secrets.json").write_text(SKILL)
+    (server_workspace.folder / "notes.txt").write_text(SKILL)
+    os.mkfifo(server_workspace.folder / "pipe.yaml")
+    around = os.path.relpath(elsewhere, server_workspace.folder)
 
     async def ask(client: Client) -> None:
         for name in (str(elsewhere), "link.yaml", around, "/etc/hosts.yaml"):
             assert "only files of the working directory" in await refused(client, "check_skill", skill=name)
         for name in (".pitboss/secrets.json", "x\0.yaml", "pipe.yaml", "gone.yaml", "a" * 300):
             said = await refused(client, "check_skill", skill=name)
-            assert str(desk.folder) not in said
+            assert str(server_workspace.folder) not in said
         assert (await call(client, "check_skill", skill="inside.yaml"))["ok"]
         files = (await call(client, "list_skills"))["files"]
         assert [one["file"] for one in files] == ["crossing.yaml"]
 
-    visit(desk, ask)
+    visit(server_workspace, ask)
 
 
-def answer_of(desk: ServerWorkspace, work: Callable[[Mapping[str, Any], BackgroundWork], ToolOutput]) -> Any:
+def answer_of(
+    server_workspace: ServerWorkspace, work: Callable[[Mapping[str, Any], BackgroundWork], ToolOutput]
+) -> Any:
     """What a client gets of a tool that does this."""
-    made = create("x", "x", "1", "", [Offer("x", "x", "x", {"type": "object", "properties": {}}, work)], desk.door())
+    made = create(
+        "x",
+        "x",
+        "1",
+        "",
+        [OfferedTool("x", "x", "x", {"type": "object", "properties": {}}, work)],
+        server_workspace.output_filter(),
+    )
 
     async def main() -> Any:
         async with Client(made, mode="legacy") as client:
@@ -61,24 +69,25 @@ def answer_of(desk: ServerWorkspace, work: Callable[[Mapping[str, Any], Backgrou
     return asyncio.run(main())
 
 
-def test_a_fault_of_the_program_shows_nothing_of_itself(desk: ServerWorkspace) -> None:
+def test_a_fault_of_the_program_shows_nothing_of_itself(server_workspace: ServerWorkspace) -> None:
     def fail(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
         raise RuntimeError("token abc in /private/place")
 
-    result = answer_of(desk, fail)
+    result = answer_of(server_workspace, fail)
     assert result.is_error
     assert "abc" not in result.model_dump_json()
     assert "/private" not in result.model_dump_json()
     assert "pitboss itself failed" in result.content[0].text
 
 
-def test_a_mistake_comes_with_its_hint_and_without_paths_from_elsewhere(desk: ServerWorkspace) -> None:
+def test_a_mistake_comes_with_its_hint_and_without_paths_from_elsewhere(server_workspace: ServerWorkspace) -> None:
     def fail(given: Mapping[str, Any], side: BackgroundWork) -> ToolOutput:
         raise UserError(
-            f"cannot read {desk.folder}/a.yaml or /srv/other/b.toml: no", "see ~/.config/x, or https://x.y/z/"
+            f"cannot read {server_workspace.folder}/a.yaml or /srv/other/b.toml: no",
+            "see ~/.config/x, or https://x.y/z/",
         )
 
-    result = answer_of(desk, fail)
+    result = answer_of(server_workspace, fail)
     assert result.content[0].text == "cannot read a.yaml or [a path]: no\nhint: see [a path], or https://x.y/z/"
     assert result.structured_content == {
         "error": "cannot read a.yaml or [a path]: no",
@@ -86,11 +95,11 @@ def test_a_mistake_comes_with_its_hint_and_without_paths_from_elsewhere(desk: Se
     }
 
 
-def test_a_key_leaves_in_no_answer(desk: ServerWorkspace) -> None:
+def test_a_key_leaves_in_no_answer(server_workspace: ServerWorkspace) -> None:
     key = "sk-canary-0123456789abcdef"
     REDACTOR.add(key)
     try:
-        result = answer_of(desk, lambda given, side: ToolOutput(f"it is {key}", {"deep": [{"in": key}]}))
+        result = answer_of(server_workspace, lambda given, side: ToolOutput(f"it is {key}", {"deep": [{"in": key}]}))
         assert key not in result.model_dump_json()
     finally:
         REDACTOR.forget()
@@ -99,11 +108,13 @@ def test_a_key_leaves_in_no_answer(desk: ServerWorkspace) -> None:
 # Work -------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(desk: ServerWorkspace, furnished: Path) -> None:
-    undisturbed = looking.list_runs(desk_of(furnished), {}, BackgroundWork()).values or {}
+def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(
+    server_workspace: ServerWorkspace, furnished: Path
+) -> None:
+    undisturbed = read_tools.list_runs(workspace_of(furnished), {}, BackgroundWork()).values or {}
     # a stand-in is asked at every tick, so there is one to stop at
     asked = {"skill": "crossing.yaml", "model": "standin/analyst", **RANGE}
-    whole = working.run_backtest(desk, asked, BackgroundWork()).values or {}
+    whole = write_tools.run_backtest(server_workspace, asked, BackgroundWork()).values or {}
     side: BackgroundWork
 
     def halfway(share: float, words: str) -> None:
@@ -111,13 +122,13 @@ def test_a_run_that_is_stopped_is_kept_and_ends_in_the_same_digest(desk: ServerW
             side.stop()
 
     side = BackgroundWork(halfway)
-    told = working.run_backtest(desk, asked, side)
+    told = write_tools.run_backtest(server_workspace, asked, side)
     assert told.failed
     assert told.values is not None
     assert told.values["status"] == "cancelled"
     assert 0 < told.values["progress_pct"] < 100
     assert f"pitboss runs resume {told.values['run_id']}" in told.text
-    with open_workspace(desk.settings) as workspace:
+    with open_workspace(server_workspace.settings) as workspace:
         run = asyncio.run(resume(workspace, told.values["run_id"]))
     assert run.digest == whole["digest"]
     assert undisturbed["damaged"] == []
@@ -135,7 +146,7 @@ def test_a_cancelled_call_asks_its_work_to_stop_and_waits_for_it() -> None:
 
     async def main() -> None:
         async with anyio.create_task_group() as group:
-            group.start_soon(aside, work, None)
+            group.start_soon(run_in_thread, work, None)
             await anyio.to_thread.run_sync(begun.wait)
             group.cancel_scope.cancel()
         assert ended.is_set()
@@ -143,7 +154,7 @@ def test_a_cancelled_call_asks_its_work_to_stop_and_waits_for_it() -> None:
     anyio.run(main)
 
 
-def test_a_client_that_cancels_stops_the_run(desk: ServerWorkspace) -> None:
+def test_a_client_that_cancels_stops_the_run(server_workspace: ServerWorkspace) -> None:
     async def ask(client: Client) -> None:
         async with anyio.create_task_group() as group:
 
@@ -157,19 +168,19 @@ def test_a_client_that_cancels_stops_the_run(desk: ServerWorkspace) -> None:
 
             group.start_soon(begin)
 
-    visit(desk, ask)
-    with look_into(desk.settings) as workspace:
+    visit(server_workspace, ask)
+    with look_into(server_workspace.settings) as workspace:
         (run,) = workspace.runs.listing().runs
     assert run.status == "cancelled"
     assert 0 < run.progress < 1
 
 
 @pytest.mark.parametrize("tool", ["run_backtest", "fork_run"])
-def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, desk: ServerWorkspace) -> None:
+def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, server_workspace: ServerWorkspace) -> None:
     if tool == "fork_run":
-        desk = replace(desk_of(furnished), writes=True)
-    before = contents(desk.home)
-    (first, *_) = run_ids(desk) if tool == "fork_run" else [""]
+        server_workspace = replace(workspace_of(furnished), writes=True)
+    before = contents(server_workspace.home)
+    (first, *_) = run_ids(server_workspace) if tool == "fork_run" else [""]
     arguments = {"skill": "crossing.yaml", **RANGE} if tool == "run_backtest" else {"run": first, "at": "2025-03-18"}
 
     async def ask(client: Client) -> None:
@@ -177,8 +188,8 @@ def test_a_model_that_costs_money_needs_a_limit(tool: str, furnished: Path, desk
             said = await refused(client, tool, model="openai/gpt-5", **arguments, **more)
             assert "give max_cost_usd" in said
 
-    visit(desk, ask)
-    assert {name for name in contents(desk.home) if name.startswith("reports")} == {
+    visit(server_workspace, ask)
+    assert {name for name in contents(server_workspace.home) if name.startswith("reports")} == {
         name for name in before if name.startswith("reports")
     }
 
@@ -188,10 +199,12 @@ def test_wrong_arguments_are_told_in_one_line(furnished: Path) -> None:
         assert "unknown argument 'rn'; did you mean run?" in await refused(client, "show_run", rn="3")
         assert "limit must be at most 100" in await refused(client, "list_runs", limit=10**9)
         assert "give either skill" in await refused(client, "check_skill")
-        assert "cannot read" in await refused(client, "explain_decision", run=run_ids(desk)[0], tick="9999999-01-01")
+        assert "cannot read" in await refused(
+            client, "explain_decision", run=run_ids(server_workspace)[0], tick="9999999-01-01"
+        )
 
-    desk = desk_of(furnished)
-    visit(desk, ask)
+    server_workspace = workspace_of(furnished)
+    visit(server_workspace, ask)
 
 
 @pytest.mark.parametrize(

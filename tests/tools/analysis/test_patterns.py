@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from pitboss.core.market import Bars
 from pitboss.tools.analysis.candles import candles
+from pitboss.tools.analysis.pattern_rarity import CHANCE, FITS, LENGTHS, MAX_CONFIDENCE, chance, confidence
 from pitboss.tools.analysis.patterns import FAMILIES, Pattern, patterns
-from pitboss.tools.analysis.rarity import CHANCE, FITS, LENGTHS, MOST, chance, confidence
 from pitboss.tools.analysis.swings import SwingChart, chart_of, levels, trend
-from tools.reading.walks import counted, walk
+from tools.analysis.walks import counted, walk
 
 
 def drawn(*corners: tuple[int, float], tail: float = 0.0005) -> Bars:
@@ -194,7 +194,7 @@ def test_confidence_rises_with_the_fit_from_none_to_certain() -> None:
         told = [confidence(family, 120, fit / 50) for fit in range(51)]
         assert told == sorted(told)
         assert told[0] == 0.0
-        assert told[-1] == MOST
+        assert told[-1] == MAX_CONFIDENCE
         assert 0 < chance(family, 120) < 1
 
 

@@ -1,9 +1,9 @@
-"""How unusual a pattern is: against charts on which there is nothing to see.
+"""How unusual a chart pattern is compared with charts of a random walk.
 
-On charts of a driftless random walk the same shapes appear, by chance alone. Counted on 20,000 such charts for each
-length, once; the counting is part of the tests. Confidence is the share of chance patterns of the same family and
-length that fit worse: 0.9 means that one in ten of those drawn by pure chance looks at least as good. It is no
-probability that the pattern is right about what comes next; nobody has that number.
+The same shapes appear by chance on charts of a driftless random walk. They were counted once on 20,000 such charts for
+each length; the tests contain the counting. Confidence is the share of chance patterns of the same family and length
+that fit worse: 0.9 means that one in ten chance patterns fits at least as well. It is not the probability that the
+pattern predicts the price.
 """
 
 from collections.abc import Mapping
@@ -12,26 +12,26 @@ from math import log
 FITS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 LENGTHS = (20, 40, 80, 160, 320, 500)
 
-MOST = 0.99
-"""What was counted does not tell apart more than this."""
+MAX_CONFIDENCE = 0.99
+"""The highest confidence that the counts can support."""
 
 
 def confidence(family: str, length: int, fit: float) -> float:
-    """The share of chance patterns of this family, on charts about this long, that fit worse."""
-    shares = _row(family, length)
-    place = min(len(FITS) - 1, int(fit * 10))
-    here, beyond = shares[place], shares[place + 1] if place + 1 < len(shares) else 0
-    share = here + (beyond - here) * min(1.0, (fit - FITS[place]) * 10)
-    return min(MOST, max(0.0, 1.0 - share / shares[0]))
+    """The share of chance patterns of this family, on charts of about this length, that fit worse."""
+    counts = _counts(family, length)
+    index = min(len(FITS) - 1, int(fit * 10))
+    count, next_count = counts[index], counts[index + 1] if index + 1 < len(counts) else 0
+    interpolated = count + (next_count - count) * min(1.0, (fit - FITS[index]) * 10)
+    return min(MAX_CONFIDENCE, max(0.0, 1.0 - interpolated / counts[0]))
 
 
 def chance(family: str, length: int) -> float:
-    """The share of chance charts about this long that show a pattern of this family at all."""
-    return _row(family, length)[0] / 100_000
+    """The share of chance charts of about this length that show a pattern of this family."""
+    return _counts(family, length)[0] / 100_000
 
 
-def _row(family: str, length: int) -> tuple[int, ...]:
-    nearest = min(LENGTHS, key=lambda known: abs(log(known / length)))
+def _counts(family: str, length: int) -> tuple[int, ...]:
+    nearest = min(LENGTHS, key=lambda counted: abs(log(counted / length)))
     return CHANCE[nearest, family]
 
 
@@ -67,4 +67,4 @@ CHANCE: Mapping[tuple[int, str], tuple[int, ...]] = {
     (500, "even"): (10745, 6985, 5585, 4620, 3760, 3010, 2280, 1650, 955, 375),
     (500, "flag"): (37185, 30540, 23165, 15305, 8050, 3370, 1150, 445, 160, 30),
 }  # fmt: skip
-"""Charts in 100,000 whose best pattern of the family fits at least as well as each of `FITS`; the first: at all."""
+"""Charts in 100,000 whose best pattern of the family fits at least as well as each of `FITS`; the first is any fit."""

@@ -1,0 +1,168 @@
+"""The tools of pitboss's MCP server that write; offered only with `--write`.
+
+They call the same functions as the commands. A run that is cancelled or fails keeps its records and can be resumed. A
+model that costs money is used only with a spending limit set by the caller.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from pitboss.bootstrap import decider_source as gateway
+from pitboss.bootstrap.workspace import Workspace
+from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, ToolFailed, TransientError, UserError
+from pitboss.runs import documents
+from pitboss.runs.compare import compare
+from pitboss.runs.fork import ForkChange, fork
+from pitboss.runs.report import write_report
+from pitboss.runs.run import resume, start
+from pitboss.runs.stored import request_of
+from pitboss.runs.venues import period_ms, venue_of
+from pitboss.server.mcp.read_tools import difference_output, run_output
+from pitboss.server.mcp.workspace import ServerWorkspace, overrides_of, suffix_of
+from pitboss.server.tool_server import BackgroundWork, ToolOutput, error_output
+from pitboss.sim.course import ticks_between
+from pitboss.sim.request import BacktestRequest
+from pitboss.sim.watch import Watch
+from pitboss.skill.load import summary
+from pitboss.store.runs import Run
+from pitboss.tools.history_text import moment
+
+MONEY = ("max_cost_usd", "price_in", "price_out")
+
+
+def save_skill(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """Save a document under its name; unchanged content keeps its version."""
+    del task
+    text = arguments["text"]
+    check = documents.check(text, suffix_of(text), server_workspace.settings)
+    if check.skill is None:
+        raise summary("text", check.errors)
+    with server_workspace.workspace() as workspace:
+        stored = documents.store(workspace, check.skill)
+    values = {"name": stored.name, "version": stored.version, "digest": stored.digest}
+    return ToolOutput(f"saved {stored.name}, version {stored.version}, digest {stored.digest}", values)
+
+
+def run_backtest(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """Run a skill over a range of the past."""
+    from_at, to_at = moment(arguments, "from"), moment(arguments, "to")
+    if to_at <= from_at:
+        raise ToolFailed("the range is empty: to is not after from")
+    plain = server_workspace.skill(arguments, overrides_of(arguments))
+    equity = {"equity_usd": _amount(arguments["equity_usd"])} if "equity_usd" in arguments else {}
+    request = venue_of(plain).request_type()(
+        skill=plain,
+        from_at=from_at,
+        to_at=to_at,
+        model=arguments.get("model", ""),
+        data_venue=arguments.get("data_venue", ""),
+        seed=arguments.get("seed", 0),
+        max_gap=server_workspace.settings.max_gap,
+        **equity,
+        **_money(arguments),
+    )
+    _require_limit(request)
+    with server_workspace.workspace() as workspace:
+        return _run(
+            server_workspace, workspace, request, task, lambda watch, began: start(workspace, request, watch, began)
+        )
+
+
+def fork_run(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], task: BackgroundWork) -> ToolOutput:
+    """Copy a run up to a tick and continue from there with changes."""
+    money = _money(arguments)
+    change = ForkChange(arguments.get("model", ""), overrides_of(arguments), tuple(money.items()))
+    with server_workspace.workspace() as workspace:
+        source = workspace.runs.get(arguments["run"])
+        request = change.apply(request_of(source))
+        _require_limit(request)
+        branch = asyncio.run(fork(workspace, source.id, arguments["at"], change))
+
+        async def go_on(watch: Watch, began: Callable[[str], None]) -> Run:
+            began(branch)
+            return await resume(workspace, branch, watch)
+
+        output = _run(server_workspace, workspace, request, task, go_on)
+        if output.failed:
+            return output
+        difference = difference_output(compare(workspace, source, workspace.runs.get(branch)))
+    text = f"{output.text}\n\nagainst {source.id}:\n{difference.text}"
+    return ToolOutput(text, {**(output.values or {}), "forked_from": source.id, "difference": difference.values})
+
+
+def _run(
+    server_workspace: ServerWorkspace,
+    workspace: Workspace,
+    request: BacktestRequest,
+    task: BackgroundWork,
+    work: Callable[[Watch, Callable[[str], None]], Awaitable[Run]],
+) -> ToolOutput:
+    ids: list[str] = []
+    ticks = len(ticks_between(request.from_at, request.to_at, period_ms(request.skill)))
+
+    def progress(done: float) -> None:
+        task.progress(done, f"{done:.0%}, tick {round(done * ticks)} of {ticks}")
+
+    task.progress(0.0, f"0%, {ticks} ticks to go")
+
+    async def main() -> Run:
+        return await work(Watch(progress, _stop(task, workspace, ids)), ids.append)
+
+    try:
+        run = asyncio.run(main())
+    except RunCancelled:
+        return _interrupted(workspace, ids, "was stopped")
+    except (TransientError, InvariantError, BudgetExceeded, UserError) as error:
+        if not ids:
+            raise
+        return _interrupted(workspace, ids, f"ended early: {error}")
+    task.progress(1.0, f"done, {ticks} ticks")
+    note = ""
+    try:
+        write_report(workspace, run.id)
+    except UserError as error:  # the run is complete without its report
+        note = f"\nnote: {error.message}"
+    output = run_output(server_workspace, workspace, workspace.runs.get(run.id))
+    return ToolOutput(output.text + note, output.values)
+
+
+def _stop(task: BackgroundWork, workspace: Workspace, ids: list[str]) -> Callable[[], bool]:
+    """Whether to stop: the call was cancelled, or another process cancelled the run (checked at every 64th call)."""
+    calls = 0
+
+    def stop() -> bool:
+        nonlocal calls
+        calls += 1
+        return task.stopped() or bool(calls % 64 == 0 and ids and workspace.runs.cancel_requested(ids[0]))
+
+    return stop
+
+
+def _interrupted(workspace: Workspace, ids: list[str], cause: str) -> ToolOutput:
+    if not ids:
+        return error_output("stopped before the run began")
+    run = workspace.runs.get(ids[0])
+    return error_output(
+        f"run {run.id} {cause}, after {run.progress:.0%}; everything up to there is kept",
+        f"`pitboss runs resume {run.id}` goes on with it",
+        {"run_id": run.id, "status": run.status, "progress_pct": round(run.progress * 100, 2)},
+    )
+
+
+def _require_limit(request: BacktestRequest) -> None:
+    if gateway.may_cost(request) and not request.max_cost_usd:
+        raise ToolFailed(
+            f"{request.source[:100]} costs money: give max_cost_usd, or use a policy or a stand-in (policy/…, standin/…)"
+        )
+
+
+def _money(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if ("price_in" in arguments) != ("price_out" in arguments):
+        raise ToolFailed("price_in and price_out go together")
+    return {name: _amount(arguments[name]) for name in MONEY if name in arguments}
+
+
+def _amount(value: Any) -> Decimal:
+    return Decimal(value)
