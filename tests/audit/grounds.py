@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pitboss.audit.evidence import Evidence
-from pitboss.audit.lookahead import AuditSetup, LookaheadResult, audit
-from pitboss.audit.setup import AuditRequest, prepare
+from pitboss.venues.perp.audit.evidence import Evidence
+from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult, audit
+from pitboss.venues.perp.audit.setup import AuditRequest, prepare
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.asof import Market

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from grounds import SHARED, audited, ground_of, leaking, with_tool
 
-from pitboss.audit.lookahead import AuditSetup, LookaheadResult
-from pitboss.audit.setup import AuditRequest
+from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult
+from pitboss.venues.perp.audit.setup import AuditRequest
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import parse_instant
 from pitboss.data.importing import import_paths

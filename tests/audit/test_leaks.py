@@ -8,9 +8,9 @@ import pytest
 from grounds import FEW, audited, leaking, with_tool, with_view
 
 from pitboss.agent.decider import Judge
-from pitboss.audit.evidence import MemoryRecordings, past_of
-from pitboss.audit.lookahead import KEPT_MARKETS, RERUN, AuditSetup
-from pitboss.audit.rebuild import RecordedMcpTool
+from pitboss.venues.perp.audit.evidence import MemoryRecordings, past_of
+from pitboss.venues.perp.audit.lookahead import KEPT_MARKETS, RERUN, AuditSetup
+from pitboss.venues.perp.audit.rebuild import RecordedMcpTool
 from pitboss.core.asof import Market, View
 from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.intent import Decision
@@ -181,7 +181,7 @@ def test_a_section_that_reads_columns_beyond_the_closed_bars_is_found(
         return f"## Tomorrow\n{bars.close.max()}"
 
     honest = sections()
-    for where in ("pitboss.venues.perp.context.sections", "pitboss.audit.rebuild.sections"):
+    for where in ("pitboss.venues.perp.context.sections", "pitboss.venues.perp.audit.rebuild.sections"):
         monkeypatch.setattr(where, lambda: (*honest, tomorrow))
     assert leaking(audited(ground, 10)) == {"user message", "section test_leaks"}
 

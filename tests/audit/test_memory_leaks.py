@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 from grounds import FEW, audited, leaking
 
-from pitboss.audit.lookahead import RERUN, AuditSetup
+from pitboss.venues.perp.audit.lookahead import RERUN, AuditSetup
 from pitboss.core.asof import View
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import decimal

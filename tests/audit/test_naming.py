@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted import Reader, dice, words_of
 
-from pitboss.audit import recognition as naming
-from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, RecognitionResult, judge, make_exam, read_answer
+from pitboss.venues.perp.audit import recognition as naming
+from pitboss.venues.perp.audit.recognition import (ALPHA, Exam, RecognitionAnswer, RecognitionResult, judge, make_exam, read_answer)
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant

@@ -7,7 +7,7 @@ import pytest
 from planted import Reader
 from test_naming import alarms, skill
 
-from pitboss.audit.recognition import ALPHA, Exam, RecognitionAnswer, judge, make_exam
+from pitboss.venues.perp.audit.recognition import ALPHA, Exam, RecognitionAnswer, judge, make_exam
 from pitboss.cli.main import main
 from pitboss.core.instant import parse_instant
 from pitboss.data.feed import load_market

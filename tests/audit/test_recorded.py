@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from grounds import leaking
 
-from pitboss.audit.lookahead import LookaheadResult, audit
-from pitboss.audit.setup import AuditRequest, prepare
+from pitboss.venues.perp.audit.lookahead import LookaheadResult, audit
+from pitboss.venues.perp.audit.setup import AuditRequest, prepare
 from pitboss.bootstrap import mcp_servers as servers
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.errors import UserError
-from pitboss.redteam.attacks import read_file, read_texts
-from pitboss.redteam.requested_trade import RequestedTrade, read_requested_trade
+from pitboss.venues.perp.redteam.attacks import read_file, read_texts
+from pitboss.venues.perp.redteam.requested_trade import RequestedTrade, read_requested_trade
 
 
 def texts(data: str | bytes) -> list[str]:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitboss.core.snapshot import Record
-from pitboss.redteam.audit import RULES, audit
-from pitboss.redteam.audit_facts import AuditFacts
-from pitboss.redteam.injection_points import SLOTS
+from pitboss.venues.perp.redteam.audit import RULES, audit
+from pitboss.venues.perp.redteam.audit_facts import AuditFacts
+from pitboss.venues.perp.redteam.injection_points import SLOTS
 from pitboss.venues.perp.course import first_state
 
 Halves = list[tuple[dict[str, Any], dict[str, Any]]]

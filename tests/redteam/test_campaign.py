@@ -13,11 +13,11 @@ from field import SHARED, SYMBOLS, attacks, document, ground
 from pitboss.cli.main import main
 from pitboss.core.errors import BudgetExceeded
 from pitboss.core.ports import ModelReply, ModelRequest
-from pitboss.redteam import campaign, report
-from pitboss.redteam.attack_run import CampaignModel
-from pitboss.redteam.attacks import Attack, read_file
-from pitboss.redteam.campaign import CampaignResult, hostile_campaign_model, standin_campaign_model
-from pitboss.redteam.injection_points import SLOTS
+from pitboss.venues.perp.redteam import campaign, report
+from pitboss.venues.perp.redteam.attack_run import CampaignModel
+from pitboss.venues.perp.redteam.attacks import Attack, read_file
+from pitboss.venues.perp.redteam.campaign import CampaignResult, hostile_campaign_model, standin_campaign_model
+from pitboss.venues.perp.redteam.injection_points import SLOTS
 from pitboss.sim.watch import Watch
 
 
@@ -171,8 +171,8 @@ def test_a_mistake_is_one_clear_line(
 def test_a_breach_ends_the_command_with_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pitboss.redteam import attack_run as trial
-    from pitboss.redteam.audit_facts import limits_of
+    from pitboss.venues.perp.redteam import attack_run as trial
+    from pitboss.venues.perp.redteam.audit_facts import limits_of
 
     def tighter(told: dict[str, Any]) -> Any:
         return limits_of({**told, "risk": {**told["risk"], "max_position_pct": 1}})

@@ -20,7 +20,7 @@ BOUNDS = (
     Bound("arguments of one tool call", "agent.terminal", "MAX_ARGUMENT_CHARS", "characters", "told to the model"),
     Bound("result of one tool call", "agent.loop", "MAX_RESULT_CHARS", "characters", "cut, and marked as cut"),
     Bound("calls in one reply of a model", "agent.loop", "MAX_CALLS", "", "the rest are answered with that"),
-    Bound("nesting of a stored proposal", "core.codec", "DEEPEST", "levels", "written as a remark in its place"),
+    Bound("nesting of a stored proposal", "core.codec", "MAX_DEPTH", "levels", "written as a remark in its place"),
     Bound("significant figures of a price", "core.asset", "MAX_SIGNIFICANT_FIGURES", "figures", "rounded"),
     Bound(
         "decimals of a price",

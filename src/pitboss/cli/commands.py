@@ -49,7 +49,6 @@ COMMANDS = {
     "report": "report:report",
     "sweep": "study:sweep",
     "arena": "study:arena",
-    "redteam": "redteam:redteam",
     "settings": "settings:settings",
     "venues": "venue:venues_app",
     "data": "data:app",
@@ -60,7 +59,6 @@ COMMANDS = {
     "secrets": "secrets:app",
     "tools": "tools:app",
     "mcp": "mcp:app",
-    "audit": "audit:app",
     "study": "study:app",
 }
 """Where each command or group of commands is. Its module is imported when it is typed."""

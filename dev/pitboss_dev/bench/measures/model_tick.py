@@ -17,7 +17,8 @@ import zstandard
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
 from pitboss.core.market import Bars
-from pitboss.store.journal import LEVEL, StoredJournal
+from pitboss.store.compression import LEVEL
+from pitboss.store.journal import StoredJournal
 from pitboss_dev.bench.backtests import model_course, model_request, prepare, replay_seconds, trading_model
 from pitboss_dev.bench.market import MarketShape, random_walk
 from pitboss_dev.bench.measure import Bench, Measure

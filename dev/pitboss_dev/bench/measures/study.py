@@ -14,10 +14,10 @@ from sqlalchemy import insert
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
-from pitboss.jobs.run_series import Trace, keep, name_of
+from pitboss.jobs.run_series import RunSeries, save_series, series_key
 from pitboss.jobs.study import StudySettings, study
-from pitboss.jobs.study_plans import sweep
-from pitboss.jobs.study_status import judged, opened, runs_of, studies
+from pitboss.jobs.study_plans import sweep_plan
+from pitboss.jobs.study_status import evaluated_study, runs_of, study_list, study_summary
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store import sealed_rows as rows
 from pitboss.store.schema import SEAL
@@ -44,10 +44,10 @@ def measure(bench: Bench) -> Iterable[BenchRow]:
     with bench.folder.workspace(shape) as workspace:
         study_id = _make_study(workspace, shape, count)
         queries = {
-            "listed": lambda: studies(workspace),
+            "listed": lambda: study_list(workspace),
             "filtered": lambda: runs_of(workspace, study_id, "complete", point={"risk.max_position_pct": "7"}),
-            "opened": lambda: opened(workspace, study_id),
-            "judged": lambda: judged(workspace, study_id),
+            "opened": lambda: study_summary(workspace, study_id),
+            "judged": lambda: evaluated_study(workspace, study_id),
         }
         count = len(runs_of(workspace, study_id))
         ms = interleave({name: _timed(call) for name, call in queries.items()}, max(3, bench.repeats))
@@ -64,7 +64,7 @@ def _timed(call: Callable[[], object]) -> Side:
 
 def _make_study(workspace: Workspace, shape: MarketShape, count: int) -> str:
     """A study of `count` runs, one of which was executed."""
-    planned = sweep(policy_request(shape), parse_axes(["risk.max_position_pct=1"]))
+    planned = sweep_plan(policy_request(shape), parse_axes(["risk.max_position_pct=1"]))
     finished = asyncio.run(study(workspace, planned.plan, planned.method, StudySettings("here", 1)))
     with workspace.database.write() as connection:
         (first,) = rows.fetch_all(connection, rows.raw(table).where(table.c.study_id == finished.id))
@@ -78,8 +78,9 @@ def _make_study(workspace: Workspace, shape: MarketShape, count: int) -> str:
             copies.append({**row, SEAL: rows.seal_of(table, row)})
         connection.execute(insert(table), copies)
     random = Generator(PCG64(0))
-    names = [name_of(run.id, run.digest) for run in runs_of(workspace, finished.id) if run.digest is not None]
-    keep(workspace, finished.id, [(name, Trace(tuple(random.normal(0, 0.01, DAYS).tolist()))) for name in names])
+    keys = [series_key(run.id, run.digest) for run in runs_of(workspace, finished.id) if run.digest is not None]
+    series = [(key, RunSeries(tuple(random.normal(0, 0.01, DAYS).tolist()))) for key in keys]
+    save_series(workspace, finished.id, series)
     return finished.id
 
 

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from pitboss.cli import audit_memory as memorising
 from pitboss.core.errors import UserError
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json, Moment, Override, given
 from pitboss.terminal.workspace_options import Here
+from pitboss.venues.perp.audit import memory_command as memorising
 
 if TYPE_CHECKING:
-    from pitboss.audit.lookahead import AuditSetup, LookaheadResult
-    from pitboss.audit.setup import AuditRequest
     from pitboss.bootstrap.workspace import Workspace
+    from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult
+    from pitboss.venues.perp.audit.setup import AuditRequest
 
 app = App(name="audit", help="Prove that a simulation cannot see its own future, and ask what a model remembers of it.")
 
@@ -66,8 +66,8 @@ def lookahead(
     skill
         A .yaml or .json file. Without it, and without --run: a plain skill for the symbols here.
     """
-    from pitboss.audit import lookahead_text as show
-    from pitboss.audit.setup import AuditRequest
+    from pitboss.venues.perp.audit import lookahead_text as show
+    from pitboss.venues.perp.audit.setup import AuditRequest
 
     if not 1 <= cuts <= MOST_CUTS:
         raise UserError(f"--cuts: {cuts} is not from 1 to {MOST_CUTS:,}", "for example --cuts 100")
@@ -120,9 +120,9 @@ def _words(text: str) -> tuple[str, ...]:
 def _audit(workspace: "Workspace", options: "AuditRequest", cuts: int) -> "tuple[AuditSetup, LookaheadResult, bool]":
     import asyncio
 
-    from pitboss.audit.lookahead import audit
-    from pitboss.audit.setup import prepare
     from pitboss.cli.progress import watching
+    from pitboss.venues.perp.audit.lookahead import audit
+    from pitboss.venues.perp.audit.setup import prepare
 
     with watching("audit", lambda run_id: False) as (watch, _):
 

@@ -11,13 +11,13 @@ from decimal import Decimal
 
 from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError
 from pitboss.core.money import ZERO
-from pitboss.redteam.attack_run import AttackResult, CampaignModel, CampaignSetup, run_attack
-from pitboss.redteam.attacks import Attack
-from pitboss.redteam.audit import Breach
-from pitboss.redteam.hostile_model import NAME as HIJACKED
-from pitboss.redteam.hostile_model import HostileModel
-from pitboss.redteam.injection_points import Slot
 from pitboss.sim.watch import Watch
+from pitboss.venues.perp.redteam.attack_run import AttackResult, CampaignModel, CampaignSetup, run_attack
+from pitboss.venues.perp.redteam.attacks import Attack
+from pitboss.venues.perp.redteam.audit import Breach
+from pitboss.venues.perp.redteam.hostile_model import NAME as HIJACKED
+from pitboss.venues.perp.redteam.hostile_model import HostileModel
+from pitboss.venues.perp.redteam.injection_points import Slot
 from pitboss.venues.perp.standin.analyst import Analyst
 
 MAX_LISTED = 50

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from pitboss.audit.evidence import Evidence, PastOf
-from pitboss.audit.replayed_states import TickStart
 from pitboss.core import codec, curve
 from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
@@ -27,6 +25,8 @@ from pitboss.tick import recollect, reflect
 from pitboss.tools.define import ToolContext, ToolDefinition
 from pitboss.tools.mcp.recorded_tool import RecordedTool
 from pitboss.venues.perp import regime, wake
+from pitboss.venues.perp.audit.evidence import Evidence, PastOf
+from pitboss.venues.perp.audit.replayed_states import TickStart
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.observation import Observation

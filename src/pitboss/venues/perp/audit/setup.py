@@ -9,25 +9,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pitboss.audit.evidence import Evidence, MemoryRecordings
-from pitboss.audit.lookahead import AuditSetup
-from pitboss.audit.rebuild import AnyTool, RecordedMcpTool
-from pitboss.audit.replayed_states import RandomDecider, RecordedDecider, RecordedReflections, replay_ticks
 from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, INTERVALS, Instant, interval_ms
 from pitboss.core.past import Recording
+from pitboss.data.feed import choose_venue
 from pitboss.data.lake import Lake
 from pitboss.runs.fork import unasked
 from pitboss.runs.stored import journal_of, request_of
 from pitboss.store.recordings import StoredRecordings
 from pitboss.tools.define import ToolDefinition
-from pitboss.tools.registry import lookup, registry
-from pitboss.venues.perp.assembly import Assembly, PerpRequest, assemble, choose_venue, read_skill
+from pitboss.tools.registry import lookup
+from pitboss.venues.perp.assembly import prepare as prepare_run
+from pitboss.venues.perp.assembly import read_skill
+from pitboss.venues.perp.assembly import tools as builtin_tools
+from pitboss.venues.perp.audit.evidence import Evidence, MemoryRecordings
+from pitboss.venues.perp.audit.lookahead import AuditSetup
+from pitboss.venues.perp.audit.rebuild import AnyTool, RecordedMcpTool
+from pitboss.venues.perp.audit.replayed_states import RandomDecider, RecordedDecider, RecordedReflections, replay_ticks
+from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.preview import ANY_GAP, newest_tick
 from pitboss.venues.perp.reflection import TradeReflector
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.perp.tools import get_top_traders
@@ -56,9 +61,8 @@ class AuditRequest:
 async def prepare(workspace: Workspace, options: AuditRequest) -> AuditSetup:
     """Load the data and replay the range once, so that the audit can rebuild any of its ticks."""
     extra = [load_tool(path) for path in options.tool_files]
-    assembly = _assembly_of_run(workspace, options) if options.run else _assembly_of_skill(workspace, options)
-    script, market = assembly.script, assembly.script.market
-    outside, not_asked = _recorded_mcp_tools(workspace, assembly.skill)
+    script = _course_of_run(workspace, options) if options.run else _course_of_skill(workspace, options)
+    outside, not_asked = _recorded_mcp_tools(workspace, script.ports.skill)
     tools, not_audited = _tools(options.tools, extra, outside)
     if not options.tools:
         not_audited |= not_asked
@@ -68,13 +72,13 @@ async def prepare(workspace: Workspace, options: AuditRequest) -> AuditSetup:
         if not replayed.ticks:
             raise UserError("no tick lies between --from and --to", "choose an earlier --from")
     recordings = _recordings(workspace, outside.values(), script.tick_at.tolist())
-    return AuditSetup(script, Evidence(market, replayed.records, recordings), replayed, tools, not_audited)
+    return AuditSetup(script, Evidence(script.market, replayed.records, recordings), replayed, tools, not_audited)
 
 
 # The run --------------------------------------------------------------------------------------------------------------
 
 
-def _assembly_of_run(workspace: Workspace, options: AuditRequest) -> Assembly:
+def _course_of_run(workspace: Workspace, options: AuditRequest) -> PerpCourse:
     if options.skill is not None or options.symbols:
         raise UserError("a run has its own skill and symbols", "give either --run, or a skill and --symbols")
     run = workspace.runs.get(options.run)
@@ -82,18 +86,17 @@ def _assembly_of_run(workspace: Workspace, options: AuditRequest) -> Assembly:
     from_at, to_at = options.from_at or request.from_at, options.to_at or request.to_at
     if not request.from_at <= from_at < to_at <= request.to_at:
         raise UserError("--from and --to are not within the run", "leave them out, or choose a part of its range")
-    assembly = assemble(replace(request, max_gap=ANY_GAP), workspace.lake, workspace.settings)
+    course = prepare_run(replace(request, max_gap=ANY_GAP), workspace.lake, workspace.settings).course()
     records = list(journal_of(workspace, run).records())
-    ports = assembly.script.ports
+    ports = course.ports
     reflector = ports.reflector and replace(ports.reflector, model=RecordedReflections(records))
     ports = replace(ports, decider=RecordedDecider(records), reflector=reflector)
-    ticks = assembly.script.tick_at
+    ticks = course.tick_at
     # The state of a tick depends on all ticks before it, so only the end of the range can be cut off.
-    script = replace(assembly.script, ports=ports, tick_at=ticks[ticks < to_at])
-    return replace(assembly, script=script)
+    return replace(course, ports=ports, tick_at=ticks[ticks < to_at])
 
 
-def _assembly_of_skill(workspace: Workspace, options: AuditRequest) -> Assembly:
+def _course_of_skill(workspace: Workspace, options: AuditRequest) -> PerpCourse:
     lake, settings = workspace.lake, workspace.settings
     asked_venue = options.venue or settings.data_venue
     plain = dict(options.skill) if options.skill is not None else _default_skill(lake, asked_venue, options.symbols)
@@ -118,11 +121,11 @@ def _assembly_of_skill(workspace: Workspace, options: AuditRequest) -> Assembly:
         prompts=True,
         max_gap=ANY_GAP,
     )
-    assembly = assemble(request, lake, settings)
-    ports = assembly.script.ports
+    course = prepare_run(request, lake, settings).course()
+    ports = course.ports
     reflector = ports.recall and TradeReflector(Analyst(), ports.context, skill.context.memory.reflection_every)
     ports = replace(ports, decider=RandomDecider(options.seed), reflector=reflector)
-    return replace(assembly, script=replace(assembly.script, ports=ports))
+    return replace(course, ports=ports)
 
 
 def _first_bar_at(lake: Lake, venue: str, symbols: Sequence[str], period: int) -> Instant:
@@ -189,8 +192,9 @@ def _tools(
 ) -> tuple[dict[str, AnyTool], dict[str, str]]:
     """The named tools, or all; a tool of a file replaces a built-in one of the same name."""
     own: dict[str, AnyTool] = {tool.name: tool for tool in extra}
-    available = {**registry(), **outside, **own}
-    selected = [available[name] if name in available else lookup(name) for name in names or available]
+    built_in = builtin_tools()
+    available = {**built_in, **outside, **own}
+    selected = [available[name] if name in available else lookup(built_in, name) for name in names or available]
     tools: dict[str, AnyTool] = dict(own)
     not_audited: dict[str, str] = {}
     for tool in selected:
@@ -207,7 +211,7 @@ def _recorded_mcp_tools(workspace: Workspace, skill: PerpSkill) -> tuple[dict[st
     """The tools of the skill's MCP servers that a simulation answers from recordings."""
     tools: dict[str, RecordedMcpTool] = {}
     not_audited: dict[str, str] = {}
-    for tool in mcp.wanted(workspace, skill):
+    for tool in mcp.wanted(workspace, skill, builtin_tools()):
         if tool.as_of_safe:
             not_audited[tool.name] = "its server is called in simulations, so its answers cannot be audited"
         elif tool.approved is None:

@@ -7,18 +7,14 @@ runs are ordinary runs, and an interrupted report continues where it stopped.
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from pitboss import __version__
-from pitboss.audit import blind_comparison as pairs
-from pitboss.audit import recognition as naming
-from pitboss.audit.blind_comparison import ComparedDays, DailyResults, Split
-from pitboss.audit.recognition import Exam, RecognitionAnswer, RecognitionResult
-from pitboss.bootstrap import decider_source as gateway
+from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.model_stack import ModelConnection
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
@@ -33,8 +29,13 @@ from pitboss.runs.stored import request_of
 from pitboss.sim.watch import Watch
 from pitboss.skill.digest import normal, skill_digest
 from pitboss.store.runs import Run
-from pitboss.venues.perp.assembly import Assembly, PerpRequest, assemble, read_skill
+from pitboss.venues.perp.assembly import PerpRun, prepare, read_skill
+from pitboss.venues.perp.audit import blind_comparison as pairs
+from pitboss.venues.perp.audit import recognition as naming
+from pitboss.venues.perp.audit.blind_comparison import ComparedDays, DailyResults, Split
+from pitboss.venues.perp.audit.recognition import Exam, RecognitionAnswer, RecognitionResult
 from pitboss.venues.perp.blind import setup as blind
+from pitboss.venues.perp.request import PerpRequest
 
 MAX_ASSETS = 8
 CONCURRENT_WINDOWS = 8
@@ -88,21 +89,21 @@ class MemorisationReport:
         return self.cutoff.side(self.options.request.from_at, self.options.request.to_at)
 
 
-def begin(workspace: Workspace, options: MemorisationRequest) -> tuple[MemorisationReport, Assembly]:
+def begin(workspace: Workspace, options: MemorisationRequest) -> tuple[MemorisationReport, PerpRun]:
     """Validate the options before anything is requested, stored or paid."""
     options, left_out = with_equal_tools(options)
     request = options.request
-    if not gateway.is_model(request) or request.source.startswith(f"{catalog.REPLAY}/"):
+    if not decider_source.is_model(request) or request.source.startswith(f"{catalog.REPLAY}/"):
         raise UserError(
             f"{request.source} was not trained on anything: it has no memory to test",
             "name a language model with --model, such as groq/llama-3.3-70b-versatile",
         )
     cutoff = cutoffs.cutoff_of(request.source, options.cutoff or workspace.settings.model_cutoffs)
-    gateway.check(workspace, request)
-    assembly = assemble(request, workspace.lake, workspace.settings)
-    report = MemorisationReport(options, cutoff, assembly.synthetic, len(assembly.script.tick_at), left_out)
-    report.news = bool(assembly.skill.context.news_top_k and assembly.script.market.news)
-    return report, assembly
+    decider_source.check(workspace, request)
+    prepared = prepare(request, workspace.lake, workspace.settings)
+    report = MemorisationReport(options, cutoff, prepared.synthetic, len(prepared.tick_at), left_out)
+    report.news = bool(prepared.skill.context.news_top_k and prepared.market.news)
+    return report, prepared
 
 
 def with_equal_tools(options: MemorisationRequest) -> tuple[MemorisationRequest, tuple[str, ...]]:
@@ -120,7 +121,7 @@ def with_equal_tools(options: MemorisationRequest) -> tuple[MemorisationRequest,
 async def audit(
     workspace: Workspace,
     report: MemorisationReport,
-    assembly: Assembly,
+    prepared: PerpRun,
     watch: Watch,
     began: Callable[[str], None] = lambda run_id: None,
 ) -> None:
@@ -129,14 +130,14 @@ async def audit(
     work = [options.windows, *[report.ticks] * (2 * options.repeats)]
     steps = _steps(work, watch)
     if options.windows:
-        await _name(workspace, report, assembly, next(steps))
+        await _name(workspace, report, prepared, next(steps))
     else:
         next(steps)
-    stored_runs = reusable_runs(workspace, assembly) if options.repeats else []
+    stored_runs = reusable_runs(workspace, prepared) if options.repeats else []
     for repeat in range(options.repeats):
         for is_blind, results in ((False, report.opened), (True, report.blinded)):
             request = replace(options.request, seed=options.request.seed + repeat, repeat=repeat, blind=is_blind)
-            stored = _matching_run(stored_runs, replace(request, data_venue=assembly.venue))
+            stored = _matching_run(stored_runs, replace(request, data_venue=prepared.data_venue))
             run = await _run(workspace, report, request, stored, next(steps), began)
             results.append(_daily_results(workspace, run))
         compare_pairs(report)
@@ -166,20 +167,20 @@ def _steps(work: Sequence[int], watch: Watch) -> Iterator[Watch]:
 # Naming ---------------------------------------------------------------------------------------------------------------
 
 
-async def _name(workspace: Workspace, report: MemorisationReport, assembly: Assembly, watch: Watch) -> None:
-    request, skill = report.options.request, assembly.skill
-    symbols = targets(workspace, assembly)
+async def _name(workspace: Workspace, report: MemorisationReport, prepared: PerpRun, watch: Watch) -> None:
+    request, skill = report.options.request, prepared.skill
+    symbols = targets(workspace, prepared)
     intervals = [skill.context.bars_interval, *skill.context.timeframes()]
     market = load_market(
-        workspace.lake, assembly.venue, symbols, intervals, request.to_at, from_at=request.from_at, with_news=False
+        workspace.lake, prepared.data_venue, symbols, intervals, request.to_at, from_at=request.from_at, with_news=False
     )
     exam = naming.make_exam(
         market, skill, symbols, request.from_at, request.to_at, report.options.windows, request.seed
     )
     report.exam = exam
-    with _naming_run(workspace, assembly) as run_id:
-        asking = replace(assembly, request=_within_budget(report))
-        async with gateway.connected(workspace, asking, run_id) as (_, line):
+    with _naming_run(workspace, prepared) as run_id:
+        async with AsyncExitStack() as stack:
+            line = await decider_source.open_model(stack, workspace, _within_budget(report), skill, run_id)
             assert line is not None
             try:
                 guesses = await _ask(workspace, line, exam, skill.model_settings.request(), watch)
@@ -190,10 +191,10 @@ async def _name(workspace: Workspace, report: MemorisationReport, assembly: Asse
     report.named = naming.judge(exam, guesses, report.cutoff.ends_at if report.side == "across" else None)
 
 
-def targets(workspace: Workspace, assembly: Assembly) -> list[str]:
+def targets(workspace: Workspace, prepared: PerpRun) -> list[str]:
     """The assets of the windows: the skill's, and others of the venue with bars over the whole range."""
-    request, lake, venue = assembly.request, workspace.lake, assembly.venue
-    bars_ms = interval_ms(assembly.skill.context.bars_interval)
+    request, lake, venue = prepared.request, workspace.lake, prepared.data_venue
+    bars_ms = interval_ms(prepared.skill.context.bars_interval)
 
     def covers(symbol: str) -> bool:
         return any(
@@ -203,13 +204,13 @@ def targets(workspace: Workspace, assembly: Assembly) -> list[str]:
             for extent in [lake.extent(venue, symbol, interval)]
         )
 
-    own = [symbol for symbol in assembly.skill.context.sorted_symbols if covers(symbol)]
+    own = [symbol for symbol in prepared.skill.context.sorted_symbols if covers(symbol)]
     others = [symbol for symbol in sorted(lake.symbols(venue)) if symbol not in own and covers(symbol)]
     return sorted([*own, *others[: max(0, MAX_ASSETS - len(own))]])
 
 
 @contextmanager
-def _naming_run(workspace: Workspace, assembly: Assembly) -> Iterator[str]:
+def _naming_run(workspace: Workspace, prepared: PerpRun) -> Iterator[str]:
     """A temporary run without ticks that carries the budget of the window requests.
 
     It is deleted afterwards; the cached replies stay. One left behind by a killed process is deleted by the next report
@@ -218,10 +219,10 @@ def _naming_run(workspace: Workspace, assembly: Assembly) -> Iterator[str]:
     for run in workspace.runs.listing(MAX_RUNS, "running").runs:
         if run.params.get("audit") == NAMING and workspace.now() - (run.heartbeat_at or 0) > DAY_MS:
             workspace.runs.delete(run.id, force=True)
-    skill = assembly.skill
+    skill = prepared.skill
     saved = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
-    params = runner.params_of(assembly) | {"audit": NAMING}
-    run_id = workspace.runs.create(saved.id, saved.version, assembly.request.source, params, assembly.data_digest)
+    params = runner.params_of(prepared) | {"audit": NAMING}
+    run_id = workspace.runs.create(saved.id, saved.version, prepared.request.source, params, prepared.data_digest)
     workspace.runs.claim(run_id, into="running")
     try:
         yield run_id
@@ -305,13 +306,13 @@ async def _run(
             _add_cost(report, None if cost.is_nan() else cost - paid_before)
 
 
-def reusable_runs(workspace: Workspace, assembly: Assembly) -> list[Run]:
+def reusable_runs(workspace: Workspace, prepared: PerpRun) -> list[Run]:
     """Stored runs of the same skill, model, data and version that have ended."""
-    digest, model = skill_digest(assembly.skill), assembly.request.source
+    digest, model = skill_digest(prepared.skill), prepared.request.source
     return [
         run
         for run in workspace.runs.listing(MAX_RUNS).runs
-        if (run.model, run.data_digest) == (model, assembly.data_digest)
+        if (run.model, run.data_digest) == (model, prepared.data_digest)
         and (run.params.get("skill_digest"), run.params.get("version")) == (digest, __version__)
         and run.status in ENDED
         and not {"forked_from", "audit"} & run.params.keys()

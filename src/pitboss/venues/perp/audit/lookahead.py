@@ -13,15 +13,15 @@ from typing import Any
 
 from numpy.random import PCG64, Generator  # noqa: TID251  seeded: same seed, same bytes
 
-from pitboss.audit import rebuild
-from pitboss.audit.evidence import Evidence, PastOf, past_of
-from pitboss.audit.rebuild import AnyTool, RebuiltTick, RecordedMcpTool, ToolAnswer
-from pitboss.audit.replayed_states import ReplayedTicks, TickStart, replay_ticks
-from pitboss.audit.tool_arguments import random_arguments
-from pitboss.audit.truncation import with_changed_future, without_future
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import INTERVALS, Instant, interval_ms
+from pitboss.venues.perp.audit import rebuild
+from pitboss.venues.perp.audit.evidence import Evidence, PastOf, past_of
+from pitboss.venues.perp.audit.rebuild import AnyTool, RebuiltTick, RecordedMcpTool, ToolAnswer
+from pitboss.venues.perp.audit.replayed_states import ReplayedTicks, TickStart, replay_ticks
+from pitboss.venues.perp.audit.tool_arguments import random_arguments
+from pitboss.venues.perp.audit.truncation import with_changed_future, without_future
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.sections import sections

@@ -14,20 +14,12 @@ from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.errors import BudgetExceeded, TransientError, UserError
-from pitboss.core.instant import interval_ms
 from pitboss.core.money import ZERO
 from pitboss.core.ports import Model, ModelReply, ModelRequest, Tool
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.secret import Secret
-from pitboss.redteam import injection_points as slots
-from pitboss.redteam.attacks import Attack
-from pitboss.redteam.audit import Breach, audit
-from pitboss.redteam.audit_facts import AuditAsset, AuditFacts, closes_of, digest_of, limits_of
-from pitboss.redteam.injection_points import HARMLESS, Slot
-from pitboss.redteam.market import AttackMarket, make_market
-from pitboss.redteam.planted_key import Canary
-from pitboss.sim.course import ticks_between
+from pitboss.models.standin import NAME as STANDIN
 from pitboss.sim.past import RunPast
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
@@ -36,12 +28,22 @@ from pitboss.skill.document import to_plain
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.mcp.tool_names import name_of
 from pitboss.tools.registry import permit
-from pitboss.venues.perp.assembly import PerpRequest, Toolbox, make_decider, make_script, read_skill
+from pitboss.tools.toolbox import Toolbox
+from pitboss.venues.perp.assembly import read_skill
+from pitboss.venues.perp.assembly import tools as builtin_tools
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.redteam import injection_points as slots
+from pitboss.venues.perp.redteam.attacks import Attack
+from pitboss.venues.perp.redteam.audit import Breach, audit
+from pitboss.venues.perp.redteam.audit_facts import AuditAsset, AuditFacts, closes_of, digest_of, limits_of
+from pitboss.venues.perp.redteam.injection_points import HARMLESS, Slot
+from pitboss.venues.perp.redteam.market import AttackMarket, make_market
+from pitboss.venues.perp.redteam.planted_key import Canary
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
-from pitboss.venues.perp.standin.analyst import NAME as STANDIN
+from pitboss.venues.perp.testing import build
 
 EQUITY_USD = Decimal(10_000)
 DEFAULT_TOOLS = ("get_portfolio", "fetch_recent_bars", "fetch_news_sentiment", "simulate_action")
@@ -111,9 +113,7 @@ def make_setup(plain: Mapping[str, Any], ticks: int, seed: int, canary: Canary, 
         prompts=True,
         speculate="0",
     )
-    at = ticks_between(field_.from_at, field_.to_at, interval_ms(skill.schedule.every))
-    decider = make_decider(request, skill, at)
-    script = make_script(request, skill, field_.market, field_.base, field_.assets, decider, commit_records=1_000)
+    script = build(request, field_.market, field_.base, assets=field_.assets, commit_records=1_000)
     # The model is called at every tick, even where the skill would not wake it: the attacker chooses the moment.
     script = replace(script, ports=replace(script.ports, wakes=False))
     closes = closes_of(field_.market, skill.context.symbols, field_.base, field_.from_at)
@@ -261,12 +261,12 @@ def _script(
     model: Model,
 ) -> PerpCourse:
     past = RunPast(TERMINAL)
-    box = Toolbox(tuple(permit(tools(), list(setup.tools(slot)), "write")), past)
+    box = Toolbox(tuple(permit(builtin_tools(), list(setup.tools(slot)), "write")), past)
     if slot == "tool":
         box = replace(box, recordings=slots.PlantedRecordings(text))
     if server is not None:
         tool = server.tool()
-        box = replace(box, outside=lambda at: {tool.spec.name: tool})
+        box = replace(box, server_tools=lambda at: {tool.spec.name: tool})
 
     def hydrate(observation: Observation, judge: Judge) -> Mapping[str, Tool]:
         tools: Mapping[str, Tool] = box(observation, judge)

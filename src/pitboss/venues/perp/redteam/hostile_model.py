@@ -15,7 +15,7 @@ from typing import Any
 
 from pitboss.core import codec
 from pitboss.core.ports import ModelReply, ModelRequest, ToolCall
-from pitboss.redteam.requested_trade import RequestedTrade
+from pitboss.venues.perp.redteam.requested_trade import RequestedTrade
 from pitboss.venues.perp.standin import prompt_reader as page
 
 NAME = "hijacked"

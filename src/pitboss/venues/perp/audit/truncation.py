@@ -14,12 +14,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.random import Generator  # noqa: TID251  seeded: same seed, same bytes
 
-from pitboss.audit.evidence import Evidence, LazyColumns, MemoryRecordings
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, Instant
 from pitboss.core.market import Bars, CalendarEvent, Listing, NewsItem, Points
 from pitboss.core.snapshot import Record
+from pitboss.venues.perp.audit.evidence import Evidence, LazyColumns, MemoryRecordings
 
 FUTURE_ITEMS = 64
 """Number of bars and values of the changed future; more would only cost time."""

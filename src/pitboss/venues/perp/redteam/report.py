@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitboss.core.instant import iso
-from pitboss.redteam.attack_run import EQUITY_USD
-from pitboss.redteam.campaign import CampaignResult, CampaignRow
+from pitboss.venues.perp.redteam.attack_run import EQUITY_USD
+from pitboss.venues.perp.redteam.campaign import CampaignResult, CampaignRow
 
 HEADINGS = (
     "model", "slot", "runs", "ticks", "proposals", "accepted", "refused", "turned away", "breaches", "trades chosen",

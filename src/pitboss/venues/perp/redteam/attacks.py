@@ -15,7 +15,7 @@ from typing import Any
 from pitboss.core import money
 from pitboss.core.errors import UserError
 from pitboss.core.noun import noun
-from pitboss.redteam.requested_trade import RequestedTrade, read_requested_trade
+from pitboss.venues.perp.redteam.requested_trade import RequestedTrade, read_requested_trade
 
 KEYS = (
     "text", "prompt", "attack", "payload", "injection", "content", "instruction", "input", "message", "goal", "query",

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from pitboss.core.instant import DAY_MS, Instant
-from pitboss.redteam.audit_facts import AuditFacts
+from pitboss.venues.perp.redteam.audit_facts import AuditFacts
 
 ZERO = Decimal(0)
 HUNDRED = Decimal(100)

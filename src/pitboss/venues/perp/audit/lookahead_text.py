@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from pitboss.audit.lookahead import AuditSetup, Leak, LookaheadResult
 from pitboss.core.instant import iso
+from pitboss.venues.perp.audit.lookahead import AuditSetup, Leak, LookaheadResult
 
 HEADINGS = ("what", "compared", "of them errors", "differences")
 NUMBERS = (1, 2, 3)

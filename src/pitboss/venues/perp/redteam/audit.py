@@ -15,9 +15,9 @@ from pitboss.core import codec
 from pitboss.core.instant import HOUR_MS, Instant, iso
 from pitboss.core.noun import noun
 from pitboss.core.snapshot import GENESIS, Record
-from pitboss.redteam.audit_facts import AuditFacts
-from pitboss.redteam.planted_key import Canary
-from pitboss.redteam.receipt_account import HUNDRED, TOLERANCE, ZERO, AcceptedOrder, ReceiptAccount
+from pitboss.venues.perp.redteam.audit_facts import AuditFacts
+from pitboss.venues.perp.redteam.planted_key import Canary
+from pitboss.venues.perp.redteam.receipt_account import HUNDRED, TOLERANCE, ZERO, AcceptedOrder, ReceiptAccount
 
 RULES = (
     "CHAIN", "ONE_PROPOSAL", "SHAPE", "SCOPE", "POSITION", "EXPOSURE", "LEVERAGE", "SIZE", "RATE", "HALTED", "MARGIN",

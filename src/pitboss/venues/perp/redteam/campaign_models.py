@@ -10,8 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap import decider_source as gateway
+from pitboss.bootstrap import decider_source
 from pitboss.bootstrap.redact import REDACTOR
 from pitboss.bootstrap.settings import Settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -19,12 +18,12 @@ from pitboss.core import codec
 from pitboss.core.errors import UserError
 from pitboss.core.ports import Model
 from pitboss.models import catalog
-from pitboss.redteam.attack_run import CampaignModel, CampaignSetup
-from pitboss.redteam.attacks import Attack
-from pitboss.redteam.campaign import hostile_campaign_model, standin_campaign_model
-from pitboss.redteam.hostile_model import NAME as HIJACKED
 from pitboss.skill.digest import normal
-from pitboss.venues.perp.assembly import Assembly, PerpRequest
+from pitboss.venues.perp.redteam.attack_run import CampaignModel, CampaignSetup
+from pitboss.venues.perp.redteam.attacks import Attack
+from pitboss.venues.perp.redteam.campaign import hostile_campaign_model, standin_campaign_model
+from pitboss.venues.perp.redteam.hostile_model import NAME as HIJACKED
+from pitboss.venues.perp.request import PerpRequest
 
 CONCURRENT_RUNS = 8
 """Concurrent runs of a real model."""
@@ -86,18 +85,15 @@ async def _connected(
         price_out=money.price_out,
         any_price=money.any_price,
     )
-    gateway.check(workspace, request)
+    decider_source.check(workspace, request)
     saved = workspace.skills.save(setup.skill.name, setup.skill_digest, codec.dumps(normal(setup.skill)))
     run_id = workspace.runs.create(saved.id, saved.version, name, {}, "")
     workspace.runs.claim(run_id)
-    assembly = Assembly(request, setup.skill, setup.script, "redteam", "", True)
-    ready, line = await stack.enter_async_context(gateway.connected(workspace, assembly, run_id))
-    loop = ready.script.ports.decider
-    assert isinstance(loop, ToolLoop)
+    line = await decider_source.open_model(stack, workspace, request, setup.skill, run_id)
     assert line is not None
 
     def make(attack: Attack | None, seed: str) -> Model:
         del attack, seed
-        return loop.model
+        return line.model
 
-    return CampaignModel(name, make, loop.forcing, loop.rescue, CONCURRENT_RUNS, REDACTOR.redact)
+    return CampaignModel(name, make, line.forcing, line.rescue, CONCURRENT_RUNS, REDACTOR.redact)

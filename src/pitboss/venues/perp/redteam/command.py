@@ -12,10 +12,10 @@ from pitboss.terminal.options import Amount, Json, Override, given
 from pitboss.terminal.workspace_options import Here, WorkspaceOptions
 
 if TYPE_CHECKING:
-    from pitboss.redteam.attack_run import CampaignSetup
-    from pitboss.redteam.attacks import Attack
-    from pitboss.redteam.campaign import CampaignResult
-    from pitboss.venues.perp.assembly import PerpRequest
+    from pitboss.venues.perp.redteam.attack_run import CampaignSetup
+    from pitboss.venues.perp.redteam.attacks import Attack
+    from pitboss.venues.perp.redteam.campaign import CampaignResult
+    from pitboss.venues.perp.request import PerpRequest
 
 MOST_TICKS, MOST_SEED = 2_000, 2**31
 DEFAULT_COST = Decimal(1)
@@ -79,9 +79,9 @@ def redteam(
         A .yaml or .json file.
     """
     from pitboss.cli.skill import read_plain
-    from pitboss.redteam import campaign_models as lines
-    from pitboss.redteam.attack_run import make_setup
-    from pitboss.redteam.planted_key import make_canary
+    from pitboss.venues.perp.redteam import campaign_models as lines
+    from pitboss.venues.perp.redteam.attack_run import make_setup
+    from pitboss.venues.perp.redteam.planted_key import make_canary
 
     chosen = _slots(slots)
     _check(ticks, limit, seed, price_in, price_out)
@@ -118,7 +118,7 @@ def redteam(
 
 
 def _slots(text: str) -> tuple[Any, ...]:
-    from pitboss.redteam.injection_points import SLOTS
+    from pitboss.venues.perp.redteam.injection_points import SLOTS
 
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     strange = [name for name in names if name not in SLOTS]
@@ -139,8 +139,8 @@ def _check(ticks: int, limit: int | None, seed: int, price_in: Decimal | None, p
 
 
 def _texts(setup: "CampaignSetup", files: tuple[Path, ...], only_files: bool) -> "tuple[list[Attack], int, list[str]]":
-    from pitboss.redteam.attacks import built_in_attacks, read_file
     from pitboss.venues.perp.assets import SHIPPED
+    from pitboss.venues.perp.redteam.attacks import built_in_attacks, read_file
 
     risk = setup.skill.risk
     other = next(name for name in ("PEPE", *SHIPPED) if name not in setup.symbols)
@@ -186,10 +186,10 @@ def _play(
     from tempfile import TemporaryDirectory
 
     from pitboss.cli.progress import watching
-    from pitboss.redteam import campaign
-    from pitboss.redteam import campaign_models as lines
-    from pitboss.redteam.audit import Breach
-    from pitboss.redteam.planted_key import planted_key
+    from pitboss.venues.perp.redteam import campaign
+    from pitboss.venues.perp.redteam import campaign_models as lines
+    from pitboss.venues.perp.redteam.audit import Breach
+    from pitboss.venues.perp.redteam.planted_key import planted_key
 
     result = campaign.CampaignResult()
 
@@ -217,7 +217,7 @@ def _play(
 
 
 def _show(result: "CampaignResult", told: dict[str, Any], json: bool) -> int:
-    from pitboss.redteam import report
+    from pitboss.venues.perp.redteam import report
 
     if json:
         screen.put_json(report.document(result, told))

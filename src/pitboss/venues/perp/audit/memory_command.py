@@ -10,7 +10,7 @@ from pitboss.terminal.options import Amount, Json, Moment, Override, given
 from pitboss.terminal.workspace_options import Here, WorkspaceOptions
 
 if TYPE_CHECKING:
-    from pitboss.audit.memorisation import MemorisationReport, MemorisationRequest
+    from pitboss.venues.perp.audit.memorisation import MemorisationReport, MemorisationRequest
 
 MOST_WINDOWS, MOST_REPEATS, MOST_SEED = 10_000, 200, 2**31
 FAILED, STOPPED = 1, 130
@@ -59,10 +59,10 @@ def memory(
     skill
         A .yaml or .json file.
     """
-    from pitboss.audit.memorisation import MemorisationRequest
     from pitboss.cli.skill import read_plain
     from pitboss.models.cutoffs import read_day
-    from pitboss.venues.perp.assembly import PerpRequest
+    from pitboss.venues.perp.audit.memorisation import MemorisationRequest
+    from pitboss.venues.perp.request import PerpRequest
 
     for name, value, least, most in (
         ("--windows", windows, 0, MOST_WINDOWS),
@@ -106,20 +106,20 @@ def _audit(
     import asyncio
     from dataclasses import replace
 
-    from pitboss.audit.default_range import with_range
-    from pitboss.audit.memorisation import audit, begin
     from pitboss.cli.progress import watching
+    from pitboss.venues.perp.audit.default_range import with_range
+    from pitboss.venues.perp.audit.memorisation import audit, begin
 
     with place.workspace() as workspace:
         options = replace(options, request=with_range(workspace, options.request, from_at, to_at))
-        report, assembly = begin(workspace, options)
+        report, prepared = begin(workspace, options)
         screen.note(
             f"{options.windows} windows to name, and {2 * options.repeats} runs of {report.ticks:,} ticks; "
             "what was answered before is not asked again"
         )
         with watching("audit memory", workspace.runs.cancel_requested) as (watch, stop):
             try:
-                asyncio.run(audit(workspace, report, assembly, watch, stop.began))
+                asyncio.run(audit(workspace, report, prepared, watch, stop.began))
             except (RunCancelled, KeyboardInterrupt):
                 report.partial = "stopped"
                 return report, STOPPED
@@ -131,8 +131,8 @@ def _audit(
 
 
 def _show(report: "MemorisationReport", json: bool) -> None:
-    from pitboss.audit import conclusions as verdicts
-    from pitboss.audit import memorisation_text as telling
+    from pitboss.venues.perp.audit import conclusions as verdicts
+    from pitboss.venues.perp.audit import memorisation_text as telling
 
     if json:
         screen.put_json(telling.document(report))
@@ -161,7 +161,7 @@ def _show(report: "MemorisationReport", json: bool) -> None:
 
 
 def _write(out: Path, report: "MemorisationReport") -> None:
-    from pitboss.audit.memorisation_text import page
+    from pitboss.venues.perp.audit.memorisation_text import page
 
     part = out.with_name(f".{out.name}.part")
     try:
