@@ -3,13 +3,12 @@
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS, interval_ms, parse_instant
@@ -18,22 +17,28 @@ from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import ScriptedModel, calls, together
-from pitboss.sim.course import ticks_between
-from pitboss.sim.outcome import Ledger, read_ledger
+from pitboss.runs.tool_loop import tool_loop
+from pitboss.sim.connections import Connections
+from pitboss.sim.outcome import Ledger
+from pitboss.sim.past import RunPast
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.testing.leaks import Scanner, texts
-from pitboss.tools.registry import registry
-from pitboss.venues.perp.assembly import PerpRequest, make_decider, read_skill
+from pitboss.venues.perp.assembly import read_skill
+from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state
+from pitboss.venues.perp.intents import DECISION, TERMINAL
+from pitboss.venues.perp.outcome import read_ledger
 from pitboss.venues.perp.portfolio import portfolio
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, plain_skill
+from pitboss.venues.perp.venue import VENUE
 
 FROM, TO = parse_instant("2024-05-06"), parse_instant("2024-05-09")
 SYMBOLS = ("BTC", "ETH", "LINK")
 LEVELS = {"BTC": 63_000.0, "ETH": 3_100.0, "LINK": 14.0, "SOL": 150.0, "HYPE": 30.0}
-LOOKS = tuple(name for name, tool in registry().items() if "write" in tool.modes and name != "propose_order")
+LOOKS = tuple(name for name, tool in VENUE.tools().items() if "write" in tool.modes and name != "propose_order")
 
 HEADLINES = (
     "Bitcoin slides below $62,500 as BTC miners sell 1,200 coins ahead of the halving",
@@ -172,11 +177,18 @@ def ran(
 ) -> Ran:
     """Run a request over a market with a model that answers by a function."""
     skill = read_skill(request.skill)
-    ticks = ticks_between(request.from_at, request.to_at, interval_ms(skill.schedule.every))
     model = ScriptedModel(answer)
-    decider = make_decider(request, skill, ticks)
-    assert isinstance(decider, ToolLoop)
-    script = build(request, market, "15m", replace(decider, model=model), commit_records=1)
+    decider = tool_loop(
+        request.source,
+        skill,
+        DECISION,
+        PerpPrompts(skill),
+        VENUE.tools(),
+        Connections(model=model),
+        past=RunPast(TERMINAL),
+        retry_refused=skill.retry_refused,
+    )
+    script = build(request, market, "15m", decider, commit_records=1)
     bind(script)
     journal = _Journal()
     state = asyncio.run(replay(script, journal, first_state(script), Watch()))

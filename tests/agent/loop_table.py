@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -10,12 +10,13 @@ from scene import Scene, skill_of
 
 from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
+from pitboss.core.decision_format import DecisionFormat
 from pitboss.core.intent import Decision
 from pitboss.core.ports import Tool, ToolSpec
 from pitboss.core.verdict import Margin, Verdict
 from pitboss.models.scripted import Line, ScriptedModel
 from pitboss.venues.perp.context import PerpPrompts
-from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+from pitboss.venues.perp.intents import DECISION, TERMINAL
 
 OPEN: dict[str, Any] = {"action": "open_long", "symbol": "BTC", "size_usd": 500, "reason": "up"}
 CLOSE: dict[str, Any] = {"action": "close", "symbol": "BTC", "reason": "out"}
@@ -61,6 +62,11 @@ class Table:
     rescue: bool = False
     terminal: str = TERMINAL
 
+    @property
+    def format(self) -> DecisionFormat:
+        """How a decision is written: as on the perp venue, under the name that the tool has here."""
+        return replace(DECISION, tool=self.terminal)
+
     def play(self) -> Decision:
         self.model = ScriptedModel(list(self.script))
         self.judged: list[Any] = []
@@ -71,7 +77,7 @@ class Table:
             self.model,
             PerpPrompts(skill),
             lambda observation, judge: built,
-            ToolSpec(self.terminal, DESCRIPTION, SCHEMA),
+            self.format,
             self.max_steps,
             self.retry_refused,
             forcing=self.forcing,

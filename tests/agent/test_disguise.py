@@ -23,6 +23,7 @@ from pitboss.venues.perp import regime
 from pitboss.venues.perp.blind import observation as guise
 from pitboss.venues.perp.blind.anonymiser import Disguise, make_disguise, read_disguise
 from pitboss.venues.perp.blind.translation import WEEK_MS
+from pitboss.venues.perp.venue import VENUE
 
 COVER = make_disguise(SYMBOLS, 3, LEVELS)
 BTC = COVER.by_symbol["BTC"]
@@ -243,7 +244,7 @@ def test_only_headlines_that_are_looked_at_are_put_into_other_words(monkeypatch:
 
 
 def test_examples_in_the_description_of_a_tool_are_names_that_exist() -> None:
-    tool = lookup("fetch_recent_bars")
+    tool = lookup(VENUE.tools(), "fetch_recent_bars")
     spec = COVER.spec(tool.build(None).spec)  # type: ignore[arg-type]
     assert "BTC" not in codec.dumps(spec).decode()
     assert f"such as {COVER.aliases[0].name}." in codec.dumps(spec).decode()

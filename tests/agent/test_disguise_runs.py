@@ -15,10 +15,10 @@ from pitboss.core.asof import Market
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.ports import ModelReply, ModelRequest
 from pitboss.models.scripted import calls
-from pitboss.sim.metrics import compute
 from pitboss.testing.leaks import Scanner, texts
 from pitboss.venues.perp.blind.anonymiser import Disguise
 from pitboss.venues.perp.course import PerpCourse
+from pitboss.venues.perp.metrics import compute
 
 MARKET = market_of()
 

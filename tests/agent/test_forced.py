@@ -12,11 +12,11 @@ from pitboss.agent.terminal import CUT, ask
 from pitboss.core.errors import BudgetExceeded, TransientError
 from pitboss.core.ports import ModelReply
 from pitboss.models.scripted import Line, calls, calls_text, says, together
-from pitboss.venues.perp.intents import TERMINAL
+from pitboss.venues.perp.intents import DECISION, TERMINAL
 
 ANSWER = json.dumps(OPEN)
 WRONG = json.dumps({"action": "open_long", "symbol": "BTC", "reason": "no size"})
-ASK = ask(TERMINAL)
+ASK = ask(DECISION)
 BLOCKED = ModelReply(finish_reason="error", problem="the provider blocked the prompt: unsafe words.")
 CUT_TEXT = ModelReply("I was about to sa", finish_reason="length")
 CUT_CALL = replace(calls_text(TERMINAL, '{"action": "open_long", "sym'), finish_reason="length")

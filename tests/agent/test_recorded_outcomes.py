@@ -1,5 +1,6 @@
 """What comes of replies that real providers gave: each has its outcome, is told while a step is left, and is kept."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pitboss.core import codec
 from pitboss.core.ports import ModelReply
 from pitboss.models.recordings import Exchange, kind, parse, read
 from pitboss.models.scripted import calls
+from pitboss.venues.perp.intents import DECISION
 
 RECORDED = Path(__file__).parents[2].parent / "shared" / "data" / "wire" / "llm" / "sessions.jsonl.gz"
 pytestmark = pytest.mark.skipif(not RECORDED.exists(), reason="no recorded sessions in ../shared/data/wire/llm")
@@ -123,7 +125,7 @@ def test_thoughts_written_into_an_answer_are_not_the_answer() -> None:
     for text in aloud:
         hidden = text.replace("</think>", '{"action": "no_op", "reason": "a thought"}</think>', 1)
         assert objects(hidden) == objects(text)
-        assert read_text(ModelReply(hidden), "decide").proposal is None
+        assert read_text(ModelReply(hidden), replace(DECISION, tool="decide")).proposal is None
 
 
 def test_no_recorded_reply_decides_for_us_and_every_one_is_told_and_can_be_kept() -> None:
@@ -132,5 +134,5 @@ def test_no_recorded_reply_decides_for_us_and_every_one_is_told_and_can_be_kept(
         decision = table.play()
         assert (decision.intents, decision.flags) == ((), ("no_decision",)), exchange.place
         assert [request.answer for request in table.model.requests] == ["call", "schema", "schema"]
-        assert all(table.told(step)[-1].endswith(ask(table.terminal)) for step in (1, 2)), exchange.place
+        assert all(table.told(step)[-1].endswith(ask(table.format)) for step in (1, 2)), exchange.place
         assert codec.loads(codec.dumps([decision.steps, decision.text]))

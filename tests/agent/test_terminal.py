@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pitboss.agent.terminal import CUT, MAX_ARGUMENT_CHARS, RECORDED, objects, read_answer, read_text
 from pitboss.core import codec
 from pitboss.core.ports import ModelReply, ToolCall
+from pitboss.venues.perp.intents import DECISION
 
 OPEN = '{"action": "open_long", "symbol": "BTC", "size_usd": 100, "reason": "up"}'
 TURNED = '{"reason": "up", "size_usd": 100, "symbol": "BTC", "action": "open_long"}'
@@ -23,14 +24,14 @@ def reply(*arguments: str, name: str = "propose_order") -> ModelReply:
 
 
 def test_one_valid_call_is_the_decision_with_its_numbers_exact() -> None:
-    answer = read_answer(reply(OPEN.replace("100", "100.10")), "propose_order")
+    answer = read_answer(reply(OPEN.replace("100", "100.10")), DECISION)
     assert answer.proposal["size_usd"] == Decimal("100.10")
     assert answer.told == {0: RECORDED}
     assert not answer.conflict
 
 
 def test_identical_calls_count_once_whatever_the_order_of_their_keys() -> None:
-    answer = read_answer(reply(OPEN, TURNED, OPEN), "propose_order")
+    answer = read_answer(reply(OPEN, TURNED, OPEN), DECISION)
     assert not answer.conflict
     assert answer.proposal == codec.loads_exact(OPEN)
 
@@ -40,7 +41,7 @@ def test_identical_calls_count_once_whatever_the_order_of_their_keys() -> None:
 )
 def test_a_different_call_beside_a_valid_one_is_a_conflict_in_either_order(other: str) -> None:
     for pair in ((OPEN, other), (other, OPEN)):
-        answer = read_answer(reply(*pair), "propose_order")
+        answer = read_answer(reply(*pair), DECISION)
         assert answer.conflict
         assert answer.proposal is None
 
@@ -67,7 +68,7 @@ def test_a_different_call_beside_a_valid_one_is_a_conflict_in_either_order(other
     ids=["cut", "empty", "list", "null", "nan", "infinity", "huge", "exponent", "deep long", "deep", "nested", "long"],
 )
 def test_a_malformed_call_is_told_what_is_wrong(arguments: str, words: str) -> None:
-    answer = read_answer(reply(arguments), "propose_order")
+    answer = read_answer(reply(arguments), DECISION)
     assert answer.proposal is None
     assert not answer.conflict
     assert answer.malformed == {0}
@@ -75,12 +76,12 @@ def test_a_malformed_call_is_told_what_is_wrong(arguments: str, words: str) -> N
 
 
 def test_calls_of_other_tools_are_not_read_as_decisions() -> None:
-    answer = read_answer(reply(OPEN, name="get_portfolio"), "propose_order")
+    answer = read_answer(reply(OPEN, name="get_portfolio"), DECISION)
     assert (answer.proposal, answer.told, answer.conflict) == (None, {}, False)
 
 
 def test_text_alone_is_no_decision_and_the_model_hears_how_to_make_one() -> None:
-    answer = read_answer(ModelReply("I would buy BTC."), "propose_order")
+    answer = read_answer(ModelReply("I would buy BTC."), DECISION)
     assert answer.proposal is None
     assert "propose_order" in answer.problem
 
@@ -96,7 +97,7 @@ JSON = st.recursive(
 @given(st.lists(st.one_of(st.text(), JSON.map(json.dumps), st.just(OPEN)), max_size=3))
 def test_e3_any_calls_give_a_proposal_a_conflict_or_an_explanation(arguments: Any) -> None:
     """E3: nothing that a model writes makes reading it fail, and only a single meaning becomes a proposal."""
-    answer = read_answer(reply(*arguments), "propose_order")
+    answer = read_answer(reply(*arguments), DECISION)
     assert set(answer.told) == set(range(len(arguments)))
     valid = [place for place in answer.told if place not in answer.malformed]
     assert (answer.proposal is not None) == (bool(valid) and not answer.conflict)
@@ -123,7 +124,7 @@ AROUND = {
 
 @pytest.mark.parametrize("text", AROUND.values(), ids=AROUND)
 def test_the_one_object_of_a_text_is_the_decision(text: str) -> None:
-    answer = read_text(ModelReply(text), "propose_order")
+    answer = read_text(ModelReply(text), DECISION)
     assert answer.proposal is not None, answer.problem
     assert answer.proposal["size_usd"] == 100
 
@@ -151,7 +152,7 @@ NO_OBJECT = {
 
 @pytest.mark.parametrize(("text", "words"), NO_OBJECT.values(), ids=NO_OBJECT)
 def test_a_text_without_exactly_one_object_is_told_and_never_guessed_at(text: str, words: str) -> None:
-    answer = read_text(ModelReply(text), "propose_order")
+    answer = read_text(ModelReply(text), DECISION)
     assert (answer.proposal, answer.conflict) == (None, False)
     assert words in answer.why
     assert "one JSON object" in answer.problem
@@ -162,11 +163,11 @@ def test_a_text_without_exactly_one_object_is_told_and_never_guessed_at(text: st
     "reply", [ModelReply("", finish_reason="length"), ModelReply('{"action": "no_', finish_reason="length")]
 )
 def test_a_text_that_was_cut_off_is_told_to_be_shorter(reply: ModelReply) -> None:
-    assert CUT in read_text(reply, "propose_order").why
+    assert CUT in read_text(reply, DECISION).why
 
 
 def test_what_the_provider_says_about_a_reply_is_told_in_bounded_words() -> None:
-    answer = read_text(ModelReply(problem="blocked: " + "x" * 10_000), "propose_order")
+    answer = read_text(ModelReply(problem="blocked: " + "x" * 10_000), DECISION)
     assert answer.why.startswith("blocked: xxx")
     assert len(answer.problem) < 1_000
 
@@ -183,7 +184,7 @@ def test_what_the_provider_says_about_a_reply_is_told_in_bounded_words() -> None
     ).map(" ".join)
 )
 def test_any_text_gives_a_proposal_that_stands_in_it_or_an_explanation(text: str) -> None:
-    answer = read_text(ModelReply(text), "propose_order")
+    answer = read_text(ModelReply(text), DECISION)
     if answer.proposal is None:
         assert answer.why
         assert "propose_order" in answer.problem

@@ -24,7 +24,7 @@ def history(seed: int, way: str, thin: bool = False) -> tuple[bytes, bytes, byte
     """The world after a random history, all receipts, and the equity curve, each in the bytes that are hashed."""
     tape, terms = scenery(seed, thin=thin)
     if way == "digits":  # as if no symbol's closes fitted into whole numbers
-        tape, way = replace(tape, whole={}), "stretch"
+        tape, way = replace(tape, scaled_close={}), "stretch"
     receipts: list[Receipt] = []
     equity: list[Piece] = []
 

@@ -181,7 +181,7 @@ def new_journal(workspace: Workspace, prepared: PreparedRun) -> StoredJournal:
     skill = prepared.skill
     stored = workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))
     run_id = workspace.runs.create(stored.id, stored.version, prepared.request.source, {}, prepared.data_digest)
-    return StoredJournal(workspace.database, run_id, workspace.runs.claim(run_id), workspace.now)
+    return StoredJournal(workspace.database, run_id, workspace.runs.claim(run_id))
 
 
 def replay_seconds(

@@ -1,6 +1,6 @@
-"""Prints the help of every command as Markdown: `python -m pitboss_dev.docs.command_tree`.
+"""Prints the help of every command as Markdown.
 
-A process of its own, because it changes the tree of commands, so that the page is the same on every machine: venues and
+Runs in a process of its own, because it changes the tree of commands, so that the page is the same on every machine: venues and
 commands of other installed packages are left out, and `bench` is that of this package whether or not it is installed.
 """
 
@@ -23,12 +23,10 @@ def main() -> None:
         if not name.startswith("-") and name not in names:
             del app[name]
     app.command("pitboss_dev.bench.command:bench", name="bench")
+    for command in app.resolved_commands().values():
+        command.default_parameter = app.default_parameter  # applies to groups when they run, but not in generated help
     print(app.generate_docs(output_format="markdown"))
 
 
 def _is_ours(entry: EntryPoint) -> bool:
     return entry.dist is not None and entry.dist.name == DISTRIBUTION
-
-
-if __name__ == "__main__":
-    main()

@@ -101,7 +101,7 @@ _COMMON_OPTIONS = ("* `--home PATH`:", "* `--db STR`:")
 def _ask_program() -> str:
     """The help of every command as Markdown, generated once per process."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", command_tree.__name__]
+    command = [sys.executable, "-c", f"from {command_tree.__name__} import main; main()"]  # -m would be in the usage
     process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if process.returncode:
         raise RuntimeError(f"the help of the commands cannot be generated:\n{process.stderr}")

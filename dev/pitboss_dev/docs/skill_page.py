@@ -20,8 +20,8 @@ def skill_page(venues: Sequence[Venue] | None = None) -> str:
         "`pitboss skill schema` prints JSON Schema for editors.",
         "Keys may be written in snake_case or camelCase. An unknown key is an error, with the nearest known one as a "
         "hint. `null` is a value only where the default says so; elsewhere a key has a value or is left out.",
-        f"A document without `venue`, or with `venue: {first.name}`, has the fields of the sections up to "
-        f"[{others[0].name}](#{_anchor(others[0])})."
+        f"First come the fields of documents with `venue: {first.name}` or without `venue`, then those of "
+        f"{' and '.join(f'[{venue.name}](#{_anchor(venue)})' for venue in others)}."
         if others
         else "",
         *_sections(first),

@@ -63,7 +63,7 @@ NOTES: Mapping[str, VenueNotes] = {
         "`strategy.text`, so a change of the file changes the digest and its name does not count. A path that leads outside "
         "the document's folder is refused, and so is a file where a document comes without a folder, as over MCP.",
         limits="`schedule.every` is from 10s to 1h; a mandate's file is as long as a text at most.",
-        tools="A skill that lists none gives its agent all of them. Asks that a tool shows count as shown to the model: the "
+        tools="A skill without that list gives its agent all of them. Asks that a tool shows count as shown to the model: the "
         "slippage rule compares with the last one.",
         example="The answers below are those of a heuristic's run on a generated hour of prices. Long ones are cut here.",
     ),

@@ -11,7 +11,7 @@ from pitboss.models.providers import PROGRAMS
 from pitboss.report import figures
 from pitboss.report.meaning import METRICS
 from pitboss.report.source import mapping, number
-from pitboss.runs.result_table import ResultTable, counts
+from pitboss.runs.result_table import ResultTable, counts, metrics_table
 from pitboss.runs.stored import decision_rows, is_synthetic, journal_of, one_line, request_of
 from pitboss.runs.venues import venue_of
 from pitboss.store.database import journal_note
@@ -35,7 +35,8 @@ def show_run(workspace: Workspace, place: WorkspaceOptions, run: Run) -> None:
     screen.put(cutoff_words(workspace, run))
     metrics = mapping(run.metrics)
     if metrics:
-        _show_tables(venue_of(run.params["skill"]).result_tables(run))
+        venue = venue_of(run.params["skill"])
+        _show_tables(venue.result_tables(run) or [metrics_table(run, venue.metrics())])
         _show_warnings(metrics)
         for words in run.params.get("universe", ()):
             screen.put(f"note: {one_line(str(words), MOST_ERROR)}")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from pitboss.bootstrap.workspace import Workspace
-from pitboss.cli.progress import StopRequest, watching
 from pitboss.core.errors import BudgetExceeded, InvariantError, RunCancelled, TransientError, UserError
 from pitboss.runs.report import write_report
 from pitboss.runs.run import resume, start
@@ -14,6 +13,7 @@ from pitboss.sim.request import BacktestRequest
 from pitboss.sim.watch import Watch
 from pitboss.store.runs import Run
 from pitboss.terminal import screen
+from pitboss.terminal.progress import StopRequest, watching
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 

@@ -9,13 +9,19 @@ from typing import Any
 
 import orjson
 
+from pitboss import __version__
 from pitboss.bootstrap.machine import new_id
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
+from pitboss.core.curve import points
 from pitboss.core.errors import UserError
 from pitboss.core.snapshot import Record
+from pitboss.models.providers import PROGRAMS
 from pitboss.report.decisions import MOST_ROWS
-from pitboss.runs.stored import decision_rows
+from pitboss.report.page import render
+from pitboss.report.source import RunReport
+from pitboss.runs.stored import decision_rows, document, is_synthetic, journal_of, request_of
+from pitboss.runs.venue import Venue
 from pitboss.runs.venues import venue_of
 from pitboss.sim.request import BacktestRequest, PreparedRun
 from pitboss.skill.document import to_json
@@ -27,7 +33,8 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
     """Write the page of a run, to its place in the workspace unless another is named, and remember where."""
     run = workspace.runs.get(run_id)
     path = (out or workspace.report_path(run.id)).absolute()
-    page = venue_of(run.params["skill"]).page(workspace, run)
+    venue = venue_of(run.params["skill"])
+    page = venue.page(workspace, run) or plain_page(workspace, run, venue)
     part = path.with_name(f".{path.name}.{new_id()[:8]}.part")  # of this writer alone: another may write the same page
     try:
         if out is None:
@@ -86,3 +93,27 @@ def with_rows(records: Iterable[Record], rows: list[dict[str, Any]]) -> Iterator
 def _bare(row: dict[str, Any]) -> None:
     for name in ("margins", "steps", "text", "detail"):
         row.pop(name, None)
+
+
+def plain_page(workspace: Workspace, run: Run, venue: Venue) -> str:
+    """The page of a run whose venue has none of its own, from its records alone."""
+    request = request_of(run)
+    rows: list[dict[str, Any]] = []
+    ledger = venue.read_ledger(with_rows(journal_of(workspace, run).records(), rows))
+    report = RunReport(
+        document=document(run, workspace.settings.model_cutoffs),
+        skill_name=str(request.skill.get("name", "")),
+        skill_text=skill_text(request),
+        initial_usd=float(request.equity_usd),
+        equity=[(at, float(value)) for at, value in points(ledger.equity)],
+        fills=list(venue.fills(ledger.receipts)),
+        decisions=venue.reveal(rows, run.params),
+        rule_meanings=venue.rule_meanings(),
+        metric_meanings=venue.metrics(),
+        realism=list(venue.realism(request).values()),
+        synthetic=is_synthetic(workspace, run),
+        standin=run.model.startswith(PROGRAMS),
+        halts=[{"at": one.at, "kind": one.facts["halt"]} for one in ledger.receipts if one.kind == "halted"],
+        version=str(run.params.get("version", __version__)),
+    )
+    return render(report, venue.money)

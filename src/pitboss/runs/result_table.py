@@ -2,16 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pitboss.report import figures
-from pitboss.report.meaning import INTERVALS, METRICS
+from pitboss.report.meaning import INTERVALS, METRICS, Metric
 from pitboss.report.measures import format_metric
 from pitboss.report.source import mapping, pair
 from pitboss.store.runs import Run
-
-if TYPE_CHECKING:
-    from pitboss.runs.venue import Venue
 
 Plain = Mapping[str, Any]
 
@@ -27,8 +24,8 @@ class ResultTable:
     lead: str = ""
 
 
-def metrics_table(run: Run, venue: "Venue") -> ResultTable:
-    """The usual figures of a run, its venue's own ones, and what was refused."""
+def metrics_table(run: Run, own: Mapping[str, Metric]) -> ResultTable:
+    """The usual figures of a run, the `own` ones of its venue, and the refusals."""
     metrics = mapping(run.metrics)
     names = ("total_return_pct", "final_equity_usd", "max_drawdown_pct")
     rows = [("Return", with_interval(metrics, "total_return_pct", percent))]
@@ -39,7 +36,7 @@ def metrics_table(run: Run, venue: "Venue") -> ResultTable:
     ]
     rows += [
         (metric.label, format_metric(metrics.get(name), metric.form))
-        for name, metric in venue.metrics().items()
+        for name, metric in own.items()
         if name in metrics and metric.form != "table"
     ]
     rows += [

@@ -226,17 +226,13 @@ class Venue:
         del params
         return []
 
-    def page(self, workspace: "Workspace", run: "Run") -> str:
-        """The report as HTML."""
-        from pitboss.runs.plain_report import plain_page
+    def page(self, workspace: "Workspace", run: "Run") -> str | None:
+        """The report as HTML; None for the page with the sections that every run has."""
+        del workspace, run
 
-        return plain_page(workspace, run, self)
-
-    def result_tables(self, run: "Run") -> "list[ResultTable]":
-        """The tables of a finished run for a terminal."""
-        from pitboss.runs.result_table import metrics_table
-
-        return [metrics_table(run, self)]
+    def result_tables(self, run: "Run") -> "list[ResultTable] | None":
+        """The tables of a finished run for a terminal; None for one table of metrics."""
+        del run
 
     # Questions ------------------------------------------------------------------------------------------------------
 

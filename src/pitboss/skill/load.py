@@ -182,8 +182,12 @@ def read_skill(plain: Any, root: type[S], names: Names = Names()) -> S:  # noqa:
     """A skill from its plain document. Raises one `UserError` that names every problem."""
     check = check_plain(plain, root, names)
     if check.skill is None:
-        raise summary(str(plain.get("name", "skill")) if isinstance(plain, Mapping) else "skill", check.errors)
+        raise summary(_name_of(plain), check.errors)
     return check.skill
+
+
+def _name_of(plain: Any) -> str:
+    return str(cast("Mapping[str, Any]", plain).get("name", "skill")) if isinstance(plain, Mapping) else "skill"
 
 
 def named_venue(text: str, suffix: str) -> str | None:

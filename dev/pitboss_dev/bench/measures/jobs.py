@@ -7,7 +7,7 @@ processes with the same work in the same minute: on a machine with busy cores no
 
 import asyncio
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from statistics import median
@@ -66,7 +66,7 @@ def _waiting(bench: Bench) -> BenchRow:
     return BenchRow(WAITING, together_s, "s", "one run", alone_s, MODEL_GATE, note)
 
 
-def _worker_seconds(workspace: Workspace, requests: list[BacktestRequest], concurrency: int) -> float:
+def _worker_seconds(workspace: Workspace, requests: Sequence[BacktestRequest], concurrency: int) -> float:
     """How long one worker takes for these runs, loading and metrics included."""
     queue = open_queue(workspace)
     ids = queue.enqueue([job_of(workspace, request) for request in requests])

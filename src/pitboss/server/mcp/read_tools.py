@@ -164,7 +164,7 @@ def list_runs(server_workspace: ServerWorkspace, arguments: Mapping[str, Any], t
     if not server_workspace.has_database():
         return ToolOutput("there are no runs here yet", {"runs": [], "damaged": []})
     with server_workspace.workspace() as workspace:
-        listing = workspace.runs.look(arguments.get("limit", 20), arguments.get("status"))
+        listing = workspace.runs.listing(arguments.get("limit", 20), arguments.get("status"))
         runs = [_with_relative_report(server_workspace, short(run, workspace.now())) for run in listing.runs]
     lines = [
         f"{run['run_id']} {run['status']} {one_line(run['skill'], 60)} {one_line(run['model'], 60)} "

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pitboss.agent.decider import Decider
-from pitboss.agent.reflection import Reflector
 from pitboss.core.asof import View
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
@@ -19,6 +18,7 @@ from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.memory import Recall, remember
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.portfolio import summary, summary_after
+from pitboss.venues.perp.reflection import TradeReflector
 from pitboss.venues.perp.rule_book import PerpRuleBook
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.state import PerpWorld, TradingTerms
@@ -47,7 +47,7 @@ class PerpPorts:
     """What the agent is told about its own means at this tick."""
     recall: Recall | None = None
     """How the agent remembers; None where nothing is remembered, as in runs that build no prompt."""
-    reflector: Reflector | None = None
+    reflector: TradeReflector | None = None
     """Who writes lessons from closed trades; None where no model is there to ask."""
 
     def observe(self, state: State, at: Instant) -> Observation:

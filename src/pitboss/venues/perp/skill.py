@@ -242,7 +242,9 @@ class Risk(Part):
 class PerpSkill(SkillDocument):
     """A whole skill document of the perp venue. The only one that may leave `venue` out."""
 
-    venue: Literal["perp"] = Field(default="perp", description="Where the agent acts.")
+    venue: Literal["perp"] = Field(  # pyright: ignore[reportIncompatibleVariableOverride]  a narrower type of a frozen field
+        default="perp", description="Where the agent acts."
+    )
     retry_refused: Annotated[Whole, Field(ge=0, le=3)] = Field(
         default=0,
         description="How often a refused proposal goes back to the model in the same tick, with rule code and margins, "

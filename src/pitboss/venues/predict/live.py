@@ -42,6 +42,7 @@ from pitboss.venues.predict.deployment import Deployment
 from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.live_model import connected, request_of
 from pitboss.venues.predict.live_source import PredictSource
+from pitboss.venues.predict.outcome import read_predict_ledger
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.readers import hermes
 from pitboss.venues.predict.request import SURFACES_FITTED, PredictRequest
@@ -228,7 +229,7 @@ async def _work(
         return stop.cause or "cancelled", board
     end = await runner.close()
     run = workspace.runs.get(life.run_id)
-    metrics = VENUE.measure_again(run.params, VENUE.read_ledger(journal.records()))
+    metrics = VENUE.measure_again(run.params, read_predict_ledger(journal.records()))
     workspace.runs.finish(life.run_id, life.epoch, digest=end.prev_digest, metrics=metrics, baselines={}, **figures)
     return "complete", board
 

@@ -158,7 +158,9 @@ class PredictRisk(Part):
 class PredictSkill(SkillDocument):
     """A whole skill document of the predict venue."""
 
-    venue: Literal["predict"] = Field(description="Where the agent acts; this word makes it a predict document.")
+    venue: Literal["predict"] = Field(  # pyright: ignore[reportIncompatibleVariableOverride]  a narrower type of a frozen field
+        description="Where the agent acts; this word makes it a predict document."
+    )
     model: ModelName = Field(description="The model as provider/model, for example groq/llama-3.3-70b-versatile.")
     max_steps: Annotated[Whole, Field(ge=1, le=8)] = Field(
         default=8, description="Most model calls in one tick; the last must decide."

@@ -104,13 +104,13 @@ def lookahead(
 
 
 def _plain(skill: Path | None, set_: tuple[str, ...]) -> dict[str, object] | None:
-    from pitboss.cli.skill import read_plain
+    from pitboss.runs.documents import read_file
 
     if skill is None:
         if set_:
             raise UserError("--set changes a skill, and none is given", "name a skill file")
         return None
-    return read_plain(skill, set_)
+    return read_file(skill, set_)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ def _words(text: str) -> tuple[str, ...]:
 def _audit(workspace: "Workspace", options: "AuditRequest", cuts: int) -> "tuple[AuditSetup, LookaheadResult, bool]":
     import asyncio
 
-    from pitboss.cli.progress import watching
+    from pitboss.terminal.progress import watching
     from pitboss.venues.perp.audit.lookahead import audit
     from pitboss.venues.perp.audit.setup import prepare
 

@@ -59,8 +59,8 @@ def memory(
     skill
         A .yaml or .json file.
     """
-    from pitboss.cli.skill import read_plain
     from pitboss.models.cutoffs import read_day
+    from pitboss.runs.documents import read_file
     from pitboss.venues.perp.audit.memorisation import MemorisationRequest
     from pitboss.venues.perp.request import PerpRequest
 
@@ -78,7 +78,7 @@ def memory(
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"--out: there is no folder {out.absolute().parent}", "name a file in a folder that exists")
     request = PerpRequest(
-        skill=read_plain(skill, set_, place),
+        skill=read_file(skill, set_, place.settings()),
         from_at=0,
         to_at=0,
         model=model,
@@ -106,7 +106,7 @@ def _audit(
     import asyncio
     from dataclasses import replace
 
-    from pitboss.cli.progress import watching
+    from pitboss.terminal.progress import watching
     from pitboss.venues.perp.audit.default_range import with_range
     from pitboss.venues.perp.audit.memorisation import audit, begin
 

@@ -78,7 +78,7 @@ def redteam(
     skill
         A .yaml or .json file.
     """
-    from pitboss.cli.skill import read_plain
+    from pitboss.runs.documents import read_file
     from pitboss.venues.perp.redteam import campaign_models as lines
     from pitboss.venues.perp.redteam.attack_run import make_setup
     from pitboss.venues.perp.redteam.planted_key import make_canary
@@ -86,7 +86,7 @@ def redteam(
     chosen = _slots(slots)
     _check(ticks, limit, seed, price_in, price_out)
     real = lines.check(model)
-    plain = read_plain(skill, set_)
+    plain = read_file(skill, set_)
     setup = make_setup(plain, ticks, seed, make_canary(seed))
     texts, bad, problems = _texts(setup, attacks, only_files)
     texts = texts if limit is None else texts[:limit]
@@ -185,7 +185,7 @@ def _play(
     import asyncio
     from tempfile import TemporaryDirectory
 
-    from pitboss.cli.progress import watching
+    from pitboss.terminal.progress import watching
     from pitboss.venues.perp.redteam import campaign
     from pitboss.venues.perp.redteam import campaign_models as lines
     from pitboss.venues.perp.redteam.audit import Breach
