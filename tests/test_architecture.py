@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "pitboss"
 MODULES = sorted(SOURCE.rglob("*.py"))
-PURE = ("prompt", "core", "skill", "venues", "engine")
+PURE = ("prompt", "core", "skill", "engine")
+CONTRACTS = (ROOT / "pyproject.toml").read_text("utf-8")
 MOST_LINES = 450
 
 IMPURE = frozenset(
@@ -121,11 +122,22 @@ def test_every_layer_of_the_drawing_is_under_contract() -> None:
     assert present - {"__init__", "__main__", "__pycache__"} <= named
 
 
-@pytest.mark.parametrize("package", PURE)
+def pure_modules(package: str) -> list[Path]:
+    """The modules of a pure package; of `venues`, those that the contract of the pure part names."""
+    if package != "venues":
+        return sorted((SOURCE / package).rglob("*.py"))
+    part = CONTRACTS.split("stands on core alone")[1].split("forbidden_modules")[0]
+    names = re.findall(r'"pitboss\.(venues\.[\w.]+)"', part)
+    assert len(names) > 30
+    folders = [SOURCE / name.replace(".", "/") for name in names]
+    return [path for one in folders for path in ([one.with_suffix(".py")] if not one.is_dir() else one.glob("*.py"))]
+
+
+@pytest.mark.parametrize("package", [*PURE, "venues"])
 def test_a_pure_package_imports_nothing_that_touches_the_machine(package: str) -> None:
     found = [
         f"{name_of(path)}:{line} imports {module}"
-        for path in sorted((SOURCE / package).rglob("*.py"))
+        for path in pure_modules(package)
         for line, module in imports(ast.parse(path.read_text("utf-8")))
         if module.split(".")[0] in IMPURE and not allowed(path, module)
     ]
@@ -137,12 +149,12 @@ def allowed(path: Path, module: str) -> bool:
     return path == SOURCE / "skill" / "load.py" and module == "pathlib"
 
 
-@pytest.mark.parametrize("package", PURE)
+@pytest.mark.parametrize("package", [*PURE, "venues"])
 def test_a_pure_package_is_synchronous(package: str) -> None:
     waits = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
     found = [
         f"{name_of(path)}:{node.lineno}"
-        for path in sorted((SOURCE / package).rglob("*.py"))
+        for path in pure_modules(package)
         if not port(path)
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, waits)
@@ -159,7 +171,9 @@ def test_there_is_no_mode() -> None:
     """Simulation and live differ in the ports they pass; nothing below them asks which one it is."""
     found: list[str] = []
     for path in [
-        *(one for name in ("tick", "agent", "engine", "venues", "core") for one in (SOURCE / name).rglob("*.py")),
+        *(one for name in ("tick", "agent", "engine", "core") for one in (SOURCE / name).rglob("*.py")),
+        *pure_modules("venues"),
+        *(SOURCE / "venues").glob("*/ports.py"),
     ]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             words = (
@@ -197,11 +211,11 @@ def test_a_module_says_what_it_is(path: Path) -> None:
     [
         "venues/perp/rules",
         "venues/predict/rules",
-        "agent/sections",
-        "agent/predict/sections",
-        "tools/builtin",
-        "tools/predict",
-        "models/policies",
+        "venues/perp/sections",
+        "venues/predict/sections",
+        "venues/perp/tools",
+        "venues/predict/tools",
+        "venues/perp/policies",
     ],
 )
 def test_every_plug_in_explains_itself(folder: str) -> None:
@@ -239,9 +253,50 @@ def test_no_tracked_file_names_a_place_on_one_machine() -> None:
     assert found == []
 
 
-def test_the_loop_knows_no_venue() -> None:
-    """What a venue brings to a tick is its ports, in a file of its own."""
-    for name in ("__init__.py", "record.py"):
-        tree = ast.parse((SOURCE / "tick" / name).read_text("utf-8"))
-        imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        assert not [module for module in imported if "venues" in module or "skill" in module]
+def test_the_platform_names_no_module_of_a_venue() -> None:
+    """Venues are found by entry point: outside `venues/` no line of code or text names one of their modules."""
+    names = "|".join(folder.name for folder in (SOURCE / "venues").iterdir() if (folder / "venue.py").exists())
+    found = [
+        f"{name_of(path)}: {match[0]}"
+        for path in MODULES
+        if not path.is_relative_to(SOURCE / "venues")
+        for match in re.finditer(rf"venues[./](?:{names})\b", path.read_text("utf-8"))
+    ]
+    assert found == []
+
+
+SAME_NAME: dict[str, str] = {}
+"""Class names that two modules may share, each with the reason."""
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """One name for one thing across the whole tree; what is listed above has a reason."""
+    where: dict[str, list[str]] = {}
+    for path in [*MODULES, *sorted((ROOT / "dev").rglob("*.py"))]:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(name_of(path))
+    assert {name: places for name, places in where.items() if len(places) > 1 and name not in SAME_NAME} == {}
+
+
+def test_every_class_of_the_glossary_exists() -> None:
+    """A term that is written as code is a class, a protocol or a module of this tree."""
+    page = (ROOT / "docs" / "glossary.md").read_text("utf-8")
+    classes = {
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    named = set(re.findall(r"`([A-Z][a-z]+(?:[A-Z][A-Za-z]*)*)`", page))
+    assert len(named) > 30
+    assert named - classes == set()
+
+
+def test_paths_and_commands_of_contributing_exist() -> None:
+    """Every path that CONTRIBUTING names is in the tree; a placeholder such as <name> stands for any file."""
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    paths = set(re.findall(r"`((?:src|tests|docs|dev|examples)/[\w./<>*-]+)`", page))
+    assert len(paths) > 15
+    missing = [path for path in sorted(paths) if not list(ROOT.glob(re.sub(r"<[^>]+>", "*", path).rstrip("/")))]
+    assert missing == []

@@ -119,7 +119,7 @@ def observe(
 
 def judge_of(observation: Observation) -> Any:
     """The real engine's opinion about an intent at this observation."""
-    state = State(observation.world)
+    state = State(observation.world, memory=NO_MEMORY)
 
     def judge(intent: Any) -> Verdict:
         return guard(observation.limits, observation.terms, state, intent, observation.at).verdict

@@ -6,8 +6,8 @@ import pytest
 
 from pitboss.core import codec
 from pitboss.core.ports import Message, ModelRequest, ToolSpec
-from pitboss.venues.perp.standin.analyst import Analyst
 from pitboss.venues.predict.mandates import mandates
+from pitboss.venues.predict.standin import PredictStandIn
 from pitboss.venues.predict.system_prompt import compose_mandate
 
 TOOLS = (ToolSpec("submit_decision", "", {}), ToolSpec("list_strikes", "", {}))
@@ -37,7 +37,7 @@ def sides(mandate: str, drift: float) -> set[str]:
         request = ModelRequest(
             compose_mandate(mandate), (Message("user", page(number, drift)),), TOOLS, "submit_decision"
         )
-        first, again = (asyncio.run(Analyst().complete(request)) for _ in range(2))
+        first, again = (asyncio.run(PredictStandIn().complete(request)) for _ in range(2))
         assert first == again
         (call,) = first.calls
         decision = codec.loads(call.arguments)

@@ -32,7 +32,7 @@ def decided(name: str, observation: PredictObservation) -> dict | None:
 def test_the_three_of_the_original_are_there() -> None:
     assert set(heuristics()) == {"alternate", "yes_only", "no_only"}
     assert heuristic("policy/yes_only") is heuristic("yes-only")
-    with pytest.raises(UserError, match="no policy 'momentum'"):
+    with pytest.raises(UserError, match="unknown policy 'policy/momentum'"):
         heuristic("momentum")
 
 

@@ -1,9 +1,11 @@
 """Policies: their signals by a slow obvious reading, their orders, their plans against asking at every tick."""
 
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.scene import START, STEP, make_bars, make_market, make_skill, make_world, now, observe, unasked
+from pitboss.agent.decider import Planned
 from pitboss.core.asof import Market
-from pitboss.models.catalog import discover, policy
+from pitboss.core.errors import InvariantError, UserError
+from pitboss.venues.perp import policies as package
 from pitboss.venues.perp.policies import mean_reversion, momentum, random_walk, sma_cross
+from pitboss.venues.perp.policies.random_walk import RandomWalk
+from pitboss.venues.perp.policy import policies, policy
 from pitboss.venues.perp.signals import FLAT, LONG, SHORT, STAY
 from pitboss.venues.perp.state import PerpWorld
+from pitboss.venues.predict.heuristics import heuristics
 
-NAMES = sorted(discover())
+NAMES = sorted(policies())
 
 ticks_of_cents = st.integers(1, 3).flatmap(
     lambda scale: st.lists(st.integers(90 * 10**scale, 110 * 10**scale), max_size=140).map(
@@ -41,6 +48,51 @@ def decide(name: str, market: Market, at: int, world: PerpWorld, skill: Any, see
 def shown(value: float) -> Fraction:
     """A price as its printed digits say it."""
     return Fraction(repr(value))
+
+
+# Names -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_policy_is_found_by_name_and_bears_it(name: str) -> None:
+    found = policy(name, seed=4)
+    assert found.name == f"policy/{name}"
+    assert isinstance(found, Planned)
+
+
+def test_the_seed_reaches_the_policy_that_uses_it() -> None:
+    found = policy("random", seed=4)
+    assert isinstance(found, RandomWalk)
+    assert found.seed == 4
+
+
+@pytest.mark.parametrize("name", heuristics())
+def test_a_policy_of_another_venue_is_refused(name: str) -> None:
+    with pytest.raises(UserError, match=f"unknown policy 'policy/{name}'"):
+        policy(name)
+
+
+@pytest.mark.parametrize(("name", "nearest"), [("momentun", "momentum"), ("sma_cros", "sma_cross")])
+def test_an_unknown_policy_gets_the_nearest_one(name: str, nearest: str) -> None:
+    with pytest.raises(UserError, match=f"unknown policy 'policy/{name}'") as refused:
+        policy(name)
+    assert refused.value.hint == f"did you mean policy/{nearest}?"
+
+
+def test_a_new_file_is_all_it_takes_to_add_a_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    afresh = policies.__wrapped__
+    (tmp_path / "lazy_policy.py").write_text(
+        "from pitboss.venues.perp.policies.hold import HoldPolicy\n"
+        "from pitboss.venues.perp.policy import define_policy\n"
+        "POLICY = define_policy('lazy', 'never trades', lambda seed: HoldPolicy())\n"
+    )
+    assert "lazy" in afresh()
+    (tmp_path / "twice_policy.py").write_text("from pitboss.venues.perp.policies.hold import POLICY\n")
+    with pytest.raises(InvariantError, match="two policies are named hold"):
+        afresh()
+    for name in ("lazy_policy", "twice_policy"):
+        sys.modules.pop(f"{package.__name__}.{name}")
 
 
 # Signals -----------------------------------------------------------------------------------------------------------

@@ -23,13 +23,15 @@ from pitboss.core.intent import Decision
 from pitboss.core.market import NewsItem
 from pitboss.core.ports import Message, ModelReply, ModelRequest, ToolSpec
 from pitboss.core.state import LastDecision
+from pitboss.models.standin import LABEL
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate, lookup
 from pitboss.venues.perp.context import PerpPrompts
-from pitboss.venues.perp.intents import TERMINAL, read
+from pitboss.venues.perp.intents import DECISION, TERMINAL, read
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.standin import prompt_reader as page
-from pitboss.venues.perp.standin.analyst import LABEL, Analyst
+from pitboss.venues.perp.standin.analyst import Analyst
+from pitboss.venues.perp.venue import VENUE
 
 TOOLS = ("fetch_recent_bars", "get_portfolio", "simulate_action")
 SKILL = make_skill(("BTC", "ETH"), tools={"built_in": TOOLS})
@@ -58,7 +60,10 @@ def seen(market: Market, index: int, **facts: Any) -> Observation:
 
 def request(observation: Observation, must_call: str | None = None, tools: tuple[str, ...] = ()) -> ModelRequest:
     prompt = PerpPrompts(observation.skill).prompt(observation)
-    offered = tuple(ToolSpec(tool.name, tool.description, tool.schema) for tool in map(lookup, (*tools, TERMINAL)))
+    offered = tuple(
+        ToolSpec(tool.name, tool.description, tool.schema)
+        for tool in (lookup(VENUE.tools(), name) for name in (*tools, TERMINAL))
+    )
     return ModelRequest(prompt.system, (Message("user", prompt.user),), offered, must_call)
 
 
@@ -73,14 +78,13 @@ def proposal(reply: ModelReply) -> dict[str, Any]:
 
 
 def loop(observation: Observation, steps: int = 5) -> Decision:
-    terminal = lookup(TERMINAL)
     return now(
         ToolLoop(
             "standin/analyst",
             Analyst(),
             PerpPrompts(observation.skill),
-            lambda observation, judge: hydrate(TOOLS, ToolContext(observation, "write", judge)),
-            ToolSpec(terminal.name, terminal.description, terminal.schema),
+            lambda observation, judge: hydrate(VENUE.tools(), TOOLS, ToolContext(observation, "write", judge)),
+            DECISION,
             steps,
         ).decide(observation, judge_of(observation))
     )
@@ -137,9 +141,7 @@ def real_prompt() -> str:
     | st.integers(0, 12_000).map(lambda cut: real_prompt()[:cut])
 )
 def test_any_text_can_be_read_and_answered(text: str) -> None:
-    terminal = lookup(TERMINAL)
-    spec = ToolSpec(terminal.name, terminal.description, terminal.schema)
-    reply = now(Analyst().complete(ModelRequest("", (Message("user", text),), (spec,), TERMINAL)))
+    reply = now(Analyst().complete(ModelRequest("", (Message("user", text),), (DECISION.spec,), TERMINAL)))
     assert read(proposal(reply))[1] == []
 
 

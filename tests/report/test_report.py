@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from pitboss.core.instant import DAY_MS, iso
 from pitboss.report.markup import tag
-from pitboss.report.meaning import RULES
 from pitboss.report.series import downsample
 from pitboss.report.source import RunReport
+from pitboss.venues.perp.meaning import METRICS, RULES
 from pitboss.venues.perp.panels.page import render
 
 START = 1_740_787_200_000  # 2025-03-01T00:00:00Z
@@ -194,6 +194,7 @@ def sample(days: int = 90, seed: int = 7, *, every: int = 48) -> RunReport:
         prices=prices, fills=fills, decisions=decisions, trades=trades,
         assumptions=("Fees are 4.5 bps for taking and 1.5 bps for making.", "An order decided at a tick fills no earlier than the next bar's open."),
         synthetic=True, standin=True, halts=[{"at": START + 40 * DAY_MS, "kind": "daily_loss", "detail": "5.1 % lost since 00:00"}], version="0.1.0",
+        rule_meanings=RULES, metric_meanings=METRICS,
     )  # fmt: skip
 
 

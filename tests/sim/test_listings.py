@@ -136,7 +136,7 @@ def test_the_prompt_says_that_a_symbol_is_not_listed_and_shows_nothing_of_it() -
 
 
 def ask(tool: str, arguments: Mapping[str, Any], observation: Observation) -> str:
-    return asyncio.run(lookup(tool).build(ToolContext(observation, "write")).call(dict(arguments)))
+    return asyncio.run(lookup(VENUE.tools(), tool).build(ToolContext(observation, "write")).call(dict(arguments)))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.money import ZERO
 from pitboss.core.receipt import Receipt
 from pitboss.sim import metrics
-from pitboss.sim.metrics import Outcome, compute, compute_together, exposed_bars
+from pitboss.sim.metrics import Outcome
+from pitboss.venues.perp.metrics import compute, compute_together, exposed_bars
 
 D = Decimal
 KEYS = {

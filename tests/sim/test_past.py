@@ -14,23 +14,24 @@ from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.errors import RunCancelled
 from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
-from pitboss.core.ports import ModelRequest, ToolSpec
+from pitboss.core.ports import ModelRequest
 from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import GENESIS, Record, seal
 from pitboss.models.scripted import Line, ScriptedModel, calls, together
-from pitboss.sim.course import ticks_between
 from pitboss.sim.past import DECISIONS, RECEIPTS, RunPast
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.history_text import decision_line
 from pitboss.tools.registry import permit
-from pitboss.venues.perp.assembly import PerpRequest, Toolbox, make_decider, make_script, read_skill
-from pitboss.venues.perp.assets import SHIPPED
+from pitboss.tools.toolbox import Toolbox
+from pitboss.venues.perp.assembly import read_skill
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state, read_state
-from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+from pitboss.venues.perp.intents import DECISION, TERMINAL
 from pitboss.venues.perp.testing import build, make_market, plain_skill, play
+from pitboss.venues.perp.venue import VENUE
+from pitboss.venues.perp.request import PerpRequest
 
 BASE = 5 * MINUTE_MS
 START = parse_instant("2025-06-03T22:00:00Z")
@@ -59,8 +60,8 @@ def script(count: int = 40, commit_records: int = 3) -> PerpCourse:
         "scripted/model",
         ScriptedModel(moody),
         PerpPrompts(skill),
-        Toolbox(tuple(permit(TOOLS, "write")), RunPast(TERMINAL)),
-        ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
+        Toolbox(tuple(permit(VENUE.tools(), TOOLS, "write")), RunPast(TERMINAL)),
+        DECISION,
         skill.max_steps,
     )
     rows, price = [], 100_000.0
@@ -132,9 +133,7 @@ def test_the_same_script_played_twice_begins_without_a_past() -> None:
 def test_a_skill_without_tools_keeps_no_past() -> None:
     for tools, kept in (([], False), (["get_pnl_summary"], True)):
         request = PerpRequest(plain_skill(tools={"built_in": tools}, model="standin/analyst"), START, START + 10 * BASE)
-        skill, made = read_skill(request.skill), script()
-        decider = make_decider(request, skill, ticks_between(request.from_at, request.to_at, BASE))
-        found = make_script(request, skill, made.market, "5m", {"BTC": SHIPPED["BTC"]}, decider, 50)
+        found = build(request, script().market)
         assert (found.past is not None) == kept
 
 

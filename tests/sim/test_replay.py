@@ -18,25 +18,26 @@ from pitboss.core import codec
 from pitboss.core.curve import points
 from pitboss.core.errors import RunCancelled, TransientError
 from pitboss.core.instant import DAY_MS, HOUR_MS, MINUTE_MS, iso, parse_instant
-from pitboss.core.ports import ModelRequest, ToolSpec
+from pitboss.core.ports import ModelRequest
 from pitboss.core.snapshot import GENESIS, Record, check
 from pitboss.core.state import State
 from pitboss.models.decisions import DecisionFile
 from pitboss.models.scripted import Line, ScriptedModel, calls, says, together
 from pitboss.sim.course import ticks_between
-from pitboss.sim.metrics import compute
-from pitboss.sim.outcome import Ledger
 from pitboss.sim.replay import replay
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
-from pitboss.venues.perp.assembly import PerpRequest, read_skill
+from pitboss.venues.perp.assembly import read_skill
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state, read_state
-from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
-from pitboss.venues.perp.outcome import fills, read_ledger
+from pitboss.venues.perp.intents import DECISION, TERMINAL
+from pitboss.venues.perp.metrics import compute
+from pitboss.venues.perp.outcome import PerpLedger, fills, read_ledger
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, interval_name, make_market, plain_skill, play
+from pitboss.venues.perp.venue import VENUE
 from reference.streams import Case, random_case
 
 BASE = 5 * MINUTE_MS
@@ -127,8 +128,8 @@ def with_model(
         "scripted/model",
         ScriptedModel(reply),
         PerpPrompts(skill),
-        lambda observation, judge: hydrate(names, ToolContext(observation, "write", judge)),
-        ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
+        lambda observation, judge: hydrate(VENUE.tools(), names, ToolContext(observation, "write", judge)),
+        DECISION,
         skill.max_steps,
         skill.retry_refused,
     )
@@ -451,7 +452,7 @@ def test_a_policy_and_the_file_of_its_own_decisions_give_the_same_fills(policy: 
                 lines.append(
                     codec.dumps({"tick_at": iso(record.tick_at), "proposal": codec.number_fragments(proposal)})
                 )
-    decisions = DecisionFile.read(b"\n".join(lines), "decisions", set(script.tick_at.tolist()))
+    decisions = DecisionFile.read(b"\n".join(lines), "decisions", set(script.tick_at.tolist()), DECISION)
     state, _, again = play(dataclasses.replace(script, ports=dataclasses.replace(script.ports, decider=decisions)))
     assert codec.dumps(again.receipts) == codec.dumps(ledger.receipts)
     assert codec.plain(again.equity) == codec.plain(ledger.equity)
@@ -468,7 +469,7 @@ def test_ticks_are_the_multiples_of_the_period_inside_the_range() -> None:
 @pytest.mark.parametrize("seed", range(110, 122))
 def test_p20_the_ledger_filled_on_the_way_is_the_one_read_from_the_stored_records(seed: int) -> None:
     """P20: the metrics of a run are those of its records, also for a run that was stopped and went on."""
-    script, journal, ledger = with_decisions(seed), MemoryJournal(), Ledger()
+    script, journal, ledger = with_decisions(seed), MemoryJournal(), PerpLedger()
     asyncio.run(replay(script, journal, first_state(script), Watch(), ledger))
     stored = read_ledger(journal.records())
     assert codec.dumps([ledger.receipts, ledger.equity]) == codec.dumps([stored.receipts, stored.equity])

@@ -145,8 +145,8 @@ def script_of(
         model.name,
         model,
         PerpPrompts(skill),
-        lambda observation, judge: hydrate(TOOLS, ToolContext(observation, "write", judge)),
-        ToolSpec(TERMINAL, DESCRIPTION, SCHEMA),
+        lambda observation, judge: hydrate(VENUE.tools(), TOOLS, ToolContext(observation, "write", judge)),
+        DECISION,
         skill.max_steps,
         skill.retry_refused,
     )

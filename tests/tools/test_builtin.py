@@ -13,10 +13,11 @@ from models.scene import START, STEP, judge_of, make_bars, make_skill, make_worl
 from pitboss.core.asof import Market
 from pitboss.core.errors import InvariantError, ToolFailed
 from pitboss.tools.define import Mode, ToolContext
-from pitboss.tools.registry import hydrate, registry
+from pitboss.tools.registry import hydrate
 from pitboss.venues.perp.intents import SCHEMA
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.state import Position, WorkingOrder
+from pitboss.venues.perp.venue import VENUE
 
 SKILL = make_skill(("BTC", "ETH"))
 MARKET = Market(
@@ -31,7 +32,7 @@ MARKET = Market(
 
 def call(name: str, observation: Observation, mode: Mode = "write", judged: bool = True, **arguments: Any) -> str:
     judge = judge_of(observation) if judged else None
-    return now(hydrate([name], ToolContext(observation, mode, judge))[name].call(arguments))
+    return now(hydrate(VENUE.tools(), [name], ToolContext(observation, mode, judge))[name].call(arguments))
 
 
 # fetch_recent_bars -------------------------------------------------------------------------------------------------
@@ -126,7 +127,9 @@ def test_simulate_action_without_an_engine_says_so() -> None:
 
 
 def test_propose_order_carries_the_venues_schema_and_is_never_run() -> None:
-    tool = hydrate(["propose_order"], ToolContext(observe(MARKET, START, skill=SKILL), "write"))["propose_order"]
+    tool = hydrate(VENUE.tools(), ["propose_order"], ToolContext(observe(MARKET, START, skill=SKILL), "write"))[
+        "propose_order"
+    ]
     assert tool.spec.schema is SCHEMA
     with pytest.raises(InvariantError, match="is a decision"):
         now(tool.call({"action": "no_op", "reason": "x"}))
@@ -155,7 +158,7 @@ def test_no_tool_answers_differently_when_the_future_changes(cut: int, late: int
         "get_portfolio": {},
         "simulate_action": proposal,
     }
-    assert set(arguments) < set(registry())  # all of them, with any arguments: introspection/test_contained.py
+    assert set(arguments) < set(VENUE.tools())  # all of them, with any arguments: introspection/test_contained.py
     for name, given_ in arguments.items():
         answers = [
             call(name, observe(market, at, make_world({"BTC": 1}), SKILL), **given_)

@@ -12,13 +12,15 @@ from pitboss.core.errors import InvariantError, ToolFailed, UserError
 from pitboss.core.instant import MINUTE_MS
 from pitboss.tools.arguments import check
 from pitboss.tools.define import ToolContext
-from pitboss.tools.registry import catalogue, hydrate, lookup, permit, registry
+from pitboss.tools.registry import catalogue, hydrate, lookup, permit
+from pitboss.venues.perp.venue import VENUE as PERP
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.desk import Desk, Fill
 from pitboss.venues.predict.observation import PredictObservation, observe
 from pitboss.venues.predict.state import QUOTE, open_world
 from pitboss.venues.predict.svi import FLOAT
 from pitboss.venues.predict.trade import mint
+from pitboss.venues.predict.venue import VENUE
 from pitboss.venues.predict.world import feed
 from venues.predict.scene import HOURLY, LATER, NOW, opened, venue, yes
 from venues.predict.stage import SOON, TOOLS, candles, path
@@ -38,23 +40,23 @@ def seen(desk: Desk | None = None, minutes: int = 30, **more: Any) -> PredictObs
 
 def call(name: str, observation: PredictObservation, **arguments: Any) -> str:
     context = ToolContext(observation, "write")  # type: ignore[arg-type]
-    return now(hydrate([name], context, venue="predict")[name].call(arguments))
+    return now(hydrate(VENUE.tools(), [name], context)[name].call(arguments))
 
 
 def test_the_venue_has_its_own_tools_and_the_other_none_of_them() -> None:
-    assert set(registry("predict")) == {*TOOLS, "submit_decision"}
-    assert not set(registry("predict")) & set(registry())
-    assert [tool["name"] for tool in catalogue("predict")] == sorted(registry("predict"))
+    assert set(VENUE.tools()) == {*TOOLS, "submit_decision"}
+    assert not set(VENUE.tools()) & set(PERP.tools())
+    assert [tool["name"] for tool in catalogue(VENUE.tools())] == sorted(VENUE.tools())
     with pytest.raises(UserError, match="Unknown tool: quote"):
-        lookup("quote")
+        lookup(PERP.tools(), "quote")
     with pytest.raises(UserError, match="Unknown tool: get_portfolio"):
-        lookup("get_portfolio", "predict")
-    assert all(tool.reach == "as_of" for tool in permit(registry("predict"), "write", venue="predict"))
+        lookup(VENUE.tools(), "get_portfolio")
+    assert all(tool.reach == "as_of" for tool in permit(VENUE.tools(), VENUE.tools(), "write"))
 
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_an_example_of_a_tool_is_valid(name: str) -> None:
-    tool = lookup(name, "predict")
+    tool = lookup(VENUE.tools(), name)
     check(tool.schema, tool.example)
 
 
@@ -62,7 +64,7 @@ def test_the_terminal_is_never_run_and_is_not_for_readers() -> None:
     with pytest.raises(InvariantError):
         call("submit_decision", seen(), action="hold", reasoning="x")
     with pytest.raises(UserError, match="not allowed in mode read"):
-        permit(["submit_decision"], "read", venue="predict")
+        permit(VENUE.tools(), ["submit_decision"], "read")
 
 
 def test_markets_are_listed_once_an_expiry_and_never_the_dead_twin() -> None:
@@ -161,7 +163,7 @@ def test_nothing_after_the_tick_changes_an_answer() -> None:
 @pytest.mark.parametrize("name", TOOLS)
 def test_an_answer_is_short_whatever_is_asked_for(name: str) -> None:
     most = {"market_id": SOON, "count": 40, "step": 5_000, "minutes": 360, "side": "YES", "strike": 63_200, "spend": 1}
-    known = {key: value for key, value in most.items() if key in lookup(name, "predict").schema["properties"]}
+    known = {key: value for key, value in most.items() if key in lookup(VENUE.tools(), name).schema["properties"]}
     assert len(call(name, seen(fed()), **known)) < 32_000
 
 

@@ -12,6 +12,9 @@ from pitboss.tools.arguments import check
 from pitboss.tools.define import CATEGORIES, Mode, ToolContext, define_tool
 from pitboss.venues.perp import intents
 from pitboss.venues.perp import tools as builtin
+from pitboss.venues.perp.venue import VENUE
+
+PACKAGE = builtin.__name__
 
 FILE = """
 from pitboss.tools.define import define_tool
@@ -33,7 +36,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One more folder in which the registry looks for files."""
     monkeypatch.setattr(builtin, "__path__", [*builtin.__path__, str(tmp_path)])
     before = set(sys.modules)
-    monkeypatch.setattr(registry, "registry", registry.discover)
     yield tmp_path
     for name in set(sys.modules) - before:
         if name.startswith(builtin.__name__):
@@ -42,20 +44,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_new_file_is_all_it_takes_to_add_a_tool(folder: Path) -> None:
     (folder / "ping.py").write_text(FILE.format(name="ping", reach="as_of"))
-    assert now(registry.hydrate(["ping"], context())["ping"].call({})) == "pong"
-    assert "ping" in [tool["name"] for tool in registry.catalogue()]
+    assert now(registry.hydrate(registry.discover(PACKAGE), ["ping"], context())["ping"].call({})) == "pong"
+    assert "ping" in [tool["name"] for tool in registry.catalogue(registry.discover(PACKAGE))]
 
 
 def test_two_files_with_the_same_tool_name_stop_the_program(folder: Path) -> None:
     (folder / "again.py").write_text(FILE.format(name="get_portfolio", reach="as_of"))
     with pytest.raises(InvariantError, match="two built-in tools are named get_portfolio"):
-        registry.discover()
+        registry.discover(PACKAGE)
 
 
 def test_a_file_without_a_tool_stops_the_program(folder: Path) -> None:
     (folder / "empty.py").write_text("")
-    with pytest.raises(InvariantError, match=r"empty\.py has no TOOL"):
-        registry.discover()
+    with pytest.raises(InvariantError, match=r"tools\.empty has no TOOL"):
+        registry.discover(PACKAGE)
 
 
 @pytest.mark.parametrize("name", ["Ping", "ping-pong", "_ping", "ping__pong", "mcp_x__y", "1ping", "", "pïng"])
@@ -76,9 +78,9 @@ def test_a_tool_name_that_is_not_snake_case_stops_the_program(name: str) -> None
 
 def test_a_tool_that_knows_only_the_present_is_refused_in_a_simulation_only(folder: Path) -> None:
     (folder / "ping.py").write_text(FILE.format(name="ping", reach="live_only"))
-    assert list(registry.hydrate(["ping"], context(), simulated=False)) == ["ping"]
+    assert list(registry.hydrate(registry.discover(PACKAGE), ["ping"], context(), simulated=False)) == ["ping"]
     with pytest.raises(UserError, match="knows only the present") as refused:
-        registry.hydrate(["ping"], context(), simulated=True)
+        registry.hydrate(registry.discover(PACKAGE), ["ping"], context(), simulated=True)
     assert "tools.built_in" in refused.value.hint
 
 
@@ -91,39 +93,39 @@ PROMISED = """
 
 
 def test_the_tools_that_were_promised_are_there_and_in_order() -> None:
-    assert set(PROMISED.split()) <= set(registry.registry())
-    assert list(registry.registry()) == sorted(registry.registry())
+    assert set(PROMISED.split()) <= set(VENUE.tools())
+    assert list(VENUE.tools()) == sorted(VENUE.tools())
 
 
 def test_tools_come_in_the_order_asked_for_and_a_name_given_twice_counts_once() -> None:
     names = ["simulate_action", "fetch_recent_bars", "simulate_action"]
-    assert list(registry.hydrate(names, context())) == ["simulate_action", "fetch_recent_bars"]
+    assert list(registry.hydrate(VENUE.tools(), names, context())) == ["simulate_action", "fetch_recent_bars"]
 
 
 def test_an_unknown_tool_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(UserError, match=r"^Unknown tool: fetch_recent_bar$") as refused:
-        registry.hydrate(["fetch_recent_bar"], context())
+        registry.hydrate(VENUE.tools(), ["fetch_recent_bar"], context())
     assert refused.value.hint == "did you mean fetch_recent_bars?"
     with pytest.raises(UserError) as refused:
-        registry.hydrate(["zzzz"], context())
+        registry.hydrate(VENUE.tools(), ["zzzz"], context())
     assert "fetch_recent_bars, " in refused.value.hint
 
 
 def test_a_chat_can_never_be_handed_the_decision() -> None:
     with pytest.raises(UserError, match=r"^Tool propose_order not allowed in mode read$") as refused:
-        registry.hydrate(["get_portfolio", "propose_order"], context("read"))
+        registry.hydrate(VENUE.tools(), ["get_portfolio", "propose_order"], context("read"))
     assert refused.value.hint == "it runs in write mode only"
-    assert list(registry.hydrate(["propose_order"], context("write"))) == ["propose_order"]
+    assert list(registry.hydrate(VENUE.tools(), ["propose_order"], context("write"))) == ["propose_order"]
 
 
 def test_a_run_can_ask_whether_its_tools_are_allowed_before_it_starts() -> None:
-    assert [tool.name for tool in registry.permit(["get_portfolio"], "read")] == ["get_portfolio"]
+    assert [tool.name for tool in registry.permit(VENUE.tools(), ["get_portfolio"], "read")] == ["get_portfolio"]
     with pytest.raises(UserError, match="not allowed in mode read"):
-        registry.permit(["propose_order"], "read")
+        registry.permit(VENUE.tools(), ["propose_order"], "read")
 
 
 def test_the_catalogue_shows_every_tool_with_an_example_that_its_own_schema_accepts() -> None:
-    shown = registry.catalogue()
+    shown = registry.catalogue(VENUE.tools())
     assert [tool["name"] for tool in shown] == sorted(tool["name"] for tool in shown)
     for tool in shown:
         assert set(tool) == {

@@ -1,7 +1,7 @@
 """What a replay needs to know of a venue: where the ticks are, and how its world comes from one to the next.
 
-A `Course` is a range of recorded time with an account in it. `venues/perp/course.py` and `venues/predict/course.py` have those of the
-venues; the replay, its spans and its asking ahead are the same over each.
+A `Course` is a range of recorded time with an account in it; each venue has its own. The replay, its spans and its
+speculation are the same over each.
 """
 
 from collections.abc import Sequence

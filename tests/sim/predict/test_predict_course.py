@@ -26,17 +26,21 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import calls
-from pitboss.sim.course import ticks_between
+from pitboss.runs.tool_loop import tool_loop
+from pitboss.sim.connections import Connections
+from pitboss.sim.course import MAX_MODEL_ERRORS, ticks_between
 from pitboss.sim.replay import replay
 from pitboss.sim.speculation import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
-from pitboss.venues.predict.agent import read_predict_skill, tool_loop
-from pitboss.venues.predict.assembly import PredictRequest, make_script
+from pitboss.venues.predict.agent import mandate_of, read_predict_skill, tools
+from pitboss.venues.predict.assembly import PredictRun
+from pitboss.venues.predict.context import PredictPrompts
 from pitboss.venues.predict.course import PredictCourse, Updates, first_state
 from pitboss.venues.predict.desk import Desk
 from pitboss.venues.predict.execution import bring
 from pitboss.venues.predict.heuristics import heuristic, heuristics
+from pitboss.venues.predict.intents import DECISION
 from pitboss.venues.predict.ladder_policy import LEAST
 from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.outcome import PredictLedger
@@ -44,6 +48,7 @@ from pitboss.venues.predict.policy_replay import play
 from pitboss.venues.predict.portfolio import equity
 from pitboss.venues.predict.ports import read_state
 from pitboss.venues.predict.recorded_surfaces import Recorded
+from pitboss.venues.predict.request import PredictRequest
 from pitboss.venues.predict.state import contracts, money
 from pitboss.venues.predict.svi import Svi
 from pitboss.venues.predict.world import feed
@@ -78,9 +83,23 @@ def script_of(market: Market, minutes: int, decider: Any, every: str = "60s", **
     skill = read_predict_skill(document)
     to_at = START + minutes * MINUTE_MS
     request = PredictRequest(document, START, to_at)
-    ticks = ticks_between(START, to_at, skill.schedule.every_ms)
-    decider = tool_loop(skill, decider.name, decider) if hasattr(decider, "complete") else decider
-    return make_script(request, skill, market, ticks, 7, None, decider)
+    if hasattr(decider, "complete"):
+        request = replace(request, model=decider.name)
+        context, connections = PredictPrompts(mandate_of(skill)), Connections(model=decider)
+        decider = tool_loop(decider.name, skill, DECISION, context, tools(), connections)
+    prepared = PredictRun(
+        request=request,
+        skill=skill,
+        data_venue="made",
+        data_digest="",
+        synthetic=True,
+        tick_at=ticks_between(START, to_at, skill.every_ms),
+        market=market,
+        surfaces=None,
+        commit_records=7,
+        most_errors=MAX_MODEL_ERRORS,
+    )
+    return prepared.course(Connections(decider=decider))
 
 
 def run(script: PredictCourse, journal: MemoryJournal | None = None) -> tuple[State, list[Record], PredictLedger]:
@@ -159,7 +178,7 @@ def _lived(script: PredictCourse, stop: int) -> Desk:
     ticks = script.tick_at[script.tick_at <= (script.updates.at[stop - 1] if stop else START)]
     if not len(ticks):
         return first_state(script).world
-    part = script.until(int(ticks[-1]) + 1, script.ports)
+    part = script.until(int(ticks[-1]) + 1)
     state, *_ = run(dataclasses.replace(part, updates=_first(script.updates, stop)))
     return state.world
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pitboss.core.errors import InvariantError
 from pitboss.core.instant import DAY_MS, MINUTE_MS
 from pitboss.core.receipt import Receipt
-from pitboss.sim import metrics as perp
 from pitboss.sim.metrics import Outcome
 from pitboss.sim.statistics import calibration, scores
+from pitboss.venues.perp import metrics as perp
 from pitboss.venues.predict.baselines import baseline_metrics, comparable
 from pitboss.venues.predict.metrics import compute_predict, reference
 from pitboss.venues.predict.outcome import MarketCall, PredictLedger, PredictOutcome, Traded

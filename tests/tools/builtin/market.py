@@ -20,6 +20,7 @@ from pitboss.data.lake import Lake
 from pitboss.tools.define import Mode, ToolContext
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp.state import PerpWorld
+from pitboss.venues.perp.venue import VENUE
 
 SYMBOLS = ("BTC", "ETH", "SOL")
 SKILL = make_skill(SYMBOLS)
@@ -83,4 +84,6 @@ def call(
     mode: Mode = "write",
 ) -> str:
     observation = observe(market or demo(), at, world, skill)
-    return now(lookup(name).build(ToolContext(observation, mode, recordings=recordings)).call(dict(arguments)))
+    return now(
+        lookup(VENUE.tools(), name).build(ToolContext(observation, mode, recordings=recordings)).call(dict(arguments))
+    )

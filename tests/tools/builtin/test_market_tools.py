@@ -11,6 +11,7 @@ from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
 from pitboss.core.past import Recording
 from pitboss.tools.registry import lookup
+from pitboss.venues.perp.venue import VENUE
 from tools.builtin.market import AT, END, SYMBOLS, call, cut, demo, spoiled
 
 ASKED: dict[str, list[dict[str, Any]]] = {
@@ -50,9 +51,9 @@ class Told:
 @pytest.mark.parametrize("name", sorted(ASKED))
 @pytest.mark.parametrize("mode", ["read", "write"])
 def test_the_example_works_on_the_demo_market_in_both_modes(name: str, mode: Any) -> None:
-    text = call(name, lookup(name).example, mode=mode)
+    text = call(name, lookup(VENUE.tools(), name).example, mode=mode)
     assert text
-    assert text == call(name, lookup(name).example, mode=mode)
+    assert text == call(name, lookup(VENUE.tools(), name).example, mode=mode)
     assert "nan" not in text.lower()
 
 
@@ -94,15 +95,15 @@ def test_an_answer_is_bounded_and_has_no_control_signs(name: str, arguments: dic
 @pytest.mark.parametrize("name", sorted(set(ASKED) - {"get_top_traders", "compute_var", "get_open_interest"}))
 def test_a_symbol_that_is_not_yours_is_refused_with_one_that_is(name: str) -> None:
     with pytest.raises(ToolFailed, match="'btc' is not one of your symbols; did you mean BTC"):
-        call(name, {**lookup(name).example, "symbol": "btc"})
+        call(name, {**lookup(VENUE.tools(), name).example, "symbol": "btc"})
     with pytest.raises(ToolFailed, match="symbols: BTC, ETH, SOL"):
-        call(name, {**lookup(name).example, "symbol": "QQQQ"})
+        call(name, {**lookup(VENUE.tools(), name).example, "symbol": "QQQQ"})
 
 
 @pytest.mark.parametrize("name", ["compute_indicators", "analyze_chart_pattern"])
 def test_bars_that_are_not_there_are_refused_with_those_that_are(name: str) -> None:
     with pytest.raises(ToolFailed, match="there are no 1d bars of BTC; available: 5m, 1h, 4h"):
-        call(name, {**lookup(name).example, "interval": "1d"})
+        call(name, {**lookup(VENUE.tools(), name).example, "interval": "1d"})
 
 
 @pytest.mark.parametrize(("name", "arguments"), EACH)

@@ -23,14 +23,16 @@ from pitboss.core.asof import Market
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import DAY_MS, Instant, parse_instant
 from pitboss.core.market import Points
-from pitboss.data.demo import VENUE, write_demo
+from pitboss.data.demo import VENUE as DEMO
+from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
 from pitboss.runs.run import start
 from pitboss.tools.define import ToolContext
-from pitboss.tools.registry import hydrate, registry
+from pitboss.tools.registry import hydrate
 from pitboss.venues.perp import tool_context as ask
-from pitboss.venues.perp.assembly import PerpRequest
 from pitboss.venues.perp.intents import TERMINAL
+from pitboss.venues.perp.request import PerpRequest
+from pitboss.venues.perp.venue import VENUE
 from tools.introspection.arguments import valid
 
 END = parse_instant("2025-06-05")
@@ -48,8 +50,8 @@ SKILL: dict[str, Any] = {
     "context": {"symbols": ["BTC", "ETH"], "bars_interval": "1h", "bars_lookback": 60},
     "risk": {"max_position_pct": 15},
 }
-LOOKS = [name for name in registry() if name != TERMINAL]
-READS = [name for name in LOOKS if "read" in registry()[name].modes]
+LOOKS = [name for name in VENUE.tools() if name != TERMINAL]
+READS = [name for name in LOOKS if "read" in VENUE.tools()[name].modes]
 
 
 def settings_of(home: Path) -> Settings:
@@ -57,7 +59,7 @@ def settings_of(home: Path) -> Settings:
 
 
 def run_to(workspace: Workspace, to_at: Instant) -> str:
-    return asyncio.run(start(workspace, PerpRequest(SKILL, FROM, to_at, data_venue=VENUE))).id
+    return asyncio.run(start(workspace, PerpRequest(SKILL, FROM, to_at, data_venue=DEMO))).id
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +89,7 @@ def answer(name: str, context: ToolContext, arguments: dict[str, Any]) -> str:
     mode = "read" if name in READS else "write"
     context = replace(context, mode=mode)
     try:
-        return asyncio.run(hydrate([name], context)[name].call(arguments))  # type: ignore[arg-type]
+        return asyncio.run(hydrate(VENUE.tools(), [name], context)[name].call(arguments))  # type: ignore[arg-type]
     except ToolFailed as error:
         return f"failed: {error}"
 
@@ -110,7 +112,7 @@ def test_no_tool_changes_anything_in_read_mode(
     before = fingerprint(home)
     assert any(file.endswith("pitboss.db") for file in before)
     assert sum(file.startswith("lake") for file in before) > 3
-    arguments = data.draw(valid(registry()[name].schema, FROM))
+    arguments = data.draw(valid(VENUE.tools()[name].schema, FROM))
     told = answer(name, context, arguments)
     assert told
     assert answer(name, context, arguments) == told
@@ -157,7 +159,7 @@ def test_the_account_in_the_middle_of_a_run_is_that_of_a_run_that_ended_there(
 def test_every_answer_is_the_same_when_everything_after_it_is_cut_off(
     name: str, context: ToolContext, ended: ToolContext, data: st.DataObject
 ) -> None:
-    arguments = data.draw(valid(registry()[name].schema, FROM))
+    arguments = data.draw(valid(VENUE.tools()[name].schema, FROM))
     assert answer(name, context, arguments) == answer(name, ended, arguments)
 
 
@@ -169,6 +171,6 @@ def test_proof_no_tool_changes_anything_or_sees_what_comes_after(
     name: str, home: Path, context: ToolContext, ended: ToolContext, data: st.DataObject
 ) -> None:
     before = fingerprint(home)
-    arguments = data.draw(valid(registry()[name].schema, FROM))
+    arguments = data.draw(valid(VENUE.tools()[name].schema, FROM))
     assert answer(name, context, arguments) == answer(name, ended, arguments)
     assert fingerprint(home) == before

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from pitboss.cli.main import main
+from pitboss.runs.venues import venues
 from pitboss.tools import registry
 from pitboss.venues.perp import tools as builtin
+from pitboss.venues.perp.venue import VENUE
 from pitboss_dev.docs.tools_page import tools_page
 
 FILE = '''
@@ -33,10 +35,10 @@ def ping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One file more in the folder of the built-in tools, in a program that has just been started."""
     (tmp_path / "ping.py").write_text(FILE)
     monkeypatch.setattr(builtin, "__path__", [*builtin.__path__, str(tmp_path)])
-    registry.registry.cache_clear()
+    registry.registry_of.cache_clear()
     yield
     monkeypatch.undo()
-    registry.registry.cache_clear()
+    registry.registry_of.cache_clear()
     sys.modules.pop(f"{builtin.__name__}.ping", None)
 
 
@@ -48,8 +50,8 @@ def typed(*words: str) -> str:
 
 
 def test_one_file_more_is_a_tool_everywhere(ping: None) -> None:
-    assert "ping" in registry.registry()
-    (shown,) = [tool for tool in registry.catalogue() if tool["name"] == "ping"]
+    assert "ping" in VENUE.tools()
+    (shown,) = [tool for tool in registry.catalogue(VENUE.tools()) if tool["name"] == "ping"]
     assert shown["input_schema"]["required"] == ["word"]
     assert "Says pong, to whoever asks." in typed("tools", "list")
     assert '"word"' in typed("tools", "show", "ping")
@@ -61,11 +63,11 @@ def test_one_file_more_is_a_tool_everywhere(ping: None) -> None:
 
 
 def test_without_the_file_the_tool_is_nowhere() -> None:
-    assert "ping" not in registry.registry()
+    assert "ping" not in VENUE.tools()
     assert "ping" not in typed("tools", "list")
 
 
 def test_the_page_shows_an_answer_of_every_tool_that_can_be_called() -> None:
     page = tools_page()
     assert page == tools_page()
-    assert page.count("\nAnswer:\n") == sum(len(registry.registry(venue)) - 1 for venue in registry.FOLDERS)
+    assert page.count("\nAnswer:\n") == sum(len(venue.tools()) - 1 for venue in venues())

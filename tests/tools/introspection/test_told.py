@@ -16,8 +16,9 @@ from pitboss.core.market import NewsItem
 from pitboss.core.past import NO_PAST, Past, PastDecision
 from pitboss.core.receipt import Receipt
 from pitboss.tools.define import ToolContext
-from pitboss.tools.registry import hydrate, permit, registry
+from pitboss.tools.registry import hydrate, permit
 from pitboss.venues.perp.state import PerpWorld, Position
+from pitboss.venues.perp.venue import VENUE
 
 SKILL = make_skill(("BTC", "ETH"))
 AT = START + 10 * STEP
@@ -84,8 +85,12 @@ DECIDED = (
 
 def ask(name: str, past: Past = NO_PAST, world: PerpWorld | None = None, **arguments: Any) -> str:
     observation = observe(MARKET, AT, world, SKILL)
-    mode = "read" if "read" in registry()[name].modes else "write"
-    return now(hydrate([name], ToolContext(observation, mode, judge_of(observation), past))[name].call(arguments))
+    mode = "read" if "read" in VENUE.tools()[name].modes else "write"
+    return now(
+        hydrate(VENUE.tools(), [name], ToolContext(observation, mode, judge_of(observation), past))[name].call(
+            arguments
+        )
+    )
 
 
 def holding(**positions: Position) -> PerpWorld:
@@ -244,7 +249,7 @@ def test_the_summary_adds_up_closed_trades_fees_and_funding_over_windows() -> No
     ]
     observation = observe(MARKET, AT, None, SKILL, started_at=AT - 40 * HOUR_MS)
     context = ToolContext(observation, "write", None, Told(receipts=receipts))
-    told = json.loads(now(hydrate(["get_pnl_summary"], context)["get_pnl_summary"].call({})))["windows"]
+    told = json.loads(now(hydrate(VENUE.tools(), ["get_pnl_summary"], context)["get_pnl_summary"].call({})))["windows"]
     assert (told["24h"]["closed_trades"], told["24h"]["realised_usd"], told["24h"]["win_rate"]) == (1, "17.75", "100%")
     assert (told["7d"]["closed_trades"], told["7d"]["realised_usd"], told["7d"]["win_rate"]) == (2, "5.75", "50%")
     assert (told["7d"]["fees_usd"], told["7d"]["funding_paid_usd"]) == ("4.00", "0.25")
@@ -262,7 +267,9 @@ def test_a_trade_whose_beginning_is_not_at_hand_is_left_out_of_the_summary() -> 
     world = holding(BTC=Position("BTC", Decimal(3), Decimal(300), START))
     observation = observe(MARKET, AT, world, SKILL, started_at=AT - 100 * STEP)
     context = ToolContext(observation, "write", None, Told(receipts=receipts))
-    told = json.loads(now(hydrate(["get_pnl_summary"], context)["get_pnl_summary"].call({})))["windows"]["all"]
+    told = json.loads(now(hydrate(VENUE.tools(), ["get_pnl_summary"], context)["get_pnl_summary"].call({})))["windows"][
+        "all"
+    ]
     assert (told["closed_trades"], told["realised_usd"], told["fills"]) == (1, "8.00", 5)
 
 
@@ -307,12 +314,14 @@ def test_the_skill_is_told_without_anything_that_looks_like_a_secret() -> None:
     strategy = {"thesis": f"use key {key} and password: hunter2hunter2", "avoid": "chasing"}
     skill = make_skill(("BTC",), strategy=strategy)
     context = ToolContext(observe(MARKET, AT, None, skill), "read")
-    told = now(hydrate(["get_skill_config"], context)["get_skill_config"].call({}))
+    told = now(hydrate(VENUE.tools(), ["get_skill_config"], context)["get_skill_config"].call({}))
     assert key not in told
     assert told.count("[hidden]") == 2
     assert "hunter2" not in told
     assert json.loads(told)["context"]["symbols"] == ["BTC"]
-    part = json.loads(now(hydrate(["get_skill_config"], context)["get_skill_config"].call({"part": "risk"})))
+    part = json.loads(
+        now(hydrate(VENUE.tools(), ["get_skill_config"], context)["get_skill_config"].call({"part": "risk"}))
+    )
     assert set(part) == {"risk", "digest"}
 
 
@@ -320,9 +329,9 @@ def test_the_skill_is_told_without_anything_that_looks_like_a_secret() -> None:
 
 
 def test_only_what_an_agent_may_know_of_itself_is_offered_to_it() -> None:
-    introspection = [name for name, tool in registry().items() if tool.category == "introspection"]
+    introspection = [name for name, tool in VENUE.tools().items() if tool.category == "introspection"]
     both = {"read_my_prior_decisions", "get_current_position", "get_position_risk", "get_pnl_summary"}
-    assert {name for name in introspection if "write" in registry()[name].modes} == both
+    assert {name for name in introspection if "write" in VENUE.tools()[name].modes} == both
     for name in set(introspection) - both:
         with pytest.raises(UserError, match=f"Tool {name} not allowed in mode write"):
-            permit([name], "write")
+            permit(VENUE.tools(), [name], "write")

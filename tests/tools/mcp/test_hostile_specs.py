@@ -14,9 +14,11 @@ import pytest
 
 from pitboss.core.errors import UserError
 from pitboss.skill.load import check_text
+from pitboss.skill.names import Names
 from pitboss.tools.mcp.catalog import Catalog, load_catalog, missing_setup
 from pitboss.tools.mcp.server_entry import ServerLimits
 from pitboss.tools.mcp.server_process import Meter, ServerProcess
+from pitboss.venues.perp.skill import PerpSkill
 
 QUICK, FULL, RUNS = 100, 10_000, 10
 TRUE = shutil.which("true", path="/usr/bin:/bin") or "/bin/true"
@@ -165,7 +167,7 @@ class Play:
     async def round(self) -> None:
         kind = self.rng.random()
         if kind < 0.5:
-            check = check_text(self.skill(), ".json", server_ids=self.allowed)
+            check = check_text(self.skill(), ".json", PerpSkill, Names(servers=self.allowed))
             names = [one.id for one in check.skill.tools.mcp_servers] if check.skill else []
             self.refused += check.skill is None
             await self.start(self.catalog, names)

@@ -8,17 +8,19 @@ import pytest
 
 from pitboss.core.curve import points
 from pitboss.core.instant import iso
-from pitboss.report.meaning import PREDICT_RULES, rule
 from pitboss.report.source import RunReport
-from pitboss.venues.perp.report_source import decision_rows
+from pitboss.runs.stored import decision_rows
 from pitboss.venues.predict import result_table as showing
 from pitboss.venues.predict.baselines import baseline_metrics
 from pitboss.venues.predict.heuristics import heuristics
+from pitboss.venues.predict.meaning import METRICS
+from pitboss.venues.predict.meaning import RULES as MEANINGS
 from pitboss.venues.predict.metrics import compute_predict
 from pitboss.venues.predict.outcome import PredictLedger
 from pitboss.venues.predict.panels import PredictReport, render
 from pitboss.venues.predict.panels.summary import ANSWERS, FITTED, MIXED, RECORDED, conclude
 from pitboss.venues.predict.rules import RULES
+from pitboss.venues.predict.venue import VENUE
 from report.test_report import HOSTILE, Outline
 from sim.predict.run import INITIAL, drive, forecaster
 
@@ -54,6 +56,8 @@ def report() -> PredictReport:
             {name: curve(ledger) for name, ledger in others.items()},
             fills=[{"reason": one.facts["action"]} for one in ran.ledger.receipts if one.kind == "filled"],
             decisions=[row for record in ran.records for row in decision_rows(record)],
+            rule_meanings=MEANINGS,
+            metric_meanings=METRICS,
         ),
         tuple(ran.ledger.calls),
     )
@@ -179,9 +183,10 @@ def test_a_repeated_decision_is_shown_as_refused_and_every_decision_with_its_out
     assert "wish" in text
 
 
-def test_all_rules_of_the_venue_are_explained_in_plain_words() -> None:
-    assert list(PREDICT_RULES) == [one.code for one in RULES]
-    assert all(rule(one.code) is PREDICT_RULES[one.code] for one in RULES)
+def test_all_rules_of_the_venue_are_explained_in_plain_words(report: PredictReport) -> None:
+    assert list(MEANINGS) == [one.code for one in RULES]
+    assert VENUE.rule_meanings() is MEANINGS
+    assert all(report.run.rule(one.code) is MEANINGS[one.code] for one in RULES)
 
 
 def test_the_terminals_rows_have_the_scores_of_the_page(report: PredictReport, page: str) -> None:

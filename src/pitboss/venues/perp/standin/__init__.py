@@ -1,1 +1,1 @@
-"""TODO."""
+"""How `standin/analyst` trades perpetuals. NOT a language model: a fixed program for demos and tests."""
