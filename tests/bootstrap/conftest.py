@@ -17,7 +17,7 @@ from pitboss.runs.pack import write_bundle
 from pitboss.runs.run import start
 from pitboss.store.answers import Answers
 from pitboss.store.runs import Run
-from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 
 

@@ -8,7 +8,8 @@ from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import mcp_tools as mcp
 from pitboss.core import codec
 from pitboss.runs.run import params_of
-from pitboss.venues.perp.assembly import Assembly, PerpRequest, Toolbox, read_skill
+from pitboss.venues.perp.assembly import Assembly, Toolbox, read_skill
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.blind import setup as blind
 from pitboss.venues.perp.testing import build, make_market, plain_skill
 

@@ -20,7 +20,7 @@ from pitboss.runs.unpack import check_bundle
 from pitboss.store.answers import Answers
 from pitboss.store.runs import Run
 from pitboss.testing.provider import FakeProvider
-from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 
 

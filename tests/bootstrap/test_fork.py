@@ -21,7 +21,7 @@ from pitboss.runs.run import journal_of, ledger_of, resume, start, verify
 from pitboss.store import schema
 from pitboss.store import sealed_rows as rows
 from pitboss.store.runs import Run
-from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "29", "31"))

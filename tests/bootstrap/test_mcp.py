@@ -30,7 +30,8 @@ from pitboss.sim.watch import Watch
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import StoredRecording, StoredRecordings
 from pitboss.tools.mcp.recorded_tool import canonical
-from pitboss.venues.perp.assembly import Assembly, PerpRequest, assemble, read_skill
+from pitboss.venues.perp.assembly import Assembly, assemble, read_skill
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.preview import preview
 from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.testing import plain_skill

@@ -24,7 +24,8 @@ from pitboss.runs.documents import read_file
 from pitboss.runs.run import journal_of, start
 from pitboss.venues.perp.preview import Preview
 from pitboss.venues.predict.agent import read_predict_skill, tool_loop
-from pitboss.venues.predict.assembly import PredictRequest, assemble
+from pitboss.venues.predict.assembly import assemble
+from pitboss.venues.predict.request import PredictRequest
 from pitboss.venues.predict.course import first_state
 
 FROM = parse_instant("2026-02-22T12:00:00Z")

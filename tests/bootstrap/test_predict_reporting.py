@@ -17,7 +17,7 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.runs.run import journal_of, start, verify
 from pitboss.store.runs import Run
-from pitboss.venues.predict.assembly import PredictRequest
+from pitboss.venues.predict.request import PredictRequest
 from pitboss.venues.predict.outcome import MarketCall
 from pitboss.venues.predict.report_source import build_predict_report, surfaces_of
 

@@ -18,7 +18,7 @@ from pitboss.runs.run import ledger_of, resume, start, verify
 from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import LeaseLost
 from pitboss.venues.perp import kit as perp_kit
-from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "30", "31"))

@@ -12,7 +12,7 @@ from answers import done, refused
 from market import FROM, TO
 
 from pitboss.core.receipt import Receipt
-from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.realism import slippage_words
 
 RANGE = ("--from", FROM, "--to", TO)

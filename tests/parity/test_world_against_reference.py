@@ -11,7 +11,7 @@ from pitboss.core.curve import points as points_of
 from pitboss.core.instant import iso
 from pitboss.models.decisions import DecisionFile
 from pitboss.sim.outcome import fills
-from pitboss.venues.perp.assembly import PerpRequest
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, interval_name, make_books, make_market, plain_skill, play
 from reference.perp import HoleInBars, Result, run
 from reference.streams import Case, random_case, thin_case

@@ -29,9 +29,9 @@ from pitboss.venues.perp.assembly import read_skill
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state, read_state
 from pitboss.venues.perp.intents import DECISION, TERMINAL
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, make_market, plain_skill, play
 from pitboss.venues.perp.venue import VENUE
-from pitboss.venues.perp.request import PerpRequest
 
 BASE = 5 * MINUTE_MS
 START = parse_instant("2025-06-03T22:00:00Z")

@@ -20,7 +20,7 @@ from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec
 from pitboss.core.errors import BudgetExceeded, RunCancelled, TransientError, UserError
 from pitboss.core.instant import MINUTE_MS, parse_instant
-from pitboss.core.ports import Model, ModelReply, ModelRequest, ToolSpec
+from pitboss.core.ports import Model, ModelReply, ModelRequest
 from pitboss.core.snapshot import Record
 from pitboss.core.state import State
 from pitboss.models.scripted import calls, says
@@ -31,11 +31,13 @@ from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
-from pitboss.venues.perp.assembly import PerpRequest, read_skill
+from pitboss.venues.perp.assembly import read_skill
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state
-from pitboss.venues.perp.intents import DESCRIPTION, SCHEMA, TERMINAL
+from pitboss.venues.perp.intents import DECISION, TERMINAL
 from pitboss.venues.perp.testing import build, make_market, plain_skill
+from pitboss.venues.perp.venue import VENUE
 
 BASE = 5 * MINUTE_MS
 START = parse_instant("2025-06-04")

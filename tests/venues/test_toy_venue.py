@@ -133,5 +133,7 @@ def test_sweeps_arenas_and_the_queue_take_its_skills(toy: Toy) -> None:
 def test_an_uninstalled_venue_is_a_clear_error_that_lists_those_installed(toy: Toy) -> None:
     without = Toy(toy.folder, [ROOT / "src"])
     error = without.told("skill", "check", "skills/coin.yaml", code=2)
+    toy.read("backtest", "skills/coin.yaml", *RANGE, "--model", "policy/heads")
+    assert {run["skill"] for run in without.read("runs", "list")} == {"Coin flips"}
     without.close()
     assert "there is no venue 'coin'; installed: perp, predict" in error

@@ -1,6 +1,6 @@
 """Where the examples on `docs/tools.md` are called: a tick of a small run for each venue that has one here.
 
-The runs are made in memory whenever the page is generated, with no model asked: the same code gives the same answers.
+The runs are executed whenever the page is generated, by a stand-in and a heuristic: the same code gives the same answers.
 """
 
 import asyncio

@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from pitboss.runs.venue import Venue
     from pitboss.sim.request import BacktestRequest
 
-HELP = """{what}
+HELP = """{what} over a stretch of the past and say what came of it.
 
     Writes an HTML report, and keeps every decision so that the result can be checked with `pitboss runs verify`.
     Ctrl-C stops it cleanly; `pitboss runs resume` goes on where it stopped and ends in the same digest.
 
     For example:
 
-        pitboss {command} {example} --from 2025-02-10 --to 2025-03-10
-        pitboss {command} {example} --from 2025-02-10 --to 2025-03-10 --model {model} --json
-        pitboss {command} {example} --from 2025-02-10 --to 2025-03-10 --queue
+        pitboss {command} {skill} --from 2025-02-10 --to 2025-03-10
+        pitboss {command} {skill} --from 2025-02-10 --to 2025-03-10 --model standin/analyst --json
+        pitboss {command} {skill} --from 2025-02-10 --to 2025-03-10 --set max_steps=2
+        pitboss {command} {skill} --from 2025-02-10 --to 2025-03-10 --queue
 
     Parameters
     ----------
@@ -64,15 +65,9 @@ def command_for(chosen: "Sequence[Venue]", name: str, queued: bool = False) -> C
     signature = _signature(chosen, queued)
     backtest.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]
     backtest.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-    example = next(iter(only.examples() if only else chosen[0].examples()), "skill.yaml")
-    policy = next(iter(chosen[0].policies()), "hold")
     what = f"Run a skill of the {only.name} venue" if only else "Run a skill"
-    text = HELP.format(
-        what=f"{what} over a stretch of the past and say what came of it.",
-        command=name,
-        example=example,
-        model=f"policy/{policy}",
-    )
+    skill = "trend-thesis.yaml" if only is None else next(iter(only.examples()), "skill.yaml")
+    text = HELP.format(what=what, command=name, skill=skill)
     backtest.__doc__ = SUBMIT_HELP if queued else text
     backtest.__name__ = "submit" if queued else "backtest"
     return backtest

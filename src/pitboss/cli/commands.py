@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.metadata import entry_points
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
 from pitboss import __version__
-from pitboss.runs.venues import installed
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 EVERYWHERE = ("--home", "--db", "--help", "--version")
@@ -64,20 +63,47 @@ COMMANDS = {
 """Where each command or group of commands is. Its module is imported when it is typed."""
 for name, where in COMMANDS.items():
     app.command(f"pitboss.cli.{where}", name=name)
-for entry in entry_points(group="pitboss.commands"):
-    app.command(entry.value, name=entry.name)
-if "bench" not in app:
-    app.command("pitboss.cli.bench_missing:bench", name="bench")
-for name in installed():
-    app.command(f"pitboss.cli.venue:{name}", name=name)
+
+
+@cache
+def complete() -> App:
+    """The whole tree: with the commands of venues and of other packages, which are found by entry point.
+
+    Looking for entry points takes as long as a short command, so it is done only where one of them may be meant.
+    """
+
+    from importlib.metadata import entry_points
+
+    from pitboss.runs.venues import installed
+
+    for entry in entry_points(group="pitboss.commands"):
+        app.command(entry.value, name=entry.name)
+    if "bench" not in app:
+        app.command("pitboss.cli.bench_missing:bench", name="bench")
+    for name in installed():
+        app.command(f"pitboss.cli.venue:{name}", name=name)
+    return app
 
 
 def fetch(words: Sequence[str]) -> None:
-    """Import the module of the command that is meant; all of them where none is, for then they are listed."""
-    with suppress(CycloptsError):  # whatever is wrong with the words is said when they are read in earnest
+    """Import the module of the command that is meant; all of them where none is, because then they are listed."""
+    if _command(words) not in COMMANDS and "--version" not in words:
+        complete()
+    with suppress(CycloptsError):  # what is wrong with the words is reported when they are parsed in earnest
         chain, *_ = app.parse_commands(words)
         if not chain or chain[0] in app.help_flags:
             app.resolved_commands()
+
+
+def _command(words: Sequence[str]) -> str:
+    """The first word that is neither an option of every command nor its value."""
+    rest = iter(words)
+    for word in rest:
+        if word in ("--home", "--db"):
+            next(rest, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 @app.meta.default

@@ -33,7 +33,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(name)
     from pitboss.cli import commands
 
-    return getattr(commands, name)
+    return commands.complete() if name == "app" else getattr(commands, name)
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:

@@ -1,1 +1,1 @@
-"""Use cases of runs: start, resume, fork, bundle, export, explain, verify; and the venues they work on."""
+"""Use cases of runs: start, resume, fork, bundle, export, explain and verify; and the registry of installed venues."""

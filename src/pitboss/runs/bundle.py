@@ -1,11 +1,15 @@
-"""A run with everything it rests on in one file, to hand to a stranger: `runs export RUN --bundle FILE`.
+"""The bundle format: a run and everything it depends on in one file (`runs export RUN --bundle FILE`).
 
-A bundle is a zip with five members. `records.jsonl` holds every record with the very bytes that its digest is taken over,
-`state.json` what follows the last one, `skill.json` the skill as it ran, `answers.jsonl` the model's answers with the
-places where they were used, `manifest.json` the run's row and the SHA-256 of the others. The same run gives the same
-bytes. Market data is not inside (the run names its digest), and nothing of this machine: no keys, no paths.
+A bundle is a zip with five members. `records.jsonl` holds every record with the exact bytes that its digest covers,
+`state.json` the state after the last record, `skill.json` the skill as it ran, `answers.jsonl` the model replies with
+the
+places where they were used, `manifest.json` the run's row and the SHA-256 of the other members. The same run always
+gives
+the same bytes. Market data is not included (the run records its digest), nor anything about this machine: no keys, no
+paths.
 
-Here: the format, and reading it without trusting it. `pack.py` writes one, `unpack.py` checks one and takes it in.
+This module defines the format and reads it as untrusted input. `pack.py` writes a bundle, `unpack.py` checks and
+imports one.
 """
 
 import hashlib
@@ -37,18 +41,24 @@ MEMBERS = (RECORDS, STATE, SKILL, ANSWERS)
 
 MOST_BYTES = 8 << 30
 MOST_DOCUMENT = 64 << 20
-"""Of one line, and of each member that is read whole."""
+"""Largest size in bytes of one line, and of each member that is read whole."""
 MOST_RATIO = 200
-"""A bundle is a twentieth to a fortieth of what it holds, for half of it are digests; a bomb is far less."""
+"""Largest compression ratio. A real bundle shrinks 20 to 40 times, because half of it is digests; a zip bomb far
+more.
+"""
 FREE_BYTES = 1 << 20
 MOST_WEIGHT = 512 << 20
-"""Bytes that one document may take once it is read; a few characters of JSON can take a hundred times their size."""
+"""Most bytes of memory that one parsed document may need; a few characters of JSON can take a hundred times their
+size.
+"""
 MOST_INDEX = 4_096
-"""Bytes of the zip's own list of members. A library reads all of it before anybody can look at it."""
+"""Largest size in bytes of the zip's central directory, which the zip library reads completely before it can be
+checked.
+"""
 MOST_FIELDS = 100
 
 _ENDS = 22 + 20 + 56
-"""Bytes of the three records that can end a zip: the plain one, and before it those for more than 4 GB."""
+"""Total size of the three records that can end a zip: the plain one and the two that precede it in files over 4 GB."""
 _OTHERS = f"its members are not {', '.join((*MEMBERS, MANIFEST))}"
 _BROKEN = (
     zipfile.BadZipFile,
@@ -63,13 +73,13 @@ _BROKEN = (
 
 
 Count = Annotated[int, Field(ge=0, le=1 << 62)]
-"""A number of things that every database can hold."""
+"""A count that fits into the integer column of every supported database."""
 At = Annotated[int, Field(ge=0, le=253_402_300_799_999)]
-"""An instant within the calendar."""
+"""An instant between 1970 and the end of the year 9999."""
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Id = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{4,64}$")]
 Words = Annotated[str, Field(max_length=300, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
-"""Few, and nothing among them that a terminal would obey."""
+"""A short text without control characters, so that it is safe to print on a terminal."""
 
 
 class _StrictPart(BaseModel):
@@ -77,14 +87,14 @@ class _StrictPart(BaseModel):
 
 
 class Content(_StrictPart):
-    """What a member must be."""
+    """Base of the models of bundle members."""
 
     sha256: Hash
     bytes: Count
 
 
 class BundleRun(_StrictPart):
-    """The run as it stood. What only makes sense where it was made (leases, where its report lies) is left out."""
+    """The run's row. Fields that only make sense on the machine of origin (leases, report path) are left out."""
 
     id: Id
     status: Status
@@ -114,7 +124,9 @@ class BundleSkill(_StrictPart):
 
 
 class BundleManifest(_StrictPart):
-    """The table of contents. `answers` says which are inside: those used, only those paid for, or none."""
+    """The table of contents. `answers` says which replies are included: all that were used, only those paid for, or
+    none.
+    """
 
     bundle: Count
     version: Words
@@ -137,13 +149,13 @@ class RecordLine(_StrictPart):
     extra: str
 
     def record(self) -> Record:
-        """The same as it is worked with."""
+        """Convert the line to a `Record`."""
         covered, extra = self.covered.encode("utf-8", "replace"), self.extra.encode("utf-8", "replace")
         return Record(self.seq, self.kind, self.tick_at, self.prev_digest, self.digest, covered, extra)
 
 
 class AnswerLine(_StrictPart):
-    """One answer, and the record and step of every place where it was used."""
+    """One model reply, with the record and step of every place where it was used."""
 
     key: Annotated[str, Field(pattern=r"^[0-9a-f]{64}(:[0-9A-Za-z_-]{1,64})?$")]
     model: Words
@@ -155,12 +167,14 @@ class AnswerLine(_StrictPart):
 
 
 def light(data: bytes) -> bool:
-    """Whether a document can be read without filling the memory. What stands inside texts is counted too."""
+    """Whether a document can be parsed within the memory limit. Brackets and commas inside strings are counted too."""
     return 250 * data.count(b"{") + 64 * (data.count(b"[") + data.count(b",")) <= MOST_WEIGHT
 
 
 def _crowded(plain: Any) -> bool:
-    """Whether any object has more fields than one of ours can; what is taken as it is and measured later is left out."""
+    """Whether any object has more fields than the format allows; free-form parts, which are measured later, are left
+    out.
+    """
     waiting = [plain]
     while waiting:
         value = waiting.pop()
@@ -177,7 +191,7 @@ def seal_of(manifest: dict[str, Any]) -> str:
 
 
 class Bundle:
-    """A bundle that was opened and is not trusted: what is not of its form is a `UserError`, in one line."""
+    """An open bundle, read as untrusted input: anything that violates the format raises a one-line `UserError`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -197,7 +211,7 @@ class Bundle:
         self._file.close()
 
     def differences(self) -> list[str]:
-        """The members that are not what the manifest says, byte for byte."""
+        """The members whose bytes do not match the manifest."""
         problems: list[str] = []
         if self._seal != self.manifest.seal:
             problems.append("the manifest was changed")
@@ -228,7 +242,7 @@ class Bundle:
             yield self._read(AnswerLine, self._plain(line, where), where)
 
     def whole(self, name: str) -> bytes:
-        """A small member, at once."""
+        """Read a small member completely."""
         try:
             with self._zip.open(name) as member:
                 data = member.read(MOST_DOCUMENT + 1)
@@ -241,7 +255,7 @@ class Bundle:
     def _open(self) -> IO[bytes]:
         try:
             found = self.path.stat()
-            if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for, a device may have no end
+            if not stat.S_ISREG(found.st_mode):  # reading a pipe would block, and a device may have no end
                 raise self._refusal("it is not a file")
             self._size = found.st_size
             return self.path.open("rb")
@@ -251,7 +265,10 @@ class Bundle:
             raise self._refusal(getattr(error, "strerror", None) or "no file can have that name") from None
 
     def _members(self) -> zipfile.ZipFile:
-        """Exactly our members, plain, and none of them a bomb. Nothing is ever written under a member's name."""
+        """Open the zip and require exactly the five members, unencrypted and within the size limits.
+
+        Nothing is ever written under a member's name.
+        """
         try:
             self._check_index()
             opened = zipfile.ZipFile(self._file)
@@ -273,14 +290,14 @@ class Bundle:
         return opened
 
     def _check_index(self) -> None:
-        """Refuse a zip whose list of members is longer than ours can be, before it is read."""
+        """Refuse a zip whose central directory is longer than a bundle's can be, before it is read."""
         self._file.seek(max(0, self._size - _ENDS))
         tail = self._file.read(_ENDS)
         plain, locator, large = tail[-22:], tail[-42:-22], tail[-_ENDS:-42]
         lists: list[tuple[int, int]] = []
         if plain[:4] == b"PK\5\6" and plain[-2:] == b"\0\0":
             lists.append(struct.unpack("<HL", plain[10:16]))
-        if locator[:4] == b"PK\6\7":  # over 4 GB; a reader believes this one then
+        if locator[:4] == b"PK\6\7":  # zip64: readers use this record instead of the plain one
             at = struct.unpack("<Q", locator[8:16])[0]
             if large[:4] != b"PK\6\6" or at != self._size - _ENDS:
                 raise ValueError("two lists")
@@ -293,7 +310,7 @@ class Bundle:
     def _manifest(self) -> BundleManifest:
         plain = self._plain(self.whole(MANIFEST), MANIFEST)
         format_ = plain.get("bundle") if isinstance(plain, dict) else None
-        if type(format_) is int and format_ > FORMAT:  # said first: a later format may have other fields
+        if type(format_) is int and format_ > FORMAT:  # checked first, because a later format may have other fields
             raise UserError(
                 f"{self.path}: format {format_} of bundles is not known here; this pitboss knows {FORMAT}",
                 "upgrade pitboss",
@@ -325,7 +342,7 @@ class Bundle:
             raise self._refusal(f"{where} is not JSON") from None
 
     def _read(self, kind: type[Any], plain: Any, where: str) -> Any:
-        if _crowded(plain):  # every field too many would become an error of its own
+        if _crowded(plain):  # otherwise every extra field would become a separate validation error
             raise self._refusal(f"{where} has too many fields")
         try:
             return kind.model_validate(plain)

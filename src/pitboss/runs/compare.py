@@ -1,4 +1,7 @@
-"""Two stored runs side by side: where their chains part, and which of their metrics differ. Nothing is replayed."""
+"""Compare two stored runs: the first record at which their chains differ, and the metrics that differ.
+
+Only stored records are read; nothing is replayed.
+"""
 
 from itertools import zip_longest
 from typing import Any
@@ -12,7 +15,7 @@ from pitboss.store.runs import Run
 
 
 def compare(workspace: Workspace, first: Run, second: Run) -> dict[str, Any]:
-    """The first differing record and every differing metric."""
+    """Return the first differing record and every differing metric."""
     parted = _part(workspace, first, second)
     left, right = first.metrics or {}, second.metrics or {}
     metrics = {

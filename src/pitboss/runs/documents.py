@@ -1,6 +1,7 @@
-"""Skill documents as users have them: in a file, as text, or stored under a name; checked against what is known here.
+"""Load skill documents from a file, a text or the store, and check them against the installed venues, tools and
+servers.
 
-Reading and checking themselves are `skill.load`; this module finds the venue of a document and the names it may use.
+Parsing and validation themselves are in `skill.load`; this module finds a document's venue and the names it may use.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ from pitboss.store.skills import StoredSkill
 
 
 def venue_of_text(text: str, suffix: str) -> Venue:
-    """The venue that a text names; the default one if it names none. An unknown one is a `UserError`."""
+    """The venue that a text names, or the default venue if it names none. Raises `UserError` for an unknown venue."""
     name = named_venue(text, suffix)
     if name is None:
         return default_venue()
@@ -40,7 +41,9 @@ def venue_of_text(text: str, suffix: str) -> Venue:
 def check(
     text: str, suffix: str, settings: Settings, overrides: Sequence[str] = (), folder: Path | None = None
 ) -> SkillCheck[SkillDocument]:
-    """Everything that is wrong with a document of any venue, its names included. `folder` may hold files that it names."""
+    """Return every problem of a document of any venue, including unknown names. `folder` may hold files that it
+    refers to.
+    """
     try:
         venue = venue_of_text(text, suffix)
     except UserError as error:
@@ -50,12 +53,15 @@ def check(
 
 
 def read_file(file: Path, overrides: Sequence[str] = (), settings: Settings | None = None) -> dict[str, Any]:
-    """A checked skill file of any venue as the whole plain document; with settings, its MCP servers are checked too."""
+    """Check a skill file of any venue and return it as a complete plain document.
+
+    With settings, its MCP servers are checked too.
+    """
     return read_document(file.name, read_text(file), file.suffix, overrides, settings, file.parent)
 
 
 def read_stored(workspace: Workspace, name: str, version: int | None, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """A stored version of a skill as the whole plain document."""
+    """Return a stored version of a skill as a complete plain document."""
     stored = workspace.skills.get(name, version)
     plain = codec.loads(stored.body)
     root = venue_of(plain).skill_type()
@@ -73,7 +79,10 @@ def read_document(
     settings: Settings | None = None,
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """A checked text as the whole plain document, overrides applied. Raises one `UserError` that names every problem."""
+    """Check a text and return it as a complete plain document, overrides applied.
+
+    Raises one `UserError` that lists every problem.
+    """
     try:
         venue = venue_of_text(text, suffix)
     except UserError as error:
@@ -90,14 +99,14 @@ def _names(plain: Mapping[str, Any], settings: Settings) -> Names:
 
 
 def _tool_names(venue: Venue, servers: Any) -> Names:
-    """Tools and servers only: which symbols there are is a question to the data, not to the document."""
+    """Names of tools and servers only: which symbols exist depends on the data, not on the document."""
     from pitboss.tools.registry import agent_tools
 
     return Names(agent_tools(venue.tools()), servers)
 
 
 def _numbers(value: Any, root: type[SkillDocument], path: tuple[str, ...] = ()) -> Any:
-    """A stored document has its amounts as exact texts; a skill takes numbers there, and nothing else."""
+    """Convert the amounts of a stored document, which are exact decimal texts, to the numbers that a skill requires."""
     if isinstance(value, dict):
         return {key: _numbers(item, root, (*path, key)) for key, item in value.items()}
     info = field_at(path, root) if isinstance(value, str) else None
@@ -105,5 +114,5 @@ def _numbers(value: Any, root: type[SkillDocument], path: tuple[str, ...] = ()) 
 
 
 def store(workspace: Workspace, skill: SkillDocument) -> StoredSkill:
-    """Store a document under its name. A content that is already there keeps the version it has."""
+    """Store a document under its name. Content that is already stored keeps its version."""
     return workspace.skills.save(skill.name, skill_digest(skill), codec.dumps(normal(skill)))

@@ -1,6 +1,7 @@
-"""One recorded decision in plain words and as plain values: what was asked, what was proposed, what the engine said to it.
+"""Explain one recorded decision, as text and as plain values: the prompt, the proposals and the engine's verdicts.
 
-Everything comes from the stored record, whose row is checked against its seal; no market is loaded and nothing is replayed.
+Everything comes from the stored record, whose row is checked against its digest; no market is loaded, nothing is
+replayed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +32,10 @@ Plain = Mapping[str, Any]
 
 
 def explain(workspace: Workspace, run: Run, tick: str) -> tuple[str, dict[str, Any]]:
-    """The decision at a tick (a time, the number of a record, or `refused` for the first that was) as words and values."""
+    """Return the decision at a tick as text and as values.
+
+    `tick` is a time, the number of a record, or `refused` for the first refused decision.
+    """
     record = _find(workspace, run, tick.strip())
     body = record.body()
     known = {"run_id": run.id, "tick_at": iso(record.tick_at), "seq": record.seq, "digest": record.digest}
@@ -88,7 +92,9 @@ def _find(workspace: Workspace, run: Run, tick: str) -> Record:
         if found is None:
             raise UserError(f"run {run.id} has no refused decision", "name a tick by its time")
         return found
-    if tick.isdecimal() and len(tick) <= MOST_DIGITS and len(tick) != 4:  # four digits alone are a year
+    if (
+        tick.isdecimal() and len(tick) <= MOST_DIGITS and len(tick) != 4
+    ):  # exactly four digits are a year, not a record number
         found = next(iter(journal_of(workspace, run).records(int(tick))), None)
         if found is None:
             raise UserError(f"run {run.id} has no record {tick}", "records count from 0")
@@ -122,7 +128,9 @@ def _flags(flags: list[str]) -> str:
 
 
 def refusal(row: Plain, venue: Venue) -> dict[str, str]:
-    """A refused order in plain words: what it asked and why, which rule refused it, the limit, how far beyond."""
+    """Describe a refused order: what was proposed and why, which rule refused it, the limit, and by how much it was
+    exceeded.
+    """
     words = {"it asked": venue.describe_intent(row)}
     if why := row.get("reason") or row.get("reasoning"):
         words["because"] = one_line(why)

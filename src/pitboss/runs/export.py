@@ -1,8 +1,10 @@
-"""A stored run as JSON lines: what `runs export` prints, one kind at a time, straight from the records.
+"""Export a stored run as JSON lines (`runs export`), one kind of row at a time, directly from the records.
 
-Amounts are JSON strings holding exact decimals and times are ISO-8601 UTC. Proposals are the exception: they came from
-outside as JSON numbers and leave as JSON numbers of exactly the same digits, so that exported decisions can be run
-again. Nothing here computes anything.
+Amounts are JSON strings holding exact decimals and times are ISO-8601 UTC. Proposals are the exception: they arrived
+as
+JSON numbers and are exported as JSON numbers with exactly the same digits, so that exported decisions can be run
+again.
+Nothing is computed here.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +24,7 @@ Row = dict[str, Any]
 
 
 def lines(what: str, run: Run, records: Iterable[Record]) -> Iterator[bytes]:
-    """The lines of one export, without line ends. `what` is one of `KINDS`."""
+    """Yield the lines of one export, without line ends. `what` is one of `KINDS`."""
     for row in KINDS[what](run, records):
         yield codec.dumps(row)
 
@@ -74,7 +76,7 @@ def _snapshots(run: Run, records: Iterable[Record]) -> Iterator[Row]:
             "verdict": verdicts[0] if verdicts else None,
             "extra": codec.loads_exact(record.extra),
             "digest": record.digest,
-            # the very bytes: anybody can take their SHA-256 and compare it with `digest`
+            # the exact bytes that were hashed, so that their SHA-256 can be compared with `digest`
             "covered": record.covered.decode(),
         }
         if "until_at" in body:
@@ -89,4 +91,4 @@ KINDS: dict[str, Callable[[Run, Iterable[Record]], Iterator[Row]]] = {
     "receipts": _receipts,
     "decisions": _decisions,
 }
-"""What can be exported."""
+"""The kinds of export, by name."""

@@ -1,8 +1,8 @@
-"""`runs fork`: the same past up to a tick, other decisions from there.
+"""`runs fork`: branch a run at a tick, with the same history before it and different decisions from there on.
 
-The past is not simulated anew with other rules, it is taken over: the records before the tick are those of the first run,
-byte for byte, and the state that follows them is rebuilt by replaying its recorded decisions and comparing every digest
-on the way. What comes after is an ordinary run that is resumed from there. Money that the first run paid counts as saved.
+The history is copied, not simulated again: the records before the tick are those of the source run, byte for byte, and
+the state after them is rebuilt by replaying the recorded decisions and comparing every digest. The branch is then an
+ordinary run that is resumed from that state. Model costs that the source run paid count as saved.
 """
 
 from bisect import bisect_left
@@ -37,21 +37,21 @@ from pitboss.store.journal import StoredJournal
 from pitboss.store.runs import Run
 
 STAND_IN = "standin/analyst"
-"""Put in the place of any model where nothing will be asked: it needs no key and sees the same prompts."""
+"""Replaces any model where no model is called: it needs no key and receives the same prompts."""
 
 R = TypeVar("R", bound=BacktestRequest)
 
 
 @dataclass(frozen=True, slots=True)
 class ForkChange:
-    """What is different from the tick on. Fields of the request by name in `also`."""
+    """What differs from the fork tick on. `also` holds other fields of the request by name."""
 
     model: str = ""
     settings: Sequence[str] = ()
     also: tuple[tuple[str, Any], ...] = ()
 
     def apply(self, request: R) -> R:
-        """The request of the branch."""
+        """Return the request of the branch."""
         named = any(setting.partition("=")[0].strip() == "model" for setting in self.settings)
         return replace(
             request,
@@ -63,7 +63,7 @@ class ForkChange:
 
 
 async def fork(workspace: Workspace, run_id: str, at: str, change: ForkChange) -> str:
-    """Make the branch, ready to be resumed, and give its id. Nothing is asked of any model here."""
+    """Create the branch, ready to be resumed, and return its id. No model is called."""
     source = workspace.runs.get(run_id)
     refuse_live(source)
     request = change.apply(request_of(source))
@@ -84,10 +84,11 @@ async def fork(workspace: Workspace, run_id: str, at: str, change: ForkChange) -
 async def past(
     prepared: PreparedRun, records: Iterable[Record], tick_at: Instant, connections: Connections | None = None
 ) -> tuple[list[Record], State]:
-    """The records before a tick and the state that follows them, every digest compared on the way.
+    """Return the records before a tick and the state after them; every digest is compared on the way.
 
-    A span of holds that goes on beyond the tick is cut in two; all other records are the same ones. Without connections
-    the recorded decisions are taken.
+    A span of holds that extends beyond the tick is cut in two; all other records are unchanged. Without connections
+    the
+    recorded decisions are replayed.
     """
     before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
     course = prepared.course(connections or Connections(model=Replayed(before), decider=_Recorded(before)))
@@ -103,7 +104,7 @@ async def past(
 
 
 class _Tape:
-    """A journal that compares what comes with what is known, and keeps the known."""
+    """A journal that compares each new record with the recorded one and keeps the recorded one."""
 
     def __init__(self, known: Sequence[Record], tick_at: Instant) -> None:
         self._known = known
@@ -113,7 +114,7 @@ class _Tape:
 
     async def commit(self, batch: Sequence[Record], state: State, progress: float) -> None:
         del progress
-        if batch[-1].kind == "close":  # of the past as if it ended here, which it does not
+        if batch[-1].kind == "close":  # the replay ends at the fork tick and closes there; the source run did not
             return
         for record in batch:
             self.kept.append(self._same(record))
@@ -135,7 +136,7 @@ class _Tape:
 
 
 class _Recorded:
-    """Decides what was decided."""
+    """A decider that repeats the recorded decisions."""
 
     name = "recorded"
 
@@ -143,7 +144,7 @@ class _Recorded:
         self._covered = {record.tick_at: record for record in records if record.kind == "tick"}
 
     async def decide(self, observation: Any, judge: Judge) -> Decision:
-        """The decision of this tick, as it was recorded."""
+        """Return the recorded decision of this tick."""
         del judge
         record = self._covered.get(observation.at)
         if record is None:
@@ -159,13 +160,15 @@ class _Recorded:
         )
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> Plan:
-        """It acts where it has acted."""
+        """Plan to act at every tick that has a record of its own."""
         del market, symbols, interval
         return _Acts([place for place, at in enumerate(tick_at.tolist()) if at in self._covered], len(tick_at))
 
 
 def _noted(record: Record) -> tuple[str, str] | None:
-    """The kept prompt of a tick at which a server did not answer: nobody can build it anew. Its digest is compared too."""
+    """The stored prompt of a tick at which a server did not answer, which cannot be rebuilt. Its digest is compared
+    too.
+    """
     if b"## Notes" not in record.extra:
         return None
     kept = codec.loads(record.extra).get("prompt")
@@ -193,7 +196,7 @@ def _step(plain: dict[str, Any]) -> Step:
 
 
 def _prepared(workspace: Workspace, source: Run) -> PreparedRun:
-    """The first run ready to be replayed, without anybody to ask."""
+    """Prepare the source run for a replay without a model."""
     request = unasked(request_of(source))
     prepared = venue_of(request.skill).prepare(request, workspace.lake_of(source.params), workspace.settings)
     if source.data_digest and source.data_digest != prepared.data_digest:
@@ -205,12 +208,12 @@ def _prepared(workspace: Workspace, source: Run) -> PreparedRun:
 
 
 def unasked(request: R) -> R:
-    """The request with the stand-in in the place of a model: the same ticks, data and prompts."""
+    """The request with the stand-in in place of a model: same ticks, data and prompts."""
     return request if request.is_program else replace(request, model=STAND_IN)
 
 
 def _check_same_course(before: PreparedRun, after: PreparedRun) -> None:
-    """A branch goes on with the same ticks over the same prices; everything else may change."""
+    """Require that the branch has the same ticks and prices as the source; everything else may change."""
     changed = "the venue" if type(before) is not type(after) else ""
     if not changed and before.tick_at.tolist() != after.tick_at.tolist():
         changed = "schedule.every"
@@ -223,7 +226,7 @@ def _check_same_course(before: PreparedRun, after: PreparedRun) -> None:
 
 
 def _tick(at: str, source: Run, prepared: PreparedRun, journal: StoredJournal) -> Instant:
-    """`--at` as a record's number or a time → the first tick to decide anew."""
+    """Parse `--at`, a record number or a time, into the first tick that is decided again."""
     ticks = prepared.tick_at
     first, last = int(ticks[0]), int(ticks[-1])
     if at.strip().isdecimal():
@@ -243,7 +246,7 @@ def _tick(at: str, source: Run, prepared: PreparedRun, journal: StoredJournal) -
 
 
 def _reached(journal: StoredJournal) -> Instant | None:
-    """The last instant that a run has got to."""
+    """The last instant that a run has reached."""
     stored = journal.latest_state()
     return None if stored is None else stored[1]["tick_at"]
 
@@ -254,11 +257,13 @@ def _progress(prepared: PreparedRun, tick_at: Instant) -> float:
 
 
 def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict[str, Any], progress: float) -> Run:
-    """The row of the branch: queued, and claimed once, so that whoever resumes it looks for its past."""
+    """Create the branch's row: queued and already claimed once, so that resuming it loads the existing records."""
     request = prepared.request
     saved, params = stored_form(workspace, prepared)
     params = {name: value for name, value in params.items() if name != PUSH} | also
-    params |= {name: source.params[name] for name in (PUSH,) if name in source.params}  # the past goes on in one lake
+    params |= {
+        name: source.params[name] for name in (PUSH,) if name in source.params
+    }  # the branch uses the same lake as its source
     return replace(
         source,
         id=new_id(),
@@ -289,7 +294,9 @@ def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict
 
 
 def _as_saved(record: Record) -> Record:
-    """A record whose answers another run has paid for. What it says about money is beside the digest."""
+    """The record with its model cost counted as saved, because another run paid it. Costs are not covered by the
+    digest.
+    """
     extra = codec.loads(record.extra)
     if extra.get("cost_usd") == "0" and not extra.get("steps"):
         return record

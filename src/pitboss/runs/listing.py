@@ -1,4 +1,4 @@
-"""What a workspace holds, as short documents for lists: its runs, and the data in its lake."""
+"""Short documents for lists: the runs of a workspace, and the data in its lake."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def short(run: Run, now: Instant) -> dict[str, Any]:
-    """The short document. `silent_s` is how long ago a run that is worked on has last committed anything."""
+    """The short document of a run. `silent_s` is the time since an active run last committed a record."""
     document = long_document(run)
     metrics = document.pop("metrics") or {}
     document.pop("baselines")
@@ -27,7 +27,7 @@ def short(run: Run, now: Instant) -> dict[str, Any]:
 
 
 def holdings(lake: "Lake") -> list[dict[str, Any]]:
-    """Every series in the lake with its extent and its holes."""
+    """Every series in the lake with its extent and its gaps."""
     return [{**times(asdict(one)), "synthetic": lake.is_synthetic(one.venue)} for one in lake.list()]
 
 

@@ -1,4 +1,4 @@
-"""Writing a run into a bundle: the same run, the same bytes. The format is `bundle.py`'s."""
+"""Write a run into a bundle. The same run always gives the same bytes; the format is defined in `bundle.py`."""
 
 import hashlib
 import os
@@ -43,11 +43,11 @@ from pitboss.store.runs import Run
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FORMS: tuple[tuple[Literal["call", "schema"], bool], ...] = (("call", True), ("schema", True), ("call", False))
-"""The ways in which a model may have been asked; its name alone does not tell."""
+"""The request forms in which a model may have been called; its name alone does not determine the form."""
 
 
 async def write_bundle(workspace: Workspace, run_id: str, path: Path) -> Path:
-    """Write a run that has ended into one file."""
+    """Write a finished run into one file."""
     run = workspace.runs.get(run_id)
     if run.status in ACTIVE:
         raise UserError(f"run {run.id} is {run.status}", "wait until it ends, or cancel it")
@@ -56,7 +56,7 @@ async def write_bundle(workspace: Workspace, run_id: str, path: Path) -> Path:
     part = path.with_name(f".{path.name}.part")
     kind, answers = await _answers(workspace, run)
     try:
-        part.unlink(missing_ok=True)  # of a writer that died, or somebody's link to another file
+        part.unlink(missing_ok=True)  # left by a crashed writer, or a symbolic link to another file
         with part.open("xb") as file, zipfile.ZipFile(file, "w") as bundle:
             _write(workspace, run, kind, answers, bundle)
         os.replace(part, path)
@@ -122,7 +122,7 @@ def _record_line(record: Record) -> RecordLine:
 
 @dataclass(slots=True)
 class _Noting:
-    """Answers from the records, and notes the key of every question with the place of its answer."""
+    """A model that replies from the records and notes the cache key of every request with the place of its reply."""
 
     inner: Replayed
     name: str
@@ -137,9 +137,10 @@ class _Noting:
 
 
 async def _answers(workspace: Workspace, run: Run) -> tuple[str, list[AnswerLine]]:
-    """The answers that a run used: found by asking its questions again, of its own records.
+    """The replies that a run used, found by rebuilding its requests while replaying its records.
 
-    Where that cannot be done (the data is gone, another version asks differently) those that it paid for.
+    Where that is impossible (the data is gone, or another version builds different requests), the replies that it paid
+    for.
     """
     answers = Answers(workspace.database, workspace.now)
     paid = list(answers.of_run(run.id))
@@ -165,7 +166,7 @@ async def _questions(workspace: Workspace, run: Run, model: str) -> list[dict[st
         return []
     records = list(journal_of(workspace, run).records())
     found: list[dict[str, list[tuple[int, int]]]] = []
-    with suppress(UserError):  # a server that is no longer in the catalogue
+    with suppress(UserError):  # a server may no longer be in the catalogue
         async with AsyncExitStack() as stack:
             server_tools, recordings = NO_SERVER_TOOLS, NO_RECORDINGS
             if not request.blind:

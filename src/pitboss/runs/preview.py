@@ -1,4 +1,4 @@
-"""What a model would be given at a tick: the value that `skill preview` shows, and its token estimate."""
+"""The request that a model would receive at a tick, as `skill preview` shows it, with a token estimate."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ CHARS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The whole request: system prompt, user message, tools in the order in which they are offered."""
+    """The complete request: system prompt, user message, and tools in the order in which they are offered."""
 
     at: Instant
     system: str
@@ -23,13 +23,13 @@ class Preview:
 
     @property
     def tokens_estimate(self) -> int:
-        """An estimate of its tokens; providers count differently."""
+        """An estimate of the request's tokens; providers count differently."""
         chars = len(self.system) + len(self.user) + len(codec.dumps(self.tools))
         return -(-chars // CHARS_PER_TOKEN)
 
 
 def offered(specs: Iterable[ToolSpec]) -> tuple[dict[str, Any], ...]:
-    """Tools as a preview shows them."""
+    """Tools in the form in which a preview shows them."""
     return tuple(
         {"name": spec.name, "description": spec.description, "input_schema": dict(spec.schema)} for spec in specs
     )

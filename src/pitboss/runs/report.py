@@ -1,4 +1,4 @@
-"""The report of a stored run: its page written to a file, and the parts of it that every venue reads in the same way."""
+"""Write the HTML report of a stored run, and build the parts of it that are the same for every venue."""
 
 import os
 from collections import deque
@@ -30,12 +30,17 @@ from pitboss.store.runs import Run
 
 
 def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> Path:
-    """Write the page of a run, to its place in the workspace unless another is named, and remember where."""
+    """Write the report of a run and store its path with the run.
+
+    The default path is the run's place in the workspace.
+    """
     run = workspace.runs.get(run_id)
     path = (out or workspace.report_path(run.id)).absolute()
     venue = venue_of(run.params["skill"])
     page = venue.page(workspace, run) or plain_page(workspace, run, venue)
-    part = path.with_name(f".{path.name}.{new_id()[:8]}.part")  # of this writer alone: another may write the same page
+    part = path.with_name(
+        f".{path.name}.{new_id()[:8]}.part"
+    )  # a name of its own, because another process may write the same report
     try:
         if out is None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,13 +50,13 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
         raise UserError(f"cannot write {path}: {error.strerror}", "name another file with --out") from None
     finally:
         with suppress(OSError):
-            part.unlink()  # also after a Ctrl-C
+            part.unlink()  # also after an interrupt
     workspace.runs.set_report(run.id, str(path))
     return path
 
 
 def same_data(workspace: Workspace, run: Run, request: BacktestRequest) -> PreparedRun | None:
-    """The run prepared again on its data, or None if the data is gone or has changed."""
+    """Prepare the run again on its data; None if the data is gone or has changed."""
     try:
         prepared = venue_of(request.skill).prepare(request, workspace.lake_of(run.params), workspace.settings)
     except UserError:
@@ -68,10 +73,10 @@ def skill_text(request: BacktestRequest) -> str:
 
 
 def with_rows(records: Iterable[Record], rows: list[dict[str, Any]]) -> Iterator[Record]:
-    """Pass the records on, and gather a row for each decision on the way.
+    """Pass the records on, and collect a row for each decision on the way.
 
-    A page shows the details of a couple of thousand decisions at most, so those that it cannot show are not kept: a
-    year of them would fill the memory.
+    A page shows the details of at most a couple of thousand decisions, so rows that it cannot show are dropped: a year
+    of them would fill the memory.
     """
     quiet, acting, recent = 0, 0, deque[dict[str, Any]]()
     for record in records:
@@ -96,7 +101,7 @@ def _bare(row: dict[str, Any]) -> None:
 
 
 def plain_page(workspace: Workspace, run: Run, venue: Venue) -> str:
-    """The page of a run whose venue has none of its own, from its records alone."""
+    """The report of a run whose venue has no report of its own, built from the records alone."""
     request = request_of(run)
     rows: list[dict[str, Any]] = []
     ledger = venue.read_ledger(with_rows(journal_of(workspace, run).records(), rows))

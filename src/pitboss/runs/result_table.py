@@ -1,4 +1,4 @@
-"""Tables of a finished run for a terminal: the value, and the table that fits every venue."""
+"""Result tables of a finished run for a terminal: the `ResultTable` value, and the table that fits every venue."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Plain = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """One table. `lead` is a line above it; `right` are the columns of numbers, `folds` those that may be wrapped."""
+    """One table. `lead` is a line above it; `right` are the right-aligned columns, `folds` those that may be wrapped."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -25,7 +25,7 @@ class ResultTable:
 
 
 def metrics_table(run: Run, own: Mapping[str, Metric]) -> ResultTable:
-    """The usual figures of a run, the `own` ones of its venue, and the refusals."""
+    """The common metrics of a run, the `own` metrics of its venue, and the refusals."""
     metrics = mapping(run.metrics)
     names = ("total_return_pct", "final_equity_usd", "max_drawdown_pct")
     rows = [("Return", with_interval(metrics, "total_return_pct", percent))]
@@ -49,23 +49,23 @@ def metrics_table(run: Run, own: Mapping[str, Metric]) -> ResultTable:
 
 
 def percent(value: object) -> str:
-    """A signed percentage."""
+    """Format a signed percentage."""
     return figures.percent(value, signed=True)
 
 
 def with_interval(metrics: Plain, name: str, shown: Callable[[object], str]) -> str:
-    """A figure with its 95 % interval in brackets."""
+    """Format a figure with its 95 % interval in brackets."""
     bounds = pair(metrics.get(INTERVALS[name]))
     value = shown(metrics.get(name))
     return f"{value} ({shown(bounds[0])} to {shown(bounds[1])})" if bounds else value
 
 
 def proposals(metrics: Plain) -> str:
-    """How many proposals there were, and how many were accepted."""
+    """Format the number of proposals and how many were accepted."""
     proposed, accepted = metrics.get("total_proposed_actions"), metrics.get("total_accepted_actions")
     return f"{figures.count(proposed)}, {figures.count(accepted)} accepted"
 
 
 def counts(value: object) -> str:
-    """Counts by name."""
+    """Format counts by name."""
     return ", ".join(f"{name} × {figures.count(count)}" for name, count in mapping(value).items())

@@ -1,7 +1,8 @@
-"""Running a backtest in a workspace: start, go on, finish, and say what came of it.
+"""Execute backtests in a workspace: start, resume, finish and verify.
 
-Everything a run says about itself afterwards (document, report, verification) is computed from its stored records; what
-needs nothing else is `runs/stored.py`.
+Everything reported about a run afterwards (document, report, verification) is computed from its stored records.
+Reading
+that needs no execution is in `runs/stored.py`.
 """
 
 import asyncio
@@ -53,12 +54,13 @@ async def start(
     watch: Watch = NOTHING,
     began: Callable[[str], None] = lambda run_id: None,
 ) -> Run:
-    """Run a backtest from the beginning. Nothing is stored unless the request and its data are in order.
+    """Run a backtest from the beginning. Nothing is stored unless the request and its data are valid.
 
-    `began` is told the run's id before the first tick, so that whoever waits can name the run if it does not end.
+    `began` is called with the run's id before the first tick, so that the caller can name the run even if it does not
+    finish.
     """
     prepared = prepare(workspace, request)
-    with telemetry(workspace.settings.telemetry) as tracer:  # a wrong setting is said before anything is stored
+    with telemetry(workspace.settings.telemetry) as tracer:  # a wrong setting must fail before anything is stored
         run_id = _create(workspace, prepared)
         began(run_id)
         return await _watched(workspace, run_id, prepared, watch, tracer)
@@ -77,7 +79,7 @@ def _create(workspace: Workspace, prepared: PreparedRun) -> str:
 
 
 def stored_form(workspace: Workspace, prepared: PreparedRun) -> tuple[StoredSkill, dict[str, Any]]:
-    """What is stored with a run: its skill, and everything else of its request."""
+    """What is stored with a run: its skill, and the rest of its request."""
     request, skill = prepared.request, prepared.skill
     registry = venue_of(request.skill).tools()
     params = params_of(prepared) | {"manner": decider_source.manner(workspace, request, skill)}
@@ -86,15 +88,19 @@ def stored_form(workspace: Workspace, prepared: PreparedRun) -> tuple[StoredSkil
 
 
 def job_of(workspace: Workspace, request: BacktestRequest, **more: Any) -> Job:
-    """A request as a job for the queue, checked as it would be if it began here. `more` are fields of `Job`."""
+    """Turn a request into a job for the queue, with the same checks as for a run started here. `more` are fields of
+    `Job`.
+    """
     prepared = prepare(workspace, request)
     saved, params = stored_form(workspace, prepared)
     return Job(saved.id, saved.version, request.source, params, prepared.data_digest, **more)
 
 
 def params_of(prepared: PreparedRun) -> dict[str, Any]:
-    """Everything that is needed to start a run again from nothing, as it is stored with it."""
-    skill = codec.number_fragments(dict(prepared.request.skill))  # as numbers: a skill refuses text in their place
+    """The stored parameters of a run: everything needed to start it again."""
+    skill = codec.number_fragments(
+        dict(prepared.request.skill)
+    )  # as numbers, because a skill document does not accept text there
     return {
         **venue_of(prepared.request.skill).params(prepared),
         "skill": skill,
@@ -104,7 +110,9 @@ def params_of(prepared: PreparedRun) -> dict[str, Any]:
 
 
 async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_cost_usd: Decimal | None = None) -> Run:
-    """Go on with a run that stopped, from its last committed record; `max_cost_usd` replaces its limit for this time."""
+    """Continue a stopped run from its last committed record. `max_cost_usd` replaces the run's limit for this
+    execution.
+    """
     run = workspace.runs.get(run_id)
     if run.status == "complete":
         return run
@@ -118,7 +126,7 @@ async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_
 
 
 def _prepared(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
-    """A stored run prepared again, if its data and its MCP servers are as they were."""
+    """Prepare a stored run again; raises `UserError` if its data or its MCP servers have changed."""
     venue = venue_of(request.skill)
     prepared = venue.prepare(request, workspace.lake_of(run.params), workspace.settings)
     if run.data_digest and run.data_digest != prepared.data_digest:
@@ -134,11 +142,13 @@ def _prepared(workspace: Workspace, run: Run, request: Any) -> PreparedRun:
 async def work(
     workspace: Workspace, lease: Lease, watch: Watch = NOTHING, tracer: Tracer = SILENT, logged: bool = False
 ) -> Run:
-    """Do a run that a worker has claimed, from its last committed record, and write how it ended under its lease.
+    """Execute a claimed run from its last committed record and store its outcome under the lease.
 
-    Whatever is wrong with the run ends it in error and is no exception here. A stop (`RunCancelled`, a cancelled task) is
-    not written: whoever asked for it knows whether the run ends or goes back into the queue. `LeaseLost` and `Unreachable`
-    pass too; after the latter the same lease can be worked on again.
+    A fault of the run itself ends it with status error and raises nothing. A stop (`RunCancelled`, a cancelled task)
+    is not
+    stored: the caller that requested it decides whether the run ends or returns to the queue. `LeaseLost` and
+    `Unreachable`
+    are raised too; after `Unreachable` the same lease can be worked on again.
     """
     run, runs = lease.run, workspace.runs
     go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch, logged=logged), run.wall_s)
@@ -161,14 +171,16 @@ async def work(
 
 
 def give_up(workspace: Workspace, lease: Lease, worked_s: float) -> None:
-    """Write that a run was cancelled, after so long under this lease, with what its records say it has come to."""
+    """Store that a run was cancelled after `worked_s` seconds under this lease, with the figures of its records so
+    far.
+    """
     run = lease.run
     go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s + worked_s)
     workspace.runs.set_status(run.id, "cancelled", lease.epoch, **go.figures(venue_or_none(run)))
 
 
 def venue_or_none(run: Run) -> Venue | None:
-    """The venue of a run whose parameters may be damaged or of a venue that is not installed."""
+    """The venue of a run; None if its parameters are damaged or the venue is not installed."""
     skill = run.params.get("skill") if isinstance(run.params, Mapping) else None
     if not isinstance(skill, Mapping):
         return None
@@ -179,7 +191,7 @@ def venue_or_none(run: Run) -> Venue | None:
 
 
 def refuse_live(run: Run) -> None:
-    """A run on live prices has no past that could be replayed."""
+    """Raise `UserError` for a run on live prices, which cannot be replayed."""
     if run.params.get("mode"):
         raise UserError(
             f"run {run.id} is a live one: only its own command goes on with it",
@@ -188,7 +200,7 @@ def refuse_live(run: Run) -> None:
 
 
 async def _watched(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
-    """The work, told to whoever observes and to the log."""
+    """Execute a run and report its progress to the watch and to the log."""
     model = prepared.request.source
     LOG.info("run begins", extra={"fields": {"run_id": run_id, "model": model}})
     with tracer.span("pitboss.run", {"pitboss.run_id": run_id, "gen_ai.request.model": model}) as span:
@@ -205,7 +217,7 @@ async def _watched(workspace: Workspace, run_id: str, prepared: PreparedRun, wat
 
 async def _work(workspace: Workspace, run_id: str, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> Run:
     runs, venue = workspace.runs, venue_of(prepared.request.skill)
-    epoch = runs.claim(run_id, into="running")  # `prepared` has loaded everything
+    epoch = runs.claim(run_id, into="running")  # the data is loaded already
     journal = StoredJournal(workspace.database, run_id, epoch)
     go = _Go(workspace, journal, 0.0 if epoch == 1 else runs.get(run_id).wall_s)
     try:
@@ -213,11 +225,11 @@ async def _work(workspace: Workspace, run_id: str, prepared: PreparedRun, watch:
     except RunCancelled:
         runs.set_status(run_id, "cancelled", epoch, **go.figures(venue))
         raise
-    except (KeyboardInterrupt, asyncio.CancelledError):  # a second Ctrl-C: no time to count, but nobody is at work
+    except (KeyboardInterrupt, asyncio.CancelledError):  # a second Ctrl-C: skip the figures, but release the run
         runs.set_status(run_id, "cancelled", epoch, wall_s=go.wall_s())
         raise
     except LeaseLost:
-        raise  # the run belongs to another worker now: not a word about it from here
+        raise  # the run belongs to another worker now, so nothing is written here
     except Exception as error:
         runs.fail(run_id, epoch, REDACTOR.redact(_cause(error)), **go.figures(venue))
         raise
@@ -225,7 +237,7 @@ async def _work(workspace: Workspace, run_id: str, prepared: PreparedRun, watch:
 
 
 def _cause(error: Exception) -> str:
-    """What is kept with a run that ended in error."""
+    """The error text stored with a run that ended in error."""
     if isinstance(error, BudgetExceeded):
         return f"budget: {error}"
     if isinstance(error, TransientError | InvariantError | UserError):
@@ -234,7 +246,9 @@ def _cause(error: Exception) -> str:
 
 
 class _Go:
-    """One go at a run under a lease: from its last record to its result, and what it has come to if it does not end."""
+    """Execute a run while holding its lease, from its last record to its result, or to partial figures if it does not
+    finish.
+    """
 
     def __init__(self, workspace: Workspace, journal: StoredJournal, spent_s: float) -> None:
         self._workspace = workspace
@@ -244,11 +258,11 @@ class _Go:
         self._line: ModelConnection | None = None
 
     def wall_s(self) -> float:
-        """How long it has been worked on, all goes together."""
+        """Wall-clock seconds spent on the run, over all executions."""
         return self._spent_s + stopwatch() - self._began
 
     def figures(self, venue: Venue | None) -> dict[str, Any]:
-        """What a run that did not end has come to: what is stored counts, for a commit may be what failed."""
+        """Figures of a run that did not finish. Only stored records count, because the commit may be what failed."""
         try:
             kept = None if venue is None else venue.read_ledger(self._journal.records())
         except Unreachable:
@@ -256,14 +270,14 @@ class _Go:
         except (ReplayMismatch, UserError):
             kept = None
         if kept is None:
-            return {"wall_s": self.wall_s()}  # the rest stays what it was
+            return {"wall_s": self.wall_s()}  # all other figures stay as they are
         return {"wall_s": self.wall_s(), "ticks": kept.ticks, **_money(kept, self._line)}
 
     async def through(self, prepared: PreparedRun, watch: Watch, tracer: Tracer) -> None:
-        """The work itself, and its result."""
+        """Run to the end and store the result."""
         workspace, journal, venue = self._workspace, self._journal, venue_of(prepared.request.skill)
         run_id, epoch = journal.run_id, journal.epoch
-        stored = None if epoch == 1 else journal.latest_state()  # the first claim finds nothing
+        stored = None if epoch == 1 else journal.latest_state()  # on the first claim nothing is stored yet
         ledger = venue.read_ledger(() if stored is None else journal.records())
         async with connected(workspace, prepared, venue.tools(), run_id, tracer) as (connections, line):
             self._line = line
@@ -275,7 +289,7 @@ class _Go:
             state = await replay(course, journal, state, watch, ledger)
         if line is not None and line.news():
             watch.told(line.news())
-        if journal.status != "computing_metrics":  # everything was recorded before, so no commit has set it
+        if journal.status != "computing_metrics":  # all records existed already, so no commit has set the status
             workspace.runs.set_status(run_id, "computing_metrics", epoch)
         metrics, baselines = venue.measure(prepared, course, ledger)
 
@@ -291,15 +305,17 @@ class _Go:
                 **_money(ledger, line),
             )
 
-        await retry_while_unreachable(finish)  # a finish whose answer was lost must be told again, not made again
+        await retry_while_unreachable(
+            finish
+        )  # retried with the same result: the first attempt may have succeeded and only its reply been lost
 
 
 UNKNOWN = Decimal("NaN")
-"""The cost of a run in which somebody was asked whose price nobody knows."""
+"""The cost of a run that called a model without a known price."""
 
 
 def _remember_waste(plan: Speculation | None, ledger: Ledger, line: "ModelConnection | None") -> None:
-    """A run that goes on has wasted what it wasted before: stopping and going on must not widen the cap."""
+    """Restore the wasted cost of a resumed run, so that stopping and resuming does not raise the cap on waste."""
     used = ledger.cost_usd
     if plan is None or line is None or not used:
         return
@@ -309,7 +325,7 @@ def _remember_waste(plan: Speculation | None, ledger: Ledger, line: "ModelConnec
 
 
 def _money(ledger: Ledger, line: "ModelConnection | None") -> dict[str, Any]:
-    """What a run has paid, what the cache has spared it, and what of the paid was for nothing."""
+    """The cost of a run: paid, saved by the cache, and wasted on unused speculation."""
     used, paid = ledger.cost_usd, ZERO if line is None else line.paid_usd
     if used is None:
         return {"cost_usd": UNKNOWN, "saved_usd": ledger.saved_usd}
@@ -318,12 +334,12 @@ def _money(ledger: Ledger, line: "ModelConnection | None") -> dict[str, Any]:
 
 
 def ledger_of(workspace: Workspace, run: Run) -> Ledger:
-    """What the stored records of a run say."""
+    """Read the ledger of a run from its stored records."""
     return venue_of(run.params["skill"]).read_ledger(journal_of(workspace, run).records())
 
 
 def verify(workspace: Workspace, run_id: str) -> list[str]:
-    """Every difference between a stored run and what its own records say: rows, chain, metrics."""
+    """Return every difference between a stored run and its own records: rows, chain, metrics."""
     run_id = workspace.runs.find(run_id)
     problems = verify_run(workspace.database, run_id)
     if problems:

@@ -1,10 +1,11 @@
-"""A stored run as it is shown: its request, its records, its public document. Nothing that could carry one out is loaded."""
+"""Read a stored run: its request, its records and its public document. Nothing that executes a run is imported."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from pitboss.bootstrap.workspace import Workspace
 from pitboss.core import codec
+from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.core.snapshot import Record
 from pitboss.core.verdict import unfold
@@ -17,7 +18,7 @@ from pitboss.store.runs import Run
 
 
 def request_of(run: Run) -> Any:
-    """The request a run was started with, as its venue has it."""
+    """The request a run was started with, in its venue's type."""
     return venue_of(run.params["skill"]).request_of(run.params)
 
 
@@ -49,20 +50,31 @@ def document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
         "wall_s": run.wall_s,
         "report": run.report,
         "errors": [run.error_text] if run.error_text else [],
-        "realism": venue_of(params["skill"]).realism(request_of(run)),
+        "realism": _realism(run),
         "cutoff": cutoff_record(cutoff, params["from_at"], params["to_at"]),
         **({"blind": True} if params.get("blind") else {}),
     }
 
 
+def _realism(run: Run) -> dict[str, dict[str, str]]:
+    """The assumptions about fills; empty for a run of a venue that is not installed, which can still be listed."""
+    try:
+        venue = venue_of(run.params["skill"])
+    except UserError:
+        return {}
+    return venue.realism(request_of(run))
+
+
 def _waste_pct(run: Run) -> float | None:
-    """What was asked ahead in vain, in percent of the useful spending; None where there was none or nobody knows."""
+    """Cost of unused speculation in percent of the useful cost; None if there was no speculation or the cost is
+    unknown.
+    """
     useful = run.cost_usd - run.wasted_usd
     return None if useful.is_nan() or useful <= 0 else round(float(run.wasted_usd / useful * 100), 2)
 
 
 def long_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
-    """The public document with the run's life beside it."""
+    """The public document with the history of the run's status."""
     return {
         **document(run, model_cutoffs),
         **({"disguise": run.params.get("disguise")} if run.params.get("blind") else {}),
@@ -75,7 +87,7 @@ def long_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
 
 
 def is_synthetic(workspace: Workspace, run: Run) -> bool:
-    """Whether the run stood on generated data, also when that data is gone."""
+    """Whether the run used generated data; also works when that data is gone."""
     venue = str(run.params.get("data_venue", ""))
     if venue == DEMO:
         return True
@@ -85,7 +97,7 @@ def is_synthetic(workspace: Workspace, run: Run) -> bool:
 
 
 def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
-    """The decisions of a record: one for each proposal, one for a hold or a stretch of holds."""
+    """The decisions of a record: one per proposal, one for a hold or a span of holds."""
     body = codec.loads(record.covered)
     if record.kind == "span":
         flags = list(body["flags"])
@@ -112,11 +124,11 @@ def decision_rows(record: Record) -> Iterator[dict[str, Any]]:
     for proposal, verdict in zip(body["proposals"], body["verdicts"], strict=True):
         told = {key: verdict[key] for key in ("outcome", "code", "detail")} | {"margins": unfold(verdict["margins"])}
         yield {**(proposal if isinstance(proposal, dict) else {}), **about, **told}
-        # one place on the page for each tick, and what was said only once
+        # a tick has one place on the page, so its text and steps are shown only once
         about = {**about, "seq": None, "text": "", "steps": [], "cost_usd": None}
 
 
 def one_line(text: object, most: int = 200) -> str:
-    """A stranger's text on one line, cut, with nothing in it that a terminal would obey."""
+    """Reduce untrusted text to one line of limited length without terminal control characters."""
     clean = "".join(char if char.isprintable() else " " for char in str(text))
     return clean if len(clean) <= most else clean[: most - 1] + "…"

@@ -1,6 +1,7 @@
-"""The past of a stored run, for somebody who asks about it. Reads records from the newest back, no more than it needs.
+"""The history of a stored run for tool calls outside of it. Records are read from the newest back, as few as
+possible.
 
-It answers like the run itself would have at that tick (`sim.past.RunPast`), except that it can look further back.
+It answers as the run itself would have at that tick (`sim.past.RunPast`), but can look further back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from pitboss.store import recent_records as lookback
 from pitboss.store.database import Database
 
 FURTHEST = 20_000
-"""Records that one question may go through: a run that sleeps for months has few decisions and many records."""
+"""Most records that one query may read: a run that sleeps for months has few decisions and many records."""
 
 
 class StoredPast:
@@ -34,10 +35,11 @@ class StoredPast:
         return [decided_of(record, self._decision_tool) for record in islice(asked, max(0, count))]
 
     def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
-        """The newest things that happened before `before`, newest first.
+        """The newest receipts before `before`, newest first.
 
-        What happens in a bar carries the time of its open and is known at its close, so an instant within a bar is taken
-        for the bar's open.
+        An event within a bar carries the time of the bar's open and is known at its close, so an instant within a bar
+        is
+        treated as the bar's open.
         """
         until = before - before % self._base_ms
         early = (
@@ -51,7 +53,7 @@ class StoredPast:
         return body_of(record) if record is not None and was_asked(record) else None
 
     def commands(self, before: Instant, count: int) -> Sequence[str]:
-        """Nobody gives orders to a simulation."""
+        """Always empty: a simulation receives no operator commands."""
         del before, count
         return ()
 

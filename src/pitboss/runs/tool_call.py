@@ -1,4 +1,4 @@
-"""Calling a built-in tool outside of a run, as `pitboss tools call` does."""
+"""Call a built-in tool outside of a run, as `pitboss tools call` does."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,10 @@ from pitboss.tools.registry import Registry, hydrate
 
 
 async def call_tool(registry: Registry, name: str, context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """The tool's answer. Raises `UserError` for a tool that may not be called, `ToolFailed` for what it tells a model."""
+    """Return the tool's answer.
+
+    Raises `UserError` for a tool that may not be called, and `ToolFailed` for an error that a model would be shown.
+    """
     tool = hydrate(registry, [name], context)[name]
     if registry[name].decides:
         raise UserError(

@@ -1,4 +1,4 @@
-"""A model with tools as the decider of a run, built in the same way for every venue."""
+"""Build the decider of a run from a model with tools, in the same way for every venue."""
 
 from typing import Any
 
@@ -24,7 +24,9 @@ def tool_loop(
     retry_refused: int = 0,
     past_filter: PastFilter | None = None,
 ) -> ToolLoop:
-    """The tool loop of a skill. With a `past_filter` the run is blind: only tools that can be anonymised are offered."""
+    """Build the tool loop of a skill. With a `past_filter` the run is blind: only tools that can be anonymised are
+    offered.
+    """
     definitions = permit(registry, skill.tool_names, "write")
     server_tools = connections.server_tools.at if connections.server_tools.specs else None
     if past_filter is not None:

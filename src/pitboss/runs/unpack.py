@@ -1,8 +1,9 @@
-"""What a stranger does with a bundle: check it offline against itself, and take it into a workspace.
+"""Check a bundle offline against itself, and import it into a workspace.
 
-A bundle is somebody else's file: it may be damaged, forged, or made to do harm. Its form is checked by `bundle.py`; here
-its contents are, and whatever in them cannot be computed with is a finding, never a crash. What a bundle cannot prove by
-itself is said with every result (`unproven`).
+A bundle is untrusted: it may be damaged, forged or malicious. `bundle.py` checks its format; this module checks its
+contents, and content that cannot be computed with is reported as a problem, never a crash. What a bundle cannot prove
+by
+itself is listed with every result (`unproven`).
 """
 
 import re
@@ -34,9 +35,9 @@ from pitboss.store.runs import Run
 
 MONEY = ("cost_usd", "saved_usd", "wasted_usd")
 UNKNOWN = "NaN"
-"""The cost of a run that asked somebody whose price nobody knows."""
+"""The cost of a run that called a model without a known price."""
 MOST_POINTS, MOST_RECEIPTS, MOST_STEPS, MOST_NAMES = 10_000_000, 1_000_000, 2_000_000, 1_000
-"""Of a whole run, whatever its records claim: all of it is in memory at once."""
+"""Limits for a whole run, whatever its records claim, because all of it is in memory at once."""
 MOST_PROBLEMS = 20
 MOST_DAYS = 36_525
 DAY_MS = 86_400_000
@@ -48,7 +49,7 @@ _POWER = re.compile(r"\s*[+-]?[\d_.]+[eE][+-]?\d+\s*")
 
 @dataclass(slots=True)
 class BundleCheck:
-    """What came of checking a bundle."""
+    """The result of checking a bundle."""
 
     run_id: str
     digest: str | None
@@ -59,7 +60,7 @@ class BundleCheck:
 
 
 def check_bundle(path: Path) -> BundleCheck:
-    """Everything that is wrong with a bundle. Needs nothing but the file."""
+    """Return everything that is wrong with a bundle. Needs nothing but the file."""
     with Bundle(path) as bundle:
         return _check(bundle)
 
@@ -69,7 +70,7 @@ def _check(bundle: Bundle) -> BundleCheck:
     checked = BundleCheck(run.id, run.digest)
     checked.problems += bundle.differences()
     if checked.problems:
-        return checked  # nothing in a changed member is worth reading
+        return checked  # a member that fails its checksum is not read any further
     checked.unproven += _unproven(bundle)
     course, end = _chain(bundle, checked)
     ledger, steps = (None, None) if course is None else (course.ledger, course.steps)
@@ -81,7 +82,7 @@ def _check(bundle: Bundle) -> BundleCheck:
 
 
 def _unproven(bundle: Bundle) -> list[str]:
-    """What the file alone cannot show."""
+    """The properties that the file alone cannot prove."""
     run, which = bundle.manifest.run, bundle.manifest.answers
     said = [
         f"market data is not inside: that prices were so needs data with the digest {run.data_digest}, and a rerun;"
@@ -99,14 +100,14 @@ def _unproven(bundle: Bundle) -> list[str]:
 
 @dataclass(slots=True)
 class _RecordTotals:
-    """What the records say, as far as it is needed later, within bounds."""
+    """Totals of the records that later checks need, within the limits."""
 
     ledger: Ledger
     steps: dict[tuple[int, int], bytes] = field(default_factory=dict[tuple[int, int], bytes])
     points: int = 0
 
     def take(self, record: Record, body: dict[str, Any]) -> None:
-        """Add a record once nothing in it can blow up: a few characters can name a number of any length."""
+        """Add a record after checking the size of its numbers: a few characters can denote a number of any length."""
         for piece in body["equity"]:
             at, step, base, *rest = piece
             if not (type(at) is type(step) is int and type(base) is str and _SIGNED.fullmatch(base)):
@@ -145,7 +146,7 @@ class _RecordTotals:
 
 
 def _reflected(body: dict[str, Any]) -> list[Any]:
-    """The steps of a reflection, if a record has one, once it has everything that is read of it later."""
+    """The steps of a reflection, if a record has one, checked to have every field that is read later."""
     if "reflection" not in body:
         return []
     part = body["reflection"]
@@ -157,12 +158,14 @@ def _reflected(body: dict[str, Any]) -> list[Any]:
 
 
 def _told(text: str, finish_reason: str, calls: Iterable[str]) -> bytes:
-    """The name of what a model said in one step."""
+    """A digest of what a model replied in one step."""
     return sha256(codec.dumps([text, finish_reason, *calls])).digest()
 
 
 def _chain(bundle: Bundle, checked: BundleCheck) -> tuple[_RecordTotals | None, tuple[int, str]]:
-    """The chain of digests from its beginning; what the records say, if all can be read, and where they end."""
+    """Check the chain of digests from its beginning; return the totals, if all records are readable, and the chain's
+    end.
+    """
     course: _RecordTotals | None = _RecordTotals(venue_of(_plain_skill(bundle.manifest.run)).read_ledger(()))
     expected, digest, kind = 0, GENESIS, ""
     for record in bundle.records():
@@ -224,7 +227,7 @@ def _skill(bundle: Bundle) -> Iterator[str]:
 
 
 def _request(run: BundleRun) -> Iterator[str]:
-    """What every command reads of a run's parameters."""
+    """Problems in the run's parameters, as far as commands read them."""
     try:
         venue = venue_of(run.params["skill"])
         request = venue.request_of(run.params)
@@ -255,7 +258,7 @@ def _state(bundle: Bundle, next_seq: int, digest: str) -> Iterator[str]:
 
 
 def _result(run: BundleRun, ledger: Ledger | None, end: tuple[int, str]) -> Iterator[str]:
-    """The row against what the records say."""
+    """Differences between the run's row and its records."""
     if run.status in ACTIVE:
         yield f"the run is {run.status}, which no bundle holds"
     unknown = run.cost_usd == UNKNOWN
@@ -303,13 +306,13 @@ def _metrics(run: BundleRun, ledger: Ledger) -> dict[str, Any]:
 
 
 def _plain_skill(run: BundleRun) -> Mapping[str, Any]:
-    """The skill in the parameters, if it is a document at all."""
+    """The skill in the parameters, or an empty document if it is not one."""
     skill = run.params.get("skill")
     return skill if isinstance(skill, dict) else {}
 
 
 def _answers(bundle: Bundle, steps: dict[tuple[int, int], bytes] | None, checked: BundleCheck) -> Iterator[str]:
-    """Every answer against the places in the chain where it was used, if those are known."""
+    """Check every reply against the places in the chain where it was used, if those are known."""
     for line in bundle.answers():
         checked.answers += 1
         try:
@@ -331,7 +334,7 @@ def _answers(bundle: Bundle, steps: dict[tuple[int, int], bytes] | None, checked
 
 @dataclass(frozen=True, slots=True)
 class ImportedBundle:
-    """What came of taking a bundle in."""
+    """The result of importing a bundle."""
 
     run_id: str
     new: bool
@@ -340,7 +343,7 @@ class ImportedBundle:
 
 @contextmanager
 def sound(path: Path) -> Iterator[Bundle]:
-    """A bundle in which nothing is wrong, open; anything else is refused in one line."""
+    """Open a bundle that passes every check; otherwise raise a one-line `UserError`."""
     with Bundle(path) as bundle:
         problems = _check(bundle).problems
         if problems:
@@ -352,7 +355,7 @@ def sound(path: Path) -> Iterator[Bundle]:
 
 
 def take_in(workspace: Workspace, bundle: Bundle, with_answers: bool = True) -> ImportedBundle:
-    """Put the run of a `sound` bundle into a workspace."""
+    """Import the run of a `sound` bundle into a workspace."""
     run = bundle.manifest.run
     here = workspace.runs.get_or_none(run.id)
     if here is not None:

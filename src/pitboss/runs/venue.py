@@ -1,11 +1,12 @@
-"""`Venue`: everything the platform knows of a venue. One value per venue, found by entry point (`runs.venues`).
+"""`Venue`: the interface between the platform and a venue. One instance per venue, found by entry point
+(`runs.venues`).
 
-A venue package derives from `Venue` and fills in the required methods; what is optional has a default here. Methods import
+A venue package derives from `Venue` and implements the required methods; optional ones have a default here. Methods
+import
 what they need when they are called, so that listing runs loads no engine and no market.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pitboss.core.errors import UserError
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
 
 
 class Venue:
-    """One venue as the platform sees it."""
+    """One venue, as the platform uses it."""
 
     name: ClassVar[str]
-    """The word by which skills name it."""
+    """The name by which skills refer to it."""
     package: ClassVar[str]
     """Its Python package; examples are in `<package>/examples`."""
     summary: ClassVar[str] = ""
@@ -55,11 +56,13 @@ class Venue:
         raise NotImplementedError
 
     def decision(self) -> "DecisionFormat":
-        """How a decision is written."""
+        """The format of a decision."""
         raise NotImplementedError
 
     def examples(self) -> dict[str, str]:
         """The shipped example skills: file name → text."""
+        from importlib import resources
+
         folder = resources.files(self.package) / "examples"
         if not folder.is_dir():
             return {}
@@ -67,7 +70,7 @@ class Venue:
         return dict(sorted(texts.items()))
 
     def first_steps(self, skill_file: str) -> list[str]:
-        """Commands to type after `pitboss init`, for the last of the example files."""
+        """Commands to suggest after `pitboss init`, for the last of the example files."""
         return [f"pitboss skill preview {skill_file}"]
 
     def names(self, settings: "Settings") -> "Names":
@@ -89,7 +92,7 @@ class Venue:
         return {}
 
     def baseline_models(self) -> tuple[str, ...]:
-        """The programs that an arena compares models with."""
+        """The policies that an arena compares models with."""
         return tuple(f"policy/{name}" for name in self.policies())
 
     def rules(self) -> "tuple[Rule, ...]":
@@ -118,7 +121,7 @@ class Venue:
         return codec.parse(self.request_type(), params)
 
     def fallback_model(self, model: str, settings: "Settings") -> tuple[str, str]:
-        """The model that decides under a name, and a warning where that is another one."""
+        """The model that is used for a name, and a warning if it is a different one."""
         del settings
         return model, ""
 
@@ -139,7 +142,9 @@ class Venue:
         at: "Instant | None" = None,
         server_tools: "ServerTools | None" = None,
     ) -> "Preview":
-        """What a model would be given at the first tick of a run at `at`, or at the newest tick that has data."""
+        """The request that a model would receive at the first tick of a run at `at`, or at the newest tick that has
+        data.
+        """
         raise NotImplementedError
 
     def params(self, prepared: Any) -> dict[str, Any]:
@@ -151,7 +156,7 @@ class Venue:
         return codec.plain(dataclasses.replace(prepared.request, skill={}, data_venue=prepared.data_venue))
 
     def notes(self, prepared: Any) -> list[str]:
-        """Notes for a person when a run begins."""
+        """Notes for the user when a run begins."""
         del prepared
         return []
 
@@ -160,11 +165,13 @@ class Venue:
         raise NotImplementedError
 
     def read_state(self, plain: object) -> "State":
-        """A stored state."""
+        """Read a stored state."""
         raise NotImplementedError
 
     def same_course(self, one: Any, other: Any) -> str:
-        """The field in which two prepared runs over the same ticks differ so that a fork is impossible; empty if none."""
+        """The field that makes a fork between two prepared runs over the same ticks impossible; empty if there is
+        none.
+        """
         del one, other
         return ""
 
@@ -177,17 +184,17 @@ class Venue:
         return Ledger()
 
     def read_ledger(self, records: "Iterable[Record]") -> "Ledger":
-        """The ledger of stored records."""
+        """Read the ledger of stored records."""
         from pitboss.sim.outcome import read_into
 
         return read_into(self.ledger(), records)
 
     def measure(self, prepared: Any, course: Any, ledger: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Metrics of a run and of its baselines."""
+        """Compute the metrics of a run and of its baselines."""
         raise NotImplementedError
 
     def measure_again(self, params: Mapping[str, Any], ledger: Any) -> dict[str, Any]:
-        """The metrics from what is stored alone, without the data."""
+        """Compute the metrics again from the stored records alone, without the data."""
         raise NotImplementedError
 
     def span(self, params: Mapping[str, Any]) -> "tuple[Instant, Instant, int]":
@@ -201,7 +208,7 @@ class Venue:
                 yield {"at": receipt.at, "symbol": receipt.symbol, **receipt.facts}
 
     def metrics(self) -> "Mapping[str, Metric]":
-        """The metrics that runs of this venue have besides those of every run, with their meanings."""
+        """The metrics that this venue's runs have in addition to the common ones, with their meanings."""
         return {}
 
     def study_metrics(self) -> tuple[str, ...]:
@@ -209,15 +216,15 @@ class Venue:
         return ("total_return_pct", "sharpe", "max_drawdown_pct")
 
     def rule_meanings(self) -> "Mapping[str, RuleMeaning]":
-        """Its rules as pages name them, by code."""
+        """The descriptions of its rules for reports, by code."""
         return {}
 
     def describe_intent(self, row: Mapping[str, Any]) -> str:
-        """A proposed intent in a few words."""
+        """Describe a proposed intent in a few words."""
         return str(row.get("action") or "something malformed")
 
     def reveal(self, rows: list[dict[str, Any]], params: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Rows about decisions with true names where the run was blind."""
+        """Rows about decisions with real names restored where the run was blind."""
         del params
         return rows
 
@@ -227,11 +234,11 @@ class Venue:
         return []
 
     def page(self, workspace: "Workspace", run: "Run") -> str | None:
-        """The report as HTML; None for the page with the sections that every run has."""
+        """The report as HTML; None to use the page with the sections that every run has."""
         del workspace, run
 
     def result_tables(self, run: "Run") -> "list[ResultTable] | None":
-        """The tables of a finished run for a terminal; None for one table of metrics."""
+        """The tables of a finished run for a terminal; None to use the common table of metrics."""
         del run
 
     # Questions ------------------------------------------------------------------------------------------------------

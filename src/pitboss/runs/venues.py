@@ -1,4 +1,4 @@
-"""The installed venues, found by the entry point `pitboss.venues`; ours are found in the same way as any other."""
+"""The installed venues, found by the entry point `pitboss.venues`; the bundled venues are found in the same way."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,14 +8,13 @@ from typing import Any
 
 from pitboss.core.errors import UserError
 from pitboss.runs.venue import Venue
-from pitboss.skill.load import read_skill
 
 GROUP = "pitboss.venues"
 
 
 @dataclass(frozen=True, slots=True)
 class InstalledVenue:
-    """One entry point: the venue's name, and the distribution that brings it."""
+    """One entry point: the venue's name, and the distribution that provides it."""
 
     name: str
     distribution: str
@@ -36,7 +35,7 @@ def installed() -> Mapping[str, InstalledVenue]:
 
 @cache
 def venue_named(name: str) -> Venue:
-    """A venue by name. An unknown one is a `UserError` that lists those installed."""
+    """A venue by name. Raises `UserError` that lists the installed venues for an unknown name."""
     venues = installed()
     if name not in venues:
         raise UserError(f"there is no venue {name[:60]!r}", f"installed: {', '.join(venues) or 'none'}")
@@ -56,7 +55,7 @@ def venues() -> list[Venue]:
 
 @cache
 def default_venue() -> Venue:
-    """The venue of documents that name none: the one whose documents may leave `venue` out."""
+    """The venue of documents that name none: the one whose skill type makes `venue` optional."""
     unnamed = [venue for venue in venues() if not venue.skill_type().model_fields["venue"].is_required()]
     if len(unnamed) != 1:
         names = ", ".join(venue.name for venue in unnamed) or "none"
@@ -74,4 +73,6 @@ def venue_of(skill: Mapping[str, Any]) -> Venue:
 
 def period_ms(skill: Mapping[str, Any]) -> int:
     """The time between ticks of a plain skill document."""
+    from pitboss.skill.load import read_skill  # listing venues loads no schema
+
     return read_skill(skill, venue_of(skill).skill_type()).every_ms

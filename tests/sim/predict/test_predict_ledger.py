@@ -143,7 +143,7 @@ def test_saying_the_same_twice_counts_under_this_venues_rule_and_is_one_forecast
     assert (second.verdict, second.code, second.traded) == ("refused", "B14_DUPLICATE", None)
     assert ran.ledger.rejections == {"B14_DUPLICATE": 1}
     assert (ran.ledger.proposed, ran.ledger.accepted) == (2, 1)
-    assert Ledger.duplicate_code == "R12_DUPLICATE"
+    assert PerpLedger.duplicate_code == "R12_DUPLICATE"
 
 
 def test_what_cannot_be_read_or_is_a_hold_is_no_call() -> None:

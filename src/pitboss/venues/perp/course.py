@@ -1,4 +1,4 @@
-"""The course of a perp backtest: its bars as places, its ticks among them, the account that lives through both."""
+"""The course of a perp backtest: ticks, bars, market and ports, as the replay in `sim.replay` drives them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from pitboss.venues.perp.world import WorldAdvance, advance, close_all, set_mark
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerpCourse:
-    """A range to replay: its ticks, its bars, its market, and the ports to tick with. `sim.course.Course` of this venue."""
+    """The perp implementation of `sim.course.Course`: a range to replay with its ticks, bars, market and ports."""
 
     ports: PerpPorts
     market: Market
@@ -46,34 +46,34 @@ class PerpCourse:
 
     @property
     def asks_always(self) -> bool:
-        """Not where the skill sleeps until something happens."""
+        """Whether the model is asked at every tick; False if the skill has `wake_when` conditions."""
         return not (self.ports.wakes and self.ports.skill.schedule.wake_when)
 
     def places(self) -> list[int]:
-        """The first bar that is not over at each tick."""
+        """Return, for each tick, the index of the first bar that opens at or after it."""
         return np.searchsorted(self.tape.open_at, self.tick_at, side="left").tolist()
 
     def advance(self, world: PerpWorld, start: int, stop: int, pause_before_change: bool = False) -> WorldAdvance:
-        """From bar to bar, one equity point each."""
+        """Process the bars `[start, stop)`, one equity point per bar."""
         return advance(world, self.ports.terms, self.tape, start, stop, pause_before_change)
 
     def finish(self, world: PerpWorld, start: int) -> WorldAdvance:
-        """The bars after the last tick; what is open is marked there, or closed if that was asked for."""
+        """Process the bars after the last tick; open positions are marked, or closed if `close_at_end` is set."""
         rest = self.advance(world, start, len(self.tape))
         if not self.close_at_end or not len(self.tape):
             return rest
         closed = close_all(rest.world, self.ports.terms, self.to_at, self.tape.interval_ms)
-        # the close happens at the last close, so its fee belongs into that point
+        # positions close at the last bar's close, so the fees belong to that equity point
         equity = with_last(rest.equity, closed.world.last_equity) if rest.equity else rest.equity
         return WorldAdvance(closed.world, rest.receipts + closed.receipts, equity, rest.index)
 
     def until(self, to_at: Instant) -> "PerpCourse":
-        """The same course up to a tick, without speculation and without closing positions at its end."""
+        """Return the same course up to a tick, without speculation and without closing positions at its end."""
         ticks = self.tick_at[self.tick_at < to_at]
         return replace(self, tick_at=ticks, to_at=to_at, close_at_end=False, commit_records=1, speculation=None)
 
     def plan(self) -> Plan:
-        """When the policy or the file of decisions acts."""
+        """Return the plan of the policy or decisions file: the ticks at which it acts."""
         decider, skill = self.ports.decider, self.ports.skill
         if not isinstance(decider, Planned):
             raise InvariantError(f"{decider.name} foresees nothing")
@@ -82,22 +82,25 @@ class PerpCourse:
         )
 
     def over(self, world: PerpWorld) -> bool:
-        """Nothing left and nothing open."""
+        """Return whether the account has no cash, no positions and no orders."""
         return ruined(world)
 
     def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
-        """Fills carry their bar's open, funding its hour."""
+        """Return the receipts from before `until`; a fill carries its bar's open time, funding its hour."""
         return tuple(receipt for receipt in receipts if receipt.at // HOUR_MS * HOUR_MS < until)
 
     def unchanged(self, before: State, after: State) -> bool:
-        """The same account, and no refusal that is remembered: every prompt of the hour to come tells of it."""
+        """Return whether a tick left the account as it was and added no remembered refusal.
+
+        A remembered refusal appears in every prompt of the following hour.
+        """
         if self.ports.recall is not None and after.last is not None and after.last.outcome == "refused":
             return False
         return after.world is before.world or after.world == before.world
 
 
 def first_state(script: PerpCourse) -> State:
-    """A fresh account at the first tick, marked at the last closes known then."""
+    """Return the state of a new account at the first tick, marked at the last closes known then."""
     at = int(script.tick_at[0])
     world = open_world(script.initial_usd, at // DAY_MS)
     view = script.market.view(at)
@@ -110,7 +113,7 @@ def first_state(script: PerpCourse) -> State:
 
 
 def read_state(plain: object) -> State:
-    """A stored state, with its world as the venue's own type."""
+    """Decode a stored state, with world and memory as this venue's types."""
     state = codec.parse(State, plain)
     memory = codec.parse(PerpMemory, state.memory or {})
     return state.after(world=codec.parse(PerpWorld, state.world), memory=memory)

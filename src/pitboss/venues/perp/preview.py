@@ -1,7 +1,7 @@
-"""What a model would be given at the first tick of a perp run that starts at an instant: `skill preview`.
+"""Builds the request that a model would get at the first tick of a perp run: `skill preview`.
 
-It uses the same preparation, observation and prompts as a backtest, so the text is the same byte for byte. No model is
-needed or asked.
+It uses the same preparation, observation and prompts as a backtest, so the text is the same byte for byte. It neither
+needs nor calls a model.
 """
 
 from dataclasses import replace
@@ -34,12 +34,12 @@ def preview(
     at: Instant | None = None,
     server_tools: ServerTools | None = None,
 ) -> Preview:
-    """The request at tick `at`, else at the newest tick that has data. The request's own range does not matter."""
+    """Build the preview at tick `at`, by default the newest tick that has data; the request's own range is ignored."""
     connections = UNCONNECTED if server_tools is None else Connections(server_tools=server_tools)
     skill, at, course = course_at(request, lake, settings, at, connections)
     prompt = course.ports.context.prompt(course.ports.observe(first_state(course), at))
     specs: list[ToolSpec] = []
-    if skill.max_steps > 1:  # a single step is the last one, at which only the decision is offered
+    if skill.max_steps > 1:  # with a single step only the decision is offered
         listed = permit(tools(), skill.tool_names, "write")
         specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in listed]
         specs += connections.server_tools.specs
@@ -53,14 +53,17 @@ def course_at(
     at: Instant | None = None,
     connections: Connections = UNCONNECTED,
 ) -> tuple[PerpSkill, Instant, PerpCourse]:
-    """The course of one tick of a skill, with a flat account and no model; the newest tick unless `at` is given."""
+    """Build the course of a single tick of a skill, with a flat account and no model.
+
+    `at` defaults to the newest tick that has data.
+    """
     skill = read_skill(request.skill)
     period = skill.every_ms
     if at is None:
         at = newest_tick(lake, request.data_venue or settings.data_venue, skill.context.sorted_symbols, period)
     else:
         check_tick(at, period, skill.schedule.every)
-    # A policy stands in for the model: nothing is asked, and a model that cannot be reached is no reason to fail.
+    # A policy replaces the model, so that an unreachable model does not make the preview fail.
     quiet = replace(request, model="policy/hold", decisions=None, prompts=True, max_gap=ANY_GAP)
     run = _prepare(quiet, lake, settings, at, period)
     # Any gap is accepted here; the request's own limit still decides when a symbol counts as delisted.
@@ -76,7 +79,7 @@ def _prepare(request: PerpRequest, lake: Lake, settings: Settings, at: Instant, 
     try:
         return prepare(replace(request, from_at=at, to_at=at + period), lake, settings)
     except UserError as error:
-        # At the end of the data nothing comes after the tick yet; what the model sees is all before it.
+        # At the end of the data there is no bar after the tick; the model sees only what is before it.
         try:
             return prepare(replace(request, from_at=at - period, to_at=at), lake, settings)
         except UserError:
@@ -84,7 +87,7 @@ def _prepare(request: PerpRequest, lake: Lake, settings: Settings, at: Instant, 
 
 
 def newest_tick(lake: Lake, asked_venue: str, symbols: tuple[str, ...], period: int) -> Instant:
-    """The newest tick by which every symbol's last bar had closed."""
+    """Return the newest tick at which the last bar of every symbol has closed."""
     venue = choose_venue(asked_venue, lake, symbols)
     check_symbols(lake, venue, symbols)
     ends: list[Instant] = []

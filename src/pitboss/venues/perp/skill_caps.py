@@ -1,4 +1,4 @@
-"""The risk section of a skill as the exact caps that the rules use."""
+"""Converts the risk section of a skill into the exact caps that the rules use."""
 
 from decimal import Decimal
 
@@ -8,7 +8,7 @@ from pitboss.venues.perp.skill import PerpSkill
 
 
 def caps_of(skill: PerpSkill) -> PerpCaps:
-    """The caps of a skill, with defaults resolved."""
+    """Return the caps of a skill, with defaults resolved."""
     risk, context = skill.risk, skill.context
     age_s = risk.max_data_age_s
     age_ms = 2 * interval_ms(context.bars_interval) if age_s is None else int(Decimal(age_s) * 1000)

@@ -1,8 +1,8 @@
-"""The system prompt of a perp agent: header, leash, strategy texts, footer.
+"""Composes the system prompt of a perp agent: header, leash, strategy texts, footer.
 
-Runs, previews and editors call the same function, so a preview shows exactly what the model gets. Nothing here depends on
-the tick: the same strategy always gives the same bytes, which providers' prompt caches rely on. The user message is
-`venues.perp.context`.
+Runs, previews and editors call the same function, so a preview shows exactly what the model gets. Nothing here depends
+on the tick: the same strategy always gives the same bytes, which providers' prompt caches rely on. The user message is
+built by `venues.perp.context`.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ STYLE_LABELS: Mapping[str, str] = {
     "market_making": "Market making",
     "discretionary": "Discretionary",
 }
-"""Every strategy style with its label in the prompt."""
+"""The label of every strategy style in the prompt."""
 
 THESIS_MODES = frozenset({"thesis", "hybrid"})
 RULES_MODES = frozenset({"rules", "hybrid"})
@@ -74,9 +74,9 @@ _RULES_BLOCKS = (
 
 
 def compose_system(strategy: Mapping[str, str | None]) -> str:
-    """The system prompt for a strategy given as its document fields; absent optional fields leave no line.
+    """Compose the system prompt from the fields of a strategy; absent optional fields leave no line.
 
-    The skill schema has already checked the fields: a missing one is a programming error (`ValueError`).
+    The skill schema has already checked the fields, so a missing one is a programming error (`ValueError`).
     """
     mode, leash = strategy.get("mode") or "", strategy.get("leash") or ""
     if mode not in REQUIRED or leash not in LEASHES:

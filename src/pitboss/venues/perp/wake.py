@@ -1,6 +1,7 @@
-"""Whether the model is asked at this tick. A tick slept through is a no-op flagged `asleep`; this only answers yes or no.
+"""Decides whether the model is asked at a tick, from the skill's `wake_when` conditions.
 
-The caller keeps what the model last saw: the closes (`closes`) and the count of news at the last tick it was asked.
+It only answers yes or no; the tick itself records a skipped call as a no-op flagged `asleep`. The caller stores what
+the model saw when it was last asked: the closes (from `closes`) and the number of news items.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,10 @@ from pitboss.venues.perp.observation import Observation
 
 
 def awake(observation: Observation, asked_close: Mapping[str, float], news_seen: int) -> bool:
-    """Whether any condition of `wake_when` holds, or there is none. Unasked so far: a move cannot be ruled out."""
+    """Return whether any condition of `wake_when` holds; True if there are no conditions.
+
+    Before the first call to the model there is no close to compare with, so `move_atr` counts as met.
+    """
     conditions = observation.skill.schedule.wake_when
     if not conditions:
         return True
@@ -27,7 +31,7 @@ def awake(observation: Observation, asked_close: Mapping[str, float], news_seen:
 
 
 def closes(observation: Observation) -> dict[str, float]:
-    """The newest close of every symbol that has one: what `asked_close` is after a tick at which the model was asked."""
+    """Return the newest close of every symbol that has one; the caller passes it as `asked_close` at later ticks."""
     return {symbol: close for symbol, close, _ in _newest(observation)}
 
 
@@ -36,7 +40,7 @@ def _moved(observation: Observation, asked_close: Mapping[str, float], multiple:
         return True
     for symbol, close, atr in _newest(observation):
         before = asked_close.get(symbol)
-        # A symbol that has begun to trade since is news; one without enough bars for an ATR has no measure of a move.
+        # A symbol that has begun to trade since then counts as a move; without enough bars for an ATR there is no measure.
         if before is None or (atr is not None and abs(close - before) >= multiple * atr):
             return True
     return False
@@ -46,7 +50,7 @@ def _newest(observation: Observation) -> list[tuple[str, float, float | None]]:
     shown = observation.skill.context
     found: list[tuple[str, float, float | None]] = []
     for symbol in shown.symbols:
-        bars, closed = observation.view.series(symbol, shown.bars_interval)  # none of a symbol that is not listed
+        bars, closed = observation.view.series(symbol, shown.bars_interval)  # empty for a symbol that is not listed
         if closed:
             found.append((symbol, float(bars.close[closed - 1]), regime.atr(bars, closed)))
     return found

@@ -1,8 +1,8 @@
 """The paper world of perpetual futures: `advance(world, …) -> world, receipts`, pure and exact.
 
-The same functions are the simulator's matching and the paper broker. One bar is `_step`, in six fixed parts; a stretch
-of bars in which nothing can happen is `_coast`, which only marks. `quiet_until` finds that stretch with floats and a
-safety margin; it may stop too early, never too late, so both ways give the same digits.
+The simulator's matching and the paper broker are these same functions. `_step` processes one bar in six fixed parts;
+`_coast` processes a run of bars in which only marks and funding change. `quiet_until` finds that run with floats and a
+safety margin; it may stop too early, never too late, so both paths give the same digits.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from pitboss.venues.perp.working_world import NO_FACTS, WorkingWorld
 
 @noun
 class WorldAdvance:
-    """What happened over some bars: the world after them, the receipts, one equity point a bar, the next bar's index."""
+    """The result of processing bars: the new world, the receipts, one equity point per bar, the next bar's index."""
 
     world: PerpWorld
     receipts: tuple[Receipt, ...]
@@ -34,7 +34,7 @@ class WorldAdvance:
 
 @noun
 class OrderRequest:
-    """An order the engine has allowed, sizes and prices already rounded."""
+    """An order that the engine has allowed; sizes and prices are already rounded."""
 
     kind: OrderKind
     symbol: str
@@ -48,7 +48,10 @@ class OrderRequest:
 
 
 def submit(world: PerpWorld, request: OrderRequest, at: Instant, latency_ms: int = 0) -> tuple[PerpWorld, str, Receipt]:
-    """Accept an order: it can first act on a bar opening at or after `at + latency`. Leverage changes at once."""
+    """Accept an order; it can first act on a bar that opens at or after `at + latency_ms`.
+
+    The symbol's leverage changes at once.
+    """
     order_id = f"o{world.next_order}"
     order = WorkingOrder(
         order_id,
@@ -100,7 +103,7 @@ def submit(world: PerpWorld, request: OrderRequest, at: Instant, latency_ms: int
 
 @exact
 def cancel(world: PerpWorld, terms: TradingTerms, order_id: str, at: Instant) -> tuple[PerpWorld, Receipt]:
-    """Take a working order off the book on request."""
+    """Cancel a working order on request."""
     desk = WorkingWorld(world, terms)
     (order,) = [order for order in desk.orders if order.id == order_id]
     desk.cancel(order, at, "requested")
@@ -109,7 +112,7 @@ def cancel(world: PerpWorld, terms: TradingTerms, order_id: str, at: Instant) ->
 
 @exact
 def halt(world: PerpWorld, terms: TradingTerms, kind: Halt, at: Instant) -> tuple[PerpWorld, tuple[Receipt, ...]]:
-    """Put a halt on from outside (a broken invariant, an operator); one that is on already changes nothing."""
+    """Set a halt from outside (a broken invariant, an operator); no effect if it is already set."""
     if kind in world.halts:
         return world, ()
     desk = WorkingWorld(world, terms)
@@ -119,9 +122,10 @@ def halt(world: PerpWorld, terms: TradingTerms, kind: Halt, at: Instant) -> tupl
 
 @exact
 def close_all(world: PerpWorld, terms: TradingTerms, at: Instant, interval_ms: int) -> WorldAdvance:
-    """End of a run with `close_at_end`: every position closes at its mark, taker fee, no slippage; orders are dropped.
+    """Close every position at its mark and cancel all orders, at the end of a run with `close_at_end`.
 
-    Like every fill, each carries the open time of its bar: the symbol's last one.
+    Closes pay the taker fee and no slippage. Like every fill, each carries the open time of its bar: the symbol's last
+    one.
     """
     desk = WorkingWorld(world, terms)
     for order in list(desk.orders):
@@ -135,7 +139,7 @@ def close_all(world: PerpWorld, terms: TradingTerms, at: Instant, interval_ms: i
 
 @exact
 def set_marks(world: PerpWorld, prices: dict[str, tuple[Decimal, Instant]]) -> PerpWorld:
-    """Give a fresh world the last closes known at its first tick, with the instants at which they closed."""
+    """Set the marks of a new world to the last closes known at its first tick, with the times at which they closed."""
     desk = WorkingWorld(world, TradingTerms({}))
     for symbol, (price, closed_at) in prices.items():
         desk.marks[symbol], desk.marked_at[symbol] = price, closed_at
@@ -146,9 +150,9 @@ def set_marks(world: PerpWorld, prices: dict[str, tuple[Decimal, Instant]]) -> P
 def advance(
     world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int, pause_before_change: bool = False
 ) -> WorldAdvance:
-    """Consume the bars `[start, stop)`. With `pause_before_change` stop before the first bar that changes the book.
+    """Process the bars `[start, stop)`; with `pause_before_change` stop before the first bar that changes the book.
 
-    A change is anything a decision could depend on besides prices: a fill, a rejection, a cancellation, a halt.
+    A change is anything besides prices that a decision could depend on: a fill, a rejection, a cancellation, a halt.
     """
     receipts: list[Receipt] = []
     equity: list[Piece] = []
@@ -174,7 +178,7 @@ def advance(
 def _coast(
     world: PerpWorld, terms: TradingTerms, tape: Tape, start: int, stop: int
 ) -> tuple[PerpWorld, Sequence[Piece], Sequence[Receipt]]:
-    """Mark (and pay funding) through bars in which nothing else happens, as one piece of curve for each base.
+    """Mark positions and pay funding over bars in which nothing else happens; one curve piece per base.
 
     The sums are grouped as in `_step`, so both give the same digits.
     """
@@ -214,13 +218,13 @@ def _coast(
             desk.marks[symbol] = decimal(close)
             desk.marked_at[symbol] = tape.open_at.item(place) + step
     closed_at = tape.open_at.item(stop - 1) + step
-    if closed_at // DAY_MS != world.day:  # only ever the point at 00:00 itself: it is the new day's reference
+    if closed_at // DAY_MS != world.day:  # only the point at exactly 00:00 gets here: it is the new day's reference
         desk.day, desk.day_reference = closed_at // DAY_MS, desk.last_equity
     return desk.freeze(), equity, desk.receipts
 
 
 def _step(world: PerpWorld, terms: TradingTerms, tape: Tape, index: int) -> tuple[PerpWorld, Sequence[Receipt], Piece]:
-    """One bar of every symbol, exactly, in the order of the page."""
+    """Process one bar of every symbol exactly, in the order that docs/perp.md defines."""
     desk = WorkingWorld(world, terms)
     at = tape.open_at.item(index)
     opens: dict[str, Decimal] = {}
@@ -261,7 +265,7 @@ def _step(world: PerpWorld, terms: TradingTerms, tape: Tape, index: int) -> tupl
 
 
 def _pay_funding(desk: WorkingWorld, row: FundingRow, price: Decimal) -> None:
-    """One payment on what is held; an imported mark or oracle price goes before the bar's own."""
+    """Book one funding payment on a position; an imported mark or oracle price takes precedence over `price`."""
     size = desk.positions[row.symbol].size
     price = price if row.price is None else row.price
     amount = size * price * row.rate
@@ -309,7 +313,7 @@ def _fill_marketable_limits(desk: WorkingWorld, at: Instant, opens: dict[str, De
             taker, fill, slippage, facts = not order.rested, price, ZERO, NO_FACTS
             if taker and desk.terms.book_max_age_ms is not None:
                 walked, told = desk.slipped(order.symbol, at, price, size, order.side)
-                if "book_age_ms" in told:  # it pays for what it walks over, but never beyond its own price
+                if "book_age_ms" in told:  # it pays the book's prices, but never beyond its own limit
                     fill, facts = min(walked, order.limit) if order.side > 0 else max(walked, order.limit), told
                     slippage = size * abs(fill - price)
             if desk.may_open(order, at, price, fill, taker, opens):
@@ -348,9 +352,10 @@ def _walk_adverse(desk: WorkingWorld, tape: Tape, index: int, at: Instant, opens
 
 
 def _liquidate(desk: WorkingWorld, legs: dict[str, SymbolPath], lam: Decimal, at: Instant) -> None:
-    """Close everything at the path prices, take the penalty, cancel what works, forgive what cash cannot pay.
+    """Close all positions at the path prices, charge the penalty, cancel all orders, and write off negative cash.
 
-    What the bar's volume has no room for stays, and with it the debt: the next bar looks again whether it must go.
+    The part that exceeds the bar's volume cap stays open, and with it the debt; the next bar checks for liquidation
+    again.
     """
     penalty_rate = desk.terms.penalty_bps / 10_000
     sizes = {symbol: desk.fillable(symbol, abs(desk.positions[symbol].size)) for symbol in sorted(desk.positions)}

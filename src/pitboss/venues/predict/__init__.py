@@ -1,1 +1,4 @@
-"""Binary markets priced by a volatility surface and paid by one vault. The readings are docs/adr/0016-predict-world.md."""
+"""The predict venue: binary contracts priced by a volatility surface and paid by one vault.
+
+Design and interpretation of the protocol: docs/adr/0016-predict-world.md.
+"""

@@ -1,4 +1,4 @@
-"""Why the protocol refuses: its own modules and codes, as values. An abort changes nothing."""
+"""Abort codes of the predict protocol as values: module, code and reason. An aborted call changes nothing."""
 
 from pitboss.core.noun import noun
 from pitboss.venues.predict.svi import Flaw
@@ -6,7 +6,7 @@ from pitboss.venues.predict.svi import Flaw
 
 @noun
 class Abort:
-    """One of the protocol's aborts."""
+    """One abort code of the protocol."""
 
     module: str
     code: int
@@ -14,7 +14,7 @@ class Abort:
 
     @property
     def name(self) -> str:
-        """Module and code, as the chain prints them."""
+        """Module and code in the chain's notation."""
         return f"{self.module}:{self.code}"
 
 
@@ -46,7 +46,9 @@ BAD_ORACLE = Abort("registry", 0, "an oracle needs a new id and a sound grid")
 RISING = Abort("pitboss", 0, "under this surface the price of UP would rise with the strike")
 OLD_PUSH = Abort("pitboss", 1, "a push may not be older than the one before it")
 BAD_PRICE = Abort("pitboss", 2, "a price must be above zero")
-"""The last three are ours: the paper venue takes no surface that is not a distribution and no push out of order."""
+"""The last three aborts belong to the paper venue, not to the protocol: it rejects surfaces that are not a probability
+distribution and updates out of order.
+"""
 
 OF_FLAW: dict[Flaw, Abort] = {
     "zero_forward": ZERO_FORWARD,
@@ -56,4 +58,4 @@ OF_FLAW: dict[Flaw, Abort] = {
     "not_finite": ZERO_VARIANCE,
 }
 UNQUOTED = frozenset({OFF_GRID, ZERO_FORWARD, NEGATIVE_BRACKET, ZERO_VARIANCE, PRICE_AT_EDGE})
-"""The strike has no quote."""
+"""Aborts that mean the strike has no quote."""

@@ -1,4 +1,5 @@
-"""An agent of the predict venue: its decider, its caps and its ports. For the replay and for live runs alike."""
+"""Builds an agent of the predict venue from its skill: decider, caps and ports. Used by backtests and live runs alike.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -32,21 +33,24 @@ from pitboss.venues.predict.standin import PredictStandIn
 
 TOOLS = "pitboss.venues.predict.tools"
 FALLBACK = "policy/alternate"
-"""Decides in place of `llm` where no key is set, as on the original platform."""
+"""Decider used in place of `llm` if no API key is configured, as on the original platform."""
 
 
 def tools() -> Registry:
-    """The built-in tools of this venue."""
+    """Return the registry of this venue's built-in tools."""
     return registry_of(TOOLS)
 
 
 def read_predict_skill(plain: Mapping[str, Any]) -> PredictSkill:
-    """A skill from its plain document; a mandate in a file has been read into it before."""
+    """Build a skill from its plain document. A mandate stored in a file must already be replaced by its text."""
     return read_document(plain, PredictSkill)
 
 
 def fallen_back(name: str, home: Path) -> tuple[str, str]:
-    """The model that decides under a name, and a warning where that is the fallback: `llm` needs a key."""
+    """Resolve a model name; `llm` without a configured key resolves to the fallback.
+
+    Returns the resolved name and a warning, which is empty unless the fallback is used.
+    """
     if name.partition("/")[0] != PRESET:
         return name, ""
     try:
@@ -57,18 +61,18 @@ def fallen_back(name: str, home: Path) -> tuple[str, str]:
 
 
 def caps_of(skill: PredictSkill) -> PredictCaps:
-    """The hard limits of a skill in the venue's own units."""
+    """Return the hard limits of a skill in the venue's units."""
     return make_caps(**skill.risk.model_dump(), underlying=skill.context.underlying)
 
 
 def mandate_of(skill: PredictSkill) -> str:
-    """The mandate in words."""
+    """Return the text of the skill's mandate."""
     strategy = skill.strategy
     return mandates()[strategy.mandate] if strategy.mandate else strategy.text or ""
 
 
 def decider_of(skill: PredictSkill, name: str, connections: Connections = UNCONNECTED) -> Decider:
-    """The decider of a name: a heuristic, or a model with tools."""
+    """Build the decider for a model name: a heuristic, or a model with tools."""
     entry = catalog.describe(name)
     if entry.is_policy:
         return heuristic(entry.name)
@@ -85,7 +89,7 @@ def ports_of(
     tape: Tape = no_tape,
     **more: Any,
 ) -> PredictPorts:
-    """The ports of a tick. `more` are further fields of the ports, such as whether prompts are kept."""
+    """Build the ports of a tick. `more` sets further fields of `PredictPorts`, such as `keep_prompts`."""
     return PredictPorts(
         caps=caps_of(skill),
         decider=decider,

@@ -1,7 +1,7 @@
-"""A predict backtest put together: its request checked, prices and surfaces loaded, its ports built once.
+"""Prepares a predict backtest: checks the request, loads prices and surfaces, and builds the ports once.
 
-Surfaces are those of a file if one is given, and flat ones from the volatility realised by then otherwise; which of them a
-run had is stored with it, and its report says so.
+Surfaces come from a file if the request names one. Otherwise they are flat surfaces computed from the volatility
+realised up to each instant. The kind of surface is stored with the run and shown in its report.
 """
 
 import hashlib
@@ -49,12 +49,12 @@ class PredictRun(PreparedRun):
     most_errors: int
 
     def course(self, connections: Connections = UNCONNECTED) -> PredictCourse:
-        """The replay with its ports built."""
+        """Build the course with its ports."""
         return make_course(self, connections)
 
 
 def prepare(request: PredictRequest, lake: Lake, settings: Settings) -> PredictRun:
-    """Check a request against the data and load it. Raises `UserError` before any work."""
+    """Check a request against the available data and load that data. Raises `UserError` before any work is done."""
     skill = read_predict_skill(request.skill)
     _check(request)
     underlying = skill.context.underlying
@@ -78,13 +78,13 @@ def prepare(request: PredictRequest, lake: Lake, settings: Settings) -> PredictR
         commit_records=settings.commit_records,
         most_errors=settings.model_errors,
     )
-    run_decider(run)  # a file with mistakes or an unknown policy is refused here
+    run_decider(run)  # rejects an unknown policy or an invalid decisions file
     updates_between(market, underlying, int(ticks[0]), request.to_at)
     return run
 
 
 def run_decider(run: PredictRun, connections: Connections = UNCONNECTED) -> Decider:
-    """The decider of a request: a file, a heuristic, or a model with tools."""
+    """Build the decider of a request: a decisions file, a heuristic, or a model with tools."""
     request = run.request
     if request.decisions is None:
         return decider_of(run.skill, request.source, connections)
@@ -92,7 +92,7 @@ def run_decider(run: PredictRun, connections: Connections = UNCONNECTED) -> Deci
 
 
 def make_course(run: PredictRun, connections: Connections = UNCONNECTED) -> PredictCourse:
-    """The replay of a prepared run."""
+    """Build the course of a prepared run."""
     request, skill = run.request, run.skill
     decider = connections.decider or run_decider(run, connections)
     ports = ports_of(
@@ -126,7 +126,7 @@ def make_course(run: PredictRun, connections: Connections = UNCONNECTED) -> Pred
 
 
 def updates_between(market: Market, underlying: str, first_tick: int, to_at: int) -> Updates:
-    """Closes as prices, each known since its bar is over, with the volatility realised by then."""
+    """Return closes as price updates, each timestamped at the end of its bar, with the volatility realised by then."""
     bars = market.bars[underlying, BASE]
     spot = np.rint(bars.close * FLOAT).astype(np.int64)
     found = updates_of(bars.open_at + MINUTE_MS, spot, realised_at(bars.close), first_tick, to_at)
@@ -144,7 +144,7 @@ def _check(request: PredictRequest) -> None:
 
 
 def _digest(bars: str, surfaces: Surfaces | None) -> str:
-    """SHA-256 of everything the run reads."""
+    """Return the SHA-256 of all data the run reads."""
     if surfaces is None:
         return bars
     total = hashlib.sha256(bars.encode())

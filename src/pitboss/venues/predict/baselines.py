@@ -1,7 +1,7 @@
-"""What a run on the predict venue is held against: forecasters that need no model, and the heuristics' trading.
+"""Baselines for a predict run: forecasters that need no model, and the trading results of the heuristics.
 
-Every forecaster is scored on exactly the same calls: those with a confidence, a settled market and a known price of both
-sides. It runs nothing itself: the ledgers of the heuristics come from whoever replays them over the same course.
+All forecasters are scored on the same calls: those with a confidence, a settled market and a price for both sides. This
+module replays nothing: the caller supplies the ledgers of the heuristics, replayed over the same course.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,9 @@ FORECASTERS: dict[str, Callable[[MarketCall], float]] = {
     "coin": lambda call: COIN,
     "always_no": lambda call: float(call.side == "NO"),
 }
-"""Who gives the chosen side which probability. `market` is the ask-implied one of which both sides add up to one."""
+"""Probability that each forecaster assigns to the chosen side. `market` is implied by the asks, normalised so that both
+sides add up to one.
+"""
 
 TRADED = (
     "total_return_pct",
@@ -36,14 +38,15 @@ TRADED = (
     "spread_cost",
     "edge",
 )
-"""What is told of a heuristic's trading."""
+"""Metrics reported for the trading of a heuristic."""
 
 
 @exact
 def baseline_metrics(
     outcome: PredictOutcome, ledgers: Mapping[str, PredictLedger] | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """Scores of every forecaster on the run's calls, and what each heuristic made of the same course."""
+    """Score every forecaster on the run's calls and compute the trading metrics of each heuristic on the same course.
+    """
     same = comparable(outcome.calls)
     return {
         "forecasts": {
@@ -57,12 +60,12 @@ def baseline_metrics(
 
 
 def comparable(calls: Sequence[MarketCall]) -> list[MarketCall]:
-    """The scored calls on which every forecaster has something to say."""
+    """Return the scored calls for which every forecaster has a probability."""
     return [call for call in forecasts(calls) if reference(call, "normalised") is not None]
 
 
 def forecaster_scores(calls: Sequence[MarketCall]) -> dict[str, dict[str, float | int | None]]:
-    """Brier score and log loss of each forecaster on these calls."""
+    """Return the Brier score and log loss of each forecaster on these calls."""
     won = [bool(call.won) for call in calls]
     found: dict[str, dict[str, float | int | None]] = {}
     for name, chance in FORECASTERS.items():
@@ -76,7 +79,7 @@ def forecaster_scores(calls: Sequence[MarketCall]) -> dict[str, dict[str, float 
 
 
 def traded(outcome: PredictOutcome, ledger: PredictLedger, seed: int) -> dict[str, Any]:
-    """How a heuristic came out, over the range and with the money of the run."""
+    """Return the trading metrics of a heuristic, over the run's range and with its initial equity."""
     ran = ledger.outcome(outcome.from_at, outcome.to_at, outcome.interval_ms, outcome.initial_usd)
     figures = compute_predict(ran, seed)
     return {name: figures[name] for name in TRADED}

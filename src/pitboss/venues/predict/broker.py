@@ -1,7 +1,8 @@
-"""The paper broker of the predict venue: the pure world behind the Broker port. Holds no key and no connection.
+"""The paper broker of the predict venue: implements the Broker port on the simulated world. It holds no key and no
+connection.
 
-An order is carried out at the first update at or after its decision: at once where the world's newest price is that of
-the tick, else when the driver brings the next one (`venues.predict.desk.bring`).
+An order is executed at the first price update at or after its decision. If the world's newest price already has the
+tick's instant, that is immediately; otherwise `venues.predict.execution.bring` executes it with the next update.
 """
 
 from dataclasses import dataclass
@@ -14,16 +15,16 @@ from pitboss.venues.predict.state import ACCOUNT
 
 @dataclass(frozen=True, slots=True)
 class PredictPaper:
-    """Takes what the engine lets through; the venue's own abort is a refusal."""
+    """Executes orders on the paper venue; an abort of the venue is returned as a refusal."""
 
     account_id: str = ACCOUNT
 
     async def submit(self, world: Desk, request: DeskOrder, at: Instant) -> Placed:
-        """Mint or redeem on the paper venue, or wait for its next price."""
+        """Mint or redeem on the paper venue, or queue the order until the next price update."""
         answer = submit(world, request, at, self.account_id)
         return Placed(answer.desk, answer.receipts, answer.order_id, answer.refusal)
 
     async def cancel(self, world: Desk, order_id: str, at: Instant) -> Placed:
-        """Nothing on this venue can be taken back."""
+        """Refuse: orders on this venue cannot be cancelled."""
         del order_id, at
         return Placed(world, refusal="orders of this venue cannot be cancelled")

@@ -1,4 +1,4 @@
-"""The hard limits of an agent on this venue, what it has used of them, and what is left: for the rules and the prompt."""
+"""Hard limits of an agent on this venue, their usage, and what remains. Used by the rules and the prompt."""
 
 from collections.abc import Mapping
 from dataclasses import field, replace
@@ -16,19 +16,19 @@ UNIT = "dusdc"
 
 @noun
 class PredictCaps:
-    """Limits of one skill: amounts in millionths of the quote unit, the edge in billionths."""
+    """Limits of one skill. Amounts are in millionths of the quote unit, `min_edge` in billionths."""
 
     max_spend_per_tick: int = 2 * QUOTE
     max_spend_per_day: int = 50 * QUOTE
     max_total_spend: int = 200 * QUOTE
     max_exposure_per_expiry: int = 50 * QUOTE
-    """Cost of open contracts."""
+    """Limit on the cost of open contracts per expiry."""
     max_slippage_bps: int = 200
     min_edge: int | None = None
     min_ms_to_expiry: int = 60 * SECOND_MS
     max_price_age_ms: int = 30 * SECOND_MS
     underlying: str | None = None
-    """Markets of other underlyings are out of scope; None is any."""
+    """The only underlying that may be traded; None allows any."""
 
 
 def make_caps(
@@ -42,7 +42,9 @@ def make_caps(
     max_price_age_s: Decimal = Decimal(30),
     underlying: str | None = None,
 ) -> PredictCaps:
-    """The limits as a skill writes them, in plain units; what is finer than the venue's units is rounded to be stricter."""
+    """Build the limits from a skill's values in plain units. Values finer than the venue's units are rounded to the
+    stricter side.
+    """
     return PredictCaps(
         int(max_spend_per_tick * QUOTE),
         int(max_spend_per_day * QUOTE),
@@ -58,10 +60,10 @@ def make_caps(
 
 @noun
 class Spent:
-    """What the past has used up, and what the model has seen of the present. Amounts are costs of mints that were made.
+    """Usage of the limits, and the asks shown to the model. Amounts are costs of executed mints.
 
-    `today` counts for the UTC day `day`, `tick` for the tick at `tick_at`. `shown` holds the ask last shown to the model
-    by `Contract.key`.
+    `today` counts for the UTC day `day`, `tick` for the tick at `tick_at`. `shown` maps `Contract.key` to the ask last
+    shown to the model.
     """
 
     today: int = 0
@@ -72,19 +74,19 @@ class Spent:
     shown: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def today_at(self, now: Instant) -> int:
-        """Spent on the UTC day of an instant."""
+        """Amount spent on the UTC day of an instant."""
         return self.today if day_of(now) == self.day else 0
 
     def tick_spend(self, tick_at: Instant) -> int:
-        """Spent at a tick."""
+        """Amount spent at a tick."""
         return self.tick if tick_at == self.tick_at else 0
 
     def showing(self, asks: Mapping[str, int]) -> "Spent":
-        """With asks that a tool or the prompt has just shown to the model."""
+        """Return a copy that includes asks just shown to the model by a tool or the prompt."""
         return replace(self, shown={**self.shown, **asks})
 
     def after(self, cost: int, tick_at: Instant, now: Instant) -> "Spent":
-        """With one more mint made."""
+        """Return a copy with one more executed mint."""
         return Spent(
             self.today_at(now) + cost,
             day_of(now),
@@ -99,23 +101,23 @@ NOTHING_SPENT = Spent()
 
 
 def exposure(world: PredictWorld, account_id: str, expiry_at: Instant) -> int:
-    """What the open contracts of one expiry were bought for, twins and ranges included."""
+    """Cost of the open contracts of one expiry, including those of twin oracles and ranges."""
     positions = world.accounts.get(account_id, NO_ACCOUNT).positions
     return sum(held.cost for held in positions.values() if held.expiry_at == expiry_at)
 
 
 def amount_margin(code: str, limit: int, used: int) -> Margin:
-    """A margin in quote units."""
+    """Build a margin in quote units."""
     return Margin(code, contracts(limit), contracts(used), contracts(limit - used), UNIT)
 
 
 def seconds(ms: int) -> Decimal:
-    """Milliseconds as exact seconds."""
+    """Convert milliseconds to exact seconds."""
     return Decimal(ms).scaleb(-3)
 
 
 def room(caps: PredictCaps, world: PredictWorld, spent: Spent, account_id: str, now: Instant) -> list[Margin]:
-    """Every amount cap with its limit, what is used and what is left now."""
+    """Return every amount cap with its limit, current usage and remainder."""
     lines = [
         amount_margin("B9_SPEND_TICK", caps.max_spend_per_tick, spent.tick_spend(now)),
         amount_margin("B10_SPEND_DAY", caps.max_spend_per_day, spent.today_at(now)),

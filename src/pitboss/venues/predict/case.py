@@ -1,7 +1,7 @@
-"""One decision before the rules: which market and strike it means, and what the trade would cost at this instant.
+"""A decision prepared for the rules: the market and strike it refers to, and the cost of the trade at this instant.
 
-Every number a rule needs is worked out here once, and is None where it cannot be. The spend is already cut to what the
-tick has left: the rules judge the trade that would be made, not the one that was dreamt of.
+Every number that a rule needs is computed here once; it is None where it cannot be computed. The spend is already
+reduced to what the tick's cap leaves, so the rules check the trade that would be executed, not the requested one.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ Scope = Literal["every", "mints"]
 
 @noun
 class PredictCase:
-    """A decision in front of the engine."""
+    """A decision with everything the rules need to check it."""
 
     caps: PredictCaps
     world: PredictWorld
@@ -46,21 +46,21 @@ class PredictCase:
     repeated: bool
     market: Oracle | None = None
     unclear: str = ""
-    """Why there is no such market, or not one only."""
+    """Why no market, or more than one, matches the decision."""
     contract: Contract | None = None
     held: ContractPosition | None = None
     asked: int | None = None
-    """The spend that was asked for."""
+    """The requested spend."""
     spend: int | None = None
-    """The spend after the cut."""
+    """The spend after reduction to the tick's cap."""
     quoted: ContractTrade | Abort | None = None
-    """The mint at its price after the trade, before any gate."""
+    """The mint at its price after the trade, before any admission check."""
     admitted: ContractTrade | Abort | None = None
-    """The same, or the redeem, as the venue would answer it."""
+    """The mint or redeem as the venue would answer it."""
 
     @property
     def trade(self) -> ContractTrade | None:
-        """The mint's price, where it has one."""
+        """The priced mint, if it has a price."""
         return self.quoted if isinstance(self.quoted, ContractTrade) else None
 
 
@@ -75,7 +75,7 @@ def make_case(
     tick_at: Instant,
     repeated: bool,
 ) -> PredictCase:
-    """Work out what the rules need about a decision that has been read."""
+    """Compute the values that the rules need for a parsed decision."""
     base = (caps, world, account_id, spent, now, tick_at, decision, problems, repeated)
     if decision is None or decision.side is None or decision.strike is None:
         return PredictCase(*base)
@@ -90,7 +90,7 @@ def make_case(
         if contract is not None and held is not None:
             admitted = weigh_redeem(world, account_id, contract, held.quantity, now)
         return PredictCase(*base, market, unclear, contract, held, None, None, None, admitted)
-    assert decision.spend is not None  # `read` has made sure of it
+    assert decision.spend is not None  # guaranteed by `read`
     asked = int(min(decision.spend, Decimal(2**63)).scaleb(6))
     spend = min(asked, max(0, caps.max_spend_per_tick - spent.tick_spend(tick_at)))
     if contract is None:
@@ -101,7 +101,7 @@ def make_case(
 
 
 def _units(value: Decimal, scale: int) -> int | None:
-    """A plain amount in the protocol's units, where it is a whole number of them."""
+    """Convert a plain amount to the protocol's units; None unless it is a whole number of them."""
     if value.adjusted() > 15 or value.adjusted() < -9:
         return None
     units = value * scale
@@ -111,7 +111,7 @@ def _units(value: Decimal, scale: int) -> int | None:
 def _market(
     caps: PredictCaps, world: PredictWorld, account_id: str, decision: PredictDecision, strike: int | None, now: Instant
 ) -> tuple[Oracle | None, str]:
-    """The market a decision means; without a name there must be only one it could mean."""
+    """Find the market of a decision. Without a `market_id`, exactly one market must qualify."""
     if decision.market_id is not None:
         named = oracle_of(world, decision.market_id)
         return (named, "") if named is not None else (None, f"no market {decision.market_id[:80]!r}")
@@ -138,17 +138,17 @@ def _held_market(
 
 
 def dusdc(units: int) -> str:
-    """An amount for a sentence."""
+    """Format an amount for a message."""
     return f"{units / QUOTE:.6g}"
 
 
 def cents(units: int) -> str:
-    """A price for a sentence."""
+    """Format a price for a message."""
     return f"{units / FLOAT:.4f}"
 
 
 def shown_strike(strike: Decimal | None) -> str:
-    """A strike for a sentence, however many digits or zeros it came with."""
+    """Format a strike for a message, independent of its number of digits or trailing zeros."""
     if strike is None:
         return ""
     short = f"{strike.normalize():.12g}"

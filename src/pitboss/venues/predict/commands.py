@@ -1,4 +1,4 @@
-"""`pitboss predict …`: binary prediction markets."""
+"""The command group `pitboss predict`: pricing, market listing and settlement checks for binary prediction markets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pitboss.venues.predict.rounds import Agreement
 
 LATEST = 4_102_444_800_000
-"""The year 2100: behind it the calendar of the schedule would end."""
+"""The year 2100: the latest instant for which the schedule is computed."""
 
 app = App(
     name="predict",
@@ -117,7 +117,7 @@ def _scheduled(now: int, tiers: str, underlying: str) -> dict[str, Any]:
         raise UserError(f"--at {iso(now)} is outside of the schedule", "give a time between 1970 and 2100")
     wanted = tuple(dict.fromkeys(word.strip() for word in tiers.split(",") if word.strip())) or TIERS
     for tier in wanted:
-        expiries(tier, now)  # an unknown tier is told here, with those there are
+        expiries(tier, now)  # rejects an unknown tier and lists the valid ones
     return {
         "now": now,
         "source": "schedule",
@@ -170,7 +170,7 @@ def _cell(value: Any) -> str:
 
 
 def _left(seconds: int) -> str:
-    """`1d 02:15:00`."""
+    """Format a duration as `1d 02:15:00`."""
     days, rest = divmod(seconds, 86_400)
     clock = f"{rest // 3_600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
     return f"{days}d {clock}" if days else clock

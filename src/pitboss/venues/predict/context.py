@@ -1,7 +1,7 @@
-"""What the model is told at a tick of the predict venue: the mandate's system prompt and one message made of sections.
+"""The prompts of a tick on the predict venue: the system prompt of the mandate and one user message made of sections.
 
-The same observation always gives the same bytes. Asks that a section shows are noted in the observation, which is all
-that rendering leaves behind.
+Rendering is deterministic: the same observation always gives the same bytes. Its only side effect is that asks shown by
+a section are recorded in the observation.
 """
 
 from pitboss.agent.prompt import Prompt
@@ -11,28 +11,28 @@ from pitboss.venues.predict.system_prompt import compose_mandate
 
 
 class PredictPrompts:
-    """Prompts of one mandate. Made once for a run."""
+    """Prompts of one mandate. Created once per run."""
 
     __slots__ = ("_sections", "_system", "disguise")
 
     def __init__(self, mandate: str) -> None:
         self.disguise = None
-        """Runs of this venue are not blind."""
+        """Always None: this venue has no blind mode."""
         self._system = compose_mandate(mandate)
         self._sections = sections()
 
     def system(self) -> str:
-        """The system prompt; the same at every tick."""
+        """Return the system prompt; it is the same at every tick."""
         return self._system
 
     def shown(self, observation: PredictObservation) -> PredictObservation:
-        """The observation itself."""
+        """Return the observation unchanged."""
         return observation
 
     def user(self, observation: PredictObservation) -> str:
-        """The user message of a tick."""
+        """Return the user message of a tick."""
         return "\n\n".join(text for section in self._sections if (text := section(observation)) is not None)
 
     def prompt(self, observation: PredictObservation) -> Prompt:
-        """Both halves of a tick."""
+        """Return the system prompt and the user message of a tick."""
         return Prompt(self._system, self.user(observation))

@@ -1,7 +1,8 @@
-"""The course of a predict backtest: price updates as places, ticks among them, the desk that lives through both.
+"""The course of a predict backtest: price updates, the ticks between them, and the account that both act on.
 
-An update is a price with the instant since which it is known, and the volatility realised by then. A tick sees every
-update up to its own instant. An account that holds nothing is not touched by prices, so it is taken over them at once.
+An update is a price with the instant from which it is available and the volatility realised by then. A tick sees every
+update up to its own instant. Prices do not change an account without positions, so such an account skips over them in
+one step.
 """
 
 from bisect import bisect_left
@@ -33,18 +34,19 @@ from pitboss.venues.predict.trade import WorldStep
 from pitboss.venues.predict.world import advance, can_coast, coast, feed
 
 VAULT = 1_000_000 * QUOTE
-"""What the other side of every contract has, as the paper venue is described."""
+"""Balance of the vault, the counterparty of every contract; the default of the paper venue."""
 
 PLACES = 6
 """Decimals of the quote unit."""
 
 Surface = Callable[[Oracle, Instant], Svi | None]
-"""The recorded surface of a market known at an instant; None where there is none."""
+"""Returns the recorded surface of a market available at an instant; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Updates:
-    """Prices in billionths, oldest first, each time once; `volatility` is annual and knows nothing of what comes after."""
+    """Price updates: prices in billionths, oldest first, unique times. `volatility` is annual and uses no later data.
+    """
 
     at: Ints
     spot: Ints
@@ -56,7 +58,7 @@ class Updates:
 
 @noun
 class Stage:
-    """What happened over some updates: the desk after them, the receipts, one equity point each, the next place."""
+    """Result of applying updates: the desk, the receipts, one equity point per update, and the next update's index."""
 
     world: Desk
     receipts: tuple[Receipt, ...]
@@ -66,7 +68,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictCourse:
-    """A range to replay on the predict venue, and the ports to tick with. `sim.course.Course` of this venue."""
+    """A range to replay on the predict venue, with the ports of its ticks. Implements `sim.course.Course`."""
 
     ports: PredictPorts
     market: Market
@@ -78,7 +80,7 @@ class PredictCourse:
     vault: int = VAULT
     surface: Surface | None = None
     least_spend: int | None = None
-    """The least that a decider spends which mints whenever it may; None for one that may hold for other reasons."""
+    """The minimum spend of a decider that mints whenever it can; None for a decider that may hold for other reasons."""
     planned: bool = False
     commit_records: int = COMMIT_RECORDS
     speculation: Speculation | None = None
@@ -90,11 +92,11 @@ class PredictCourse:
     _late: list[list[int]] = field(default_factory=list, init=False, repr=False)
 
     def places(self) -> list[int]:
-        """The number of updates known at each tick."""
+        """Return the number of updates available at each tick."""
         return np.searchsorted(self.updates.at, self.tick_at, side="right").tolist()
 
     def advance(self, world: Desk, start: int, stop: int, pause_before_change: bool = False) -> Stage:
-        """From update to update, one equity point each."""
+        """Apply updates `start` to `stop`, with one equity point each."""
         at, spot, volatility = self._lists()
         desk, curve, receipts = world, _Points(self.step_ms), list[Receipt]()
         account_id, caps = self.ports.account_id, self.ports.caps
@@ -130,16 +132,16 @@ class PredictCourse:
         return Stage(desk, tuple(receipts), curve.pieces, place)
 
     def finish(self, world: Desk, start: int) -> Stage:
-        """The updates after the last tick; what has not expired by the end is marked at its bid."""
+        """Apply the updates after the last tick. Contracts that have not expired by the end are marked at their bid."""
         return self.advance(world, start, len(self.updates))
 
     def until(self, to_at: Instant) -> "PredictCourse":
-        """The same course up to a tick, without speculation."""
+        """Return the same course up to a tick, without speculation."""
         ticks = self.tick_at[self.tick_at < to_at]
         return replace(self, tick_at=ticks, to_at=to_at, commit_records=1, speculation=None)
 
     def plan(self) -> Plan:
-        """When the program or the file of decisions acts."""
+        """Return the plan of ticks at which the heuristic or the decisions file acts."""
         decider = self.ports.decider
         if isinstance(decider, Planned):
             return decider.plan(self.market, self.tick_at, (self.ports.underlying,), "1m")
@@ -148,27 +150,28 @@ class PredictCourse:
         return BudgetPlan(self.tick_at.tolist(), self.ports, self.least_spend)
 
     def over(self, world: Desk) -> bool:
-        """Nothing left, nothing held, nothing on its way."""
+        """Whether the account has no cash, no positions and no waiting orders."""
         return ruined(world, self.ports.account_id)
 
     def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
-        """What an update brings happens at its instant."""
+        """Return the receipts up to an instant; each receipt has the instant of its update."""
         return tuple(receipt for receipt in receipts if receipt.at <= until)
 
     def unchanged(self, before: State, after: State) -> bool:
-        """The same market, account and waiting orders. Which asks were shown is told to no one but the rules."""
+        """Whether market, account and waiting orders are equal. Shown asks are ignored: only the rules read them."""
         old, new = before.world, after.world
         return old is new or (old.waiting == new.waiting and (old.world is new.world or old.world == new.world))
 
     def _lists(self) -> tuple[list[int], list[int], list[float]]:
-        """The columns as Python numbers, made once: a world holds no others."""
+        """Return the columns as lists of Python numbers, the only ones a world holds. Computed once."""
         if not self._columns:
             updates = self.updates
             self._columns.append((updates.at.tolist(), updates.spot.tolist(), updates.volatility.tolist()))
         return self._columns[0]
 
     def _coasts(self, desk: Desk, at: list[int], place: int, stop: int) -> int:
-        """The last update to which an account that holds nothing can be taken at once; `place` where to none."""
+        """Return the last update to which an account without positions can skip in one step; `place` if it cannot skip.
+        """
         world, underlying = desk.world, self.ports.underlying
         if self.surface is not None or not can_coast(world, underlying):
             return place
@@ -179,7 +182,7 @@ class PredictCourse:
         return min(stop, holes[hole] if hole < len(holes) else stop) - 1
 
     def _holes(self) -> list[int]:
-        """The updates that come so late after the one before that a market may have been missed in between."""
+        """Return the updates that follow a gap so long that a market may have been missed within it."""
         if not self._late:
             self._late.append((np.flatnonzero(np.diff(self.updates.at) > FINEST_MS) + 1).tolist())
         return self._late[0]
@@ -192,12 +195,12 @@ class PredictCourse:
 
 
 def first_state(script: PredictCourse) -> State:
-    """A fresh account before its first update."""
+    """Return the state of a fresh account before its first update."""
     return State(Desk(open_world(script.vault, script.cash, account=script.ports.account_id)))
 
 
 def updates_of(at: Ints, spot: Ints, volatility: Floats, first_tick: Instant, to_at: Instant) -> Updates:
-    """The updates a run lives through: from the newest one at its first tick to the end."""
+    """Select the updates of a run: from the newest one at its first tick to the end."""
     first = max(0, int(np.searchsorted(at, first_tick, side="right")) - 1)
     last = int(np.searchsorted(at, to_at, side="right"))
     return Updates(at[first:last], spot[first:last], volatility[first:last])
@@ -205,14 +208,17 @@ def updates_of(at: Ints, spot: Ints, volatility: Floats, first_tick: Instant, to
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """A program that mints whenever it may: it holds while a budget is used up, until the day ends or for good."""
+    """Plan of a heuristic that mints whenever it can: it skips ticks while a budget is exhausted, until the day ends or
+    for good.
+    """
 
     tick_at: list[Instant]
     ports: PredictPorts
     least: int
 
     def next_tick(self, index: int, world: Desk) -> int:
-        """First tick at or after `index` at which there is something to spend, while the account stays as it is."""
+        """Return the first tick at or after `index` with something left to spend, provided the account does not change.
+        """
         count = len(self.tick_at)
         if index >= count:
             return count
@@ -228,12 +234,12 @@ class BudgetPlan:
 
 
 def _changes(desk: Desk, positions: Iterable[ContractPosition], at: Instant) -> bool:
-    """Whether the next update pays something out, or carries something out that waits."""
+    """Whether the next update pays out a position or executes a waiting order."""
     return bool(desk.waiting) or any(held.expiry_at <= at for held in positions)
 
 
 class _Points:
-    """Equity as pieces of evenly spaced points."""
+    """Builds an equity curve from pieces of evenly spaced points."""
 
     def __init__(self, step_ms: int) -> None:
         self.pieces: list[Piece] = []
@@ -243,7 +249,7 @@ class _Points:
         self._text = ""
 
     def flat(self, at: list[Instant], cash: int) -> None:
-        """Nothing held: the same amount at each of these instants."""
+        """Add the same amount at each of these instants: no position is open."""
         last = self.pieces[-1] if self.pieces else None
         if last is not None and len(last) == 4 and self._cash == cash and at[0] == self._next:
             first, held = last[0], last[3]
@@ -265,7 +271,7 @@ class _Points:
             self.flat([one], cash)
 
     def add(self, at: Instant, cash: int, value: int) -> None:
-        """One point: cash, and what the positions would bring."""
+        """Add one point: cash, and the value of the positions."""
         last = self.pieces[-1] if self.pieces else None
         if last is not None and len(last) == 5 and self._cash == cash and at == self._next:
             last[4].append(value)

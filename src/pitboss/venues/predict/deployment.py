@@ -1,7 +1,8 @@
-"""What a live predict run is asked to be: a skill's document, options of the command line, and AGENT_* variables.
+"""Configuration of a live predict run: the skill document, command line options, and AGENT_* environment variables.
 
-The variables are those of the original agent service, so that its deployments need no other. The command line wins over
-them, they win over the document. A private key (AGENT_KEY) is not among them: paper needs none, so none is read.
+The variables are those of the original agent service, so its deployments need no other configuration. The command line
+takes precedence over the variables, the variables over the document. The private key (AGENT_KEY) is not read: paper
+trading needs none.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from pitboss.skill.load import check_text, read_text, read_text_beside, summary
 from pitboss.venues.predict.skill import PredictSkill, PredictStrategy
 
 PORT = 8083
-"""The first of the original's agents; its resolver has the one below."""
+"""Default port of the first agent of the original service; its resolver uses the port below."""
 
 STRATEGIES = {
     "alternate": "policy/alternate",
@@ -34,7 +35,7 @@ Begin = Literal["auto", "resume", "new"]
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A live run as it was asked for, everything settled but who answers to `llm`."""
+    """The complete configuration of a live run; only `llm` is still to be resolved to a model."""
 
     skill: PredictSkill
     model: str
@@ -52,12 +53,12 @@ class Deployment:
     price_out: Decimal | None = None
     any_price: bool = False
     notes: tuple[str, ...] = ()
-    """What a person should know before it begins."""
+    """Notices for the user, shown before the run starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
-    """What was typed; empty or None where it was not."""
+    """Options given on the command line; empty or None if absent."""
 
     overrides: tuple[str, ...] = ()
     model: str = ""
@@ -75,7 +76,7 @@ class LiveOptions:
 
 
 def deployment(file: Path, options: LiveOptions, environment: Environment) -> Deployment:
-    """Put a run together from all three. Raises `UserError` with the name of what is wrong."""
+    """Merge the three sources. Raises `UserError` that names the invalid value."""
     said = ReadVariables(environment)
     skill, notes = _skill(file, options.overrides, said)
     every_ms = options.every_ms or said.whole("AGENT_TICK_MS", SHORTEST_MS, LONGEST_MS) or skill.schedule.every_ms
@@ -89,7 +90,7 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> De
     if port is not None and not 0 <= port <= 65_535:
         raise UserError(f"--port: {port} is not from 0 to 65535", "0 takes any port that is free")
     model = options.model or _strategy(said) or skill.model
-    catalog.describe(model)  # an unknown name is told here, with those there are
+    catalog.describe(model)  # rejects an unknown name and lists the valid ones
     return Deployment(
         skill=skill,
         model=model,
@@ -111,21 +112,21 @@ def deployment(file: Path, options: LiveOptions, environment: Environment) -> De
 
 
 class ReadVariables:
-    """The variables, and which of them were heeded."""
+    """Reads environment variables and records which of them were used."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._heeded: list[str] = []
 
     def get(self, name: str) -> str:
-        """A variable's value, or nothing."""
+        """Return the value of a variable, or an empty string."""
         value = (self._environment(name) or "").strip()
         if value and name not in self._heeded:
             self._heeded.append(name)
         return value
 
     def whole(self, name: str, least: int, most: int) -> int | None:
-        """A whole number within bounds, if the variable is set."""
+        """Return a whole number within bounds, if the variable is set."""
         value = self.get(name)
         if not value:
             return None
@@ -134,7 +135,7 @@ class ReadVariables:
         return int(value)
 
     def notes(self) -> tuple[str, ...]:
-        """A line that names what was heeded, so that nobody wonders."""
+        """Return one line that names the variables used."""
         return (f"from the environment: {', '.join(self._heeded)}",) if self._heeded else ()
 
 

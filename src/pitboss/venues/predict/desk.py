@@ -25,29 +25,29 @@ from pitboss.venues.predict.trade import ContractTrade, Facts, WorldStep
 
 MOST_WAITING = 16
 MOST_DONE = 40
-"""So many fills, payouts and late refusals are kept to be told."""
+"""Number of fills, payouts and late refusals kept for the prompt and tools."""
 
 MOST_SHOWN = 600
-"""Asks that are remembered beyond their tick: some thirty for each market of the schedule."""
+"""Maximum number of shown asks kept beyond their tick: about thirty per market of the schedule."""
 
 VENUE = "B15_VENUE"
 
 
 @noun
 class WaitingOrder:
-    """An allowed decision on its way. `spend` of its order is a promise: it is carried out for no more than that."""
+    """An accepted order that waits for its price update. It is executed for at most the `spend` of its order."""
 
     id: str
     order: ContractOrder
     tick_at: Instant
     confidence: Decimal | None = None
     shown: int | None = None
-    """The ask the model had last seen of this contract when it decided."""
+    """The ask last shown to the model for this contract when it decided."""
 
 
 @noun
 class Fill:
-    """Something that came of an order, in plain units; `code` and `detail` say why where nothing came of it."""
+    """The result of an order, in plain units. `code` and `detail` give the reason if it was refused."""
 
     kind: Literal["mint", "redeem", "payout", "refused"]
     at: Instant
@@ -64,7 +64,7 @@ class Fill:
 
 @noun
 class Desk:
-    """The agent's side of the venue, whole: storing it and reading it back is resume."""
+    """The complete account state of an agent. Storing it and reading it back is sufficient to resume."""
 
     world: PredictWorld
     spent: Spent = NOTHING_SPENT
@@ -75,7 +75,7 @@ class Desk:
 
 @noun
 class DeskOrder:
-    """An order as the engine hands it to a broker: with the trade as `judged`, the world of the judgement, would make it."""
+    """An order as the engine passes it to a broker. `trade` is the trade computed on the world `judged`."""
 
     order: ContractOrder
     tick_at: Instant
@@ -87,7 +87,7 @@ class DeskOrder:
 
 @noun
 class DeskResult:
-    """What became of a request: the desk after it, or why it was refused."""
+    """The result of a request: the desk after it, or the reason for its refusal."""
 
     desk: Desk
     receipts: tuple[Receipt, ...] = ()
@@ -96,7 +96,9 @@ class DeskResult:
 
 
 def reckoned(desk: Desk, at: Instant, without: str = "") -> Spent:
-    """What counts as spent at an instant: what was paid, and what waiting orders may still pay."""
+    """Return the spend that counts at an instant: executed mints, and the reserved spend of waiting mints except
+    `without`.
+    """
     promised = [ticket for ticket in desk.waiting if ticket.order.action == "mint" and ticket.id != without]
     spent = desk.spent
     if not promised:
@@ -114,8 +116,11 @@ def reckoned(desk: Desk, at: Instant, without: str = "") -> Spent:
 
 
 def told(desk: Desk, asks: Mapping[str, int]) -> Desk:
-    """With asks the model was shown at this tick. Those of markets that are gone are forgotten, and all older ones where
-    they would be too many: which are kept must not depend on an order that storing does not keep."""
+    """Return the desk with the asks shown to the model at this tick.
+
+    Asks of markets that no longer exist are dropped. If more than `MOST_SHOWN` remain, all older asks are dropped: the
+    choice must not depend on an order that storage does not preserve.
+    """
     if not asks:
         return desk
     known = desk.world.oracles
@@ -126,12 +131,12 @@ def told(desk: Desk, asks: Mapping[str, int]) -> Desk:
 
 @lru_cache(maxsize=4_096)
 def _market_of(key: str) -> str:
-    """The market of an ask that was shown. The same few hundred are looked at every tick."""
+    """Return the market id within the key of a shown ask. Cached: the same few hundred keys recur at every tick."""
     return key.rsplit("|", 2)[0]
 
 
 def submit(desk: Desk, request: DeskOrder, at: Instant, account_id: str = ACCOUNT) -> DeskResult:
-    """Carry an order out if the update it must be carried out at is here; else let it wait for that update."""
+    """Execute an order if its price update has arrived; otherwise queue it until that update."""
     order = request.order
     if is_due(desk.world, order, request.tick_at):
         weighed = request.trade if request.judged is desk.world else None
@@ -152,7 +157,8 @@ def submit(desk: Desk, request: DeskOrder, at: Instant, account_id: str = ACCOUN
 
 
 def is_due(world: PredictWorld, order: ContractOrder, tick_at: Instant) -> bool:
-    """Whether the first update at or after the decision is part of the world. After settlement none will come."""
+    """Whether the world includes the first update at or after the decision. A settled market gets no further updates.
+    """
     market = oracle_of(world, order.contract.market_id)
     if market is None or market.settlement is not None:
         return True
@@ -171,7 +177,9 @@ def order_facts(order: ContractOrder) -> Facts:
 
 
 def after_trade(desk: Desk, order: ContractOrder, step: WorldStep, tick_at: Instant, at: Instant) -> Desk:
-    """The desk after a trade, with what a mint cost counted. An older tick never takes a newer one's place."""
+    """Return the desk after a trade, with the cost of a mint counted. An older tick never replaces a newer one in
+    `spent`.
+    """
     if order.action == "redeem":
         return replace(desk, world=step.world)
     cost = int(Decimal(step.receipts[0].facts["cost"]).scaleb(6))
@@ -182,7 +190,7 @@ def after_trade(desk: Desk, order: ContractOrder, step: WorldStep, tick_at: Inst
 
 
 def with_own_fills(desk: Desk, receipts: Iterable[Receipt], account_id: str) -> Desk:
-    """With the account's own trades and payouts among these kept to be told."""
+    """Return the desk with the account's own trades and payouts from these receipts added to its fills."""
     found: list[Fill] = []
     for receipt in receipts:
         facts = receipt.facts
@@ -210,7 +218,7 @@ def with_fills(desk: Desk, fills: Iterable[Fill]) -> Desk:
 
 
 def summary(desk: Desk, account_id: str = ACCOUNT) -> dict[str, Any]:
-    """The account as records keep it: amounts as exact text, equity as cash and every position at its bid."""
+    """Return the account as records store it: amounts as exact text; equity is cash plus every position at its bid."""
     account = desk.world.accounts.get(account_id, NO_ACCOUNT)
     positions = account.positions
     return {
@@ -224,7 +232,7 @@ def summary(desk: Desk, account_id: str = ACCOUNT) -> dict[str, Any]:
 
 @lru_cache(maxsize=1_024)
 def _plain(held: ContractPosition) -> Mapping[str, Any]:
-    """A position as records keep it. Two of three are those of the tick before."""
+    """Return a position as records store it. Cached: two of three positions are those of the previous tick."""
     return {
         "market_id": held.contract.market_id,
         "side": held.contract.side,

@@ -36,7 +36,7 @@ from pitboss.venues.predict.trade import Facts, WorldStep
 def bring(
     desk: Desk, update: WorldStep, caps: PredictCaps, at: Instant, account_id: str = ACCOUNT
 ) -> tuple[Desk, tuple[Receipt, ...]]:
-    """The account after one update of its world, and the receipts of everything that happened by it."""
+    """Apply one update of the world to the account; return the account and the receipts of everything that followed."""
     desk = replace(desk, world=update.world)
     if update.receipts:
         desk = with_own_fills(desk, update.receipts, account_id)
@@ -56,7 +56,7 @@ def _execute(
 ) -> tuple[Desk, tuple[Receipt, ...]]:
     """Judge a waiting order on the present world, and execute or refuse it."""
     order = waiting.order
-    # The cap of its own tick was reserved when the order was accepted: only its own spend binds it here.
+    # The cap of the order's own tick was reserved when it was accepted, so here only its own spend limits it.
     spent = replace(
         reckoned(desk, at, waiting.id),
         tick=0,
@@ -79,7 +79,7 @@ def _execute(
 
 
 def _place(desk: Desk, waiting: WaitingOrder, judgement: Judgement, at: Instant, account_id: str) -> Placed | None:
-    """What the paper venue answers to an allowed order; None if the rules refuse it."""
+    """Return the paper venue's answer to an allowed order; None if the rules refuse it."""
     if judgement.order is None:
         return None
     step = perform(desk.world, judgement.order.order, at, account_id, judgement.order.trade)
@@ -91,7 +91,7 @@ def _place(desk: Desk, waiting: WaitingOrder, judgement: Judgement, at: Instant,
 
 
 def _intent(waiting: WaitingOrder) -> dict[str, Any]:
-    """The decision as it was accepted: with its market and with the spend that was reserved."""
+    """Return the decision as accepted: with its market and its reserved spend."""
     order = waiting.order
     intent: dict[str, Any] = {
         "action": order.action,

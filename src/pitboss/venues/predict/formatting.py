@@ -1,4 +1,4 @@
-"""How this venue's facts are written for a model: prices of contracts, names of markets, fills. Used by sections and tools."""
+"""Formats this venue's values for models: contract prices, market names, fills. Used by sections and tools."""
 
 import re
 from decimal import Decimal
@@ -15,32 +15,32 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]{0,95}")
 
 @lru_cache(maxsize=1024)
 def name(market_id: str) -> str:
-    """A market's id: as it is where it is a plain word, else as a stranger's text."""
+    """Format a market id: unchanged if it is a plain word, otherwise quoted as untrusted text."""
     return market_id if _PLAIN.fullmatch(market_id) else render.fence(market_id, 96)
 
 
 chance = cents
-"""A contract's price, in billionths, with four decimals: it reads as a probability."""
+"""Formats a contract price, in billionths, with four decimals, so that it reads as a probability."""
 
 
 def price(value: Decimal) -> str:
-    """The same from a plain amount."""
+    """Format a contract price given as a plain amount."""
     return f"{value:.4f}"
 
 
 @lru_cache(maxsize=4096)
 def strike(units: int) -> str:
-    """A strike or a price of the underlying. The same few come again for every market of a tick."""
+    """Format a strike or a price of the underlying. Cached: the same few recur for every market of a tick."""
     return render.size(usd(units))
 
 
 def left(expiry_at: Instant, at: Instant) -> str:
-    """How long until an expiry."""
+    """Format the time left until an expiry."""
     return render.age(expiry_at - at) if expiry_at > at else "expired"
 
 
 def fill(one: Fill) -> str:
-    """One thing that came of an order."""
+    """Format the result of an order."""
     what = f"{one.side} {render.size(one.strike)} in {name(one.market_id)}"
     if one.kind == "refused":
         return f"{render.time(one.at)} refused at execution by {one.code}: {what}, {render.fence(one.detail)}"

@@ -1,4 +1,4 @@
-"""Every heuristic of the predict venue, found by looking into `venues/predict/policies/`. A new one is a new file there."""
+"""Registry of the predict venue's heuristics: one module each in `venues/predict/policies/`."""
 
 from functools import cache
 from importlib import import_module
@@ -12,7 +12,7 @@ from pitboss.venues.predict.ladder_policy import Rungs
 
 @cache
 def heuristics() -> dict[str, Rungs]:
-    """Every heuristic by its short name, found by looking into `venues/predict/policies/`."""
+    """Return every heuristic by its short name, discovered in `venues/predict/policies/`."""
     found: dict[str, Rungs] = {}
     for module in sorted(iter_modules(predict.__path__), key=lambda module: module.name):
         policy = getattr(import_module(f"{predict.__name__}.{module.name}"), "POLICY", None)
@@ -23,7 +23,9 @@ def heuristics() -> dict[str, Rungs]:
 
 
 def heuristic(name: str) -> Rungs:
-    """One by name, with or without `policy/`, with `-` for `_` as the original spells them."""
+    """Return a heuristic by name, with or without the prefix `policy/`; `-` may replace `_`, as in the original's
+    names.
+    """
     known = heuristics()
     short = name.removeprefix("policy/").replace("-", "_")
     if short not in known:

@@ -1,7 +1,8 @@
-"""The predict vocabulary: one decision, its JSON Schema for models, and the strict reading of untrusted values.
+"""The decision format of the predict venue: its JSON Schema for models, and a strict parser for untrusted values.
 
-Reading never raises: it gives a `PredictDecision` or the list of what is wrong with it. The original agent's shape (no market,
-`spend_dusdc` or `spendDusdc`, `confidence_0_1`) is read too; a field named twice must say the same both times.
+Parsing never raises: it returns a `PredictDecision` or the list of problems. It also accepts the original agent's
+format (no market, `spend_dusdc` or `spendDusdc`, `confidence_0_1`). A field given under two names must have the same
+value in both.
 """
 
 from decimal import Decimal
@@ -45,7 +46,8 @@ SCHEMA: dict[str, Any] = {
 
 @noun
 class PredictDecision:
-    """One well-formed intent. Numbers are exact and finite, in plain units; a redeem takes all of its position."""
+    """A well-formed decision. Numbers are exact and finite, in plain units. A redeem always covers the whole position.
+    """
 
     action: Action
     reasoning: str
@@ -57,7 +59,7 @@ class PredictDecision:
 
 
 def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
-    """An untrusted JSON value → a decision, or everything that is wrong with it. A null field counts as left out."""
+    """Parse an untrusted JSON value into a decision, or return every problem. A null field counts as absent."""
     texts, numbers, wrong = _WORDS.read(raw)
     if wrong:
         return None, wrong
@@ -79,7 +81,7 @@ def read(raw: Any) -> tuple[PredictDecision | None, list[str]]:
 
 
 def _missing(action: Action, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:
-    """The rules that depend on the action."""
+    """Check the fields that the action requires."""
     problems: list[str] = []
     if "reasoning" not in given:
         problems.append("reasoning is required")
@@ -104,4 +106,4 @@ def _missing(action: Action, given: dict[str, str], numbers: dict[str, Decimal])
 
 
 DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "hold", (*KEYS, *ALIASES))
-"""How a decision is written on this venue."""
+"""The decision format of this venue."""

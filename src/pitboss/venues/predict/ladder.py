@@ -1,4 +1,4 @@
-"""Strikes of a market with their prices, walking outward from spot: what a tool lists and what a heuristic walks along."""
+"""Strikes of a market with their prices, ordered outward from spot. Used by a tool and by the heuristics."""
 
 from pitboss.core.instant import Instant
 from pitboss.core.noun import noun
@@ -13,19 +13,20 @@ STEP = 50 * FLOAT
 
 @noun
 class Rung:
-    """One strike with the quote of YES; that of NO is its `other`. `sides` are those whose ask is within the bounds."""
+    """One strike with the quote of YES; `other` is the quote of NO. `sides` are those whose ask is within the bounds.
+    """
 
     strike: int
     quote: Quote
     sides: tuple[Side, ...]
 
     def ask(self, side: Side) -> int:
-        """The ask of a side."""
+        """Return the ask of a side."""
         return self.quote.ask if side == "YES" else self.quote.other.ask
 
 
 def ladder(world: PredictWorld, market_id: str, now: Instant, step: int = STEP, count: int = 10) -> tuple[Rung, ...]:
-    """The strikes that quote now, the nearest to spot first; none where the market does not quote at all."""
+    """Return the strikes that are quoted now, nearest to spot first; empty if the market is not quoted."""
     oracle = oracle_of(world, market_id)
     if oracle is None or oracle.spot <= 0:
         return ()
@@ -43,7 +44,7 @@ def ladder(world: PredictWorld, market_id: str, now: Instant, step: int = STEP, 
 def first_rung(
     world: PredictWorld, market_id: str, side: Side, now: Instant, step: int = STEP, count: int = 10
 ) -> Rung | None:
-    """The first strike outward from spot at which a side can be minted."""
+    """Return the first strike outward from spot at which a side can be minted."""
     for rung in ladder(world, market_id, now, step, count):
         if side in rung.sides:
             return rung

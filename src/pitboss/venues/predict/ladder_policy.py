@@ -1,7 +1,7 @@
-"""The heuristics of the predict venue: walk $50 strikes outward from spot and mint the first whose ask is admitted.
+"""The heuristics of the predict venue: try $50 strikes outward from spot and mint the first whose ask is admitted.
 
-Plain Python deciders that keep nothing between ticks; what differs between them is the side of a tick. They take the
-market that expires soonest with time and budget left, spend what a tick may spend, and hold where nothing can be minted.
+They are stateless deciders that differ only in the side chosen at a tick. Each picks the market that expires soonest
+with enough time and budget left, spends the tick's cap, and holds if nothing can be minted.
 """
 
 from collections.abc import Callable
@@ -19,28 +19,30 @@ from pitboss.venues.predict.observation import PredictObservation
 from pitboss.venues.predict.state import NO_ACCOUNT, QUOTE, Oracle, PredictWorld, Side, contracts, usd
 
 LEAST = QUOTE // 100
-"""A spend below a cent is not worth a trade."""
+"""Minimum spend: less than a cent is not traded."""
 
 REACH = (0, 20)
-"""How many strikes on either side are walked: the nearest alone first, which nearly always does."""
+"""Numbers of strikes tried on either side of the nearest one. The nearest alone comes first, because it nearly always
+suffices.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Rungs:
-    """A heuristic: `side` gives the side of a tick by its number."""
+    """A heuristic; `side` returns the side for a tick number."""
 
     name: str
     summary: str
     side: Callable[[int], Side]
 
     async def decide(self, observation: PredictObservation, judge: Judge) -> Decision:
-        """One mint, or nothing."""
+        """Decide on one mint, or hold."""
         del judge
         intent = self.intent(observation)
         return Decision() if intent is None else Decision((intent,), intent["reasoning"])
 
     def intent(self, observation: PredictObservation) -> dict[str, Any] | None:
-        """The mint of this tick, if there is one."""
+        """Return the mint of this tick, if any."""
         side, desk, at = self.side(observation.ticks), observation.desk, observation.at
         caps, spent = observation.caps, reckoned(desk, at)
         account = desk.world.accounts.get(observation.account_id, NO_ACCOUNT)
@@ -83,7 +85,7 @@ def _mint(market: Oracle, side: Side, rung: Rung, spend: int) -> dict[str, Any]:
 
 
 def define_heuristic(name: str, summary: str, side: Callable[[int], Side]) -> Rungs:
-    """Define a heuristic; it is asked for as `policy/<name>`."""
+    """Define a heuristic, available as the model `policy/<name>`."""
     if not name.isidentifier() or name != name.lower():
         raise InvariantError(f"policy name {name!r} is not snake_case")
     return Rungs(f"policy/{name}", summary, side)

@@ -1,7 +1,8 @@
-"""What the vault owes while markets run: the value of all open contracts of one oracle on a curve of at most 50 points.
+"""The vault's liability for open markets: the value of all open contracts of one oracle, on a curve of at most 50
+points.
 
-The curve runs between the lowest and highest strike ever minted. It starts with those two and halves, again and again,
-the gap across which the price of UP drops most. Contracts between two points are valued on the straight line.
+The curve spans the lowest and highest strike ever minted. It starts with those two and repeatedly halves the gap across
+which the price of UP drops most. Contracts between two points are valued by linear interpolation.
 """
 
 from functools import lru_cache
@@ -12,14 +13,14 @@ from pitboss.venues.predict.state import MarketTerms, Oracle, StrikeBook, Strike
 from pitboss.venues.predict.svi import FLOAT, Flaw, Generation, Svi, pricer
 
 Curve = tuple[tuple[int, int], ...]
-"""Strikes with the price of UP at each, by strike."""
+"""Strikes with the price of UP at each, sorted by strike."""
 
 
 @lru_cache(maxsize=512)
 def make_curve(
     generation: Generation, forward: int, svi: Svi, tick: int, lowest: int, highest: int, most: int
 ) -> Curve | Flaw:
-    """The points between two strikes of the grid. Kept for a while: one trade asks several times for the same curve."""
+    """Compute the curve between two strikes of the grid. Cached: one trade needs the same curve several times."""
     up_at = pricer(generation, forward, svi)
     low, high = up_at(lowest), up_at(highest)
     if not isinstance(low, int):
@@ -30,17 +31,17 @@ def make_curve(
         return ((lowest, low),)
     high = min(low, high)
     points = {lowest: low, highest: high}
-    # Each gap once: its drop (below zero, so that the largest comes first), its ends and the prices there.
+    # A heap of gaps: the drop (negative, so that the largest comes first), the two ends and their prices.
     gaps = [(high - low, lowest, highest, low, high)] if highest - lowest > tick else []
     while gaps and len(points) < most:
         drop, left, right, left_up, right_up = heappop(gaps)
         if drop == 0:
-            break  # flat everywhere: further points would all lie on the line
+            break  # flat everywhere: further points would lie on the line
         middle = left + (right - left) // tick // 2 * tick
         up = up_at(middle)
         if isinstance(up, str):
             return up
-        # Rounding may not make a falling curve rise.
+        # Rounding must not make a falling curve rise.
         if up > left_up:
             up = left_up
         elif up < right_up:
@@ -54,7 +55,7 @@ def make_curve(
 
 
 def mark(levels: tuple[StrikeLevel, ...], ranges: int, curve: Curve) -> int:
-    """Value of the open contracts on a curve that spans their strikes, rounded down once."""
+    """Return the value of the open contracts on a curve that spans their strikes, rounded down once."""
     total = -ranges * FLOAT
     place = 0
     left, left_up = right, right_up = curve[0]
@@ -69,7 +70,7 @@ def mark(levels: tuple[StrikeLevel, ...], ranges: int, curve: Curve) -> int:
 
 
 def refreshed(terms: MarketTerms, oracle: Oracle, book: StrikeBook) -> StrikeBook | Abort:
-    """The book with its sums worked out from its levels at the oracle's newest price, or at its settlement."""
+    """Return the book with its totals recomputed from its levels at the oracle's newest price, or at its settlement."""
     levels, ranges = book.levels, book.ranges
     if not levels:
         mtm = 0

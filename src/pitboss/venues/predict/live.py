@@ -1,7 +1,9 @@
-"""`pitboss predict run` put together: the live driver, the predict venue on paper, live prices, a stored run, the status.
+"""Runs `pitboss predict run`: the live driver with the predict venue on paper, live prices, a stored run and a status
+endpoint.
 
-A live run is a run like any other: stored, chained, resumed from its last committed record. One process works on it at a
-time: a lock that the system releases with the process says which, and the lease of the run keeps out whoever did not ask.
+A live run is stored, hash-chained and resumed from its last committed record like any other run. One process at a time
+works on it: a file lock, released by the operating system when the process exits, prevents a second process on the same
+machine, and the run's lease prevents any other.
 """
 
 import asyncio
@@ -53,26 +55,26 @@ from pitboss.venues.predict.venue import VENUE
 LOG = logging.getLogger("pitboss.live")
 MODE, DATA = "paper", "pyth"
 VAULT = 1_000_000
-"""What the paper vault holds, in units of quote."""
+"""Balance of the paper vault, in quote units."""
 ASK_S = 5.0
-"""A price that takes longer than this is not of this moment any more: the next round asks anew."""
+"""Timeout of a price request. A later reply is no longer current; the next poll sends a new request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What is known when a run begins: for the first lines that a person sees."""
+    """Facts about a run at its start, for the first lines of output."""
 
     run_id: str
     address: str
     model: str
     ticks: int
-    """Ticks it has behind it."""
+    """Ticks executed before this start."""
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who looks on: told of the beginning and of every entry."""
+    """Callbacks for the start of the run and for every entry."""
 
     began: Callable[[Begun], None] = lambda begun: None
     entry: Callable[[Entry, Board], None] = lambda entry, board: None
@@ -80,7 +82,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class LiveRunResult:
-    """A live run after this process is done with it."""
+    """The state of a live run when this process stops working on it."""
 
     run: Run
     how: StopCause
@@ -88,13 +90,13 @@ class LiveRunResult:
 
 
 async def run_live(workspace: Workspace, deployment: Deployment, listener: Listener) -> LiveRunResult:
-    """Begin or go on with a live run, until its ticks are used up or somebody asks for a stop."""
+    """Start or resume a live run, until its number of ticks is reached or a stop is requested."""
     model, warning = fallen_back(deployment.model, workspace.home)
     warnings = (*deployment.notes, *([warning] if warning else []))
-    decider_of(deployment.skill, model)  # an unknown policy is refused before anything is stored
+    decider_of(deployment.skill, model)  # rejects an unknown policy before anything is stored
     decider_source.check(workspace, request_of(deployment, model))
     page = _Page()
-    # It listens before anything is stored: a port that is taken must not leave a run behind.
+    # The endpoint opens before anything is stored: an occupied port must not leave a run behind.
     async with serving(page.document, page.health, deployment.host, deployment.port, REDACTOR.redact) as address:
         run_id = _run_of(workspace, deployment, model)
         with exclusive_run(workspace.home, run_id):
@@ -112,17 +114,17 @@ async def _lived(
     page: "_Page",
     listener: Listener,
 ) -> "tuple[StopCause, Board]":
-    """The work, and what is stored of how it ended."""
+    """Execute the run and store how it ended."""
     runs, run_id, epoch = life.workspace.runs, life.run_id, life.epoch
     LOG.info("live run begins", extra={"fields": {"run_id": run_id, "model": model}})
     try:
         async with AsyncExitStack() as stack:
             return await _work(stack, life, deployment, model, warnings, page, listener)
-    except asyncio.CancelledError:  # a second Ctrl-C: no time to count, but nobody is at work
+    except asyncio.CancelledError:  # a second Ctrl-C: no time for the metrics, but the run must not stay marked as running
         runs.set_status(run_id, "cancelled", epoch, wall_s=life.wall_s())
         raise RunCancelled from None
     except LeaseLost:
-        raise  # the run belongs to another process now: not a word about it from here
+        raise  # another process owns the run now: this one must not write to it
     except (TransientError, InvariantError, UserError) as error:
         runs.fail(run_id, epoch, REDACTOR.redact(str(error)), wall_s=life.wall_s())
         raise
@@ -132,23 +134,23 @@ async def _lived(
 
 
 class _Page:
-    """What the status endpoint answers with: little until the run has begun."""
+    """Content of the status endpoint; empty until the run has started."""
 
     def __init__(self) -> None:
         self.tell: Callable[[], dict[str, Any]] = dict
 
     def document(self) -> dict[str, Any]:
-        """`/status`."""
+        """Return the body of `/status`."""
         return self.tell()
 
     def health(self) -> dict[str, Any]:
-        """`/health`."""
+        """Return the body of `/health`."""
         return {"ok": True}
 
 
 @dataclass(slots=True)
 class _StoredLiveRun:
-    """The stored side of a run."""
+    """The stored run that this process executes."""
 
     workspace: Workspace
     run_id: str
@@ -157,7 +159,7 @@ class _StoredLiveRun:
     address: str
 
     def wall_s(self) -> float:
-        """How long it was worked on, earlier processes included."""
+        """Total working time in seconds, including earlier processes."""
         run = self.workspace.runs.get(self.run_id)
         return (0.0 if self.epoch == 1 else run.wall_s) + stopwatch() - self.began_s
 
@@ -235,15 +237,15 @@ async def _work(
 
 
 def _first(deployment: Deployment) -> State:
-    """A fresh account on a fresh venue."""
+    """Return a fresh account on a fresh venue."""
     return State(Desk(open_world(VAULT * QUOTE, int(deployment.equity * QUOTE))))
 
 
-# The run as it is stored -----------------------------------------------------------------------------------------------
+# Stored run -----------------------------------------------------------------------------------------------------------
 
 
 def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
-    """The run to work on: one that was stopped and is the same, or a new one."""
+    """Return the run to work on: an unfinished run with the same configuration, or a new one."""
     if deployment.begin != "new":
         found = _unfinished(workspace, deployment, model)
         if found is not None:
@@ -257,7 +259,7 @@ def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
     request = PredictRequest(
         skill={},
         from_at=now,
-        to_at=now,  # nobody knows; and an empty range is one that no replay can be made of
+        to_at=now,  # the end is unknown, and an empty range prevents a replay of this run
         model=model,
         data_venue=DATA,
         equity_usd=deployment.equity,
@@ -280,7 +282,7 @@ def _run_of(workspace: Workspace, deployment: Deployment, model: str) -> str:
 
 
 def _same(deployment: Deployment, model: str) -> dict[str, Any]:
-    """What two starts must agree in to be one run."""
+    """Return the values that must be equal for a start to resume a run."""
     return {
         "mode": MODE,
         "venue": VENUE.name,

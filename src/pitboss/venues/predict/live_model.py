@@ -1,7 +1,7 @@
-"""The model of a live run, with its cost bounded in total and for each UTC day.
+"""The model of a live run, with a cost limit in total and per UTC day.
 
-Keys, prices, rate limits and the bound on the total are the same as for a backtest; only the bound on a day is added here,
-around them. Where either is used up the model is not asked, and the tick is a hold with the flag `budget`.
+Keys, prices, rate limits and the total limit are those of a backtest; this module adds only the daily limit around
+them. If either limit is exhausted the model is not called, and the tick is a hold with the flag `budget`.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -26,7 +26,7 @@ from pitboss.venues.predict.deployment import Deployment
 
 
 class Day(Budget):
-    """The money of one UTC day."""
+    """The budget of one UTC day."""
 
     def _refusal(self, worst: Decimal) -> str:
         gone = usd(self.spent + self.uncertain)
@@ -34,7 +34,7 @@ class Day(Budget):
 
 
 class Daily:
-    """A model that may cost so much on one UTC day, judged before each call by the most it can cost."""
+    """A model client with a cost limit per UTC day, checked before each call against the maximum cost of that call."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Daily:
         self._today = Budgeted(inner, Day(most_usd, spent_usd), price)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        """Ask, if the day can still pay for it."""
+        """Call the model if the day's budget covers the maximum cost."""
         day = day_of(self._now())
         if day != self._day:
             self._day, self._today = day, Budgeted(self._inner, Day(self._most_usd), self._price)
@@ -61,7 +61,7 @@ class Daily:
 
 
 def request_of(deployment: Deployment, model: str) -> BacktestRequest:
-    """What the gateway is asked for. A live tick cannot be asked ahead."""
+    """Build the request for the model connection. Speculation is off: a live tick cannot be asked ahead."""
     return BacktestRequest(
         skill=to_plain(deployment.skill),
         from_at=0,
@@ -80,7 +80,7 @@ def request_of(deployment: Deployment, model: str) -> BacktestRequest:
 async def connected(
     workspace: Workspace, deployment: Deployment, model: str, run_id: str, spent_usd: Decimal
 ) -> AsyncIterator[tuple[Connections, ModelConnection | None]]:
-    """The model of a live run, for the length of a block. `spent_usd` is what today has cost so far."""
+    """Open the model of a live run for the duration of the block. `spent_usd` is today's cost so far."""
     request = request_of(deployment, model)
     async with AsyncExitStack() as stack:
         line = await open_model(stack, workspace, request, deployment.skill, run_id)

@@ -1,9 +1,9 @@
-"""The predict venue's world while a run is live: prices of this moment put into the paper venue, in their order.
+"""Live price source of the predict venue: applies published prices to the paper world in order.
 
-Two things are done more exactly than by taking every price as it comes. An order is carried out at the first price that
-was published after it was really decided, not after the tick's own instant: a model that thought for twenty seconds gets
-no price of twenty seconds ago. And a market in which something is held is settled by the first price published at or after
-its expiry, which is asked for by its time, also after the process was away: not by the first that happened to be seen.
+Two points are more exact than applying every price as it arrives. An order is executed at the first price published
+after the decision was actually made, not after the tick's instant: a model that took twenty seconds does not get a
+price from twenty seconds ago. A market with an open position is settled by the first price published at or after its
+expiry, requested by that time, even if the process was down then; not by the first price that happened to be received.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT, contracts
 from pitboss.venues.predict.world import feed
 
 PATIENCE_MS = MINUTE_MS
-"""So long a settlement waits for its exact price; then the first price that was seen settles it."""
+"""How long a settlement waits for its exact price; after that, the first price received settles it."""
 
 NO_FEED, STALE = "no_feed", "stale_prices"
 
@@ -50,17 +50,17 @@ class PredictSource:
         self._since: dict[Instant, Instant] = {}
 
     async def bring(self, world: Desk, before: Instant) -> WorldUpdate:
-        """Everything published before an instant, put into the world. Asks nobody, so it takes no time."""
+        """Apply every price published before an instant to the world. Makes no requests, so it does not block."""
         now = self._now()
         waiting = {ticket.id for ticket in world.waiting}
-        # An order is first met here right after its tick: that is when it was decided.
+        # A waiting order first appears here right after its tick, so this is the time of its decision.
         self._decided_at = {ticket: self._decided_at.get(ticket, now) for ticket in waiting}
         receipts: list[Receipt] = []
         used = 0
         for update in self.spot.before(before):
             known = world.world.feeds.get(self.spot.symbol)
             if known is not None and update.at <= known.at:
-                used += 1  # seen by the process before this one
+                used += 1  # already applied by an earlier process
                 continue
             settling = self._settling(world, update, now)
             if settling is None:
@@ -73,7 +73,7 @@ class PredictSource:
         return WorldUpdate(world, tuple(receipts))
 
     def unfit(self, world: Desk, at: Instant) -> str:
-        """Whether the prices are too old to decide on."""
+        """Return the flag for missing or stale prices; empty if the prices are fit to decide on."""
         known = world.world.feeds.get(self.spot.symbol)
         if known is None or self.spot.candles_at is None:
             return NO_FEED
@@ -85,15 +85,15 @@ class PredictSource:
         return bool(world.waiting)
 
     def equity(self, world: Desk, at: Instant, period_ms: int) -> Curve:
-        """Cash and every position at its bid."""
+        """Return the equity: cash plus every position at its bid."""
         return ((at, period_ms, text(contracts(equity(world.world, at, self._account_id))), 1),)
 
     def trouble(self) -> str:
-        """What is wrong with the prices."""
+        """Describe the current problem with the prices; empty if there is none."""
         return self.spot.trouble()
 
     def _put(self, desk: Desk, update: Update) -> tuple[Desk, tuple[Receipt, ...]]:
-        """One price into the world. Orders that were decided after it wait on."""
+        """Apply one price to the world. Orders decided after it keep waiting."""
         step = feed(desk.world, self.spot.symbol, update.spot, update.at, update.volatility, tiers=self._tiers)
         later = tuple(one for one in desk.waiting if self._decided_at.get(one.id, update.at) > update.at)
         if not later:
@@ -104,7 +104,7 @@ class PredictSource:
         return replace(after, waiting=(*after.waiting, *later)), receipts
 
     def _settling(self, desk: Desk, update: Update, now: Instant) -> tuple[Update, ...] | None:
-        """The exact prices of expiries that lie between the last price and this one; None while one is asked for."""
+        """Return the exact prices for expiries between the last price and this one; None while a request is pending."""
         known = desk.world.feeds.get(self.spot.symbol)
         since = None if known is None else known.at
         held = desk.world.accounts.get(self._account_id, NO_ACCOUNT).positions.values()

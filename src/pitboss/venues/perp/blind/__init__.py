@@ -1,1 +1,1 @@
-"""Blind runs on the perp venue: names, dates, prices and volumes anonymised for the model, and true again for the engine."""
+"""Blind runs of the perp venue: anonymises what the model sees and translates what it proposes back into true terms."""

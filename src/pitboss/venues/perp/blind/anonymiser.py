@@ -1,12 +1,13 @@
-"""The disguise of a blind run: what the model sees under other names, at other times and in other prices.
+"""The anonymiser of a blind run: the model sees other symbol names, other dates and other prices.
 
-A run stays as it is: engine, account, orders and records know nothing of this. Only what goes to the model is disguised and
-only what it proposes is turned back, so that the same decisions give the same run, blind or open. Factors are powers of
-two, by which neither a decimal nor a float loses a digit: whatever a tool or a section works out of disguised numbers is
-exactly the disguised result. Sizes are scaled by the inverse of the price, so that money stays money.
+Engine, account, orders and records always hold true values. Only what goes to the model is anonymised and only what it
+proposes is translated back, so the same decisions give the same run, blind or not. Scale factors are powers of two, so
+neither a decimal nor a float loses a digit: anything that a tool or a section computes from anonymised numbers is
+exactly the anonymised result. Sizes are scaled by the inverse of the price factor, so amounts of money are unchanged.
 
-Who plays whom is `agent.alias`, the mapping itself `agent.cover`, the texts `agent.neutral`, the facts `agent.guise` and
-`agent.hindsight`.
+Related modules: `agent.blind.mapping` (names, factors and the shift in time), `agent.blind.neutral_text` (texts),
+`venues.perp.blind.translation` (proposals and verdicts), `venues.perp.blind.observation` (market and account),
+`venues.perp.blind.memory` (memory and past).
 """
 
 import re
@@ -31,34 +32,37 @@ _VENUE = re.compile(r"(?<=trading agent on )Hyperliquid ")
 
 @dataclass(frozen=True, eq=True)
 class Disguise(Cover):
-    """All that a blind run hides behind. Equal disguises hide alike; what is kept in one is only its own work."""
+    """The anonymisation of one run: the mapping plus caches of the values made from it.
+
+    Equality compares the mapping only; the caches are not part of it.
+    """
 
     @cached_property
     def _made(self) -> "guise.AnonymisedValues":
         return guise.AnonymisedValues(self)
 
     def market(self, market: Market) -> Market:
-        """The market in disguise: one and the same for one and the same market."""
+        """Return the anonymised market; the same object for the same market."""
         return self._made.market(market)
 
     def observation(self, observation: Observation) -> Observation:
-        """A tick as the model sees it. Asked again about the same tick it gives the same one."""
+        """Return a tick as the model sees it; the same object for the same observation."""
         return self._made.observation(observation)
 
     def skill(self, skill: PerpSkill) -> PerpSkill:
-        """The skill in disguise: one and the same for one and the same skill."""
+        """Return the anonymised skill; the same object for the same skill."""
         return self._made.skill(skill)
 
     def header(self, system: str) -> str:
-        """The system prompt without the venue, which names a coin too."""
+        """Return the system prompt without the venue's name, which would identify a coin."""
         return _VENUE.sub("", system)
 
     def past(self, past: Past) -> Past:
-        """The run's own past, asked and answered in disguised terms."""
+        """Return the run's own past with queries and results in anonymised terms."""
         return DisguisedPast(past, self)
 
     def spec(self, spec: ToolSpec) -> ToolSpec:
-        """A tool as it is offered: examples of symbols are names that exist."""
+        """Return a tool's specification with example symbols replaced by names that exist in this run."""
         known = self._specs.get(spec.name)
         if known is None or known[0] is not spec:
             example = self.aliases[0].name if self.aliases else "ASSET-K"
@@ -72,15 +76,15 @@ class Disguise(Cover):
 
 
 def make_disguise(symbols: Sequence[str], seed: int, levels: Mapping[str, float] | None = None) -> Disguise:
-    """The disguise of a run, thrown by its seed and its symbols. `levels` are prices known at its start.
+    """Create the anonymiser of a run from its seed and symbols; `levels` are prices known at its start.
 
-    Knowing a price level serves to hide it: prices are put where any coin could be.
+    With the price level known, prices are scaled to a level that does not identify the coin.
     """
     return Disguise(*throw(symbols, seed, levels or {}))
 
 
 def read_disguise(plain: Mapping[str, Any]) -> Disguise:
-    """A disguise as it was kept."""
+    """Restore an anonymiser from the form stored with the run (`Cover.plain`)."""
     aliases = tuple(codec.parse(Alias, alias) for alias in plain["aliases"])
     return Disguise(aliases, int(plain["weeks"]), bool(plain.get("strangers")))
 

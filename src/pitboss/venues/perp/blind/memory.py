@@ -1,7 +1,7 @@
-"""What a blind run remembers, as the model sees it: the decision before, closed trades, notes, and its own past.
+"""The memory of a blind run as the model sees it: last decision, closed trades, notes, and the run's own past.
 
-Its own words come back to the model as it said them, but for the names of coins: none of them is confirmed or denied.
-Market and account are `agent.guise`.
+The model gets its own texts back as it wrote them, except that names of coins are replaced, so no guess is confirmed or
+denied. Market and account are in `venues.perp.blind.observation`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,17 +24,17 @@ from pitboss.venues.perp.trade_memory import ClosedTrade, LessonNotes, PerpMemor
 PRICE_FACTS = frozenset({"price", "limit", "stop", "take_profit"})
 SLOTS = tuple(field.name for field in fields(LessonNotes))
 SIZE_FACTS = frozenset({"size", "left"})
-"""What of a receipt is a price and what a size; everything else in it is money, a rate, a count or a word."""
+"""The facts of a receipt that are prices and sizes; every other fact is money, a rate, a count or a word."""
 
 
 def last_of(disguise: Cover, last: LastDecision) -> LastDecision:
-    """The decision before, as the model made it."""
+    """Return the last decision in the terms in which the model made it."""
     proposal, detail = _told(disguise, last.proposal, last.detail, last.code)
     return replace(last, tick_at=last.tick_at + disguise.shift_ms, proposal=proposal, detail=detail)
 
 
 def _told(disguise: Cover, proposal: str, detail: str, code: str) -> tuple[str, str]:
-    """A recorded proposal and what was said to it."""
+    """Return a recorded proposal and its verdict's detail, both anonymised."""
     if not proposal:
         return proposal, disguise.detail(detail, code, "")
     true = codec.loads_exact(proposal)
@@ -44,7 +44,7 @@ def _told(disguise: Cover, proposal: str, detail: str, code: str) -> tuple[str, 
 
 
 def proposal_of(disguise: Cover, true: Any) -> Any:
-    """A proposal on its way back to whoever made it: names that it cannot have known are not confirmed."""
+    """Return a proposal in the terms in which the model made it; names of coins in its texts are replaced."""
     seen = disguise.proposal(true)
     if not isinstance(seen, dict):
         return disguise.own(seen) if isinstance(seen, str) else seen
@@ -55,7 +55,7 @@ def proposal_of(disguise: Cover, true: Any) -> Any:
 
 @exact
 def memory_of(disguise: Cover, memory: PerpMemory) -> PerpMemory:
-    """What the agent remembers, in disguise."""
+    """Return the agent's memory, anonymised."""
     shift, own = disguise.shift_ms, disguise.own
     notes = memory.notes and LessonNotes(**{name: own(getattr(memory.notes, name)) for name in SLOTS})
     return replace(
@@ -70,7 +70,7 @@ def memory_of(disguise: Cover, memory: PerpMemory) -> PerpMemory:
 
 
 def trade_of(disguise: Cover, trade: ClosedTrade) -> ClosedTrade:
-    """A closed trade in disguise; results, excursions and regime are true."""
+    """Return a closed trade, anonymised; results, excursions and regime are unchanged."""
     alias = disguise.by_symbol[trade.symbol]
     return replace(
         trade,
@@ -84,7 +84,7 @@ def trade_of(disguise: Cover, trade: ClosedTrade) -> ClosedTrade:
 
 
 def trip_of(disguise: Cover, trip: RoundTrip) -> RoundTrip:
-    """A round trip that goes on, in disguise."""
+    """Return an open round trip, anonymised."""
     alias = disguise.by_symbol[trip.symbol]
     sizes = {name: getattr(trip, name) * alias.size for name in ("left", "max_size", "grown", "shrunk")}
     return replace(
@@ -98,7 +98,7 @@ def trip_of(disguise: Cover, trip: RoundTrip) -> RoundTrip:
 
 @exact
 def receipt_of(disguise: Cover, receipt: Receipt) -> Receipt:
-    """A receipt in disguise."""
+    """Return a receipt, anonymised."""
     alias = disguise.by_symbol.get(receipt.symbol)
     at = receipt.at + disguise.shift_ms
     if alias is None:
@@ -113,19 +113,19 @@ def receipt_of(disguise: Cover, receipt: Receipt) -> Receipt:
 
 
 def _fact(value: Any, factor: Decimal) -> Any:
-    """As text where it was text: records give amounts as they are written."""
+    """Scale an amount; text stays text, because stored records hold amounts as text."""
     return text(Decimal(value) * factor) if isinstance(value, str) else value * factor
 
 
 @noun
 class DisguisedPast:
-    """`core.past.Past` of a run for the tools of its own agent."""
+    """`core.past.Past` in anonymised terms, for the tools of the run's own agent."""
 
     true: Past
     disguise: Cover
 
     def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
-        """The newest decisions made before `before`, newest first."""
+        """Return the newest `count` decisions made before `before`, newest first."""
         return [self._decided(one) for one in self.true.decisions(before - self.disguise.shift_ms, count)]
 
     def _decided(self, one: PastDecision) -> PastDecision:
@@ -134,12 +134,15 @@ class DisguisedPast:
         return replace(one, at=one.at + self.disguise.shift_ms, proposal=proposal, detail=detail, text=said)
 
     def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
-        """The newest things that happened before `before`, newest first."""
+        """Return the newest `count` receipts from before `before`, newest first."""
         found = self.true.receipts(before - self.disguise.shift_ms, count)
         return [receipt_of(self.disguise, receipt) for receipt in found]
 
     def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
-        """What was recorded of a tick and can be told: proposals, verdicts, receipts. Account and prompt are left out."""
+        """Return the recorded proposals, verdicts and receipts of a tick.
+
+        Positions, orders and the prompt are left out.
+        """
         shift = self.disguise.shift_ms
         body = self.true.snapshot(at - shift, before - shift)
         if body is None:
@@ -168,7 +171,7 @@ class DisguisedPast:
         return {**verdict, "detail": detail, "margins": margins}
 
     def commands(self, before: Instant, count: int) -> Sequence[str]:
-        """What people told the run to do, in neutral words."""
+        """Return the commands that people gave to the run, in neutral words."""
         found = self.true.commands(before - self.disguise.shift_ms, count)
         return [self.disguise.words.news(command) for command in found]
 

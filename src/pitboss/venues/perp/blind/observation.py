@@ -1,8 +1,8 @@
-"""The facts of a blind run as the model sees them: market, skill, caps and account under their disguise.
+"""Market, skill, caps and account of a blind run as the model sees them.
 
-Every value has the type of what it stands for, so that sections and tools work on it without knowing. The market is
-made once, and of it only what is looked at; an account has few positions; what does not change from tick to tick is kept.
-Which factor and which name belong to whom is `agent.alias`, what is remembered `agent.hindsight`.
+Every anonymised value has the type of the true one, so sections and tools use it unchanged. The market is transformed
+once and lazily, only for the columns that are read; values that do not change from tick to tick are cached. Names and
+factors come from `agent.blind.mapping`; the memory is in `venues.perp.blind.memory`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,10 @@ from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, Working
 
 
 class AnonymisedValues:
-    """What a disguise has made so far. Things are known again by identity, which is how a run hands them on."""
+    """Caches of anonymised values, keyed by the identity of the true value.
+
+    A run passes the same objects from tick to tick, so identity is enough to recognise them.
+    """
 
     __slots__ = ("_caps", "_disguise", "_market", "_memory", "_observation", "_skill", "_terms")
 
@@ -39,15 +42,15 @@ class AnonymisedValues:
         self._observation = IdentityMemo(self._observed)
 
     def market(self, market: Market) -> Market:
-        """The market in disguise."""
+        """Return the anonymised market."""
         return self._market(market)
 
     def observation(self, observation: Observation) -> Observation:
-        """A tick in disguise."""
+        """Return a tick's observation, anonymised."""
         return self._observation(observation)
 
     def skill(self, skill: PerpSkill) -> PerpSkill:
-        """The skill in disguise."""
+        """Return the anonymised skill."""
         return self._skill(skill)
 
     def _observed(self, seen: Observation) -> Observation:
@@ -68,7 +71,7 @@ class AnonymisedValues:
 
 
 class IdentityMemo:
-    """What was made of a thing, for as long as it is the thing that is asked about; the few before it are kept too."""
+    """A cache of a function by the identity of its argument; it holds the newest four results."""
 
     __slots__ = ("_kept", "_make")
 
@@ -89,7 +92,7 @@ class IdentityMemo:
 
 
 def market_of(disguise: Cover, market: Market) -> Market:
-    """Renamed, shifted and scaled. What belongs to no symbol of the run is not in it."""
+    """Return the market renamed, shifted in time and scaled; data of symbols outside the run is left out."""
     shift, known = disguise.shift_ms, disguise.by_symbol
     return Market(
         bars=_Bars(market.bars, disguise),
@@ -109,7 +112,7 @@ def market_of(disguise: Cover, market: Market) -> Market:
 
 
 def bars_of(bars: Bars, alias: Alias, shift: int) -> Bars:
-    """Columns in disguise. A power of two moves no bit of a float but its exponent."""
+    """Return bars, anonymised; scaling by a power of two changes only the exponent of a float."""
     price, volume = 2.0**alias.price_power, 2.0**alias.volume_power
     return Bars(
         alias.name,
@@ -125,7 +128,7 @@ def bars_of(bars: Bars, alias: Alias, shift: int) -> Bars:
 
 
 def points_of(points: Points, alias: Alias, shift: int) -> Points:
-    """A series in disguise: prices and amounts are scaled, funding rates are shares and stay."""
+    """Return a series, anonymised: prices and amounts are scaled, funding rates are ratios and stay."""
     factors = {
         "mark": 2.0**alias.price_power,
         "oracle": 2.0**alias.price_power,
@@ -136,7 +139,7 @@ def points_of(points: Points, alias: Alias, shift: int) -> Points:
 
 
 def news_of(disguise: Cover, item: NewsItem) -> NewsItem:
-    """A headline in neutral words; of its symbols those that the run trades."""
+    """Return a headline in neutral words; of its symbols only those that the run trades."""
     shift = disguise.shift_ms
     return replace(
         item,
@@ -149,7 +152,7 @@ def news_of(disguise: Cover, item: NewsItem) -> NewsItem:
 
 
 def event_of(disguise: Cover, event: CalendarEvent) -> CalendarEvent:
-    """An event at its shifted time; whole weeks leave weekday and hour as they were."""
+    """Return an event at its shifted time; the shift is in whole weeks, so weekday and hour stay."""
     shift = disguise.shift_ms
     return replace(
         event,
@@ -162,7 +165,7 @@ def event_of(disguise: Cover, event: CalendarEvent) -> CalendarEvent:
 
 
 def listing_of(listing: Listing, alias: Alias, shift: int) -> Listing:
-    """From when to when a symbol is listed, shifted."""
+    """Return the listing period of a symbol, renamed and shifted."""
     moments = (listing.listed_at, listing.delisted_at, listing.known_at)
     return Listing(alias.name, *(None if at is None else at + shift for at in moments))
 
@@ -177,7 +180,7 @@ def _fixed(column: Any) -> Any:
 
 
 class _Bars(Mapping[tuple[str, str], Bars]):
-    """The columns of a market by the names of the disguise; made when they are first asked for."""
+    """The bars of a market keyed by anonymised names, transformed on first use."""
 
     def __init__(self, true: Mapping[tuple[str, str], Bars], disguise: Cover) -> None:
         self._true, self._shift = true, disguise.shift_ms
@@ -197,8 +200,8 @@ class _Bars(Mapping[tuple[str, str], Bars]):
         return alias is not None and (alias.symbol, interval) in self._true
 
     def get(self, key: tuple[str, str], default: Any = None) -> Any:
-        """A lazy shelf may know how to make a column that it does not list."""
-        return self[key] if key in self else default  # noqa: SIM401 – this is the method that it would call
+        """Check by `in`, not by iteration: a lazy source may be able to make a column that it does not list."""
+        return self[key] if key in self else default  # noqa: SIM401 – `dict.get` would be this method itself
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         names = {alias.symbol: name for name, alias in self._aliases.items()}
@@ -209,7 +212,7 @@ class _Bars(Mapping[tuple[str, str], Bars]):
 
 
 class _Lazy(Sequence[NewsItem]):
-    """Items that are made when they are looked at: a run sees few of all the headlines there are."""
+    """News items transformed on first access: a run reads few of all headlines."""
 
     def __init__(self, true: Sequence[NewsItem], make: Callable[[NewsItem], NewsItem]) -> None:
         self._true, self._make = true, make
@@ -238,7 +241,7 @@ class _Lazy(Sequence[NewsItem]):
 
 
 def skill_of(disguise: Cover, skill: PerpSkill) -> PerpSkill:
-    """The skill with other names for its symbols, and without names and dates in its author's words."""
+    """Return the skill with its symbols renamed, and without names and dates in its author's texts."""
     strategy = {
         name: disguise.words.skill(words)
         for name, words in skill.strategy.texts().items()
@@ -257,18 +260,21 @@ def skill_of(disguise: Cover, skill: PerpSkill) -> PerpSkill:
 
 
 def caps_of(disguise: Cover, caps: PerpCaps) -> PerpCaps:
-    """The same limits about other names."""
+    """Return the same limits for the renamed symbols."""
     allowed, unlisted = _allowed(disguise, caps.allowed_symbols), _named(disguise, caps.unlisted)
     return replace(caps, symbols=_named(disguise, caps.symbols), allowed_symbols=allowed, unlisted=unlisted)
 
 
 def _allowed(disguise: Cover, symbols: Sequence[str]) -> tuple[str, ...]:
-    """The list of what may be opened. One that names nothing of the run must not become empty, which would allow all."""
+    """Return the symbols that may be opened, renamed.
+
+    A list that names no symbol of the run must not become empty, because an empty list allows every symbol.
+    """
     return _named(disguise, symbols) or (("OTHER",) if symbols else ())
 
 
 def terms_of(disguise: Cover, terms: TradingTerms) -> TradingTerms:
-    """The same costs and tiers; lots are as large in disguise as the true ones are."""
+    """Return the same costs and tiers; lots are scaled with the sizes."""
     known = disguise.by_symbol
     assets = {
         known[symbol].name: DisguisedAsset(
@@ -299,7 +305,7 @@ class DisguisedAsset(Asset):
 
     @exact
     def round_price(self, price: Decimal, up: bool) -> Decimal:
-        """Where the venue would put it, in disguised prices."""
+        """Round a price as the venue would, in anonymised prices."""
         return Asset.round_price(self, price * self.size_factor, up) * self.price_factor
 
 
@@ -308,7 +314,7 @@ class DisguisedAsset(Asset):
 
 @exact
 def world_of(disguise: Cover, world: PerpWorld) -> PerpWorld:
-    """The account with other names, times, prices and sizes; cash, costs and equity are the true ones."""
+    """Return the account with names, times, prices and sizes anonymised; cash, costs and equity are unchanged."""
     known, shift = disguise.by_symbol, disguise.shift_ms
     positions = {
         known[symbol].name: position_of(disguise, held, known[symbol]) for symbol, held in world.positions.items()
@@ -325,7 +331,7 @@ def world_of(disguise: Cover, world: PerpWorld) -> PerpWorld:
 
 
 def position_of(disguise: Cover, held: Position, alias: Alias) -> Position:
-    """A position in disguise: its cost is money and stays, so its entry is scaled with its size."""
+    """Return a position, anonymised: its cost is money and stays, so the entry price scales inversely to the size."""
     return replace(
         held,
         symbol=alias.name,
@@ -338,7 +344,7 @@ def position_of(disguise: Cover, held: Position, alias: Alias) -> Position:
 
 
 def order_of(disguise: Cover, order: WorkingOrder, alias: Alias) -> WorkingOrder:
-    """A working order in disguise."""
+    """Return a working order, anonymised."""
     shift = disguise.shift_ms
     return replace(
         order,

@@ -1,7 +1,7 @@
-"""Blind runs: the disguise that a run gets, what it has to do without, and what a reader is told about both.
+"""Sets up blind runs: creates a run's anonymiser, lists the tools it cannot offer, and explains both to readers.
 
-The disguise itself is `agent.disguise`. It is made when a run begins, from its seed, its symbols and the prices known by
-then, and kept with the run: whoever goes on with the run, checks it or reads it uses the one that was kept.
+The anonymiser is `venues.perp.blind.anonymiser`. It is created when a run begins, from the run's seed, its symbols and
+the prices known by then, and is stored with the run: resuming, verifying and reading the run use the stored one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ TOOLS = "pitboss.venues.perp.tools"
 
 
 def disguise_for(market: Market, symbols: Sequence[str], base: str, seed: int, start: Instant) -> Disguise:
-    """The disguise of a run that begins at `start`. Of the market it looks at the last closes before that only."""
+    """Create the anonymiser of a run that begins at `start`; it reads only the last closes before that."""
     view = market.view(start)
     levels: dict[str, float] = {}
     for symbol in symbols:
@@ -30,25 +30,28 @@ def disguise_for(market: Market, symbols: Sequence[str], base: str, seed: int, s
 
 
 def disguise_of(params: Mapping[str, Any]) -> Disguise | None:
-    """The disguise that was kept with a run; None if it was not blind."""
+    """Return the anonymiser stored with a run; None if the run was not blind."""
     kept = params.get("disguise")
     return read_disguise(kept) if params.get("blind") and kept else None
 
 
 def left_out(skill: PerpSkill) -> list[str]:
-    """What of a skill's tools a blind run does without: answers of other programs cannot be disguised."""
+    """Return the tools and servers of a skill that a blind run cannot offer.
+
+    Replies of other programs cannot be anonymised.
+    """
     servers = [f"MCP server {server.id}" for server in skill.tools.mcp_servers]
     return [*servers, *(name for name in skill.tools.built_in if registry_of(TOOLS)[name].reach != "as_of")]
 
 
 def notes(blind: bool, skill: PerpSkill) -> list[str]:
-    """What a person is told when a blind run begins, in a line or none."""
+    """Return the line that is printed when a blind run begins with tools left out, if any."""
     missing = left_out(skill) if blind else []
     return [f"blind: not offered, because it cannot be disguised: {', '.join(missing)}"] if missing else []
 
 
 def told(params: Mapping[str, Any]) -> list[str]:
-    """What a reader of a blind run is told: that it was one, who was who, and what the words of the model mean."""
+    """Return the sentences of the report about a blind run: the mapping, and how to read the model's texts."""
     disguise = disguise_of(params)
     if disguise is None:
         return []
@@ -65,7 +68,7 @@ def told(params: Mapping[str, Any]) -> list[str]:
 
 
 def told_briefly(params: Mapping[str, Any]) -> list[str]:
-    """Who was who, in a line, or no line for a run that was open."""
+    """Return the mapping of a blind run in one line; empty for any other run."""
     disguise = disguise_of(params)
     if disguise is None:
         return []
@@ -74,12 +77,12 @@ def told_briefly(params: Mapping[str, Any]) -> list[str]:
 
 
 def unmasked(rows: list[dict[str, Any]], disguise: Disguise | None) -> list[dict[str, Any]]:
-    """Rows about decisions as a reader should see them; the very same rows of a run that was open."""
+    """Return decision rows with true names added to the model's texts; the same list if the run was not blind."""
     return rows if disguise is None else [unmask(row, disguise) for row in rows]
 
 
 def unmask(row: dict[str, Any], disguise: Disguise) -> dict[str, Any]:
-    """A row about a decision with the model's own words for a reader. Its terms are true already."""
+    """Return one decision row with true names added to the model's texts; all other values are true already."""
     words = {name: disguise.reveal(row[name]) for name in ("reason", "text") if isinstance(row.get(name), str)}
     steps = [{**step, "text": disguise.reveal(step["text"])} for step in row.get("steps") or ()]
     return {**row, **words, **({"steps": steps} if steps else {})}

@@ -1,7 +1,8 @@
-"""Who is who and when is when: names, words, proposals and verdicts turned from true into disguised terms and back.
+"""Translates names, texts, proposals and verdicts between true and anonymised terms.
 
-Proposals are turned both ways without the loss of a digit. Verdicts are told without anything true in them but money,
-percentages and times of day. The facts that are shown with it are `agent.guise`, all of it together `agent.disguise`.
+Proposals are translated in both directions without losing a digit. Of true values, a translated verdict holds only
+money, percentages and times of day. Market and account are in `venues.perp.blind.observation`;
+`venues.perp.blind.anonymiser` combines both.
 """
 
 import re
@@ -28,41 +29,44 @@ _STRANGE = ("R13_VENUE",)
 
 @dataclass(frozen=True, eq=True)
 class Cover:
-    """Who is who, and when is when. Equal disguises hide alike; what is kept in one is only its own work."""
+    """The mapping between true and anonymised terms of one run.
+
+    Equality compares the mapping only; the caches are not part of it.
+    """
 
     aliases: tuple[Alias, ...]
     weeks: int
     strangers: bool = False
-    """Whether words of the run may be of somebody who saw the true market: a program, or whoever wrote a file."""
+    """Whether the run's texts may come from an author who saw the true market: a program or a decisions file."""
 
     # The mapping ------------------------------------------------------------------------------------------------------
 
     @property
     def shift_ms(self) -> int:
-        """What is added to every instant."""
+        """The milliseconds added to every instant."""
         return self.weeks * WEEK_MS
 
     @cached_property
     def by_symbol(self) -> dict[str, Alias]:
-        """The aliases by the true symbols."""
+        """The aliases by true symbol."""
         return {alias.symbol: alias for alias in self.aliases}
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """The names that the model sees, by the true symbols."""
+        """The names that the model sees, by true symbol."""
         return {alias.symbol: alias.name for alias in self.aliases}
 
     @cached_property
     def _turned(self) -> dict[str, str]:
-        """Both ways at once: a model that writes a true symbol has named nothing that it can trade, like any other guess."""
+        """The mapping in both directions: a true symbol written by the model becomes a name that cannot be traded."""
         return {**self.names, **{alias.name: alias.symbol for alias in self.aliases}}
 
     def name(self, symbol: str) -> str:
-        """A true symbol as the model sees it, and a name of the model as the true symbol; all others as they are."""
+        """Map a true symbol to its name or a name to its true symbol; return any other text unchanged."""
         return self._turned.get(symbol, symbol)
 
     def plain(self) -> dict[str, Any]:
-        """As it is kept with a run."""
+        """Return the form that is stored with a run."""
         aliases = [codec.plain(alias) for alias in self.aliases]
         return {"weeks": self.weeks, "aliases": aliases, "strangers": self.strangers}
 
@@ -70,15 +74,15 @@ class Cover:
 
     @cached_property
     def words(self) -> Neutral:
-        """Texts in neutral terms."""
+        """The translation of texts into neutral words."""
         return Neutral(self.names)
 
     def text(self, words: str) -> str:
-        """A stranger's words without names, dates and amounts."""
+        """Return text from outside the run without names, dates and amounts."""
         return self.words.news(words)
 
     def own(self, words: str) -> str:
-        """What was said in the run, on its way to the model: its own words, unless they may be another's."""
+        """Return a text of the run for the model: its own words, or fully neutral ones if `strangers` is set."""
         return self.words.news(words) if self.strangers else self.words.own(words)
 
     @cached_property
@@ -89,7 +93,7 @@ class Cover:
         )
 
     def reveal(self, words: str) -> str:
-        """The model's words for a reader: every name with the true symbol before it, as in `BTC [ASSET-K]`."""
+        """Return the model's text for a reader: the true symbol before every name, as in `BTC [ASSET-K]`."""
         true = {alias.name.casefold(): alias.symbol for alias in self.aliases}
         return self._shown.sub(lambda found: f"{true[found[0].casefold()]} [{found[0]}]", words)
 
@@ -106,15 +110,15 @@ class Cover:
     # Proposals --------------------------------------------------------------------------------------------------------
 
     def proposal(self, true: Any) -> Any:
-        """A proposal as the model would have made it."""
+        """Return a true proposal in the model's terms."""
         symbol = symbol_of(true)
         alias = self.by_symbol.get(symbol)
         return self._moved(true, symbol, 0 if alias is None else alias.price_power)
 
     def true_proposal(self, seen: Any) -> Any:
-        """What the model proposed, in true terms. The inverse of `proposal`, for any value at all.
+        """Return the model's proposal in true terms; the inverse of `proposal` for any value.
 
-        A true symbol in the place of a name turns into a name, which the engine refuses like every other wrong guess.
+        A true symbol in the place of a name becomes a name, which the engine refuses like any other unknown symbol.
         """
         symbol = symbol_of(seen)
         alias = self.by_symbol.get(self.name(symbol)) if symbol not in self.by_symbol else None
@@ -129,7 +133,7 @@ class Cover:
     # Verdicts ---------------------------------------------------------------------------------------------------------
 
     def judge(self, real: Judge) -> Judge:
-        """The engine's judgement for somebody who speaks in disguised terms."""
+        """Wrap the engine's judge so that it takes proposals and returns verdicts in anonymised terms."""
 
         def judged(intent: Any) -> Verdict:
             true = self.true_proposal(intent)
@@ -138,7 +142,7 @@ class Cover:
         return judged
 
     def verdict(self, verdict: Verdict, symbol: str) -> Verdict:
-        """A verdict about a true symbol without anything true in it but money and percentages."""
+        """Return a verdict about a true symbol in which only money and percentages are true values."""
         return replace(
             verdict,
             detail=self.detail(verdict.detail, verdict.code or "", symbol),
@@ -146,7 +150,7 @@ class Cover:
         )
 
     def margin(self, margin: Margin, symbol: str) -> Margin:
-        """A margin in disguised prices; all other units are money, counts and times."""
+        """Return a margin with its prices scaled; all other units are money, counts and times."""
         alias = self.by_symbol.get(symbol)
         if margin.unit != "price" or alias is None:
             return margin
@@ -154,7 +158,7 @@ class Cover:
         return replace(margin, limit=limit, used=used, left=left)
 
     def detail(self, detail: str, code: str, symbol: str) -> str:
-        """What a rule said, in disguised terms."""
+        """Return a rule's message in anonymised terms."""
         if not detail:
             return detail
         alias = self.by_symbol.get(symbol)
@@ -169,13 +173,13 @@ class Cover:
 
 
 def symbol_of(proposal: Any) -> str:
-    """The symbol of whatever was proposed; empty where there is none."""
+    """Return the symbol of a proposal of any shape; empty if it has none."""
     symbol = proposal.get("symbol") if isinstance(proposal, dict) else None
     return symbol if isinstance(symbol, str) else ""
 
 
 def _band(detail: str, exponent: int) -> str | None:
-    """The words of the price rule with its prices scaled; None if they are others than we know."""
+    """Return the message of the price rule with its prices scaled; None if the message has another form."""
 
     def scaled(number: str) -> str:
         return text(scale(Decimal(number), exponent))
