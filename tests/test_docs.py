@@ -12,12 +12,11 @@ from cyclopts import App
 from pitboss.cli import main as program
 from pitboss.cli.main import app
 from pitboss.core import errors
-from pitboss.models import catalog
-from pitboss.skill.document import describe_fields, examples
-from pitboss.testing import pages
-from pitboss.tools.registry import registry
+from pitboss.runs.venues import venues
+from pitboss.skill.document import describe_fields
 from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.rules import RULES
+from pitboss_dev.docs import pages
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -123,10 +122,11 @@ def test_every_field_tool_setting_and_command_has_its_entry() -> None:
     skill, tools, settings, cli = (
         (DOCS / name).read_text("utf-8") for name in ("skill.md", "tools.md", "settings.md", "cli.md")
     )
-    for note in describe_fields():
-        assert f"`{note.path}`" in skill or f"\n## {note.path}\n" in skill, note.path
-    for name in registry():
-        assert f"\n## {name}\n" in tools
+    for venue in venues():
+        for note in describe_fields(venue.skill_type()):
+            assert f"`{note.path}`" in skill or f"\n## {note.path}\n" in skill, note.path
+        for name in venue.tools():
+            assert f"\n## {name}\n" in tools
     for setting in pages.describe(pages.Settings.model_construct()):
         assert f"`{setting['variable']}`" in settings
     for words in commands(app):
@@ -223,15 +223,16 @@ def test_the_two_commands_of_the_readme_are_targets() -> None:
 def test_the_example_of_the_readme_uses_a_skill_that_init_writes() -> None:
     named = set(re.findall(r"[\w-]+\.yaml", (ROOT / "README.md").read_text("utf-8")))
     assert named
-    assert named <= {*examples(), *examples("predict")}
+    assert named <= {name for venue in venues() for name in venue.examples()}
 
 
 def test_policies_assets_errors_and_exit_codes_are_all_told() -> None:
     perp, told = (DOCS / "perp.md").read_text("utf-8"), (DOCS / "errors.md").read_text("utf-8")
     assumed, predict = ((DOCS / page).read_text("utf-8") for page in ("backtesting-assumptions.md", "predict.md"))
-    for entry in catalog.entries().values():
-        name, pages = f"`{entry.name}`", [predict] if entry.venue == "predict" else [perp, assumed]
-        assert any(name in page for page in pages), name
+    for venue in venues():
+        for name in venue.policies():
+            texts = [predict] if venue.name == "predict" else [perp, assumed]
+            assert any(f"`policy/{name}`" in text for text in texts), name
     for symbol in SHIPPED:
         assert re.search(rf"\b{symbol}\b", perp), symbol
     for name, kind in inspect.getmembers(errors, inspect.isclass):
@@ -243,7 +244,7 @@ def test_policies_assets_errors_and_exit_codes_are_all_told() -> None:
 
 def test_sections_of_the_prompt_are_told_in_their_order() -> None:
     perp = (DOCS / "perp.md").read_text("utf-8")
-    folder = ROOT / "src" / "pitboss" / "agent" / "sections"
+    folder = ROOT / "src" / "pitboss" / "venues" / "perp" / "sections"
     modules = [
         importlib.import_module(f"pitboss.venues.perp.sections.{file.stem}") for file in folder.glob("[a-z]*.py")
     ]

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from grounds import ground_of
 
-from pitboss.venues.perp.audit.lookahead import AuditSetup
-from pitboss.venues.perp.audit.setup import AuditRequest
 from pitboss.core.instant import parse_instant
 from pitboss.data.demo import write_demo
 from pitboss.data.lake import Lake
+from pitboss.venues.perp.audit.lookahead import AuditSetup
+from pitboss.venues.perp.audit.setup import AuditRequest
 
 
 @pytest.fixture(scope="session")

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pitboss.venues.perp.audit.evidence import Evidence
-from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult, audit
-from pitboss.venues.perp.audit.setup import AuditRequest, prepare
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.core.asof import Market
 from pitboss.tools.define import ToolContext, ToolDefinition, define_tool
+from pitboss.venues.perp.audit.evidence import Evidence
+from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult, audit
+from pitboss.venues.perp.audit.setup import AuditRequest, prepare
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 FEW = 30

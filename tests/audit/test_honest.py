@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from grounds import SHARED, audited, ground_of, leaking, with_tool
 
-from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult
-from pitboss.venues.perp.audit.setup import AuditRequest
 from pitboss.core.errors import ToolFailed
 from pitboss.core.instant import parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
-from pitboss.tools.registry import registry
+from pitboss.venues.perp.assembly import tools as builtin_tools
+from pitboss.venues.perp.audit.lookahead import AuditSetup, LookaheadResult
+from pitboss.venues.perp.audit.setup import AuditRequest
 from pitboss.venues.perp.sections import sections
 
 needs_data = pytest.mark.skipif(not SHARED.exists(), reason="needs the market data in ../shared/data")
@@ -32,7 +32,7 @@ def test_a_generated_market_shows_nothing_of_its_future(ground: AuditSetup) -> N
     result = audited(ground)
     clean(result, 100)
     assert result.counts["user message"].compared == 200
-    tools = {f"tool {name}" for name in registry()} - {"tool propose_order"}
+    tools = {f"tool {name}" for name in builtin_tools()} - {"tool propose_order"}
     assert tools <= set(result.counts)
     assert all(result.counts[name].compared >= 8 for name in tools)
     assert sum(name.startswith("section ") for name in result.counts) == len(sections()) - len(UNWRITTEN)

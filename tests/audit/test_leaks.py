@@ -8,9 +8,6 @@ import pytest
 from grounds import FEW, audited, leaking, with_tool, with_view
 
 from pitboss.agent.decider import Judge
-from pitboss.venues.perp.audit.evidence import MemoryRecordings, past_of
-from pitboss.venues.perp.audit.lookahead import KEPT_MARKETS, RERUN, AuditSetup
-from pitboss.venues.perp.audit.rebuild import RecordedMcpTool
 from pitboss.core.asof import Market, View
 from pitboss.core.instant import DAY_MS, HOUR_MS
 from pitboss.core.intent import Decision
@@ -19,6 +16,9 @@ from pitboss.core.past import Recording
 from pitboss.core.ports import ToolSpec
 from pitboss.tools.define import ToolContext
 from pitboss.venues.perp import regime
+from pitboss.venues.perp.audit.evidence import MemoryRecordings, past_of
+from pitboss.venues.perp.audit.lookahead import KEPT_MARKETS, RERUN, AuditSetup
+from pitboss.venues.perp.audit.rebuild import RecordedMcpTool
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, sections
 from pitboss.venues.perp.tools.get_top_traders import ASKED, SERVER

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from grounds import FEW, audited, leaking, with_tool
 
-from pitboss.venues.perp.audit.evidence import Evidence
-from pitboss.venues.perp.audit.lookahead import AuditSetup
-from pitboss.venues.perp.audit.replayed_states import replay_ticks
-from pitboss.venues.perp.audit.truncation import NEVER, with_changed_future, without_future
 from pitboss.core.asof import Market, View
 from pitboss.core.instant import HOUR_MS, Instant
 from pitboss.core.market import Listing
 from pitboss.tools.define import ToolContext
+from pitboss.venues.perp.audit.evidence import Evidence
+from pitboss.venues.perp.audit.lookahead import AuditSetup
+from pitboss.venues.perp.audit.replayed_states import replay_ticks
+from pitboss.venues.perp.audit.truncation import NEVER, with_changed_future, without_future
 
 
 def changed(ground: AuditSetup, listings: Mapping[str, Listing], market_type: type[Market] = Market) -> AuditSetup:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import pytest
 from grounds import FEW, audited, leaking
 
-from pitboss.venues.perp.audit.lookahead import RERUN, AuditSetup
 from pitboss.core.asof import View
 from pitboss.core.instant import HOUR_MS
 from pitboss.core.money import decimal
 from pitboss.venues.perp import memory
+from pitboss.venues.perp.audit.lookahead import RERUN, AuditSetup
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.reflection import TradeReflector
 from pitboss.venues.perp.trade_memory import ClosedTrade

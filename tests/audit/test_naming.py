@@ -10,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted import Reader, dice, words_of
 
-from pitboss.venues.perp.audit import recognition as naming
-from pitboss.venues.perp.audit.recognition import (ALPHA, Exam, RecognitionAnswer, RecognitionResult, judge, make_exam, read_answer)
 from pitboss.core.asof import Market
 from pitboss.core.errors import UserError
 from pitboss.core.instant import DAY_MS, HOUR_MS, parse_instant
@@ -19,6 +17,16 @@ from pitboss.core.market import Bars
 from pitboss.core.ports import ModelReply, ToolCall
 from pitboss.sim.statistics.binomial import binomial_tail, permutation_p_value
 from pitboss.skill.load import check_plain
+from pitboss.venues.perp.audit import recognition as naming
+from pitboss.venues.perp.audit.recognition import (
+    ALPHA,
+    Exam,
+    RecognitionAnswer,
+    RecognitionResult,
+    judge,
+    make_exam,
+    read_answer,
+)
 from pitboss.venues.perp.skill import PerpSkill
 
 START = parse_instant("2024-01-01")
@@ -36,7 +44,8 @@ def skill() -> PerpSkill:
             "schedule": {"every": "4h"},
             "strategy": {"mode": "thesis", "thesis": "Trends go on.", "avoid": "Ranges."},
             "context": {"symbols": list(SYMBOLS), "bars_interval": "1h", "bars_lookback": 24},
-        }
+        },
+        PerpSkill,
     )
     assert found.skill is not None
     return found.skill

@@ -7,11 +7,11 @@ import pytest
 from planted import Reader
 from test_naming import alarms, skill
 
-from pitboss.venues.perp.audit.recognition import ALPHA, Exam, RecognitionAnswer, judge, make_exam
 from pitboss.cli.main import main
 from pitboss.core.instant import parse_instant
 from pitboss.data.feed import load_market
 from pitboss.data.lake import Lake
+from pitboss.venues.perp.audit.recognition import ALPHA, Exam, RecognitionAnswer, judge, make_exam
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "binance_2023_2024" / "1h"
 SYMBOLS = ("1000PEPE", "BTC", "ETH", "LTC", "SUI")

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from grounds import leaking
 
-from pitboss.venues.perp.audit.lookahead import LookaheadResult, audit
-from pitboss.venues.perp.audit.setup import AuditRequest, prepare
 from pitboss.bootstrap import mcp_servers as servers
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -18,6 +16,8 @@ from pitboss.core.past import Recording
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import StoredRecording, StoredRecordings
 from pitboss.tools.mcp import definition
+from pitboss.venues.perp.audit.lookahead import LookaheadResult, audit
+from pitboss.venues.perp.audit.setup import AuditRequest, prepare
 from pitboss.venues.perp.testing import plain_skill
 
 FROM, TO = parse_instant("2025-03-28"), parse_instant("2025-03-30")

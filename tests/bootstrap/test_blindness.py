@@ -5,13 +5,19 @@ from dataclasses import replace
 from typing import Any, cast
 
 from pitboss.agent.loop import ToolLoop
-from pitboss.bootstrap import mcp_tools as mcp
+from pitboss.bootstrap.connections import connected
 from pitboss.core import codec
+from pitboss.core.past import NO_RECORDINGS
 from pitboss.runs.run import params_of
-from pitboss.venues.perp.assembly import Assembly, Toolbox, read_skill
-from pitboss.venues.perp.request import PerpRequest
+from pitboss.sim.connections import NO_SERVER_TOOLS, Connections
+from pitboss.sim.course import MAX_MODEL_ERRORS, ticks_between
+from pitboss.tools.toolbox import Toolbox
+from pitboss.venues.perp.assembly import PerpRun, disguise_of_run, read_skill
+from pitboss.venues.perp.assets import SHIPPED
 from pitboss.venues.perp.blind import setup as blind
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, make_market, plain_skill
+from pitboss.venues.perp.venue import VENUE
 
 ROWS = {
     symbol: [(at, level, level + 1, level - 1, level) for at in range(0, 30 * 300_000, 300_000)]
@@ -24,34 +30,52 @@ SKILL = plain_skill(
 )
 
 
-def assembled(**more: Any) -> Assembly:
-    request = PerpRequest(SKILL, 20 * 300_000, 30 * 300_000, blind=True, **more)
-    return Assembly(request, read_skill(SKILL), build(request, make_market(ROWS)), "test", "digest", True)
+def prepared_run(blind: bool = True) -> PerpRun:
+    request = PerpRequest(SKILL, 20 * 300_000, 30 * 300_000, blind=blind)
+    skill, market = read_skill(SKILL), make_market(ROWS)
+    return PerpRun(
+        request=request,
+        skill=skill,
+        data_venue="test",
+        data_digest="digest",
+        synthetic=True,
+        tick_at=ticks_between(request.from_at, request.to_at, skill.every_ms),
+        market=market,
+        base_interval="5m",
+        assets={symbol: SHIPPED[symbol] for symbol in skill.context.symbols},
+        books=None,
+        disguise=disguise_of_run(request, skill, market, "5m", request.from_at),
+        commit_records=50,
+        most_errors=MAX_MODEL_ERRORS,
+    )
 
 
 def test_tools_of_other_programs_are_not_offered_and_the_run_says_so_in_one_line() -> None:
-    assembly = assembled()
+    prepared = prepared_run()
 
-    async def joined() -> Assembly:
-        async with mcp.joined(cast("Any", None), assembly) as whole:  # no workspace: nobody may be asked for a server
-            return whole
+    async def opened() -> Connections:
+        nowhere = cast("Any", None)  # no workspace: nobody may be asked for a server
+        async with connected(nowhere, prepared, VENUE.tools(), "run") as (connections, _):
+            return connections
 
-    assert asyncio.run(joined()) is assembly
-    loop = assembly.script.ports.decider
+    connections = asyncio.run(opened())
+    assert connections.server_tools is NO_SERVER_TOOLS
+    assert connections.recordings is NO_RECORDINGS
+    loop = prepared.course(connections).ports.decider
     assert isinstance(loop, ToolLoop)
     assert isinstance(loop.hydrate, Toolbox)
-    assert [look.name for look in loop.hydrate.looks] == ["get_portfolio"]
-    assert blind.notes(True, assembly.skill) == [
+    assert [definition.name for definition in loop.hydrate.definitions] == ["get_portfolio"]
+    assert blind.notes(True, prepared.skill) == [
         "blind: not offered, because it cannot be disguised: MCP server hyperliquid-info-mcp, get_top_traders"
     ]
-    assert blind.notes(False, assembly.skill) == []
+    assert blind.notes(False, prepared.skill) == []
     assert blind.notes(True, read_skill(plain_skill())) == []
 
 
 def test_the_disguise_is_kept_with_the_run_and_read_back_from_it() -> None:
-    assembly = assembled()
-    params = codec.loads(codec.dumps(params_of(assembly)))
-    cover = assembly.script.ports.context.disguise
+    prepared = prepared_run()
+    params = codec.loads(codec.dumps(params_of(prepared)))
+    cover = prepared.course().ports.context.disguise
     assert blind.disguise_of(params) == cover
     assert cover is not None
     again = codec.parse(PerpRequest, params)
@@ -59,10 +83,9 @@ def test_the_disguise_is_kept_with_the_run_and_read_back_from_it() -> None:
 
 
 def test_an_open_run_keeps_no_disguise_and_is_told_as_always() -> None:
-    request = replace(assembled().request, blind=False)
-    assembly = Assembly(request, read_skill(SKILL), build(request, make_market(ROWS)), "test", "digest", True)
-    params = codec.loads(codec.dumps(params_of(assembly)))
-    assert assembly.script.ports.context.disguise is None
+    prepared = prepared_run(blind=False)
+    params = codec.loads(codec.dumps(params_of(prepared)))
+    assert prepared.course().ports.context.disguise is None
     assert blind.disguise_of(params) is None
     assert blind.told(params) == blind.told_briefly(params) == []
     rows = [{"reason": "ASSET-A"}]
@@ -70,8 +93,8 @@ def test_an_open_run_keeps_no_disguise_and_is_told_as_always() -> None:
 
 
 def test_a_reader_is_told_who_was_who_once_and_sees_the_models_words_unmasked() -> None:
-    assembly = assembled()
-    params = codec.loads(codec.dumps(params_of(assembly)))
+    prepared = prepared_run()
+    params = codec.loads(codec.dumps(params_of(prepared)))
     cover = blind.disguise_of(params)
     assert cover is not None
     told = " ".join(blind.told(params))

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pitboss.agent.loop import ToolLoop
 from pitboss.bootstrap import mcp_servers as servers
 from pitboss.bootstrap import mcp_tools as mcp
+from pitboss.bootstrap.connections import connected
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
 from pitboss.core.errors import RunCancelled, ToolFailed, UserError
@@ -30,11 +30,13 @@ from pitboss.sim.watch import Watch
 from pitboss.store.approvals import Approvals
 from pitboss.store.recordings import StoredRecording, StoredRecordings
 from pitboss.tools.mcp.recorded_tool import canonical
-from pitboss.venues.perp.assembly import Assembly, assemble, read_skill
-from pitboss.venues.perp.request import PerpRequest
+from pitboss.venues.perp.assembly import prepare, read_skill
+from pitboss.venues.perp.course import PerpCourse
 from pitboss.venues.perp.preview import preview
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.skill import PerpSkill
-from pitboss.venues.perp.testing import plain_skill
+from pitboss.venues.perp.testing import plain_skill, play
+from pitboss.venues.perp.venue import VENUE
 
 SERVER = Path(__file__).with_name("little_server.py")
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "28", "31"))
@@ -106,7 +108,7 @@ def asked(workspace: Workspace, wanted: PerpSkill, name: str, simulated: bool = 
     """One call at the first tick."""
 
     async def ask() -> str:
-        async with mcp.offered(workspace, wanted, simulated, record) as found:
+        async with mcp.offered(workspace, wanted, VENUE.tools(), simulated, record) as found:
             return await found.at(FROM)[name].call({"word": "hi"})
 
     return asyncio.run(ask())
@@ -116,7 +118,7 @@ def seen(workspace: Workspace, wanted: PerpSkill, simulated: bool = True) -> tup
     """The names that are offered, and the notes."""
 
     async def look() -> tuple[list[str], tuple[str, ...]]:
-        async with mcp.offered(workspace, wanted, simulated) as found:
+        async with mcp.offered(workspace, wanted, VENUE.tools(), simulated) as found:
             assert [spec.name for spec in found.specs] == list(found.at(FROM))
             return list(found.at(FROM)), found.notes()
 
@@ -245,7 +247,7 @@ def test_a_name_that_the_catalogue_does_not_know_is_refused_before_the_start(
     workspace: Workspace, wanted: PerpSkill, said: str, hint: str
 ) -> None:
     with pytest.raises(UserError) as told:
-        mcp.wanted(workspace, wanted)
+        mcp.wanted(workspace, wanted, VENUE.tools())
     assert said in told.value.message
     assert hint in told.value.hint
 
@@ -254,7 +256,7 @@ def test_a_server_cannot_offer_a_decision_of_its_own(workspace: Workspace) -> No
     file = Path(str(workspace.settings.mcp_catalog))
     file.write_text(file.read_text().replace("twice = {}", "propose_order = {}"))
     with pytest.raises(UserError, match="propose_order of little is refused: it would shadow propose_order"):
-        mcp.wanted(workspace, skill())
+        mcp.wanted(workspace, skill(), VENUE.tools())
 
 
 def test_a_server_that_dies_during_a_run_fails_its_calls_and_is_noted_at_the_next_tick(
@@ -263,7 +265,7 @@ def test_a_server_that_dies_during_a_run_fails_its_calls_and_is_noted_at_the_nex
     approve(workspace, "twice")
 
     async def run() -> list[tuple[str, ...]]:
-        async with mcp.offered(workspace, skill("twice"), simulated=False) as found:
+        async with mcp.offered(workspace, skill("twice"), VENUE.tools(), simulated=False) as found:
             notes = [found.notes()]
             tool = found.at(FROM)[TWICE]
             mode(tmp_path, "dead")
@@ -305,49 +307,43 @@ def test_the_approved_text_is_what_a_model_sees_and_not_what_the_server_says_now
         PerpRequest(document("twice"), 0, 1),
         workspace.lake,
         workspace.settings,
-        outside=asyncio.run(mcp.glance(workspace, skill("twice"))),
+        server_tools=asyncio.run(mcp.glance(workspace, skill("twice"), VENUE.tools())),
     )
 
     assert [tool["name"] for tool in shown.tools] == ["get_portfolio", TWICE, "propose_order"]
     assert shown.tools[1]["description"] == "Say it twice."
 
 
-def scripted(workspace: Workspace, *tools: str) -> tuple[Assembly, ScriptedModel]:
-    """A backtest whose model asks the server's tool at every tick, and then holds."""
-    assembly = assemble(PerpRequest(document(*tools), FROM, TO), workspace.lake, workspace.settings)
+def first_tools(workspace: Workspace, *tools: str) -> tuple[Mapping[str, str], ModelRequest]:
+    """The results of the first tool calls of a backtest whose model asks the server's tool at every tick and then holds,
+    and its first question.
+    """
+    prepared = prepare(PerpRequest(document(*tools), FROM, TO), workspace.lake, workspace.settings)
 
     def reply(request: ModelRequest) -> ModelReply:
         if len(request.messages) == 1:
             return calls(f"mcp_little__{tools[0]}", word="hi")
         return calls("propose_order", action="no_op", symbol="BTC", reason="waiting")
 
-    model, ports = ScriptedModel(reply), assembly.script.ports
-    assert isinstance(ports.decider, ToolLoop)
-    loop = replace(ports.decider, model=model)
-    return replace(assembly, script=replace(assembly.script, ports=replace(ports, decider=loop))), model
+    model = ScriptedModel(reply)
 
+    async def ready() -> PerpCourse:
+        async with connected(workspace, prepared, VENUE.tools(), "run") as (connections, line):
+            assert line is None
+            return prepared.course(replace(connections, model=model))
 
-def first_tools(assembly: Assembly, model: ScriptedModel) -> Mapping[str, str]:
-    """The result of the first tool call, and the tools of the first question."""
-    from pitboss.venues.perp.testing import play
-
-    play(assembly.script)
-    return {message.name: message.text for message in model.requests[1].messages if message.role == "tool"}
+    play(asyncio.run(ready()))
+    results = {message.name: message.text for message in model.requests[1].messages if message.role == "tool"}
+    return results, model.requests[0]
 
 
 def test_the_tools_of_a_server_work_inside_the_replay_and_its_notes_reach_the_prompt(workspace: Workspace) -> None:
     approve(workspace, "twice")
     recorded(workspace, "then")
-    assembly, model = scripted(workspace, "twice", "thrice")
-
-    async def ready() -> Assembly:
-        async with mcp.joined(workspace, assembly) as joined:
-            return joined
-
-    told = first_tools(asyncio.run(ready()), model)
+    told, first = first_tools(workspace, "twice", "thrice")
     assert told[TWICE].splitlines()[2] == "then"
-    assert [tool.name for tool in model.requests[0].tools] == ["get_portfolio", TWICE, "propose_order"]
-    assert f"{THRICE} is not available: it has not been approved" in model.requests[0].messages[0].text
+    assert [tool.name for tool in first.tools] == ["get_portfolio", TWICE, "propose_order"]
+    assert f"{THRICE} is not available: it has not been approved" in first.messages[0].text
 
 
 def stopped(workspace: Workspace, request: PerpRequest) -> str:
@@ -395,7 +391,7 @@ def test_an_approval_whose_text_was_exchanged_is_found_out(workspace: Workspace)
 
     Approvals(workspace.database, workspace.now).approve("little", "twice", "a" * 64, b'{"server":"x"}')
     with pytest.raises(ReplayMismatch, match="not what was approved"):
-        mcp.wanted(workspace, skill("twice"))
+        mcp.wanted(workspace, skill("twice"), VENUE.tools())
 
 
 def test_connections_are_closed_also_when_the_run_fails(workspace: Workspace) -> None:
@@ -403,7 +399,9 @@ def test_connections_are_closed_also_when_the_run_fails(workspace: Workspace) ->
 
     async def fail() -> None:
         async with AsyncExitStack() as stack:
-            found = await stack.enter_async_context(mcp.offered(workspace, skill("thrice"), simulated=True))
+            found = await stack.enter_async_context(
+                mcp.offered(workspace, skill("thrice"), VENUE.tools(), simulated=True)
+            )
             tool: Tool = found.at(FROM)[THRICE]
             await tool.call({"word": "hi"})
             assert len(children()) == 1

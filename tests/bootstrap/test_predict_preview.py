@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from pitboss.bootstrap.kits import kit_of
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -21,12 +20,13 @@ from pitboss.core.instant import MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.models.scripted import ScriptedModel, calls
 from pitboss.runs.documents import read_file
+from pitboss.runs.preview import Preview
 from pitboss.runs.run import journal_of, start
-from pitboss.venues.perp.preview import Preview
-from pitboss.venues.predict.agent import read_predict_skill, tool_loop
-from pitboss.venues.predict.assembly import assemble
-from pitboss.venues.predict.request import PredictRequest
+from pitboss.sim.connections import Connections
+from pitboss.venues.predict.assembly import prepare
 from pitboss.venues.predict.course import first_state
+from pitboss.venues.predict.request import PredictRequest
+from pitboss.venues.predict.venue import VENUE
 
 FROM = parse_instant("2026-02-22T12:00:00Z")
 LAST = FROM + 30 * MINUTE_MS
@@ -59,7 +59,7 @@ def asked(**more: Any) -> PredictRequest:
 
 
 def shown(workspace: Workspace, request: PredictRequest, at: int | None = FROM) -> Preview:
-    return kit_of(request.skill).preview(request, workspace.lake, workspace.settings, at)
+    return VENUE.preview(request, workspace.lake, workspace.settings, at)
 
 
 def first_prompt(workspace: Workspace, request: PredictRequest) -> list[str]:
@@ -89,13 +89,12 @@ def test_recorded_surfaces_are_part_of_it(workspace: Workspace, tmp_path: Path) 
 @pytest.mark.parametrize("steps", [1, 4])
 def test_the_tools_are_those_that_the_first_question_offers(workspace: Workspace, steps: int) -> None:
     request = asked(skill={**SKILL, "max_steps": steps})
-    skill = read_predict_skill(request.skill)
     model = ScriptedModel([calls("submit_decision", action="hold", reasoning="Nothing.")])
-    script = assemble(request, workspace.lake, workspace.settings).script
+    script = prepare(request, workspace.lake, workspace.settings).course(Connections(model=model))
     fresh = first_state(script)
     world = script.advance(fresh.world, 0, script.places()[0]).world
-    observation = script.ports.observe(replace(fresh, world=world), FROM)
-    asyncio.run(tool_loop(skill, "scripted", model).decide(observation, lambda intent: pytest.fail("nobody judges")))
+    observation = script.ports.observe(fresh.after(world=world), FROM)
+    asyncio.run(script.ports.decider.decide(observation, lambda intent: pytest.fail("nobody judges")))
     offered = [
         {"name": one.name, "description": one.description, "input_schema": dict(one.schema)}
         for one in model.requests[0].tools

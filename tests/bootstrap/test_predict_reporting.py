@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from pitboss.venues.predict.kit import page, played, read_ledger
 
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import Workspace, open_workspace
@@ -17,9 +16,10 @@ from pitboss.core.instant import HOUR_MS, MINUTE_MS, iso, parse_instant
 from pitboss.data.importing import import_paths
 from pitboss.runs.run import journal_of, start, verify
 from pitboss.store.runs import Run
-from pitboss.venues.predict.request import PredictRequest
 from pitboss.venues.predict.outcome import MarketCall
 from pitboss.venues.predict.report_source import build_predict_report, surfaces_of
+from pitboss.venues.predict.request import PredictRequest
+from pitboss.venues.predict.venue import VENUE
 
 FROM = parse_instant("2026-02-22T12:00:00Z")
 TO = FROM + 3 * HOUR_MS
@@ -66,23 +66,22 @@ def made(workspace: Workspace) -> Run:
 def test_a_stored_run_has_its_page_with_the_curves_of_the_heuristics_and_verifies(workspace: Workspace) -> None:
     run = made(workspace)
     assert verify(workspace, run.id) == []
-    ledger = read_ledger(journal_of(workspace, run).records())
-    report = build_predict_report(workspace, run, ledger, played)
+    report = build_predict_report(workspace, run)
     assert set(report.run.baseline_equity) == {"alternate", "yes_only", "no_only"}
     assert run.metrics is not None
     assert report.run.equity[-1][1] == run.metrics["final_equity_usd"]
     assert run.metrics["scores"]["all"]["calls"] > 10
-    shown = page(workspace, run)
+    shown = VENUE.page(workspace, run)
     assert str(run.digest) in shown
     assert "Surfaces fitted from realised volatility" in shown
     assert "&lt;b&gt;because&lt;/b&gt;" in shown
     assert "<b>because" not in shown
-    assert page(workspace, run) == shown
+    assert VENUE.page(workspace, run) == shown
 
 
 def test_a_day_that_has_only_its_first_instant_is_no_day(workspace: Workspace) -> None:
     run = made(workspace)
-    ledger = read_ledger(journal_of(workspace, run).records())
+    ledger = VENUE.read_ledger(journal_of(workspace, run).records())
     outcome = ledger.outcome(FROM, TO, MINUTE_MS, Decimal(200))
     assert ledger.equity[0][0] == FROM
     assert outcome.equity_at[0] > FROM
@@ -91,7 +90,7 @@ def test_a_day_that_has_only_its_first_instant_is_no_day(workspace: Workspace) -
 def test_without_its_data_a_run_still_has_a_page_that_says_so(workspace: Workspace) -> None:
     run = made(workspace)
     shutil.rmtree(workspace.lake.root)
-    shown = page(workspace, run)
+    shown = VENUE.page(workspace, run)
     assert "The data this run stood on is gone" in shown
     assert str(run.digest) in shown
 

@@ -17,9 +17,9 @@ from pitboss.data.lake import Lake
 from pitboss.runs.run import ledger_of, resume, start, verify
 from pitboss.sim.watch import Watch
 from pitboss.store.lifecycle import LeaseLost
-from pitboss.venues.perp import kit as perp_kit
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
+from pitboss.venues.perp.venue import PerpVenue
 
 FROM, TO, END = (parse_instant(f"2025-03-{day}") for day in ("27", "30", "31"))
 
@@ -121,7 +121,7 @@ def test_a_run_that_ended_between_its_last_record_and_its_metrics_is_completed(
         raise end
 
     with monkeypatch.context() as patch:
-        patch.setattr(perp_kit, "measure", die)
+        patch.setattr(PerpVenue, "measure", die)
         with pytest.raises(end):
             asyncio.run(start(workspace, policy(), began=ids.append))
     assert workspace.runs.get(ids[0]).status == status

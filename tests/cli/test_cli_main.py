@@ -12,8 +12,8 @@ from cyclopts import App
 from pitboss import __version__
 from pitboss.cli import demo
 from pitboss.cli.commands import app
-from pitboss.models import catalog
 from pitboss.runs import run as runner
+from pitboss.runs import venues
 
 
 def commands(node: App, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -116,7 +116,7 @@ def test_a_fault_of_the_program_is_one_line_and_exit_1(monkeypatch: pytest.Monke
         raise RuntimeError("gears")
 
     monkeypatch.delenv("PITBOSS_TRACEBACK", raising=False)
-    monkeypatch.setattr(catalog, "entries", broken)
+    monkeypatch.setattr(venues, "venues", broken)
     answer = pitboss("models", "list")
     assert (answer.code, answer.out) == (1, "")
     assert "RuntimeError: gears" in answer.err
@@ -137,7 +137,7 @@ def test_ctrl_c_outside_of_a_run_is_130_and_one_word(monkeypatch: pytest.MonkeyP
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(catalog, "entries", interrupted)
+    monkeypatch.setattr(venues, "venues", interrupted)
     answer = pitboss("models", "list")
     assert (answer.code, answer.out, answer.err) == (130, "", "stopped\n")
 
@@ -149,7 +149,7 @@ def test_ctrl_c_that_a_library_calls_its_own_failure_is_130_all_the_same(monkeyp
         except KeyboardInterrupt:
             raise SystemError("loading failed") from None
 
-    monkeypatch.setattr(catalog, "entries", garbled)
+    monkeypatch.setattr(venues, "venues", garbled)
     answer = pitboss("models", "list")
     assert (answer.code, answer.out, answer.err) == (130, "", "stopped\n")
 

@@ -12,8 +12,8 @@ from answers import done, refused
 from market import FROM, TO
 
 from pitboss.core.receipt import Receipt
-from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.realism import slippage_words
+from pitboss.venues.perp.request import PerpRequest
 
 RANGE = ("--from", FROM, "--to", TO)
 BUY = "2025-06-02T01:00:00Z"

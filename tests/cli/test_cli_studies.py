@@ -35,5 +35,5 @@ def test_a_sweep_ends_in_a_page_and_its_runs_are_found_by_what_was_varied(home: 
 def test_a_metric_that_no_run_has_is_refused_before_anything_is_made(home: Path, skill: Path) -> None:
     asked = ("sweep", skill, *DAYS, "--vary", "risk.max_position_pct=10,20", "--home", home)
     assert "did you mean sharpe?" in refused(*asked, "--by", "sharp")
-    assert "runs of the perp venue have no brier" in refused(*asked, "--metric", "brier")
+    assert "runs of the perp venue have no metric 'brier'" in refused(*asked, "--metric", "brier")
     assert done("study", "list", "--json", "--home", home).json == []

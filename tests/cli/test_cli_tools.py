@@ -10,7 +10,7 @@ from answers import done, pitboss, refused
 from market import FROM, TO
 
 from pitboss.core.instant import iso
-from pitboss.tools.registry import registry
+from pitboss.venues.perp.venue import VENUE
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def run(finished: Callable[[str], dict[str, Any]]) -> str:
 
 def test_every_tool_is_listed_and_can_be_shown() -> None:
     listed = done("tools", "list", "--json").json
-    assert [tool["name"] for tool in listed] == list(registry())
+    assert [tool["name"] for tool in listed] == list(VENUE.tools())
     text = done("tools", "list").out
-    for name in registry():
+    for name in VENUE.tools():
         assert name in text
         assert done("tools", "show", name, "--json").json["name"] == name
     assert "did you mean get_pnl_summary" in refused("tools", "show", "get_pnl_sumary")

@@ -14,9 +14,9 @@ from pitboss.bootstrap.settings import load_settings
 from pitboss.jobs.executors.local import stopped_by_signals
 from pitboss.jobs.worker import Worker
 from pitboss.jobs.worker_settings import open_queue, wait_for_workspace, worker_name, worker_settings
-from pitboss.venues.perp import kit as perp_kit
+from pitboss.venues.perp import assembly as perp_assembly
 
-assert perp_kit  # imported here, so that no worker has to
+assert perp_assembly  # imported here, so that no worker has to
 
 
 def work(home: Path, concurrency: int, processes: int) -> None:

@@ -21,9 +21,10 @@ from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.news_latency import parse_latency
 from pitboss.data.quality import check_lake
-from pitboss.venues.perp.assembly import PerpRequest, assemble
+from pitboss.venues.perp.assembly import prepare
 from pitboss.venues.perp.course import first_state
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.sections import Memo
 from pitboss.venues.perp.sections.events import render
 from pitboss.venues.perp.testing import plain_skill
@@ -211,7 +212,7 @@ def shown(lake: Lake, place: int, extracted: bool) -> str | None:
         plain_skill(context=context), START, START + DAY_MS, model="policy/hold", prompts=True,
         extracted_events=extracted,
     )  # fmt: skip
-    script = assemble(request, lake, Settings.model_construct()).script
+    script = prepare(request, lake, Settings.model_construct()).course()
     observation: Observation = script.ports.observe(first_state(script), START + place * HOUR_MS)
     return render(observation, Memo(observation.skill))
 

@@ -13,9 +13,10 @@ from pitboss.data.feed import base_interval, data_digest, load_market, with_list
 from pitboss.data.importing import import_paths
 from pitboss.data.lake import Lake
 from pitboss.data.listings import listing_notes
-from pitboss.venues.perp.assembly import PerpRequest, assemble
+from pitboss.venues.perp.assembly import prepare
 from pitboss.venues.perp.course import first_state
 from pitboss.venues.perp.preview import preview
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import plain_skill
 
 TO = START + DAY_MS
@@ -132,9 +133,9 @@ def test_a_real_listing_inside_the_range_runs(tmp_path: Path, lake: Lake) -> Non
     request = PerpRequest(
         plain_skill(("BTC", "SUI"), "1h"), parse_instant("2023-05-01"), parse_instant("2023-05-10"), model="policy/hold"
     )
-    assembly = assemble(request, lake, Settings.model_construct())
-    assert assembly.script.base_interval == "5m"
-    assert dict(assembly.script.market.listings) == {"SUI": Listing("SUI", parse_instant("2023-05-03T16:05:00Z"))}
+    run = prepare(request, lake, Settings.model_construct())
+    assert run.base_interval == "5m"
+    assert dict(run.market.listings) == {"SUI": Listing("SUI", parse_instant("2023-05-03T16:05:00Z"))}
 
 
 @pytest.mark.parametrize("hours", [5, 6, 7, 8, 20])
@@ -145,7 +146,7 @@ def test_a_preview_offers_a_symbol_whose_bars_have_ended_exactly_as_long_as_a_ru
     put(lake, tmp_path, "SUI", START, LATE)
     at = START + hours * HOUR
     request = PerpRequest(plain_skill(["BTC", "SUI"], "1h"), START, TO, model="policy/hold", prompts=True)
-    script = assemble(request, lake, Settings()).script
+    script = prepare(request, lake, Settings()).course()
     run = script.ports.context.prompt(script.ports.observe(first_state(script), at)).user
     shown = preview(request, lake, Settings(), at).user
     gone = hours >= 7  # twelve bars of 5m after the last one
@@ -158,4 +159,4 @@ def test_a_range_in_which_no_symbol_is_listed_is_refused(tmp_path: Path, lake: L
     rows = [{"symbol": "SUI", "delisted_at": "2024-12-01T00:00:00Z"}]
     import_paths(lake, [write(tmp_path / "listings.csv", rows)])
     with pytest.raises(UserError, match="SUI is not listed between 2025-01-01T00:00:00Z and 2025-01-02T00:00:00Z"):
-        assemble(PerpRequest(plain_skill(["SUI"], "1h"), START, TO, model="policy/hold"), lake, Settings())
+        prepare(PerpRequest(plain_skill(["SUI"], "1h"), START, TO, model="policy/hold"), lake, Settings())

@@ -19,8 +19,8 @@ from pitboss.jobs.study import StudySettings, study
 from pitboss.jobs.study_page import result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan, arena_plan, sweep_plan
 from pitboss.report.arena import render
+from pitboss.runs.report import write_report
 from pitboss.sim.study.axis import parse_axes
-from pitboss.venues.perp.report_source import write_report
 
 MODELS = ("policy/sma_cross", "policy/momentum", "policy/random")
 MEAN = "<script>alert(1)</script>"

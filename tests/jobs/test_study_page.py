@@ -17,8 +17,8 @@ from pitboss.jobs.study import StudySettings, study
 from pitboss.jobs.study_page import linked, result_document, write_page
 from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
 from pitboss.report.study import render
+from pitboss.runs.report import write_report
 from pitboss.sim.study.axis import parse_axes
-from pitboss.venues.perp.report_source import write_report
 
 Plain = dict[str, Any]
 VARIED = ("risk.max_position_pct=10,20,40", "model=policy/sma_cross,policy/momentum")

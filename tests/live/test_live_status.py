@@ -19,10 +19,10 @@ from pitboss.core.errors import UserError
 from pitboss.core.snapshot import GENESIS, ZERO_COST_EXTRA, seal
 from pitboss.live.board import MOST_ENTRIES, MOST_WORDS, Board, cut
 from pitboss.live.status import FEED, MOST_BYTES, content, is_loopback, serving
-from pitboss.skill.document import examples
 from pitboss.venues.predict.data.spot import Spot
 from pitboss.venues.predict.deployment import LiveOptions, deployment
 from pitboss.venues.predict.status import Telling
+from pitboss.venues.predict.venue import VENUE
 from venues.predict.scene import NOW
 from venues.predict.stage import SOON, saying
 
@@ -219,7 +219,7 @@ def test_ticks_are_acted_skipped_or_failed_and_each_is_counted_once() -> None:
 
 
 def test_the_document_has_the_originals_fields_and_ours_beside_them(tmp_path: Path) -> None:
-    (name, text), *_ = examples("predict").items()
+    (name, text), *_ = VENUE.examples().items()
     (tmp_path / name).write_text(text)
     given_ = {"AGENT_NAME": "my agent", "AGENT_TRADE_DUSDC": "1.5", "AGENT_STRATEGY": "no-only"}
     asked = deployment(tmp_path / name, LiveOptions(), given_.get)

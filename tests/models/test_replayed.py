@@ -13,8 +13,8 @@ from pitboss.core.ports import Message, Model, ModelReply, ModelRequest, ToolCal
 from pitboss.core.snapshot import Record
 from pitboss.models.replayed import Replayed
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together
-from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.course import PerpCourse
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, make_market, plain_skill, play
 
 STEP = 300_000

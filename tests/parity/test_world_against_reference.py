@@ -10,7 +10,7 @@ from pitboss.core import codec
 from pitboss.core.curve import points as points_of
 from pitboss.core.instant import iso
 from pitboss.models.decisions import DecisionFile
-from pitboss.sim.outcome import fills
+from pitboss.venues.perp.outcome import fills
 from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, interval_name, make_books, make_market, plain_skill, play
 from reference.perp import HoleInBars, Result, run

@@ -13,12 +13,12 @@ from field import SHARED, SYMBOLS, attacks, document, ground
 from pitboss.cli.main import main
 from pitboss.core.errors import BudgetExceeded
 from pitboss.core.ports import ModelReply, ModelRequest
+from pitboss.sim.watch import Watch
 from pitboss.venues.perp.redteam import campaign, report
 from pitboss.venues.perp.redteam.attack_run import CampaignModel
 from pitboss.venues.perp.redteam.attacks import Attack, read_file
 from pitboss.venues.perp.redteam.campaign import CampaignResult, hostile_campaign_model, standin_campaign_model
 from pitboss.venues.perp.redteam.injection_points import SLOTS
-from pitboss.sim.watch import Watch
 
 
 def all_texts() -> list[Attack]:

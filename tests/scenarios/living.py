@@ -22,11 +22,11 @@ from live.live_pyth import LivePyth
 from pitboss.bootstrap.settings import load_settings
 from pitboss.bootstrap.workspace import open_workspace
 from pitboss.live.board import Board, Entry
-from pitboss.skill.document import examples
 from pitboss.store.database import open_database
 from pitboss.store.verify import verify_run
 from pitboss.venues.predict.deployment import LiveOptions, deployment
 from pitboss.venues.predict.live import Begun, Listener, LiveRunResult, run_live
+from pitboss.venues.predict.venue import VENUE
 
 QUICK = ("--every", "1s", "--port", "0", "--json")
 UNSET = [name for name in ENVIRONMENT if name.startswith(("LLM_", "AGENT_")) or name.endswith("_API_KEY")]
@@ -156,7 +156,7 @@ def at_work(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
 @contextmanager
 def prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Live]:
     """A folder with a skill, and a service of prices that the settings name."""
-    ((name, text),) = examples("predict").items()
+    ((name, text),) = VENUE.examples().items()
     # A market that expires within the minute would make what is seen here depend on when it is looked at.
     (tmp_path / name).write_text(text.replace("tiers: [15m, 1h, 1d, 1w]", "tiers: [1w]"))
     pyth = LivePyth(time.time)

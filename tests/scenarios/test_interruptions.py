@@ -69,7 +69,7 @@ def test_ctrl_c_while_the_program_is_still_loading_exits_130_with_one_word(tmp_p
 def test_ctrl_c_twice_outside_of_a_run_is_130_without_a_traceback(tmp_path: Path) -> None:
     code = """
 import sys
-from pitboss.cli import screen
+from pitboss.terminal import screen
 from pitboss.cli.main import run
 from pitboss.models import catalog
 

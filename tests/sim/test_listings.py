@@ -19,9 +19,9 @@ from pitboss.sim.metrics import Outcome
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import lookup
 from pitboss.venues.perp import baselines as baseline
-from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.observation import Observation
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import Row, build, make_market, plain_skill, play
 from pitboss.venues.perp.venue import VENUE
 

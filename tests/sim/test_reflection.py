@@ -24,9 +24,9 @@ from pitboss.sim.replay import replay
 from pitboss.sim.speculator import Speculation
 from pitboss.sim.watch import Watch
 from pitboss.testing.journal import MemoryJournal
-from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.course import PerpCourse, first_state, read_state
 from pitboss.venues.perp.outcome import read_ledger
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, make_market, plain_skill
 from pitboss.venues.perp.trade_memory import NO_MEMORY
 from pitboss.venues.perp.trades import book

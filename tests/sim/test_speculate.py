@@ -32,10 +32,10 @@ from pitboss.testing.journal import MemoryJournal
 from pitboss.tools.define import ToolContext
 from pitboss.tools.registry import hydrate
 from pitboss.venues.perp.assembly import read_skill
-from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.context import PerpPrompts
 from pitboss.venues.perp.course import PerpCourse, first_state
 from pitboss.venues.perp.intents import DECISION, TERMINAL
+from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.testing import build, make_market, plain_skill
 from pitboss.venues.perp.venue import VENUE
 

@@ -36,8 +36,8 @@ def names(
 def check_text(
     text: str,
     suffix: str = ".yaml",
-    known: Names = Names(),
-    overrides: Sequence[str] = (),  # noqa: B008  frozen
+    known: Names = Names(),  # noqa: B008  frozen
+    overrides: Sequence[str] = (),
 ) -> SkillCheck[PerpSkill]:
     """Check a text as a skill of the perp venue."""
     return load.check_text(text, suffix, PerpSkill, known, overrides)

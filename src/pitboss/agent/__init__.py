@@ -1,1 +1,1 @@
-"""Decide: from an observation to a decision. Knows models and tools as ports only; never judges, never acts."""
+"""Decide: from an observation to a decision. Uses models and tools through ports only; never judges, never acts."""

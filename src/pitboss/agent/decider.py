@@ -1,7 +1,7 @@
-"""Who answers at a tick. A tool loop over a model is one decider; a policy and a file of decisions are others.
+"""The `Decider` port. A tool loop over a model is one decider; policies and files of decisions are others.
 
-A `Planned` decider is deterministic code whose holds can be foreseen as long as the account does not change; the
-simulator then skips the ticks in between. The plan must agree with asking at every tick, and is tested to.
+A `Planned` decider is deterministic code whose holds can be predicted as long as the account does not change; the
+simulator then skips the ticks in between. The plan must agree with calling it at every tick, which is tested.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from pitboss.core.market import Ints
 from pitboss.core.verdict import Verdict
 
 Judge = Callable[[Any], Verdict]
-"""What would the engine say to this intent now? Changes nothing."""
+"""Returns the engine's verdict on an intent at this moment, without side effects."""
 
 
 class Decider(Protocol):
-    """Answers one tick, from the observation of the venue it was made for."""
+    """Decides one tick, from an observation of the venue it was made for."""
 
     @property
     def name(self) -> str: ...
@@ -29,7 +29,9 @@ class Plan(Protocol):
     """When a planned decider acts next."""
 
     def next_tick(self, index: int, world: Any) -> int:
-        """First tick at or after `index` that is not a hold while the account stays as it is; the tick count if none."""
+        """First tick at or after `index` that is not a hold if the account does not change; the tick count if
+        none.
+        """
         ...
 
 

@@ -1,7 +1,7 @@
-"""What a prompt tells of the tick before: what was decided then, and what the engine did with it.
+"""The prompt section about the previous tick: its decision, and what the engine did with it.
 
-Of a hold it tells nothing but its flag: a prompt that repeated when or why nothing was done could never be foreseen. The
-words of the model and of a broker come back as data. Where it stands in the message is the section's own affair.
+A hold is described by its flag alone: a prompt that repeated when or why nothing was done could not be speculated.
+Text of the model and of a broker is fenced as data. The venue places the section in its message.
 """
 
 from functools import lru_cache
@@ -14,7 +14,7 @@ _fenced = lru_cache(maxsize=512)(fence)
 
 
 def told(last: LastDecision | None, decided: str, held: str) -> str | None:
-    """The section, from the second tick on. `decided` and `held` are the venue's words for it."""
+    """The section, from the second tick on. `decided` and `held` are the venue's wording."""
     if last is None:
         return None
     if last.outcome == "noop":
@@ -25,5 +25,5 @@ def told(last: LastDecision | None, decided: str, held: str) -> str | None:
         f"engine: {last.outcome} {last.code}" if last.code else f"engine: {last.outcome}",
     ]
     if last.detail:
-        lines.append(f"detail: {_fenced(last.detail)}")  # it can quote a stranger or a model
+        lines.append(f"detail: {_fenced(last.detail)}")  # may quote untrusted text or a model
     return "\n".join(lines)

@@ -1,9 +1,9 @@
-"""The bounded tool loop: ask a model, run the tools it calls, until it proposes or its steps are used up.
+"""The bounded tool loop: call a model and run the tools it calls, until it decides or its steps are used up.
 
-Every reply has a defined outcome. Tools look; the terminal tool is never run, it *is* the decision. On the last step
-only the terminal tool is offered and the model is told that it must call it; a model that cannot be made to call is
-asked for the same arguments as JSON text. Nothing here judges or acts: what the engine would say comes in as `judge`,
-for skills that let the model try again after a refusal.
+Every reply has a defined outcome. Tools only read; the terminal tool is never run, its call *is* the decision. On the
+last step only the terminal tool is offered and the model is told that it must call it; a model that cannot be forced
+to call a tool is asked for the same arguments as JSON text. Nothing here judges or acts: the engine's verdict comes
+in through `judge`, for skills that let the model retry after a refusal.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,27 +32,27 @@ from pitboss.core.verdict import Verdict
 from pitboss.prompt.render import size
 
 Hydrate = Callable[[Any, Judge], Mapping[str, Tool]]
-"""The skill's tools bound to one observation."""
+"""Binds the skill's tools to one observation."""
 
 Form = Literal["open", "call", "schema"]
-"""What a request leaves to the model: any tool; the terminal tool alone; its arguments as JSON text."""
+"""The form of a request: any tool may be called; only the terminal tool; its arguments as JSON text."""
 
 NOTHING_SAID = "(empty reply)"
-"""Stands for an empty turn of the model when it is sent back: some providers refuse a turn without words."""
+"""Replaces an empty reply when it is sent back, because some providers refuse an empty turn."""
 
 MAX_RESULT_CHARS = 32_000
 MAX_CALLS = 16
-"""Calls of one reply that are answered; a model that asks for more is looping."""
+"""Most calls of one reply that are run; a model that makes more is looping."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """A model with tools as a decider.
+    """A decider that lets a model use tools.
 
-    `forcing` is how the last step is forced: by the provider's forced choice, or by its schema for text answers. With
-    `rescue`, a last step without a decision is followed by a question in schema form (if it was not one) and, should
-    that fail too, by one repair question that says what was wrong. `context` makes the prompts of a venue's observations,
-    `format` says how a decision is written there.
+    `forcing` is how the last step is forced: by the provider's forced tool choice, or by its schema for text replies.
+    With `rescue`, a last step without a decision is followed by a request in schema form (if it was not one) and,
+    should that fail too, by one repair request that says what was wrong. `context` builds the prompts of a venue's
+    observations, `format` defines how a decision is written there.
     """
 
     name: str
@@ -67,11 +67,11 @@ class ToolLoop:
     rescue: bool = False
 
     def prompt(self, observation: Any) -> Prompt:
-        """Exactly what the model is given at this tick."""
+        """The exact prompt of this tick."""
         return self.context.prompt(observation)
 
     async def decide(self, observation: Any, judge: Judge) -> Decision:
-        """Ask until there is a decision or the steps are used up."""
+        """Call the model until there is a decision or the steps are used up."""
         prompt, disguise = self.prompt(observation), self.context.disguise
         shown = self.context.shown(observation)
         judge = judge if disguise is None else disguise.judge(judge)
@@ -83,7 +83,7 @@ class ToolLoop:
         form = forms[0]
         for number, then in enumerate((*forms[1:], None), 1):
             if number > self.max_steps and talk.proposal is not None:
-                break  # refused, but still the most recent valid one: there is nothing to rescue
+                break  # refused, but it is the most recent valid decision, so no rescue is needed
             try:
                 reply = await self.model.complete(self._request(talk, form, offered))
             except TransientError as error:
@@ -102,14 +102,16 @@ class ToolLoop:
                     return talk.decision()
             if then is None:
                 break
-            # A model that talks where it could look, and cannot be made to call, is not left to talk on.
+            # A model that replies in prose and cannot be forced to call a tool is asked in schema form from now on.
             form = "schema" if form == "schema" or (self.forcing == "schema" and not reply.calls) else then
             talk.tell(reply, results, answer, verdict, form)
         return talk.decision()
 
     def _forms(self, tools: bool) -> tuple[Form, ...]:
-        """The form of every request there may be. Without tools to look with, nothing is left open to a model that
-        cannot be made to call."""
+        """The form of every possible request.
+
+        Without tools to call, a model that cannot be forced to call one gets no open request.
+        """
         before: tuple[Form, ...] = ("open",) if tools or self.forcing == "call" else ("schema",)
         after: tuple[Form, ...] = ("schema", "schema") if self.forcing == "call" else ("schema",)
         return (*before * (self.max_steps - 1), self.forcing, *(after if self.rescue else ()))
@@ -126,7 +128,7 @@ class ToolLoop:
 
 
 class _Talk:
-    """The conversation of one tick as it grows."""
+    """The conversation of one tick."""
 
     def __init__(self, loop: ToolLoop, prompt: Prompt, messages: list[Message]) -> None:
         self.loop = loop
@@ -138,14 +140,14 @@ class _Talk:
         self.why = ""
 
     def take(self, reply: ModelReply, results: list[ToolResult], answer: ParsedDecision) -> None:
-        """Keep a reply, what its calls gave, and why it is no decision."""
+        """Store a reply, the results of its calls, and why it is not a decision."""
         self.why = answer.why
         self.steps.append(step_of(reply, results))
 
     def tell(
         self, reply: ModelReply, results: list[ToolResult], answer: ParsedDecision, verdict: Verdict | None, then: Form
     ) -> None:
-        """Answer every call of a reply, so that the model knows what came of each, and say how to answer next."""
+        """Answer every call of a reply, so that the model sees the result of each, and say how to reply next."""
         decision_format = self.loop.format
         text = codec.printable(reply.text)
         if not (text.strip() or reply.calls or reply.state):
@@ -156,7 +158,7 @@ class _Talk:
             if verdict is not None and call.name == decision_format.tool:
                 content = _refusal(verdict)
             if then == "schema" and place == len(reply.calls):
-                content = f"{content}\n{ask(decision_format)}"  # not a turn of its own: some providers take none after a tool's
+                content = f"{content}\n{ask(decision_format)}"  # some providers refuse a user turn here
             self.messages.append(Message("tool", content, call_id=call.id, name=call.name))
         if verdict is not None:
             self.retries += 1
@@ -164,7 +166,7 @@ class _Talk:
             self.messages.append(Message("user", self._heard(answer, verdict, then)))
 
     def _heard(self, answer: ParsedDecision, verdict: Verdict | None, then: Form) -> str:
-        """What is said to a reply without calls."""
+        """The message after a reply without calls."""
         asked = ask(self.loop.format)
         if verdict is not None:
             return f"{_refusal(verdict)}\n{asked}"
@@ -173,12 +175,12 @@ class _Talk:
         return answer.problem
 
     def _true(self, proposal: Any) -> Any:
-        """What the engine is given: a proposal about a disguised market, in true terms."""
+        """The proposal for the engine: in a blind run, translated back into true terms."""
         disguise = self.loop.context.disguise
         return proposal if disguise is None else disguise.true_proposal(proposal)
 
     def decision(self, flag: str = "", text: str = "", finish_reason: FinishReason | None = None) -> Decision:
-        """Close the tick with what there is."""
+        """End the tick with the decision so far."""
         usage = NO_USAGE
         cost: Decimal | None = ZERO
         saved = ZERO
@@ -207,7 +209,7 @@ class _Talk:
 
 
 async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: ParsedDecision, form: Form) -> ToolResult:
-    """One tool call and the text it gives back; a failure is text for the model too."""
+    """Run one tool call and return its result; a failure is returned to the model as text."""
     name = codec.printable(call.name)
     if place in answer.told:
         return ToolResult(name, kept_arguments(call), answer.told[place], failed=place in answer.malformed)
@@ -230,7 +232,7 @@ async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: Pa
     failed = False
     try:
         result = await tool.call(arguments)
-    except ToolFailed as error:  # may carry a stranger's words, like any result
+    except ToolFailed as error:  # may contain untrusted text, like any result
         result, failed = str(error), True
     if len(result) > MAX_RESULT_CHARS:
         result = result[:MAX_RESULT_CHARS] + "\n[cut]"
@@ -238,7 +240,7 @@ async def _run(place: int, call: ToolCall, tools: Mapping[str, Tool], answer: Pa
 
 
 def _refusal(verdict: Verdict) -> str:
-    """What the model is told about a refused proposal when it may try again in the same tick."""
+    """The message to the model about a refused proposal when it may retry in the same tick."""
     lines = [f"refused by {verdict.code}: {verdict.detail}"]
     lines += [
         f"{margin.code}: limit {_short(margin.limit)}, yours {_short(margin.used)} {margin.unit}"

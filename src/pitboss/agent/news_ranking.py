@@ -1,12 +1,12 @@
-"""Which headlines a skill should see first: BM25 over its own words and symbols, times how fresh they are.
+"""Ranks headlines for a skill: BM25 over the skill's words and symbols, times freshness.
 
-Pure and as-of: a ranking is made of the items it is given and nothing else, so that what has not arrived cannot weigh on
-what has. Copies and near copies of a headline count as one story, told by the first of them. Words are read once a
-headline and kept from tick to tick; what is kept says nothing about any other headline than itself and its copies.
+Pure and as-of: a ranking depends only on the items it is given, so items that have not arrived cannot affect it.
+Copies and near copies of a headline count as one story, represented by the first. A headline is tokenised once and
+cached from tick to tick; a cache entry depends on no other headlines than its copies.
 
-BM25 is written out here: a window holds tens of short texts and the question never changes, so that counting its few
-terms costs less than handing the texts to a library that indexes every word (bm25s: 4 to 12 times as long, and 0.1 s to import).
-Not here: how an item is shown (`sections.news`), when it arrived (`data.arrival`).
+BM25 is implemented here: a window holds tens of short texts and the query never changes, so counting its few terms is
+faster than a library that indexes every word (bm25s takes 4 to 12 times as long, and 0.1 s to import).
+Not here: how an item is shown (a section of the venue) and when it arrives (`data.news_latency`).
 """
 
 import re
@@ -20,11 +20,11 @@ from pitboss.core.instant import HOUR_MS
 from pitboss.core.market import NewsItem
 
 MOST_ITEMS = 1_000
-"""The newest items of a window that are looked at: what a flood of headlines may cost has an end."""
+"""Only the newest items of a window are ranked, which bounds the cost of a flood of headlines."""
 
 K1, B = 1.2, 0.75
 NAME_WEIGHT = 3.0
-"""A headline that names what the skill trades outweighs one that shares a word with its strategy."""
+"""Weight of a headline that names a traded symbol, relative to one that shares a word with the strategy."""
 
 COINS = {
     "BTC": ("bitcoin", "xbt"), "ETH": ("ethereum", "ether"), "SOL": ("solana",), "XRP": ("ripple",),
@@ -33,11 +33,11 @@ COINS = {
     "BCH": ("bitcoin cash",), "TRX": ("tron",), "XMR": ("monero",), "SHIB": ("shiba inu",), "UNI": ("uniswap",),
     "ATOM": ("cosmos",), "XLM": ("stellar",), "ETC": ("ethereum classic",), "FIL": ("filecoin",),
 }  # fmt: skip
-"""What headlines call a coin when they do not write its ticker."""
+"""Names of coins that headlines use instead of the ticker."""
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 _LOTS = re.compile(r"^(?:1000+|k(?=[A-Z]))")
-"""Venues list cheap coins by the thousand: 1000PEPE and kPEPE are PEPE to whoever writes headlines."""
+"""Prefixes of cheap coins that venues list by the thousand: headlines write PEPE for 1000PEPE and kPEPE."""
 
 _COMMON = frozenset(
     _TOKEN.findall(
@@ -58,18 +58,21 @@ _TURNS = frozenset(
         "lists listed delist delists delisted hike hikes cut cuts increase increases decrease decreases positive negative"
     )
 )
-"""Words that turn what a headline says. Headlines that differ in one of these, or in a number, are never copies."""
+"""Words that reverse the meaning of a headline.
+
+Headlines that differ in one of these, or in a number, are never copies.
+"""
 
 
 class Story(NamedTuple):
-    """A headline at its first appearance, and how often it came."""
+    """A headline at its first appearance, and the number of its copies."""
 
     item: NewsItem
     copies: int
 
 
 class _Reading:
-    """One headline as words: the terms of the question in it, and the readings it nearly repeats."""
+    """A tokenised headline: the query terms in it, and the headlines of which it is a near copy."""
 
     __slots__ = ("counts", "in_order", "length", "near", "telling", "words")
 
@@ -83,7 +86,8 @@ class _Reading:
 
 
 class Reader:
-    """Reads headlines for one question and remembers them. A new headline is compared with the few that can be near.
+    """Tokenises headlines for one query and caches them. A new headline is compared only with candidates for near
+    copies.
 
     Two texts that share four words in five have one of their few longest words in common, so looking those up finds
     every near copy without comparing all pairs.
@@ -102,7 +106,7 @@ class Reader:
         self._by_word: dict[tuple[frozenset[str], str], list[_Reading]] = {}
 
     def stories(self, items: Iterable[NewsItem]) -> list[tuple[NewsItem, int, _Reading]]:
-        """Items in the order of arrival, copies folded into the first of them that they repeat."""
+        """Items in order of arrival, with copies merged into the first item that they repeat."""
         if len(self._readings) > 2 * MOST_ITEMS:
             self._readings.clear()
             self._by_word.clear()
@@ -146,7 +150,7 @@ class Reader:
 
 
 class Ranking:
-    """The order of one skill's headlines. Asked again about the same window it gives the same list again."""
+    """The ranking of one skill's headlines. The same window always gives the same list."""
 
     __slots__ = ("_asked", "_chosen", "_half_life_ms", "_reader", "_window")
 
@@ -160,7 +164,7 @@ class Ranking:
     def choose(self, newest_first: list[NewsItem], top_k: int) -> list[Story]:
         """The best `top_k` stories of a window.
 
-        Fading by half lives keeps the order of two headlines as time goes by, so it changes only with the window.
+        Exponential decay keeps the order of two headlines over time, so the ranking changes only with the window.
         """
         if top_k != self._asked or newest_first != self._window:
             self._window, self._asked = newest_first, top_k
@@ -186,20 +190,20 @@ class Ranking:
                 room = K1 * (1 - B + B * reading.length * count / words)
                 for term, times in reading.counts:
                     score -= weight[term] * times * (K1 + 1) / (times + room)
-                # Rounded, so that the last bit of a logarithm on another machine cannot change an order.
+                # Rounded, so that a difference in the last bit of a logarithm between machines cannot change the order.
                 score = round(score * 2.0 ** ((item.available_at - newest_at) / self._half_life_ms), 9)
             ranked.append((score, -place, Story(item, copies)))
-        ranked.sort()  # no two have the same place, so stories themselves are never compared
+        ranked.sort()  # positions are unique, so stories themselves are never compared
         return [story for _, _, story in ranked]
 
 
 def first_copies(items: Iterable[NewsItem]) -> list[Story]:
-    """Every story at its first appearance, and how often it came; oldest first."""
+    """Every story at its first appearance with the number of its copies, oldest first."""
     return [Story(item, copies) for item, copies, _ in Reader().stories(items)]
 
 
 def words_of(texts: Iterable[str | None]) -> frozenset[str]:
-    """The words of a strategy that are worth looking for."""
+    """The words of a strategy that are used as query terms."""
     return frozenset(
         fold(word)
         for text in texts
@@ -209,20 +213,21 @@ def words_of(texts: Iterable[str | None]) -> frozenset[str]:
 
 
 def tokens(text: str) -> tuple[str, ...]:
-    """The words and numbers of a headline, case and plural folded; a text without any is one word of its own."""
+    """The words and numbers of a headline, case and plural folded; a text without any is one token."""
     return tuple(map(fold, _TOKEN.findall(text.casefold()))) or (" ".join(text.split()),)
 
 
 def fold(word: str) -> str:
-    """`breakouts` as `breakout`. Words that turn a headline stay as they are."""
+    """Fold a plural: `breakouts` to `breakout`. Words that reverse a headline are unchanged."""
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" and word not in _TURNS else word
 
 
 def near(one: str, other: str) -> bool:
-    """Whether two headlines are one: all words of one are in the other, in order, and make up four fifths of it.
+    """Whether two headlines are copies: all words of one are in the other, in order, and make up four fifths of it.
 
-    What is more may be a byline or "Update:", never a number or a turning word. A word in place of another is no copy:
-    the same sentence about another coin or firm is other news, and hiding it would cost more than showing it twice.
+    Additional words may be a byline or "Update:", never a number or a reversing word. A replaced word makes no copy:
+    the same sentence about another coin or firm is different news, and hiding it would cost more than showing it
+    twice.
     """
     return _near(_Reading(tokens(one), ()), _Reading(tokens(other), ()))
 
@@ -237,25 +242,25 @@ def _near(one: _Reading, other: _Reading) -> bool:
 
 
 def names(symbol: str, text: str) -> bool:
-    """Whether a text writes the ticker (in capitals, as a word of its own) or the name of a coin."""
+    """Whether a text contains the ticker (in capitals, as a separate word) or the name of a coin."""
     return naming(symbol).search(text) is not None
 
 
 def called_too(symbol: str) -> tuple[str, ...]:
-    """Other names of what a symbol stands for."""
+    """Other names of a symbol's coin."""
     return COINS.get(_LOTS.sub("", symbol), ())
 
 
 @lru_cache(maxsize=256)
 def naming(symbol: str) -> re.Pattern[str]:
-    """Finds a symbol's ticker or names in a text."""
+    """A pattern that matches a symbol's ticker or names in a text."""
     tickers = dict.fromkeys((symbol, _LOTS.sub("", symbol) or symbol))
     called = "|".join((*map(re.escape, tickers), *(f"(?i:{re.escape(name)})" for name in called_too(symbol))))
     return re.compile(rf"(?<![A-Za-z0-9])(?:{called})(?![A-Za-z0-9])")
 
 
 def _longest(words: frozenset[str]) -> list[str]:
-    # Of m words at least ⌈4m/5⌉ are shared with a near copy, so one of any m − ⌈4m/5⌉ + 1 is: the longest, which few have.
+    # A near copy shares at least ⌈4m/5⌉ of m words, so one of any m − ⌈4m/5⌉ + 1: take the longest, which are rare.
     few = len(words) - (4 * len(words) + 4) // 5 + 1
     return sorted(words, key=lambda word: (-len(word), word))[:few]
 

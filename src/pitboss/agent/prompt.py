@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Everything a model is given before its first reply."""
+    """Everything a model receives before its first reply."""
 
     system: str
     user: str

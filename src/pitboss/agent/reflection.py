@@ -1,7 +1,7 @@
 """Reflection: a model call inside a tick, before the decision, whose result becomes part of the agent's memory.
 
-The port only. When a reflection is due, what it asks and what is learnt from it belong to the venue
-(on the perp venue, lessons from closed trades).
+This is the port only. The venue defines when a reflection is due, its prompt and what is learnt from it (on the perp
+venue, lessons from closed trades).
 """
 
 from typing import Any, Protocol
@@ -12,7 +12,7 @@ from pitboss.core.noun import noun
 
 @noun
 class Reflection:
-    """The result of one reflection. `notes` is None if the old ones stay; `why` then says what was wrong."""
+    """The result of one reflection. `notes` is None if the old notes stay; `why` then says what was wrong."""
 
     prompt: tuple[str, str]
     steps: tuple[Step, ...]
@@ -22,14 +22,14 @@ class Reflection:
 
 
 class Reflector(Protocol):
-    """Asks a model to review what the agent remembers."""
+    """Calls a model to review the agent's memory."""
 
     def due(self, memory: Any) -> bool:
         """Whether to reflect before the next decision."""
         ...
 
     async def reflect(self, observation: Any) -> Reflection:
-        """One model call. Only what a person must put right, or a spent budget, is raised."""
+        """Make one model call. Raises only errors that the user must fix, and an exhausted budget."""
         ...
 
     def learn(self, memory: Any, reflection: Reflection) -> Any:

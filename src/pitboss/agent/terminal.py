@@ -1,8 +1,9 @@
-"""Reading the decision out of a reply: valid, malformed, repeated, contradictory or missing.
+"""Parse the decision out of a reply: valid, malformed, repeated, contradictory or missing.
 
-Identical proposals in one reply count once; different ones are a conflict, so that a confused or hijacked reply never
-gets to pick by order. A malformed one is told to the model, and so is every way of giving no answer at all. Where the
-answer was asked for as text, the text must hold one JSON object: two of them are told, not chosen between.
+Identical proposals in one reply count once; different ones are a conflict, so that the order of calls in a confused
+or hijacked reply never decides. The model gets an error message for a malformed proposal and for every way of giving
+none. If the decision was requested as text, the text must hold exactly one JSON object: two are an error, not a
+choice.
 """
 
 import json
@@ -31,14 +32,15 @@ LONG = f"the arguments are over {MAX_ARGUMENT_CHARS} characters"
 _THOUGHT = re.compile(r"\s*<think(?:ing)?>")
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>")
 _SCANNER = json.JSONDecoder(parse_float=Decimal)
-"""Finds where an object ends; what it says is then read by the codec, which is strict about numbers."""
+"""Finds the end of an object; the codec, which is strict about numbers, then parses it."""
 
 
 @noun
 class ParsedDecision:
-    """What a reply decided. `told` maps the place of each terminal call to what the model hears about it.
+    """The decision in a reply. `told` maps the position of each terminal call to the tool result that the model
+    receives.
 
-    `problem` is what it hears when no call of its reply can carry the words, `why` the short form of it for the record.
+    `problem` is the message if the reply has no call to answer, `why` its short form for the record.
     """
 
     proposal: Any = None
@@ -50,7 +52,7 @@ class ParsedDecision:
 
 
 def read_answer(reply: ModelReply, shape: DecisionFormat) -> ParsedDecision:
-    """The decision among the calls of a reply. A malformed call beside a valid one is a conflict too."""
+    """The decision among the calls of a reply. A malformed call beside a valid one is a conflict, too."""
     told: dict[int, str] = {}
     malformed: set[int] = set()
     different: set[bytes] = set()
@@ -63,7 +65,7 @@ def read_answer(reply: ModelReply, shape: DecisionFormat) -> ParsedDecision:
         different.add(content if raw is None else codec.dumps(codec.number_fragments(raw)))
         if problems:
             malformed.add(place)
-            # A call that stops in the middle is not malformed for want of knowing how: say what really happened.
+            # A truncated call is not a formatting mistake of the model: report the truncation.
             told[place] = f"invalid proposal: {'; '.join([*problems, *_cut(reply)])}"
         else:
             told[place] = RECORDED
@@ -79,7 +81,7 @@ def read_answer(reply: ModelReply, shape: DecisionFormat) -> ParsedDecision:
 
 
 def read_text(reply: ModelReply, shape: DecisionFormat) -> ParsedDecision:
-    """The decision in a reply that was asked for as JSON text. A model that calls the tool anyway has decided too."""
+    """The decision in a reply that was requested as JSON text. A call of the tool is accepted, too."""
     if any(call.name == shape.tool for call in reply.calls):
         return read_answer(reply, shape)
     found = objects(reply.text)
@@ -99,16 +101,16 @@ def read_text(reply: ModelReply, shape: DecisionFormat) -> ParsedDecision:
 
 
 def ask(shape: DecisionFormat) -> str:
-    """How an answer as text is asked for."""
+    """The instruction that requests a decision as text."""
     return (
         f"Answer with one JSON object, the arguments of {shape.tool}, and nothing else; {shape.idle} is a valid action."
     )
 
 
 def objects(text: str) -> list[str] | None:
-    """The different JSON objects in a text, thoughts, fences and words around them left out. At most two are looked for.
+    """The distinct JSON objects in a text, without thinking, fences and surrounding prose. Stops after two.
 
-    None where a brace opens something that is not JSON: what was meant there cannot be known.
+    None if a brace opens something that is not JSON, because its meaning is unknown.
     """
     found: dict[bytes, str] = {}
     text = _without_thoughts(text)
@@ -124,7 +126,7 @@ def objects(text: str) -> list[str] | None:
 
 
 def step_of(reply: ModelReply, results: Sequence[ToolResult]) -> Step:
-    """A reply and what its calls gave, as records keep them."""
+    """A reply and the results of its calls, in the form that records store."""
     return Step(
         codec.printable(reply.text),
         tuple(results),
@@ -139,7 +141,7 @@ def step_of(reply: ModelReply, results: Sequence[ToolResult]) -> Step:
 
 
 def kept_arguments(call: ToolCall) -> Any:
-    """Arguments as they are kept: parsed when they are JSON of a sane length, else the raw text, cut."""
+    """Arguments in stored form: parsed if they are JSON of acceptable length, else the raw text, truncated."""
     if len(call.arguments) <= MAX_ARGUMENT_CHARS:
         try:
             return codec.number_fragments(codec.loads_exact(call.arguments or "{}"))
@@ -149,9 +151,9 @@ def kept_arguments(call: ToolCall) -> Any:
 
 
 def _without_thoughts(text: str) -> str:
-    """What is left after the thinking that some models write into their answer; nothing if it never ends.
+    """The text without the thinking that some models write into their reply; empty if the thinking does not end.
 
-    Some templates open the thought themselves, so that the text holds its end alone.
+    Some chat templates open the thinking themselves, so that the text holds only its end.
     """
     while _THOUGHT.match(text):
         end = _THOUGHT_ENDS.search(text)
@@ -162,7 +164,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def _read(arguments: str, shape: DecisionFormat) -> tuple[Any, list[str]]:
-    """The value and everything that is wrong with it; None where there is no value to speak of."""
+    """The value and everything that is wrong with it; None if there is no value."""
     if len(arguments) > MAX_ARGUMENT_CHARS:
         return None, [LONG]
     try:
@@ -173,7 +175,7 @@ def _read(arguments: str, shape: DecisionFormat) -> tuple[Any, list[str]]:
 
 
 def _nothing(reply: ModelReply) -> str:
-    """Why a reply without a decision has none."""
+    """Why a reply contains no decision."""
     if reply.finish_reason == "length":
         return CUT
     if reply.problem:

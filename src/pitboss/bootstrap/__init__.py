@@ -1,1 +1,1 @@
-"""From settings to concrete adapters: the only place that names them, and the only one that touches the machine."""
+"""Composition root: builds concrete adapters from settings. No other package names them or accesses the machine."""

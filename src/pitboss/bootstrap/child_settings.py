@@ -1,6 +1,6 @@
-"""What a process that is started for a workspace is given: settings as they are here, by variables, never by arguments.
+"""Settings for child processes, passed in environment variables and never as arguments.
 
-Arguments of a process can be read by everybody on the machine, and a database's address may hold a password.
+Every user of the machine can read a process's arguments, and a database address may contain a password.
 """
 
 import os
@@ -11,7 +11,7 @@ from pitboss.bootstrap.settings import Settings
 
 
 def variables(settings: Settings) -> dict[str, str]:
-    """Settings that are not what they are by default, as variables of the environment."""
+    """The settings that differ from their defaults, as environment variables."""
     return {
         f"PITBOSS_{name.upper()}": str(value)
         for name, field in Settings.model_fields.items()
@@ -20,10 +20,10 @@ def variables(settings: Settings) -> dict[str, str]:
 
 
 def surroundings(settings: Settings) -> dict[str, str]:
-    """The environment of a process of our own on this machine: this one's, with the settings and what was lent to us."""
+    """The environment of a child process: this process's own, with the settings and the lent credentials."""
     return {**os.environ, **lent(), **variables(settings)}
 
 
 def program(module: str, *words: str) -> list[str]:
-    """The command that runs one of our modules with the same Python."""
+    """The command that runs one of pitboss's modules with the same Python."""
     return [sys.executable, "-m", module, *words]

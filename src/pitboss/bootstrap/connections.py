@@ -1,4 +1,4 @@
-"""The connections of a backtest, opened before its ports are built: MCP servers, recordings, the model, the tracer."""
+"""Opens the connections of a backtest before its ports are built: MCP servers, recordings, the model, the tracer."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 async def connected(
     workspace: Workspace, prepared: PreparedRun, registry: Registry, run_id: str, tracer: Tracer = SILENT
 ) -> "AsyncIterator[tuple[Connections, ModelConnection | None]]":
-    """Everything a run is connected to, for the length of a block.
+    """Provide everything a run is connected to inside a block.
 
-    `registry` holds the built-in tools of the venue, whose names MCP tools must not take. A blind run sees no MCP servers
-    and no recordings: their answers cannot be anonymised.
+    `registry` holds the built-in tools of the venue, whose names MCP tools must not use. A blind run sees no MCP
+    servers and no recordings: their answers cannot be anonymised.
     """
     request, skill = prepared.request, prepared.skill
     async with AsyncExitStack() as stack:

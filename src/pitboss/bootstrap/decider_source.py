@@ -1,6 +1,6 @@
-"""Whether a run asks a model, and opening the connection to it. What the connection consists of is `model_stack`.
+"""Whether a run calls a model, and opening its model connection. The connection itself is built by `model_stack`.
 
-`model_stack` is imported only where a model is asked: it loads keys, prices, limits and caches.
+`model_stack` is imported only when a model is called: it loads keys, prices, limits and caches.
 """
 
 from contextlib import AsyncExitStack
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 def is_model(request: BacktestRequest) -> bool:
-    """Whether the decider has to be connected before it can be asked."""
+    """Whether the decider needs a model connection."""
     return request.decisions is None and catalog.describe(request.source).is_model
 
 
 def may_cost(request: BacktestRequest) -> bool:
-    """Whether replies may have to be paid for: all but those of programs, files, replays and local models."""
+    """Whether replies may cost money: all except those of programs, files, replays and local models."""
     return is_model(request) and request.source.partition("/")[0] not in (LOCAL, REPLAY)
 
 
 def check(workspace: Workspace, request: BacktestRequest) -> None:
-    """Refuse a model that cannot be asked, before anything is stored."""
+    """Refuse a model that cannot be called, before anything is stored."""
     if is_model(request):
         from pitboss.bootstrap.model_stack import check_line
 
@@ -36,7 +36,7 @@ def check(workspace: Workspace, request: BacktestRequest) -> None:
 
 
 def manner(workspace: Workspace, request: BacktestRequest, skill: SkillDocument) -> dict[str, Any] | None:
-    """How the model is made to decide, stored with the run so that a replay asks in the same way."""
+    """How the model is made to decide; stored with the run so that a replay sends the same requests."""
     if not is_model(request):
         return None
     from pitboss.bootstrap.model_stack import manner_of
@@ -52,7 +52,7 @@ async def open_model(
     run_id: str,
     tracer: Tracer = SILENT,
 ) -> "ModelConnection | None":
-    """The connection of a run to its model, closed with the stack; None for programs."""
+    """Open the model connection of a run, closed with the stack; None for programs."""
     if not is_model(request):
         return None
     from pitboss.bootstrap.model_stack import open_line

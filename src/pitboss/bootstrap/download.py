@@ -1,4 +1,4 @@
-"""A download put together: the machine's clock, chance and pauses, the key store, one source, the lake."""
+"""Runs a download: combines the machine's clock, random numbers and pauses, the key store, one source and the lake."""
 
 import random
 from collections.abc import Callable
@@ -21,7 +21,8 @@ async def bring(
 ) -> list[DownloadResult]:
     """Download from the source of this name.
 
-    An open range ends now, an empty venue is the source's own, and an address comes from the option, else the setting.
+    An open range ends now, an empty venue is the source's default, and an address comes from the option, else the
+    setting.
     """
     found, now = source(name), SystemClock().now
     if wanted.files and "files" not in found.settings:

@@ -1,6 +1,6 @@
-"""Where a provider's key comes from: the environment first, then the encrypted store. And whose key a name is.
+"""Looks up provider keys: first in the environment, then in the encrypted store. Also maps keys to their providers.
 
-Every key that is found is made known to the redactor before anybody can use it.
+Every key is added to the redactor before it is returned.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ PRESET_HOST = "the host of LLM_BASE_URL or LLM_PROVIDER"
 
 
 def open_secrets(home: Path, environment: Environment = environment, redactor: Redactor = REDACTOR) -> Secrets:
-    """The secrets of a workspace. Nothing is read or made before the first use."""
+    """The secrets of a workspace. Nothing is read or created before the first use."""
     master = environment(VARIABLE) or ""
     redactor.add(master)
     return Secrets(home, master, SystemClock().now)
@@ -31,7 +31,7 @@ def key_for(
 ) -> Secret | None:
     """The key under the first of these names that has one.
 
-    The environment is gone through first, with all names: what was set for this one command beats what is kept for all.
+    The environment is searched first for all names: a key set for a single command takes precedence over stored keys.
     """
     names = tuple(variables)
     found = next((value for name in names if (value := (environment(name) or "").strip())), None)
@@ -44,10 +44,10 @@ def key_for(
 
 
 class Values(Mapping[str, str]):
-    """What the environment and the store say, by variable name, as `models.providers.route` wants it.
+    """Values from the environment and the store by variable name, in the form that `models.providers.route` takes.
 
-    The store is opened only when a key is asked for that the environment does not have, and holds nothing but keys: an
-    address never comes from it. It shows neither names nor values when it is printed.
+    The store is opened only for a key that the environment does not have, and holds only keys: an address never comes
+    from it. Its `repr` shows neither names nor values.
     """
 
     def __init__(self, environment: Environment, store: Secrets | None, redactor: Redactor = REDACTOR) -> None:
@@ -75,7 +75,7 @@ class Values(Mapping[str, str]):
 
 
 def variable_of(name: str) -> str:
-    """The variable a person means: its own name, or a provider's, whose first variable it is."""
+    """The variable for a name: the variable itself, or the first variable of a provider."""
     if name.lower() == PRESET:
         return PRESET_KEY
     provider = PROVIDERS.get(name.lower())
@@ -104,7 +104,9 @@ def owners() -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
 
 
 def _siblings() -> dict[str, tuple[str, ...]]:
-    """By variable: every name that its provider reads a key from, for one in the environment beats all that are kept."""
+    """By variable: every variable that its provider reads, because any of them in the environment precedes stored
+    keys.
+    """
     found: dict[str, tuple[str, ...]] = {PRESET_KEY: (PRESET_KEY,)}
     for provider in PROVIDERS.values():
         for variable in provider.key_names:

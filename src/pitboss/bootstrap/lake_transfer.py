@@ -1,4 +1,4 @@
-"""A push or a pull put together: the lake of a workspace, object storage, and the variables that open it."""
+"""Push and pull of a lake: combines the workspace's lake, object storage and its credentials."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from pitboss.data.remote_lake import RemoteLake
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What a pull came to: files and bytes that were fetched, of which push."""
+    """The result of a pull: the number of files and bytes fetched, and the push they belong to."""
 
     where: str
     pin: str
@@ -30,7 +30,7 @@ def push_lake(settings: Settings, text: str, again: bool, replace: bool, tell: P
 
 
 def pull_lake(settings: Settings) -> Pulled:
-    """Fetch all of the lake that the settings name."""
+    """Fetch the complete lake that the settings name."""
     lake = lake_of(settings)
     if not isinstance(lake, RemoteLake):
         raise UserError(

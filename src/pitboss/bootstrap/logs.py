@@ -1,8 +1,8 @@
-"""What the program says about its own work while it works: structured lines on standard error or in a file.
+"""Structured logs on standard error or in a file.
 
-JSON lines where a program reads them, `key=value` lines on a terminal. Secrets are taken out by value, after everything
-else, tracebacks included. Never on standard output, which belongs to the answer. A line is an ordinary `logging` record;
-`extra={"fields": {...}}` adds to it.
+JSON lines for programs, `key=value` lines on a terminal. Secrets are removed by value as the last step, tracebacks
+included. Logs never go to standard output, which is reserved for results. A line is an ordinary `logging` record;
+`extra={"fields": {...}}` adds fields to it.
 """
 
 import json
@@ -30,7 +30,7 @@ OURS = "pitboss"
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """Formats a record as one JSON object per line."""
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
@@ -42,7 +42,10 @@ class JsonLines(logging.Formatter):
 
 
 class Pairs(logging.Formatter):
-    """`time level message key=value …` for a person. Whatever is not a plain word is quoted, line ends escaped."""
+    """Formats a record as `time level message key=value …`.
+
+    Values other than plain words are quoted, line ends escaped.
+    """
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
@@ -66,9 +69,10 @@ def start_logs(
     environment: Mapping[str, str] = os.environ,
     stream: TextIO | None = None,
 ) -> None:
-    """Begin to log, or begin anew with other settings.
+    """Start logging, or restart it with other settings.
 
-    What libraries say is kept from `warning` on, so that it too is redacted and never reaches the terminal by itself.
+    Messages of libraries are kept from `warning` on, so that they too are redacted and never reach the terminal
+    directly.
     """
     if level not in LEVELS:
         raise UserError(f"log_level: {level!r} is none", f"one of {', '.join(LEVELS)}")
@@ -86,7 +90,7 @@ def start_logs(
 
 
 def stop_logs() -> None:
-    """Log no more and release the file."""
+    """Stop logging and close the file."""
     root = logging.getLogger()
     for handler in [one for one in root.handlers if one.get_name() == OURS]:
         root.removeHandler(handler)
@@ -95,7 +99,7 @@ def stop_logs() -> None:
 
 
 class _Screen(logging.StreamHandler[TextIO]):
-    """Standard error as it is at the moment of writing, so that whoever redirects it gets the lines."""
+    """Writes to the current `sys.stderr`, so that a redirection also receives the lines."""
 
     def __init__(self, stream: TextIO | None) -> None:
         super().__init__(stream)
@@ -106,7 +110,7 @@ class _Screen(logging.StreamHandler[TextIO]):
         super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A line that cannot be written is lost; the work goes on."""
+        """Ignore a line that cannot be written."""
 
 
 def _to_file(path: Path) -> logging.Handler:
@@ -123,11 +127,11 @@ class _Owned(logging.StreamHandler[TextIO]):
 
     def close(self) -> None:
         super().close()
-        with suppress(OSError):  # what a full disk did not take before it does not take now
+        with suppress(OSError):  # flushing fails again on a full disk
             self.stream.close()
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """A full disk must not end a run, nor put a traceback with the line's content on the terminal."""
+        """Ignore the error: a full disk must not end a run, nor print a traceback with the line's content."""
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The machine's clock and source of new ids, behind the ports everything else uses."""
+"""The machine's clock, environment and source of ids, behind the ports that everything else uses."""
 
 import os
 import random
@@ -18,22 +18,22 @@ class SystemClock:
 
 
 def new_id() -> str:
-    """A fresh id: twelve characters, easy to type the start of."""
+    """A new random id: twelve characters, usually unique by its first few."""
     return secrets.token_hex(6)
 
 
 def unit_random() -> Callable[[], float]:
-    """Random numbers from 0 to 1 that no seed determines, for the jitter of retries."""
+    """Unseeded random numbers from 0 to 1, for the jitter of retries."""
     return random.SystemRandom().random
 
 
 def stopwatch() -> float:
-    """Seconds that only go forward, for measuring how long something took."""
+    """Monotonic seconds, for measuring durations."""
     return time.perf_counter()
 
 
 def environment(name: str) -> str | None:
-    """One variable of the environment, or what was lent to this process under its name."""
+    """An environment variable, or the credential lent to this process under that name."""
     return os.environ.get(name) or _LENT.get(name)
 
 
@@ -41,10 +41,13 @@ _LENT: dict[str, str] = {}
 
 
 def lend(values: Mapping[str, str]) -> None:
-    """Take what somebody else has in his environment, for this process alone: nothing that it starts inherits it."""
+    """Accept credentials lent by another process.
+
+    They stay in this process: its child processes do not inherit them.
+    """
     _LENT.update(values)
 
 
 def lent() -> dict[str, str]:
-    """What this process was lent."""
+    """The credentials lent to this process."""
     return dict(_LENT)

@@ -1,7 +1,8 @@
-"""The MCP servers that this workspace knows: reached with their keys and nothing else, and how each of their tools stands.
+"""The MCP servers known to this workspace: connecting to them with their credentials, and the approval state of their
+tools.
 
-What may be reached is the catalogue's word, what may be shown to a model is a person's (an approval) or the catalogue's
-(a pin). Which of it a run gets is `bootstrap.mcp`.
+The catalogue defines which servers may be contacted; a tool may be shown to a model if the user approved it or the
+catalogue pins it. The selection for a run is in `bootstrap.mcp_tools`.
 """
 
 import hashlib
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
 
 Variables = Callable[[str], str | None]
 State = Literal["approved", "changed", "not approved", "not allowed", "missing"]
-"""Of one tool. changed: it is not what was approved any more. missing: allowed, but the server does not have it."""
+"""State of one tool. changed: its definition differs from the approved one. missing: allowed, but the server lacks
+it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStatus:
-    """How one tool of a server stands, with what the server says about it now (None where it is missing)."""
+    """The state of one tool of a server, with its current definition (None if it is missing)."""
 
     tool: str
     state: State
@@ -47,24 +50,24 @@ class ToolStatus:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a server is given: variables of the environment for a child, a key for a remote one."""
+    """The credentials of a server: environment variables for a local process, a key for a remote server."""
 
     variables: Mapping[str, str]
     bearer: Secret | None
 
 
 def catalogue(settings: Settings) -> Catalog:
-    """The servers that are shipped, and those of the operator's own file."""
+    """The shipped catalogue of servers, extended by the operator's own file."""
     return catalog.load_catalog(settings.mcp_catalog, reserved=owners())
 
 
 def allowed_tools(settings: Settings) -> dict[str, frozenset[str]]:
-    """The tools that each server may offer, by its id: what a skill may name."""
+    """The tools that each server may offer, by server id: the names a skill may use."""
     return {server_id: frozenset(entry.tools) for server_id, entry in catalogue(settings).items()}
 
 
 def key_users(settings: Settings) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """By the name of a key: the servers that are sent it, and the hosts they are at."""
+    """By key name: the servers that receive it, and their hosts."""
     found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     for entry in catalogue(settings).values():
         if entry.secret:
@@ -75,7 +78,7 @@ def key_users(settings: Settings) -> dict[str, tuple[tuple[str, ...], tuple[str,
 
 
 def find_tool(entry: ServerEntry, tool: str) -> str:
-    """The name of a tool that the catalogue allows, if it does."""
+    """The catalogue's name of an allowed tool. Raises `UserError` for any other."""
     if tool not in entry.tools:
         raise UserError(
             f"{tool!r} is not a tool that {entry.id} may offer",
@@ -85,7 +88,7 @@ def find_tool(entry: ServerEntry, tool: str) -> str:
 
 
 def access(home: Path, entry: ServerEntry, variables: Variables = environment) -> Access:
-    """What an entry names of the environment and the secret store; nothing else of either is ever handed on."""
+    """The variables and the key that an entry names; nothing else of the environment or the store is passed on."""
     passed = {name: value for name in entry.env if (value := variables(name))}
     REDACTOR.add(*secrets_of(passed))
     return Access(passed, key_for((entry.secret,), variables, open_secrets(home)) if entry.secret else None)
@@ -93,8 +96,11 @@ def access(home: Path, entry: ServerEntry, variables: Variables = environment) -
 
 @asynccontextmanager
 async def reach(home: Path, entry: ServerEntry, variables: Variables = environment) -> "AsyncIterator[Connection]":
-    """A connection for the length of a block. `UserError` where an entry is not complete, `TransientError` where nobody
-    answers. A key that is not kept is not sent: some servers answer without."""
+    """Connect to a server for the duration of a block.
+
+    Raises `UserError` for an incomplete entry and `TransientError` if the server does not answer. A missing key is
+    not sent: some servers work without one.
+    """
     from pitboss.tools.mcp.connection import connect
     from pitboss.tools.mcp.transport import guarded_transport
 
@@ -109,7 +115,7 @@ async def reach(home: Path, entry: ServerEntry, variables: Variables = environme
 
 
 def standings(entry: ServerEntry, approved: Mapping[str, Approval], said: Mapping[str, Definition]) -> list[ToolStatus]:
-    """How every tool stands that the catalogue allows or the server has, by name."""
+    """The state of every tool that the catalogue allows or the server has, by name."""
     return [_standing(entry, approved, said.get(tool), tool) for tool in sorted({*entry.tools, *said})]
 
 
@@ -118,7 +124,7 @@ def _standing(entry: ServerEntry, approved: Mapping[str, Approval], said: Defini
 
 
 def state_of(entry: ServerEntry, tool: str, approved: str, said: Definition | None) -> State:
-    """How a tool stands, given the digest that a person approved (empty: none) and what the server says now."""
+    """The state of a tool, from the approved digest (empty: none) and the server's current definition."""
     if said is None:
         return "missing"
     if tool not in entry.tools:
@@ -133,7 +139,7 @@ def trusted(entry: ServerEntry, tool: str, approved: str) -> frozenset[str]:
 
 
 def write_definition(said: Definition) -> bytes:
-    """A definition as an approval keeps it. Its SHA-256 is the definition's digest."""
+    """A definition in the bytes that an approval stores. Their SHA-256 is the definition's digest."""
     return codec.dumps({"server": said.server, "version": said.version, "tool": codec.number_fragments(said.raw)})
 
 
@@ -141,6 +147,6 @@ def read_definition(approval: Approval) -> Definition:
     """The definition that was approved."""
     if hashlib.sha256(approval.definition).hexdigest() != approval.digest:
         raise ReplayMismatch(f"the approval of {approval.tool} of {approval.server} is not what was approved")
-    # Not the codec: it reads a whole number of more than 64 bits as another one.
+    # Not the codec, which changes integers of more than 64 bits.
     plain = json.loads(approval.definition)
     return definitions.read_definition(plain["server"], plain["version"], plain["tool"])

@@ -1,8 +1,10 @@
-"""Tools of MCP servers for one run: which of them it gets, connected for as long as it lasts, and what is pinned of them.
+"""The tools of MCP servers for one run: selection, connections for the duration of the run, and the digest stored
+with it.
 
-In a simulation answers come from recordings; a server is connected to only for tools that the catalogue marks as safe to
-ask later about an earlier time. Elsewhere every tool is asked, and its answers are kept. A server that is dead or not
-approved is a note to the agent, never a failure of the run; a name that the catalogue does not know is one before it.
+In a simulation answers come from recordings; a server is contacted only for tools that the catalogue marks as safe to
+call later about an earlier time. Otherwise every tool is called and its answers are recorded. A server that is
+unreachable or not approved becomes a note to the agent, never a failure of the run; a name missing from the catalogue
+is an error before the run starts.
 """
 
 import asyncio
@@ -37,12 +39,12 @@ if TYPE_CHECKING:
     from pitboss.tools.mcp.guarded_tool import GuardedTool
 
 PIN = "outside"
-"""Under which a run keeps the digest of what it can see of other programs."""
+"""The parameter under which a run stores the digest of what it can see of MCP servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedTool:
-    """One tool that a skill asks for. `approved` is the text that a person approved, None where nobody has."""
+    """One tool that a skill requests. `approved` is the definition that the user approved, None if there is none."""
 
     name: str
     entry: ServerEntry
@@ -51,21 +53,21 @@ class RequestedTool:
 
     @property
     def digest(self) -> str:
-        """Of the approved text; empty where there is none."""
+        """The digest of the approved definition; empty if there is none."""
         return self.approved.digest if self.approved else ""
 
     @property
     def as_of_safe(self) -> bool:
-        """Whether a simulation may ask the server itself."""
+        """Whether a simulation may call the server itself."""
         return self.entry.tools[self.tool].as_of_safe
 
     def spec(self, text: Definition) -> ToolSpec:
-        """What a model gets to see of it."""
+        """The tool as it is offered to a model."""
         return definitions.tool_spec(text, self.name)
 
 
 def wanted(workspace: Workspace, skill: SkillDocument, registry: Registry) -> list[RequestedTool]:
-    """The tools that a skill asks for, in its own order. Names that cannot be are a `UserError`."""
+    """The tools that a skill requests, in its own order. Raises `UserError` for names that cannot exist."""
     if not skill.mcp_servers:
         return []
     approvals, known = Approvals(workspace.database, workspace.now), servers.catalogue(workspace.settings)
@@ -86,14 +88,15 @@ def wanted(workspace: Workspace, skill: SkillDocument, registry: Registry) -> li
 
 
 def pin(workspace: Workspace, prepared: PreparedRun, registry: Registry) -> dict[str, Any]:
-    """What a run can see of other programs, as a digest to be kept with it: approved texts, and recordings by its end.
+    """The digest of what a run can see of MCP servers, to be stored with it: approved definitions, and recordings up
+    to its end.
 
-    Empty for a run that sees nothing of them. Raises what `wanted` raises, so it also is the check before a start.
+    Empty for a run that sees none. Raises what `wanted` raises, so it is also the check before a start.
     """
     skill = prepared.skill
     tools = wanted(workspace, skill, registry)
     reads = any(registry[name].reach == "recorded" for name in skill.tool_names if name in registry)
-    if prepared.request.blind or (not tools and not reads):  # a blind run sees nothing of them at all
+    if prepared.request.blind or (not tools and not reads):  # a blind run sees no MCP servers
         return {}
     recorded: dict[str, list[str]] = {}
     for one in tools:
@@ -105,7 +108,7 @@ def pin(workspace: Workspace, prepared: PreparedRun, registry: Registry) -> dict
 
 
 def check_pin(workspace: Workspace, prepared: PreparedRun, registry: Registry, params: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run whose view of other programs has changed under it."""
+    """Refuse to resume a run if the MCP definitions or recordings that it can see have changed."""
     now = pin(workspace, prepared, registry)
     if params.get(PIN) and params[PIN] != now.get(PIN):
         raise UserError(
@@ -123,9 +126,10 @@ async def offered(
     record: bool = False,
     variables: Variables = environment,
 ) -> AsyncIterator[ServerTools]:
-    """The tools of the servers that a skill names, connected for the length of a block and closed after it.
+    """Connect the servers that a skill names, provide their tools inside a block, and close the connections after it.
 
-    `record` keeps what is answered, for simulations of this time: live and paper accounts want it, questions do not.
+    `record` stores the answers for later simulations of this time: used by live and paper accounts, not by ad-hoc
+    calls.
     """
     tools = wanted(workspace, skill, registry)
     if not tools:
@@ -138,7 +142,7 @@ async def offered(
 
 
 async def glance(workspace: Workspace, skill: SkillDocument, registry: Registry) -> ServerTools:
-    """What a backtest of a skill would be offered, without staying connected: to be looked at, not to be called."""
+    """The tools that a backtest of a skill would be offered, for display only: the connections are closed again."""
     async with offered(workspace, skill, registry, simulated=True) as found:
         told = found.notes()
         return replace(found, notes=lambda: told)
@@ -147,9 +151,10 @@ async def glance(workspace: Workspace, skill: SkillDocument, registry: Registry)
 async def _lines(
     stack: AsyncExitStack, workspace: Workspace, asked: Mapping[str, ServerEntry], variables: Variables
 ) -> "dict[str, Connection | str]":
-    """All servers at once: one that takes its time must not be waited for twenty times."""
+    """Open all connections concurrently, so that slow servers are not waited for one after the other."""
     opening = (_line(stack, workspace, entry, variables) for entry in asked.values())
-    found = await asyncio.gather(*opening, return_exceptions=True)  # so that all of them are in the stack by then
+    # waits for all of them, so that every open connection is in the stack
+    found = await asyncio.gather(*opening, return_exceptions=True)
     for one in found:
         if isinstance(one, BaseException):
             raise one
@@ -159,7 +164,7 @@ async def _lines(
 async def _line(
     stack: AsyncExitStack, workspace: Workspace, entry: ServerEntry, variables: Variables
 ) -> "Connection | str":
-    """An open connection, or why there is none."""
+    """Open a connection, or return why that failed."""
     try:
         return await stack.enter_async_context(servers.reach(workspace.home, entry, variables))
     except (TransientError, UserError) as error:
@@ -167,7 +172,7 @@ async def _line(
 
 
 class _Offer:
-    """Puts together what a run gets of the tools that it wants."""
+    """Selects the tools that a run gets from those it requested."""
 
     def __init__(
         self, workspace: Workspace, simulated: bool, record: bool, lines: "Mapping[str, Connection | str]"
@@ -180,7 +185,7 @@ class _Offer:
         self._notes: list[str] = [line for line in lines.values() if isinstance(line, str)]
 
     async def of(self, tools: Sequence[RequestedTool]) -> ServerTools:
-        """The tools that can be had, in the order in which they are wanted."""
+        """The available tools, in the order in which they were requested."""
         asked: dict[str, GuardedTool] = {}
         replayed: dict[str, tuple[ToolSpec, RequestedTool]] = {}
         specs: list[ToolSpec] = []
@@ -206,7 +211,7 @@ class _Offer:
         return ServerTools(tuple(specs), self._bind(specs, asked, replayed, open_lines), self._noticing(open_lines))
 
     async def _asked(self, one: RequestedTool) -> "GuardedTool | None":
-        """The tool of an open connection, if what the server says about it is what was approved."""
+        """The tool of an open connection, if the server's definition of it is the approved one."""
         line = self._lines[one.entry.id]
         if isinstance(line, str):
             return None
@@ -255,7 +260,7 @@ class _Offer:
         told = tuple(dict.fromkeys(self._notes))
 
         def notes() -> tuple[str, ...]:
-            # Asked for before the tools of a tick are bound, so it speaks of the tick before.
+            # Read before the tools of a tick are bound, so it is about the previous tick.
             return (*told, *(f"{line.entry.id} did not answer at the last tick" for line in lines if line.broken))
 
         return notes
@@ -270,7 +275,7 @@ _WHY: Mapping[str, str] = {
 
 
 def remember(workspace: Workspace, entry: ServerEntry, said: Definition) -> None:
-    """Keep the text of a definition that the catalogue pins, so that simulations can show it without asking."""
+    """Store a definition that the catalogue pins, so that simulations can offer it without contacting the server."""
     if entry.pins.get(said.name) == said.digest:
         approvals = Approvals(workspace.database, workspace.now)
         approvals.approve(entry.id, said.name, said.digest, servers.write_definition(said))
@@ -283,7 +288,7 @@ def guard(
     said: Definition,
     record: Callable[[StoredRecording], object] | None = None,
 ) -> "GuardedTool":
-    """One tool of an open connection behind its wrapper; what it answers is handed to `record`."""
+    """Wrap one tool of an open connection; its answers are passed to `record`."""
     from pitboss.tools.mcp.guarded_tool import GuardedTool
     from pitboss.tools.mcp.recording_tool import RecordingTool
 

@@ -1,8 +1,9 @@
-"""From a model's name to something a run can ask: key, price, limits, budget and cache, one stack for each run.
+"""Builds the model connection of a run from a model's name: key, price, limits, budget and cache.
 
-Outermost first: traced, cached, retried, budgeted, priced, limited, one try of a client. What a person must put right (a
-name, a key, a package, a price) is said by `check_line` before anything of a run is stored; connections are opened when
-it begins and closed with it. The HTTP client is imported only then. Whether a run needs a line at all says `gateway.py`.
+The wrappers, outermost first: traced, cached, retried, budgeted, priced, limited, and a client that makes one
+attempt. Errors that the user must fix (a name, a key, a package, a price) are raised by `check_line` before anything
+of a run is stored; connections are opened when the run begins and closed with it. The HTTP client is imported only
+then. Whether a run needs a model connection at all is decided in `decider_source.py`.
 """
 
 import random
@@ -55,7 +56,7 @@ from pitboss.store.uncertain_charges import UncertainCharges
 
 @dataclass(slots=True)
 class ModelConnection:
-    """An open line to a model for one run: what to ask, and what has come of the money."""
+    """An open connection to a model for one run: the model to call, and the costs so far."""
 
     model: ModelClient
     forcing: Literal["call", "schema"] = "call"
@@ -66,11 +67,11 @@ class ModelConnection:
 
     @property
     def paid_usd(self) -> Decimal:
-        """Everything this run has paid for, used or not."""
+        """The cost of all replies of this run, used or not."""
         return ZERO if self.cached is None else self.cached.paid_usd()
 
     def news(self) -> str:
-        """What calls and asking ahead have come to, in a line."""
+        """A one-line summary of calls and speculation."""
         if self.cached is None:
             return ""
         said = f"asked {self.cached.calls} times, {self.cached.hits} answers were known or under way"
@@ -83,7 +84,7 @@ class ModelConnection:
 
 
 def check_line(workspace: Workspace, request: BacktestRequest) -> None:
-    """Refuse a model that cannot be asked."""
+    """Refuse a model that cannot be called."""
     provider, _, rest = request.source.partition("/")
     if provider == catalog.REPLAY:
         workspace.runs.find(rest)
@@ -94,7 +95,7 @@ def check_line(workspace: Workspace, request: BacktestRequest) -> None:
 
 
 def route_of(workspace: Workspace, name: str) -> Route:
-    """Who is asked under a name, with which key."""
+    """The provider, address and key for a model's name."""
     return route(name, Values(environment, open_secrets(workspace.home)))
 
 
@@ -106,7 +107,7 @@ async def open_line(
     run_id: str,
     tracer: Tracer,
 ) -> ModelConnection:
-    """A line for one run. What it opens is closed with the stack."""
+    """Open the model connection of one run. Everything that it opens is closed with the stack."""
     from pitboss.models import http_pool
 
     settings = workspace.settings
@@ -137,7 +138,7 @@ def _forcing(found: Route, skill: SkillDocument) -> Literal["call", "schema"]:
 
 
 def manner_of(workspace: Workspace, request: BacktestRequest, skill: SkillDocument) -> dict[str, Any] | None:
-    """How a run's model is made to decide, kept with the run so that a replay asks in the same way."""
+    """How a run's model is made to decide; stored with the run so that a replay sends the same requests."""
     provider, _, rest = request.source.partition("/")
     if provider == catalog.REPLAY:
         return workspace.runs.get(rest).params.get("manner")
@@ -160,14 +161,14 @@ def _stacked(
     doubts = UncertainCharges(workspace.database, run_id, workspace.runs.get(run_id).lease_epoch)
     budget = Budget(request.max_cost_usd, answers.paid_usd(run_id), doubts.before_usd, doubts.note)
     stack.callback(budget.close)
-    # A model on this machine costs nothing and has no limits: its client retries by itself.
+    # A local model is free and has no rate limits; its client retries by itself.
     limited = client if lane is None else Limited(client, lane, run_id)
     budgeted = Budgeted(Priced(limited, known, workspace.now), budget, known)
     retried = budgeted if lane is None else _retried(budgeted, workspace.settings)
     cached = Cached(retried, answers, run_id, request.repeat, _flights(workspace.database))
     stack.push_async_callback(cached.close)
     model = Traced(cached, tracer)
-    # A model on this machine answers one question at a time.
+    # A local model handles one request at a time.
     ahead = None if lane is None else _speculation(request, Purse(budgeted.worst, budget))
     return ModelConnection(model, forcing, True, cached, budget, ahead)
 
@@ -208,13 +209,13 @@ def _local(workspace: Workspace, name: str) -> LocalModel:
         client = ChatModel(name, served, model=weights.stem, clock=stopwatch, timeout_s=timeout_s)
         return Retried(client, random=_dice(), attempts=2, deadline_s=2 * timeout_s)
 
-    # With its size: another file under the same name must not be answered for by this one's answers in the cache.
+    # Includes the file's size, so that cached replies are not used for another file of the same name.
     known = f"{name}#{weights.stat().st_size}"
     return LocalModel(known, LocalServer(weights, settings.local_threads), connect)
 
 
 def known_price(request: BacktestRequest, found: Route) -> ModelPrice | None:
-    """What the model costs, or that the person goes on without knowing."""
+    """The model's price; None if the user accepted an unknown price."""
     if request.price_in is not None and request.price_out is not None:
         return flat(request.price_in, request.price_out)
     if found.provider.free:
@@ -232,7 +233,7 @@ _FLIGHTS: WeakKeyDictionary[Database, SharedCalls] = WeakKeyDictionary()
 
 
 def _flights(database: Database) -> SharedCalls:
-    """The calls under way of all runs that keep their answers in one database, as far as they are in this process."""
+    """The calls under way of all runs in this process that share one database."""
     return _FLIGHTS.setdefault(database, SharedCalls())
 
 
@@ -245,14 +246,14 @@ def _limiter(rpm: int, tpm: int) -> Limiter:
     started_at, began = SystemClock().now(), stopwatch()
 
     def now() -> Instant:
-        """A clock that is set back must not make anybody wait for that long."""
+        """A clock that never goes back, so that a clock that is set back cannot cause a long wait."""
         return started_at + int((stopwatch() - began) * SECOND_MS)
 
     return Limiter(now, rpm=rpm or None, tpm=tpm or None)
 
 
 def limiter(settings: Settings) -> Limiter:
-    """The one limiter of this process: all runs share what a provider allows."""
+    """The limiter of this process: all runs share a provider's limits."""
     return _limiter(settings.model_rpm, settings.model_tpm)
 
 
@@ -269,8 +270,10 @@ TRIAL = ToolSpec(
 
 
 async def trial(workspace: Workspace, name: str) -> dict[str, Any]:
-    """One small question to a model: does it answer, does it keep to a forced call, how long does it take, what does it
-    cost. Nothing is stored."""
+    """Send one small request to a model and report whether it replies, its latency and its cost.
+
+    Also reports whether it obeys a forced tool call. Nothing is stored.
+    """
     from pitboss.models import http_pool
 
     entry_ = catalog.describe(name)

@@ -1,8 +1,8 @@
-"""Secrets leave no text: every value that was ever used as a key is taken out, in whatever form it got there.
+"""Removes secrets from texts: every value that was ever used as a key is replaced, in whatever encoding it appears.
 
-A redactor knows values, not patterns, so it needs no guess of what a key looks like. It is the last thing before a text
-goes to a log, a terminal or the database; whoever cuts a text to a length must do so after it, or half a key stays.
-It is a net below code that does not put keys into texts in the first place, not a permission to do so.
+A redactor works on known values, not on patterns, so it need not guess what a key looks like. It must be the last
+step before a text goes to a log, a terminal or the database; a text must be truncated after redaction, or half a key
+may remain. It is a safety net for code that should not put keys into texts in the first place.
 """
 
 import re
@@ -15,13 +15,13 @@ from pitboss.models.secret import SHORTEST as LEAST
 from pitboss.models.secret import Veil
 
 NAMES = re.compile(r"(?:^|_)(?:API_?KEY|TOKEN|SECRET|PASSWORD|SECRET_KEY|PRIVATE_KEY|ACCESS_KEY)$", re.IGNORECASE)
-"""Variables of the environment whose values are secrets, whoever reads them."""
+"""Environment variables whose values are treated as secrets."""
 
 __all__ = ["GONE", "LEAST", "REDACTOR", "Redactor", "secrets_of"]
 
 
 class Redactor:
-    """Knows secret values and takes them out of texts. How a value may be written is `models.secret`'s knowledge."""
+    """Holds secret values and removes them from texts. The encodings of a value are defined in `models.secret`."""
 
     def __init__(self) -> None:
         self._values: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class Redactor:
         self._lock = Lock()
 
     def add(self, *values: str | None) -> None:
-        """From now on these are taken out. Values that are too short to be secrets are passed over."""
+        """Add values to remove. Values that are too short to be secrets are ignored."""
         fresh = {value.strip() for value in values if value and len(value.strip()) >= LEAST}
         with self._lock:
             if not fresh <= self._values:
@@ -42,17 +42,17 @@ class Redactor:
         return text if veil is None else veil.hide(text)
 
     def forget(self) -> None:
-        """Know nothing again, for a program that is run several times in one process."""
+        """Forget all values, for a program that is run several times in one process."""
         with self._lock:
             self._values, self._veil = frozenset(), None
 
 
 REDACTOR = Redactor()
-"""The one of this process: a secret that any part of it used is kept out of what every part of it says."""
+"""The redactor of this process: a secret used by any part of it is removed from the output of every part."""
 
 
 def secrets_of(environment: Mapping[str, str]) -> Iterable[str]:
-    """The values of an environment that are secret by the name of their variable, and passwords within addresses."""
+    """The values of variables whose names mark them as secret, and the passwords in addresses."""
     for name, value in environment.items():
         if NAMES.search(name):
             yield value

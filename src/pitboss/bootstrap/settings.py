@@ -1,6 +1,6 @@
-"""Every setting, once: a key of `settings.toml` in the workspace and an environment variable `PITBOSS_<KEY>`.
+"""All settings: each is a key of `settings.toml` in the workspace and an environment variable `PITBOSS_<KEY>`.
 
-The environment wins over the file, the file over the default. Secrets are not settings.
+The environment takes precedence over the file, the file over the default. Secrets are not settings.
 """
 
 import tomllib
@@ -19,7 +19,7 @@ DEFAULT_HOME = Path(".pitboss")
 
 
 class Settings(BaseSettings):
-    """What can be set, with defaults and meaning."""
+    """All settings, with defaults and descriptions."""
 
     model_config = SettingsConfigDict(env_prefix="PITBOSS_", env_ignore_empty=True, extra="forbid", frozen=True)
 
@@ -146,7 +146,7 @@ class Settings(BaseSettings):
 
 
 def load_settings(home: Path | None = None, database_url: str | None = None) -> Settings:
-    """The settings of a workspace. Options of the command line win over everything."""
+    """Load the settings of a workspace. Command line options take precedence over everything."""
     try:
         root = home or Settings().home
         settings = Settings(**_file(root / FILE))
@@ -171,7 +171,7 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def describe(settings: Settings) -> list[dict[str, Any]]:
-    """Every setting with its value, default and meaning."""
+    """Every setting with its value, default and description."""
     return [
         {
             "key": name,

@@ -1,8 +1,8 @@
-"""OpenTelemetry behind the `Tracer` port: spans and figures of runs, ticks, model calls and tools.
+"""OpenTelemetry behind the `Tracer` port: spans and metrics of runs, ticks, model calls and tools.
 
-Off unless the setting `telemetry` says where to send them, and not even imported then. Of an exception only its kind is
-sent, never its message; text attributes pass the redactor. Nothing global is touched: a program that embeds pitboss keeps
-its own providers.
+Off, and not imported, unless the setting `telemetry` names a target. Of an exception only its type is sent, never its
+message; text attributes pass the redactor. No global state is changed: a program that embeds pitboss keeps its own
+providers.
 """
 
 import sys
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CONSOLE = "console"
 PATIENCE_MS = 3_000
-"""How long the end of a command may be held up by a collector that does not answer."""
+"""How long a collector that does not answer may delay the end of a command."""
 
 UNITS = {
     "gen_ai.client.operation.duration": "s",
@@ -42,7 +42,7 @@ SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 45.0, 90.
 
 @contextmanager
 def telemetry(target: str) -> Iterator[Tracer]:
-    """The tracer that the setting `telemetry` asks for, for the length of a block."""
+    """Provide the tracer for the setting `telemetry` inside a block."""
     tracer = start_telemetry(target)
     try:
         yield tracer
@@ -51,7 +51,7 @@ def telemetry(target: str) -> Iterator[Tracer]:
 
 
 def start_telemetry(target: str) -> Tracer:
-    """The tracer that the setting `telemetry` asks for: nobody, standard error, or a collector's OTLP address."""
+    """Start the tracer for the setting `telemetry`: none, standard error, or the OTLP address of a collector."""
     if not target:
         return SILENT
     if target != CONSOLE:
@@ -65,12 +65,14 @@ def start_telemetry(target: str) -> Tracer:
         raise UserError(
             f"telemetry needs a package that is not installed: {error.name}", "pip install 'pitboss[telemetry]'"
         ) from None
-    except ValueError as error:  # of the library's own variables
+    except ValueError as error:  # raised for the library's own environment variables
         raise UserError(f"telemetry cannot begin: {error}", "look at the variables that begin with OTEL_") from None
 
 
 def _check_variables() -> None:
-    """Let the library read its variables before a reader's thread is begun that nobody would end."""
+    """Make the library validate its environment variables before a reader thread starts, which an error would leave
+    running.
+    """
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.trace import TracerProvider
 
@@ -94,7 +96,7 @@ def _check_address(target: str) -> None:
 
 
 def _headers(environment: Callable[[str], str | None]) -> Iterator[str]:
-    """Secrets among the headers that the library adds to what it sends: it repeats those it cannot read."""
+    """Secrets in the configured OTLP headers: the library repeats headers that it cannot parse in error messages."""
     for kind in ("", "TRACES_", "METRICS_"):
         given = environment(f"OTEL_EXPORTER_OTLP_{kind}HEADERS") or ""
         for header in given.split(","):
@@ -104,7 +106,7 @@ def _headers(environment: Callable[[str], str | None]) -> Iterator[str]:
 
 
 def stop_telemetry(tracer: Tracer) -> None:
-    """Send what is left, for a moment, and let go."""
+    """Send what is left, within `PATIENCE_MS`, and close."""
     if isinstance(tracer, Telemetry):
         tracer.close()
 
@@ -135,7 +137,7 @@ def _collector(address: str) -> "tuple[SpanProcessor, MetricReader]":
 
 
 class Telemetry:
-    """A tracer that tells OpenTelemetry."""
+    """A tracer that reports to OpenTelemetry."""
 
     on = True
 
@@ -155,7 +157,7 @@ class Telemetry:
 
     @contextmanager
     def span(self, name: str, attributes: Attributes = NO_ATTRIBUTES) -> Iterator[Span]:
-        """A span below the one that is current here."""
+        """Open a span below the current one."""
         with self._tracer.start_as_current_span(
             name, attributes=self._clean(attributes), record_exception=False, set_status_on_exception=False
         ) as span:
@@ -173,7 +175,7 @@ class Telemetry:
         self._instruments[name].add(amount, self._clean(attributes))
 
     def record(self, name: str, value: float, attributes: Attributes = NO_ATTRIBUTES) -> None:
-        """One more value of a histogram."""
+        """Add a value to a histogram."""
         if name not in self._instruments:
             unit = UNITS.get(name, "")
             bounds = SECONDS if unit == "s" else None
@@ -183,7 +185,10 @@ class Telemetry:
         self._instruments[name].record(value, self._clean(attributes))
 
     def close(self) -> None:
-        """Send what is left and let go: both at once, so that a collector that does not answer is waited for only once."""
+        """Send what is left and close.
+
+        Traces and metrics are flushed at once, so that the timeout applies only once.
+        """
         endings = [Thread(target=end, daemon=True) for end in (self._end_traces, self._end_metrics)]
         for ending in endings:
             ending.start()
@@ -192,7 +197,7 @@ class Telemetry:
             ending.join(max(0.0, until - stopwatch()))
 
     def _end_traces(self) -> None:
-        with suppress(Exception):  # whatever a collector does, the work that was watched is done
+        with suppress(Exception):  # a failing collector must not fail work that is already done
             self._traces.force_flush(PATIENCE_MS)
             self._traces.shutdown()
 
@@ -210,7 +215,7 @@ class Telemetry:
 
 
 class _TracedSpan:
-    """A span that somebody sees."""
+    """A span that is exported."""
 
     __slots__ = ("_owner", "_span")
 

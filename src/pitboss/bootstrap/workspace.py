@@ -1,4 +1,4 @@
-"""One workspace folder with everything a person has here: database, lake, reports."""
+"""A workspace folder: its database, lake and reports."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from pitboss.store.database import Database, open_database
 from pitboss.store.runs import Runs
 from pitboss.store.skills import Skills
 
-if TYPE_CHECKING:  # the libraries for data take long to load, and many a command never looks at any
+if TYPE_CHECKING:  # the data libraries are slow to import, and many commands need none
     from pitboss.data.lake import Lake
     from pitboss.data.remote_lake import RemoteLake
 
 CACHE = "lake-cache"
 PUSH = "lake"
-"""What a run calls the push that it reads, where its data is in object storage."""
+"""The parameter under which a run stores the push that it reads, if its lake is in object storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +39,19 @@ class Workspace:
 
     @property
     def lake(self) -> "Lake":
-        """The data, the same at every call: of a lake in object storage that is one push."""
+        """The lake, the same object at every call; a lake in object storage stays at one push."""
         return self.find_lake()
 
     def report_path(self, run_id: str) -> Path:
-        """Where a run's report goes unless another place is named."""
+        """The default path of a run's report."""
         return self.home / "reports" / f"{run_id}.html"
 
     def pin(self) -> dict[str, str]:
-        """Which push a run that begins now reads, to be kept with it; empty where the lake is a folder."""
+        """The push that a run starting now reads, to be stored with it; empty if the lake is a folder."""
         return {PUSH: cast("RemoteLake", self.lake).pin} if self.settings.lake else {}
 
     def lake_of(self, params: Mapping[str, Any]) -> "Lake":
-        """The lake for a run with these parameters: the push that it began with, whatever was pushed since."""
+        """The lake for a run with these parameters: at the push that it began with, whatever was pushed since."""
         if not self.settings.lake:
             return self.lake
         pin = params.get(PUSH)
@@ -69,7 +69,7 @@ class Workspace:
 
 
 def open_lake(settings: Settings, writing: bool = False) -> "Lake":
-    """The lake alone, for commands that need no database. `writing` refuses one that is only read before any work."""
+    """Open the lake alone, for commands that need no database. `writing` refuses a read-only lake before any work."""
     if writing and settings.lake:
         from pitboss.data.remote_lake import read_only_error
 
@@ -79,7 +79,7 @@ def open_lake(settings: Settings, writing: bool = False) -> "Lake":
 
 
 def lake_of(settings: Settings, pin: str = "") -> "Lake":
-    """The lake that settings name; nothing is made. `pin`: one push of it, where it is in object storage."""
+    """The lake that the settings name; nothing is created. `pin` selects one push of a lake in object storage."""
     if not settings.lake:
         from pitboss.data.lake import Lake
 
@@ -96,26 +96,29 @@ def _remote(lake: str, home: Path, pin: str = "") -> "RemoteLake":
 
 @lru_cache(maxsize=8)
 def _pinned(lake: str, home: Path, pin: str) -> "RemoteLake":
-    """One push never changes: the runs of a study share what is known of it."""
+    """The lake at one push, cached: a push never changes, so the runs of a study share its metadata."""
     return _remote(lake, home, pin)
 
 
 def lake_variables(address: Address) -> dict[str, str]:
-    """The variables that object storage at an address is opened with, as far as they are set. No text shows their secrets."""
+    """The environment variables for object storage at an address, as far as they are set.
+
+    Their secrets are redacted.
+    """
     found = {name: value for name in VARIABLES[address.scheme] if (value := environment(name))}
     REDACTOR.add(*(value for name, value in found.items() if SECRET.search(name)))
     return found
 
 
 def open_workspace(settings: Settings) -> Workspace:
-    """Open a workspace, making its folder if needed."""
+    """Open a workspace, creating its folder if needed."""
     home = _folder(settings.home)
     database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes)
     return _workspace(settings, home, database)
 
 
 def look_into(settings: Settings) -> Workspace:
-    """A workspace to look at: nothing of it is made, and its database refuses to be written."""
+    """Open a workspace for reading: nothing is created, and its database refuses writes."""
     home = settings.home
     database = open_database(settings.database_url or home / "pitboss.db", settings.sqlite_processes, read_only=True)
     return _workspace(settings, home, database)

@@ -1,5 +1,5 @@
 """The command line: one file for each group of commands.
 
-Commands say what is typed and what comes back. Everything heavy is imported inside a command when it runs, so that
-help is instant; the work itself is in the layers below.
+Commands parse arguments and print results; the work itself is in the layers below. Slow imports are inside the
+commands, so that help is instant.
 """

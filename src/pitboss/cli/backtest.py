@@ -1,7 +1,8 @@
-"""`pitboss backtest` and `pitboss submit`: run a skill of any venue over a stretch of the past, here or in the queue.
+"""`pitboss backtest` and `pitboss submit`: run a skill of any venue over a past range, here or in the queue.
 
-The options that only some venue has are that venue's own (`Venue.options`). `pitboss backtest` takes those of all installed
-venues and refuses the ones that do not belong to the skill's venue; `pitboss <venue> backtest` takes only its venue's.
+Venue-specific options are declared by the venue (`Venue.options`). `pitboss backtest` takes those of all installed
+venues and refuses the ones that do not belong to the skill's venue; `pitboss <venue> backtest` takes only its
+venue's.
 """
 
 import inspect
@@ -54,7 +55,7 @@ SUBMIT_HELP = """Queue a backtest, start workers for it, and say what it will co
 
 
 def command_for(chosen: "Sequence[Venue]", name: str, queued: bool = False) -> Callable[..., int]:
-    """A backtest command with the options of some venues; `queued` always puts the run into the queue."""
+    """Build a backtest command with the options of some venues; `queued` always puts the run into the queue."""
     only = chosen[0] if len(chosen) == 1 else None
 
     def backtest(skill: Path, /, **options: Any) -> int:
@@ -83,7 +84,7 @@ def _signature(chosen: "Sequence[Venue]", queued: bool) -> inspect.Signature:
     for venue in chosen:
         kind = venue.options()
         names = {field.name for field in dataclass_fields(kind)} if kind else set()
-        if kind is None or names & taken:  # an option that another venue has too is only on `pitboss <venue> backtest`
+        if kind is None or names & taken:  # an option that several venues have is only on `pitboss <venue> backtest`
             continue
         taken |= names
         parameters.append(inspect.Parameter(f"of_{venue.name}", named, default=None, annotation=kind | None))
@@ -126,7 +127,7 @@ def request_for(
     options: dict[str, Any],
     only: "Venue | None" = None,
 ) -> "BacktestRequest":
-    """The request of a command line. `options` holds the options of each venue by `of_<venue>`."""
+    """Build the request of a command line. `options` holds the options of each venue by `of_<venue>`."""
     from pitboss.runs.documents import read_file
 
     settings = place.settings()
@@ -158,7 +159,7 @@ def request_for(
 
 
 def run_backtest(place: WorkspaceOptions, request: "BacktestRequest", repeats: int = 1, json: bool = False) -> int:
-    """Run a request, once or several times, and show what came of it."""
+    """Run a request, once or several times, and print the result."""
     from pitboss.cli.run_result import show_journal_note, show_run, show_summary
     from pitboss.cli.run_work import begin
     from pitboss.runs.stored import document
@@ -189,7 +190,7 @@ def run_backtest(place: WorkspaceOptions, request: "BacktestRequest", repeats: i
 
 
 def __getattr__(name: str) -> object:
-    """`backtest` and `submit` are built when they are asked for: they need the options of every installed venue."""
+    """Build `backtest` and `submit` on first access, because they need the options of every installed venue."""
     if name in ("backtest", "submit"):
         return command_for(venues(), name, queued=name == "submit")
     raise AttributeError(name)

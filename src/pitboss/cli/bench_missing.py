@@ -1,10 +1,11 @@
-"""`pitboss bench` where the developers' package is not installed: how to get it."""
+"""`pitboss bench` where the developer package is not installed: explains how to install it."""
 
 from pitboss.core.errors import UserError
 
 
 def bench() -> int:
-    """Measure speed against peers and floors. Part of the developers' package, which is not installed here.
+    """Measure speed against other projects and lower bounds. Part of the developer package, which is not
+    installed here.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""Every command of the program in one tree, and what a mistake in typing one means. Running it is `main.py`."""
+"""The command tree, and messages for mistyped commands. It is run by `main.py`."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,7 +15,7 @@ EVERYWHERE = ("--home", "--db", "--help", "--version")
 
 
 def _default(value: object) -> object:
-    """A default as help shows it: nothing where leaving the option out means just that."""
+    """A default as help shows it: empty if leaving the option out has no value to show."""
     return None if value is False or value in ("", ()) else value
 
 
@@ -38,7 +38,9 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-app.meta.suppress_keyboard_interrupt = False  # it does not inherit this, and would end the process without a word
+app.meta.suppress_keyboard_interrupt = (
+    False  # the setting is not inherited; without it Ctrl-C would end the process silently
+)
 COMMANDS = {
     "demo": "demo:demo",
     "init": "skill:init",
@@ -60,7 +62,7 @@ COMMANDS = {
     "mcp": "mcp:app",
     "study": "study:app",
 }
-"""Where each command or group of commands is. Its module is imported when it is typed."""
+"""The module and attribute of each command or group. A module is imported when its command is used."""
 for name, where in COMMANDS.items():
     app.command(f"pitboss.cli.{where}", name=name)
 
@@ -86,7 +88,7 @@ def complete() -> App:
 
 
 def fetch(words: Sequence[str]) -> None:
-    """Import the module of the command that is meant; all of them where none is, because then they are listed."""
+    """Import the module of the given command, or all modules if none is given, because all are listed then."""
     if _command(words) not in COMMANDS and "--version" not in words:
         complete()
     with suppress(CycloptsError):  # what is wrong with the words is reported when they are parsed in earnest
@@ -112,15 +114,15 @@ def launch(
     home: Annotated[Path | None, Parameter(help="Workspace folder. Default: .pitboss here, or PITBOSS_HOME.")] = None,
     db: Annotated[str | None, Parameter(help="Database address. Default: pitboss.db in the workspace.")] = None,
 ) -> int | None:
-    """Find the command and call it with the place it is to work in."""
+    """Find the command and call it with the selected workspace."""
     command, bound, ignored = app.parse_args(tokens, print_error=False, exit_on_error=False)
     place = {"place": WorkspaceOptions(home, db)} if "place" in ignored else {}
     return command(*bound.args, **bound.kwargs, **place)
 
 
 def usage(error: CycloptsError) -> tuple[str, str]:
-    """A mistake in what was typed, as a sentence and a hint."""
-    if (error.command_chain or ())[:1] == ("secrets",):  # what was typed may be the secret: nothing of it is repeated
+    """A message and a hint for a mistake in the command line."""
+    if (error.command_chain or ())[:1] == ("secrets",):  # the input may be the secret, so none of it is repeated
         return "that is not how it is typed", "`pitboss secrets --help` shows how; a value is never given there"
     error.verbose = False
     message, _, hint = str(error).strip().partition(" Did you mean ")

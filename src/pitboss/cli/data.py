@@ -1,4 +1,4 @@
-"""`pitboss data …`: what markets the workspace knows."""
+"""`pitboss data …`: import, list and check market data in the workspace's lake."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -39,8 +39,9 @@ def import_(
 ) -> int:
     """Import files or whole folders: parquet, CSV, CSV.gz, feather, JSON lines, zip with one CSV.
 
-    Kind, symbol and interval are read off the path (`candles/5m/BTC.parquet`, `funding/BTC.csv`) or the columns; what
-    cannot be told is asked for. All of one call is stored, or none of it. The same rows again change nothing.
+    Kind, symbol and interval are inferred from the path (`candles/5m/BTC.parquet`, `funding/BTC.csv`) or the columns;
+    what cannot be inferred must be given as an option. All files of one call are stored, or none. Importing the same
+    rows again changes nothing.
 
     For example:
 
@@ -87,7 +88,7 @@ def import_(
 
 @app.command(name="list")
 def list_(*, json: Json = False, place: Here) -> int:
-    """List what is in the lake: how many rows, from when to when, how many holes.
+    """List the contents of the lake: number of rows, first and last time, number of gaps.
 
     For example:
 
@@ -130,7 +131,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 
 @app.command
 def check(*, json: Json = False, place: Here) -> int:
-    """Look at every stored file for gaps, duplicates and bad rows. Exit code 1 if any file is unusable.
+    """Check every stored file for gaps, duplicates and bad rows. Exit code 1 if any file is unusable.
 
     For example:
 
@@ -156,10 +157,10 @@ def check(*, json: Json = False, place: Here) -> int:
 
 @app.command(name="extract-events")
 def extract_events(*, json: Json = False, place: Here) -> int:
-    """Read coming events out of the headlines in the lake, by simple rules. Unconfirmed: a run must ask for them.
+    """Extract coming events from the headlines in the lake, by simple rules. Unconfirmed: used only on request.
 
-    They are kept apart from imported calendars, and shown in a run with `--extracted-events`, marked as
-    unconfirmed, each from when its headline could be known.
+    They are stored apart from imported calendars and shown in a run with `--extracted-events`, marked as unconfirmed,
+    each from the time when its headline was available.
 
     For example:
 
@@ -185,7 +186,7 @@ def extract_events(*, json: Json = False, place: Here) -> int:
 
 @app.command
 def demo(*, json: Json = False, place: Here) -> int:
-    """Generate the demo market: BTC, ETH and SOL, 90 days of 5m bars. Synthetic: nothing in it happened.
+    """Generate the demo market: BTC, ETH and SOL, 90 days of 5m bars. The data is synthetic.
 
     For example:
 
@@ -204,5 +205,5 @@ def demo(*, json: Json = False, place: Here) -> int:
 
 
 def _minute(text: str | None) -> str:
-    """ISO text as it stands in a table."""
+    """Format an ISO time for a table."""
     return (text or "")[:16].replace("T", " ")

@@ -1,4 +1,4 @@
-"""`pitboss data download`: data straight from where it is published. What was stored stays, however it ends."""
+"""`pitboss data download`: download data from its publisher. Stored data is kept, however the download ends."""
 
 import shlex
 import sys
@@ -44,8 +44,8 @@ def download(
     """Download market data, news or events into the lake.
 
     Sources: hyperliquid, binance (candles and funding), pyth (candles of oracle prices), rss, cryptopanic (news),
-    calendar (events). Only what is missing is asked for, page by page, inside the rate limits of the venue. After
-    Ctrl-C, or a fall of the machine, the same command goes on where it was.
+    calendar (events). Only missing data is requested, page by page, within the rate limits of the source. After
+    Ctrl-C or a crash of the machine, the same command continues where it stopped.
 
     For example:
 
@@ -134,7 +134,7 @@ def _minute(at: int | None) -> str:
 
 @contextmanager
 def bar(label: str) -> Iterator[Callable[[float, str], None]]:
-    """A bar with what is being fetched, if there is somebody to see it."""
+    """Show a progress bar with the current download, if standard error is a terminal."""
     if not screen.ERR.is_terminal:
         yield lambda done, what: None
         return

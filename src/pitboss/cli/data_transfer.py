@@ -1,4 +1,4 @@
-"""`pitboss data push` and `data pull`: the lake in object storage, for workers on other machines."""
+"""`pitboss data push` and `data pull`: copy the lake to and from object storage, for workers on other machines."""
 
 from typing import Annotated
 
@@ -19,9 +19,9 @@ def push(
 ) -> int:
     """Copy the lake of this workspace to object storage, from where other machines read it.
 
-    Only what is missing there is sent, and readers see the new lake when all of it has arrived. The same command goes on
-    after an interruption. Credentials come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
-    AWS_ENDPOINT_URL; those of Google and Azure alike).
+    Only missing files are sent, and readers see the new lake once all of it has arrived. After an interruption the
+    same command continues. Credentials come from the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+    AWS_REGION, AWS_ENDPOINT_URL; likewise those of Google and Azure).
 
     For example:
 
@@ -54,10 +54,9 @@ def push(
 
 
 def pull(*, json: Json = False, place: Here) -> int:
-    """Fetch everything of a lake in object storage now, instead of when a run asks for it.
+    """Fetch the complete lake from object storage now, instead of when a run needs it.
 
-    For a machine that is to work without a network, or an image that is to hold the data. What is here already is not
-    fetched again.
+    For a machine without a network, or an image that contains the data. Files that are present are not fetched again.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""`pitboss demo`: a market, an agent, its limits and the proof, in one go and without a key."""
+"""`pitboss demo`: generates a market, runs an agent under limits and verifies the run, without a key."""
 
 from pitboss.core.errors import InvariantError
 from pitboss.terminal import screen
@@ -9,7 +9,7 @@ FROM, TO = "2025-01-20", "2025-02-12"
 
 
 def demo(*, place: Here) -> int:
-    """Watch an agent trade a generated market under hard limits, and check the result. Needs no key and no network.
+    """Run an agent on a generated market under hard limits, and verify the result. Needs no key and no network.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""`pitboss jobs …`: the queue as a person sees it, and putting a backtest there."""
+"""`pitboss jobs …`: show and control the queue, and put a backtest into it."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 app = App(name="jobs", help="Look at queued runs, wait for them, stop them, queue them again.")
 MOST_NAMED = 5
-"""Runs that are named in what to type next; of more all that is queued is waited for."""
+"""Most runs listed in a suggested command; with more, the command waits for the whole queue."""
 OPEN = ("queued", "loading", "running", "computing_metrics")
 
 
 def put(place: WorkspaceOptions, request: "BacktestRequest", repeats: int, priority: int, yes: bool, json: bool) -> int:
-    """Queue a backtest of any venue: say what it will cost, ask if need be, set that aside, start workers."""
+    """Queue a backtest of any venue: show the estimate, confirm if needed, reserve the cost, start workers."""
     from pitboss.bootstrap.decider_source import may_cost
     from pitboss.cli.study_result import estimate_line
     from pitboss.cli.study_run import asker
@@ -66,7 +66,7 @@ def put(place: WorkspaceOptions, request: "BacktestRequest", repeats: int, prior
 
 @app.command(name="list")
 def list_(*, json: Json = False, place: Here) -> int:
-    """List what is queued and what is being worked on.
+    """List queued and active runs.
 
     For example:
 
@@ -111,7 +111,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 
 @app.command
 def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
-    """Show where a queued run stands: who works on it, what it may cost and has cost, what came of it.
+    """Show the state of a queued run: its worker, its cost limit and cost so far, and its result.
 
     For example:
 
@@ -140,7 +140,7 @@ def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
 
 @app.command
 def cancel(*runs: RunId, json: Json = False, place: Here) -> int:
-    """Ask for runs to stop. One that nobody works on is cancelled at once, the others within a tick.
+    """Cancel runs. A run without a worker is cancelled at once, the others within a tick.
 
     For example:
 
@@ -162,7 +162,7 @@ def again(
     priority: Annotated[int | None, given("--priority", "Higher goes first. Default: what it was.")] = None,
     place: Here,
 ) -> int:
-    """Queue runs that broke off or were cancelled once more; they go on where they stopped.
+    """Queue runs again that failed or were cancelled; they continue where they stopped.
 
     For example:
 
@@ -182,9 +182,9 @@ def again(
 
 @app.command
 def wait(*runs: RunId, json: Json = False, place: Here) -> int:
-    """Wait for runs to end, or for everything that is queued, and see to it that there are workers and reports.
+    """Wait until runs end, or until the queue is empty; starts workers and writes reports as needed.
 
-    Ends with 1 if one of them did not complete.
+    Exit code 1 if one of them did not complete.
 
     For example:
 
@@ -212,7 +212,7 @@ def wait(*runs: RunId, json: Json = False, place: Here) -> int:
 
 
 def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
-    """What is worth a line about a queued run, with its name."""
+    """The lines to print about a queued run, each with its label."""
     from pitboss.cli.study_result import estimate_line
     from pitboss.jobs.estimate import Estimate
     from pitboss.runs.stored import one_line
@@ -239,7 +239,7 @@ def _lines(document: "Mapping[str, Any]") -> "Iterator[tuple[str, str]]":
 
 
 def _open_runs(workspace: "Workspace") -> "list[Run]":
-    """Runs that wait for a worker or have one, oldest first."""
+    """Queued and active runs, oldest first."""
     found = [run for status in OPEN for run in workspace.runs.listing(1_000, status).runs if run.queued_at is not None]
     return sorted(found, key=lambda run: (-run.priority, run.queued_at or 0, run.id))
 

@@ -1,9 +1,10 @@
-"""`pitboss`: the program. Calls one command, turns what went wrong into a line and an exit code.
+"""`pitboss`: the entry point. Runs one command and turns its errors into a message and an exit code.
 
-0 the work is done · 1 the work itself failed · 2 the person can fix it · 130 stopped by Ctrl-C, everything committed
-is kept.
+0 the work is done · 1 the work itself failed · 2 an error that the user can fix · 130 stopped by Ctrl-C, everything
+committed is kept.
 
-Everything is imported inside: the libraries take most of a short command's time, and Ctrl-C must find us listening.
+Everything is imported inside functions: imports take most of a short command's time, and the Ctrl-C handler must be
+installed before them.
 """
 
 import atexit
@@ -13,7 +14,7 @@ import signal
 import sys
 from io import TextIOWrapper
 
-TYPE_CHECKING = False  # `typing` itself would take a good part of the time before we listen
+TYPE_CHECKING = False  # importing `typing` would delay the installation of the Ctrl-C handler
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, NoReturn
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 
 DONE, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 GARBAGE = 50_000
-"""New objects after which to look for garbage. Importing makes many and drops none: at the usual 700 looking in vain takes
-a tenth of a short command's time."""
+"""Allocations between two garbage collections. Imports allocate much and free nothing: at the default of 700, useless
+collections take a tenth of a short command's time.
+"""
 
 
 def __getattr__(name: str) -> object:
-    """The tree of commands, for whoever asks for it here."""
+    """The command tree, imported on first access."""
     if name not in ("app", "EVERYWHERE"):
         raise AttributeError(name)
     from pitboss.cli import commands
@@ -37,7 +39,7 @@ def __getattr__(name: str) -> object:
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
-    """Run one command line and give its exit code."""
+    """Run one command line and return its exit code."""
     from cyclopts import CycloptsError
 
     from pitboss.bootstrap.logs import stop_logs
@@ -61,7 +63,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
         screen.complain(str(error))
         return FAILED
     except BrokenPipeError:
-        _forget_stdout()  # whoever read our output has seen enough: `pitboss runs export … | head`
+        _forget_stdout()  # the reader closed the pipe: `pitboss runs export … | head`
         return DONE
     except (KeyboardInterrupt, RunCancelled):
         screen.note("stopped")
@@ -74,7 +76,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
             return INTERRUPTED
         if environment("PITBOSS_TRACEBACK"):
             raise
-        if isinstance(error, OSError) and error.strerror:  # a full disk, a file taken away: not our doing
+        if isinstance(error, OSError) and error.strerror:  # a full disk or a removed file: not a fault of pitboss
             screen.complain(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
             return FAILED
         first = (str(error).splitlines() or [""])[0]
@@ -88,7 +90,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
 
 
 def _by_interrupt(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is what really happened: a library that is interrupted while it loads may call it its own failure."""
+    """Whether Ctrl-C is the cause: a library that is interrupted during its import may raise an error of its own."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
@@ -97,36 +99,41 @@ def _by_interrupt(error: BaseException | None) -> bool:
 def _forget_stdout() -> None:
     from contextlib import suppress
 
-    with suppress(OSError, ValueError):  # not a real file: there is nothing left to flush into
+    with suppress(OSError, ValueError):  # not a real file, so there is nothing to flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run() -> "NoReturn":
     """Entry point of the installed program."""
-    # Whoever closed an output does not want to hear it. What is opened next would get its number, a database for one.
+    # A closed output is replaced: otherwise the next file opened, such as a database, would get its descriptor.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  until the end
     elif isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")  # JSON is, and a terminal of another kind must not end the work
+        # JSON is UTF-8, and a terminal with another encoding must not cause a failure
+        sys.stdout.reconfigure(encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  until the end
     gc.set_threshold(GARBAGE, 10, 10)
     _load()
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the interpreter's own end would be "by signal"
+    # otherwise the interpreter would end with "killed by signal"
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
     try:
         code = main()
-        # An interrupt that came while a library ran code from text makes the interpreter end itself by signal, although
-        # it was caught; running any text makes it forget that.
+        # An interrupt during a library's `exec` makes the interpreter end by signal although the exception was caught;
+        # another `exec` resets that state.
         exec("")
-        _on_interrupt(code)  # all is said: from here on it only cuts the tidying up short
-    except KeyboardInterrupt:  # once more, while the first was being answered
+        _on_interrupt(code)  # all output is written: from here on an interrupt only shortens the cleanup
+    except KeyboardInterrupt:  # a second interrupt while the first was being handled
         exec("")
         code = INTERRUPTED
     sys.exit(code)
 
 
 def _load() -> None:
-    """Import what every command needs, and the one that is asked for. Nothing has begun yet, so Ctrl-C may end it at once."""
+    """Import what every command needs and the module of the given command.
+
+    Nothing has begun, so Ctrl-C may exit at once.
+    """
     before = _on_interrupt(INTERRUPTED, b"stopped\n")
     from pitboss.cli.commands import fetch
 
@@ -136,10 +143,13 @@ def _load() -> None:
 
 
 def _on_interrupt(code: int, word: bytes = b"") -> "Any":
-    """Let Ctrl-C end the process here and now. An exception would do so too, but an import can lose it or garble it."""
+    """Make Ctrl-C end the process immediately.
+
+    An exception would do so too, but an import can swallow or replace it.
+    """
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:
-        return None  # somebody wants it otherwise: `nohup`, a shell's background
+        return None  # the signal is ignored on purpose: `nohup`, a background job of a shell
 
     def leave(number: int, frame: object) -> "NoReturn":
         del number, frame

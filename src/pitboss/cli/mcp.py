@@ -1,7 +1,7 @@
-"""`pitboss mcp …`: servers whose tools an agent may look with: which there are, whether they work, what is approved.
+"""`pitboss mcp …`: MCP servers whose tools an agent may call: list, test and approve them.
 
-Nothing of a server reaches a model before a person has read it here, or the catalogue has pinned it. What their tools
-answered in the past is `recording.py`; pitboss as a server is a command of its own file.
+No definition of a server reaches a model before the user has approved it here or the catalogue has pinned it.
+Recording of answers is `mcp_record.py`; pitboss as an MCP server is `mcp_serve.py`.
 """
 
 import difflib
@@ -35,9 +35,10 @@ ServerId = Annotated[str, Parameter(help="Id of a server, as `pitboss mcp list` 
 
 @app.command(name="list")
 def list_(*, json: Json = False, place: Here) -> int:
-    """List the servers of the catalogue: how they are reached, which tools they may offer, what is approved of them.
+    """List the servers of the catalogue: how they are reached, which tools they may offer, and which of these are
+    approved.
 
-    No server is started or asked.
+    No server is started or contacted.
 
     For example:
 
@@ -111,7 +112,7 @@ def _listed_tool(entry: "ServerEntry", tool: str, approval: "Approval | None") -
 
 
 def _tools_text(tools: list[dict[str, Any]]) -> str:
-    """`approved: a, b; not approved: c`."""
+    """Format tools by state, such as `approved: a, b; not approved: c`."""
     states: dict[str, list[str]] = {}
     for tool in tools:
         states.setdefault(tool["state"], []).append(tool["name"])
@@ -132,9 +133,9 @@ def try_one(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Connect to a server and say what it offers now, how that stands to what is approved, and how long it took.
+    """Connect to a server, and show its tools, how they compare to the approved ones, and how long it took.
 
-    Exit 2 means that you can put it right (an id, a key, an address), 1 that the server cannot be used as it is.
+    Exit code 2 means an error that you can fix (an id, a key, an address), 1 that the server cannot be used as it is.
 
     For example:
 
@@ -180,7 +181,7 @@ async def _try(workspace: "Workspace", entry: "ServerEntry", call: str, argument
         if call and call not in said:
             raise UserError(f"{entry.id} does not have {call} now", f"it has {', '.join(sorted(said)) or 'nothing'}")
         if call:
-            # A person asks, so what the server says now will do: no model sees the answer.
+            # The current definition is used unapproved, because no model sees the answer.
             tool = guard(workspace, RequestedTool(name_of(entry.id, call), entry, call, None), line, said[call])
             began, failed = stopwatch(), False
             try:
@@ -237,10 +238,10 @@ def approve(
     yes: Annotated[bool, given("--yes", "Do not ask: approve what is shown.")] = False,
     place: Here,
 ) -> int:
-    """Show what a server says about its tools now, all of it, and approve it after a question for each.
+    """Show the complete current tool definitions of a server, and approve each after a confirmation.
 
-    Of a tool that was approved before only the difference is shown. A tool whose definition changes after this is
-    switched off until it is approved again.
+    For a tool that was approved before only the difference is shown. A tool whose definition changes later is disabled
+    until it is approved again.
 
     For example:
 
@@ -292,7 +293,7 @@ async def _standings(workspace: "Workspace", entry: "ServerEntry") -> "list[Tool
 
 
 def _show_definition(entry: "ServerEntry", said: "Definition", approval: "Approval | None") -> None:
-    """All of it, with every sign that cannot be seen written out; of a changed one the difference."""
+    """Print a definition with invisible characters escaped; for a changed one, the difference."""
     from pitboss.bootstrap.mcp_servers import read_definition
 
     now = _pretty(said)
@@ -312,7 +313,7 @@ def _pretty(said: "Definition") -> Sequence[str]:
 
 
 def _agreed(question: str) -> bool:
-    """A person's answer, or a complaint where there is nobody to ask."""
+    """Ask for confirmation; an error if standard input is not a terminal."""
     import sys
 
     if sys.stdin is None or not sys.stdin.isatty():

@@ -1,7 +1,8 @@
-"""`pitboss mcp record`: keep what a server's tool answers, with the time at which it was known, for backtests to see.
+"""`pitboss mcp record`: record the answers of a server's tool with the time at which they were known, for
+backtests.
 
-Every answer is stored as it comes, so that stopping loses nothing. Old answers that were kept elsewhere come in from a
-file of JSON lines, and all that are stored go out into one.
+Every answer is stored as it arrives, so that stopping loses nothing. Older answers can be imported from a file of JSON
+lines, and stored answers exported to one.
 """
 
 from collections.abc import Iterator
@@ -48,10 +49,10 @@ def record(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Ask a tool and keep its answer with the time, so that a backtest over that time can be given it.
+    """Call a tool and store its answer with the time, so that a backtest over that time can use it.
 
-    A line of a file for --from is one answer: {"arguments": {…}, "known_at": "2025-06-01T12:00:00Z", "result": "…"}, with
-    "failed": true for one that was an error. The time is when the answer could first be known, never earlier.
+    A line of a file for --from is one answer: {"arguments": {…}, "known_at": "2025-06-01T12:00:00Z", "result": "…"},
+    with "failed": true for an error. The time is when the answer could first be known, never earlier.
 
     For example:
 
@@ -102,7 +103,9 @@ def record(
 
 @contextmanager
 def explaining() -> Iterator[None]:
-    """Show what a server's program complained of before it failed: most often that something is not installed."""
+    """On failure, show the error output of the server's process, which most often says that something is not
+    installed.
+    """
     from pitboss.bootstrap.redact import REDACTOR
     from pitboss.tools.mcp.definition import clean_text
 
@@ -116,7 +119,7 @@ def explaining() -> Iterator[None]:
 
 
 class _Asking:
-    """Asks one tool, once or again and again, and keeps every answer as it comes."""
+    """Calls one tool, once or repeatedly, and stores every answer as it arrives."""
 
     def __init__(
         self, workspace: "Workspace", entry: "ServerEntry", tool: str, arguments: dict[str, Any], quiet: bool
@@ -132,7 +135,7 @@ class _Asking:
         self._lost: Exception | None = None
 
     async def ask(self, every: int | None, for_: int | None) -> None:
-        """Connect, ask until the time is over, close."""
+        """Connect, call until the time is over, close."""
         import asyncio
 
         from pitboss.bootstrap.machine import stopwatch
@@ -162,9 +165,9 @@ class _Asking:
                 try:
                     await asked.call(self._arguments)
                 except ToolFailed as error:
-                    if self.count == before:  # a failure that the server told of is an answer too
+                    if self.count == before:  # an error reported by the server is an answer, too
                         screen.note(f"not recorded: {error}")
-                if self._lost is not None:  # a tool never fails over it, but recording is all that is wanted here
+                if self._lost is not None:  # a tool call ignores a failure to record, but here recording is the purpose
                     raise self._lost
                 number += 1
                 if every is None or (for_ is not None and number * every > for_):
@@ -172,7 +175,7 @@ class _Asking:
                 await asyncio.sleep(max(0.0, began + number * every / 1_000 - stopwatch()))
 
     def told(self) -> dict[str, Any]:
-        """What has come of it."""
+        """The result so far."""
         return {
             "server": self._entry.id,
             "tool": self._tool,
@@ -237,7 +240,7 @@ def _exported(stored: Any, entry: "ServerEntry", tool: str, file: Path) -> int:
 
 
 def read_arguments(text: str) -> dict[str, Any]:
-    """`--args` as a JSON object with exact numbers."""
+    """Parse `--args` as a JSON object with exact numbers."""
     try:
         found = codec.loads_exact(text)
     except (ValueError, RecursionError):

@@ -20,7 +20,7 @@ def serve(
 ) -> int:
     """Serve pitboss to an MCP client: list and check skills, preview prompts, read runs, explain decisions.
 
-    Over standard input and output, as a client starts it, or over streamable HTTP for this machine only. Without --write
+    Uses standard input and output, as a client starts it, or streamable HTTP for this machine only. Without --write
     nothing can be changed. Files are read from the working directory and the workspace.
 
     For example:

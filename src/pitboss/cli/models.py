@@ -1,4 +1,4 @@
-"""`pitboss models …`: who can be asked for decisions, and whether they answer."""
+"""`pitboss models …`: list the available models and test them."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,8 @@ app = App(name="models", help="List what can be named as a skill's model, and tr
 
 @app.command(name="list")
 def list_(*, json: Json = False, place: Here) -> int:
-    """List the names that work as a model: programs that cost nothing, and providers with the key that each one needs.
+    """List the names that work as a model: programs that cost nothing, and providers with the key that each one
+    needs.
 
     For example:
 
@@ -38,9 +39,9 @@ def try_one(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Ask a model one small question and say what came of it. Costs a fraction of a cent where it costs anything.
+    """Send one small request to a model and show the result. Costs a fraction of a cent at most.
 
-    Exit 2 means that you can put it right (a key, a name), 1 that the provider did not answer.
+    Exit code 2 means an error that you can fix (a key, a name), 1 that the provider did not answer.
 
     For example:
 
@@ -77,9 +78,9 @@ def try_one(
 
 @app.command
 def cutoffs(*, json: Json = False) -> int:
-    """List until when the training of each model reaches, as its publisher says it, and where that is said.
+    """List the training cutoff of each model, as published by its provider, with the source.
 
-    A model that is not here is unknown. The setting `model_cutoffs` overrides it.
+    A model that is not listed is unknown. The setting `model_cutoffs` overrides the list.
 
     For example:
 
@@ -112,10 +113,10 @@ def cutoffs(*, json: Json = False) -> int:
 def parse(
     recordings: Annotated[Path, Parameter(help="JSON lines (or .gz) of recorded sessions.")], /, *, json: Json = False
 ) -> int:
-    """Read recorded exchanges with providers as a run would, and count what each kind came to.
+    """Parse recorded exchanges with providers as a run would, and count the outcomes of each kind.
 
     A line is one session with a list of interactions (uri, request_body, status, response_headers, response_body).
-    Chat completions of any host, Anthropic messages and Google generateContent are read, streamed or not; everything
+    Chat completions of any host, Anthropic messages and Google generateContent are parsed, streamed or not; everything
     else is counted as not supported.
 
     For example:

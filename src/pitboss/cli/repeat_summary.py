@@ -1,4 +1,4 @@
-"""Several runs of the same thing with different seeds, as one summary: the mean of each metric and how sure it is."""
+"""Summary of several runs with different seeds: the mean of each metric with its interval."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from pitboss.sim.statistics.student import student_quantile
 
 
 def summary(metrics: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """For every metric that is a number: the mean over the runs that have it, with a 95 % t-interval of the mean."""
+    """For every numeric metric: the mean over the runs that have it, with a 95 % t-interval of the mean."""
     names = [name for name in (metrics[0] if metrics else ()) if any(_number(one.get(name)) for one in metrics)]
     return {name: _spread([float(one[name]) for one in metrics if _number(one.get(name))]) for name in names}
 

@@ -1,4 +1,4 @@
-"""`pitboss report`: one self-contained HTML file of a run."""
+"""`pitboss report`: the report of a run as one self-contained HTML file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ def report(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Write a run's report: one HTML file that opens offline.
+    """Write the report of a run: one HTML file that opens offline.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""What a finished run says in a terminal: a table, one refusal in plain words, and what to type next."""
+"""Print the result of a finished run: a table, one explained refusal, and suggested next commands."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ MOST_ERROR = 2_000
 
 
 def show_run(workspace: Workspace, place: WorkspaceOptions, run: Run) -> None:
-    """Everything worth saying about a run, complete or not."""
+    """Print the result of a run, complete or not."""
     request = request_of(run)
     screen.put(
         f"{request.skill.get('name', '')} · {one_line(run.model)} · {iso(request.from_at)} to {iso(request.to_at)}",
@@ -55,14 +55,14 @@ def show_run(workspace: Workspace, place: WorkspaceOptions, run: Run) -> None:
 
 
 def show_journal_note(workspace: Workspace) -> None:
-    """What a person should hear once about this database."""
+    """Print a note about the database, once."""
     told = journal_note(workspace.database)
     if told:
         screen.note(f"note: {told}")
 
 
 def labels(workspace: Workspace, run: Run) -> list[str]:
-    """What changes the meaning of every number."""
+    """Labels that affect the meaning of every figure."""
     found: list[str] = []
     if is_synthetic(workspace, run):
         found.append("SYNTHETIC DATA: this market was generated; nothing follows from it about a real one")
@@ -75,7 +75,7 @@ def labels(workspace: Workspace, run: Run) -> list[str]:
 
 
 def cutoff_words(workspace: Workspace, run: Run) -> str:
-    """What is known of the training of the model that decided, and on which side of it the run lies."""
+    """The training cutoff of the deciding model, and whether the run lies before or after it."""
     request, cutoff = request_of(run), cutoffs.cutoff_of(run.model, workspace.settings.model_cutoffs)
     return one_line(cutoff_text(cutoff, request.from_at, request.to_at), MOST_ERROR)
 
@@ -89,7 +89,7 @@ def _show_tables(tables: Sequence[ResultTable]) -> None:
 
 
 def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Sequence[str | None]) -> None:
-    """The table of repeated runs."""
+    """Print the table of repeated runs."""
     rows = [
         (METRICS[name].label if name in METRICS else name, *(_figure(name, one[key]) for key in ("mean", "lo", "hi")))
         for name, one in summary.items()
@@ -101,7 +101,7 @@ def show_summary(summary: Mapping[str, Mapping[str, float | None]], digests: Seq
 
 
 def show_refusal(workspace: Workspace, run: Run) -> None:
-    """One refused order in plain words: what it asked, which rule, the limit, how far beyond."""
+    """Print one refused order: the proposal, the rule, its limit, and the excess."""
     if not mapping(mapping(run.metrics).get("rejections_by_rule")):
         return
     refused = (

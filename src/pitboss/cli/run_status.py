@@ -1,13 +1,13 @@
-"""How a run of `runs list` stands, in few words."""
+"""The status text of a run in `runs list`."""
 
 from typing import Any
 
 PATIENCE_S = 600
-"""A run that is worked on and has not said anything for longer was most likely killed; a slow model takes less."""
+"""An active run that has committed nothing for longer was most likely killed; a slow model takes less."""
 
 
 def standing(one: dict[str, Any]) -> str:
-    """Status and progress. Nobody can tell from here whether a worker still lives, only how long it has been silent."""
+    """Status and progress. Whether a worker is alive is unknown here, only how long it has committed nothing."""
     if one["status"] == "complete":
         return "complete"
     text = f"{one['status']} {one['progress_pct']:.0f} %"

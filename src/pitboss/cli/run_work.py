@@ -1,4 +1,4 @@
-"""Doing a run's work from the command line: begin or resume, wait, and turn how it ended into an exit code."""
+"""Execute a run from the command line: start or resume it, wait, and turn the outcome into an exit code."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ from pitboss.terminal.workspace_options import WorkspaceOptions
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run after its work, and the exit code that says how it went."""
+    """A run after its execution, and the exit code."""
 
     run: Run
     code: int
@@ -58,7 +58,7 @@ def _wait(
             run, code = asyncio.run(_main(work, watch, stop)), 0
         except (RunCancelled, KeyboardInterrupt):
             if not stop.run_id:
-                raise  # stopped before there was a run
+                raise  # stopped before the run was created
             run, code = workspace.runs.get(stop.run_id), 130
         except (TransientError, InvariantError, BudgetExceeded) as error:
             if not stop.run_id:
@@ -81,6 +81,6 @@ async def _main(work: Callable[[Watch, StopRequest], Awaitable[Run]], watch: Wat
 def _with_report(workspace: Workspace, run: Run) -> Run:
     try:
         write_report(workspace, run.id)
-    except UserError as error:  # a report that cannot be written does not undo the run
+    except UserError as error:  # a failure to write the report does not fail the run
         screen.complain(error.message, error.hint)
     return workspace.runs.get(run.id)

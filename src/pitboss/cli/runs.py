@@ -1,4 +1,4 @@
-"""`pitboss runs …`: everything about runs that were made."""
+"""`pitboss runs …`: list, show, resume, verify, export, fork and delete runs."""
 
 import os
 import sys
@@ -94,7 +94,7 @@ def show(run: RunId, /, *, json: Json = False, place: Here) -> int:
 
 @app.command
 def cancel(run: RunId, /, *, json: Json = False, place: Here) -> int:
-    """Ask a run to stop at its next tick. Everything done so far is kept, and it can be resumed.
+    """Stop a run at its next tick. Everything done so far is kept, and the run can be resumed.
 
     For example:
 
@@ -121,7 +121,7 @@ def resume(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Go on with a run that was stopped, cancelled or killed, from its last committed tick.
+    """Continue a run that was stopped, cancelled or killed, from its last committed tick.
 
     For example:
 
@@ -151,7 +151,7 @@ def verify(
 ) -> int:
     """Check a run byte for byte: every row, the chain of digests, the metrics. Exit code 1 on any difference.
 
-    A bundle is checked by itself: it needs no workspace and no network. What it cannot prove is said.
+    A bundle is checked by itself, without a workspace or a network. What it cannot prove is listed.
 
     For example:
 
@@ -160,7 +160,7 @@ def verify(
     """
     from pitboss.cli.runs_verify import verify_stored
 
-    if "." in run or os.sep in run:  # no id has either
+    if "." in run or os.sep in run:  # ids contain neither
         from pitboss.cli.runs_bundle import verify_file
 
         return verify_file(Path(run), json)
@@ -186,10 +186,10 @@ def export(
     ] = None,
     place: Here,
 ) -> int:
-    """Print what happened in a run as JSON lines. Amounts are exact decimals in strings, times ISO-8601 UTC.
+    """Print the contents of a run as JSON lines. Amounts are exact decimals in strings, times ISO-8601 UTC.
 
-    Exported decisions can be run again with `pitboss backtest --decisions`. A bundle holds the whole run: whoever has it
-    can check it with `pitboss runs verify FILE` and take it in with `pitboss runs import FILE`.
+    Exported decisions can be run again with `pitboss backtest --decisions`. A bundle holds the whole run: it can be
+    checked with `pitboss runs verify FILE` and imported with `pitboss runs import FILE`.
 
     For example:
 
@@ -225,7 +225,7 @@ def import_(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Take in a run from a file that `runs export --bundle` wrote. It is checked first; nothing is overwritten.
+    """Import a run from a file that `runs export --bundle` wrote. It is checked first; nothing is overwritten.
 
     For example:
 
@@ -256,9 +256,9 @@ def fork(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Take over the past of a run up to a tick and decide anew from there, with another model, strategy or caps.
+    """Copy a run up to a tick and decide again from there, with another model, strategy or caps.
 
-    Shows both side by side; `pitboss runs diff` does so again later. The shared past costs nothing.
+    Shows both runs side by side; `pitboss runs diff` shows them again later. The shared part costs nothing.
 
     For example:
 
@@ -276,7 +276,7 @@ def fork(
 
 @app.command
 def diff(first: RunId, second: RunId, /, *, json: Json = False, place: Here) -> int:
-    """Compare two runs: the first record in which they differ, and the metrics that do.
+    """Compare two runs: the first record that differs, and the metrics that differ.
 
     For example:
 

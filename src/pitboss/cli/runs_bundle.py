@@ -1,4 +1,4 @@
-"""Bundles from the command line: write one, check one, take one in."""
+"""Bundles from the command line: write, check and import."""
 
 import asyncio
 from pathlib import Path
@@ -11,7 +11,7 @@ from pitboss.terminal.workspace_options import WorkspaceOptions
 
 
 def export_file(workspace: Workspace, run: str, file: Path) -> int:
-    """`runs export RUN --bundle FILE`."""
+    """Implements `runs export RUN --bundle FILE`."""
     run_id = workspace.runs.find(run)
     asyncio.run(write_bundle(workspace, run_id, file))
     screen.note(f"run {run_id} is in {file}; anybody can check it with `pitboss runs verify {file}`")
@@ -19,7 +19,7 @@ def export_file(workspace: Workspace, run: str, file: Path) -> int:
 
 
 def verify_file(file: Path, json: bool) -> int:
-    """`runs verify FILE`: without any workspace."""
+    """Implements `runs verify FILE`, without a workspace."""
     checked = check_bundle(file)
     if json:
         screen.put_json(
@@ -45,7 +45,7 @@ def verify_file(file: Path, json: bool) -> int:
 
 
 def import_file(place: WorkspaceOptions, file: Path, answers: bool, json: bool) -> int:
-    """`runs import FILE`. A workspace is only opened, or made, for a bundle that can be taken in."""
+    """Implements `runs import FILE`. A workspace is opened or created only for a valid bundle."""
     with sound(file) as bundle, place.workspace() as workspace:
         taken = take_in(workspace, bundle, answers)
     if json:

@@ -1,4 +1,4 @@
-"""A comparison of two runs as a person reads it. Making it is `bootstrap.comparing`."""
+"""Print a comparison of two runs. The comparison is made by `runs.compare`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,11 +7,11 @@ from pitboss.runs.stored import one_line
 from pitboss.terminal import screen
 
 MOST_NAME, MOST_VALUE, MOST_SENTENCE = 36, 28, 500
-"""Characters: a name and two values fit into 100 columns, and every number fits into its own."""
+"""Lengths in characters: a name and two values fit into 100 columns, and every number fits into its column."""
 
 
 def show_difference(found: dict[str, Any]) -> None:
-    """A comparison for a person."""
+    """Print a comparison."""
     if found["same"]:
         screen.put("the two runs are the same")
         return
@@ -35,7 +35,9 @@ def show_difference(found: dict[str, Any]) -> None:
 
 
 def _rows(metrics: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """A row for every single figure that differs, tables and intervals taken apart, so that all of it is narrow."""
+    """A row for every figure that differs; tables and intervals are split into single figures to keep columns
+    narrow.
+    """
     for name, one in metrics.items():
         left, right = dict(_leaves(name, one["first"])), dict(_leaves(name, one["second"]))
         for leaf in dict.fromkeys([*left, *right]):
@@ -56,7 +58,7 @@ def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _sentences(value: Any) -> list[str]:
-    """A list of texts; anything else has none. They are too long for a table."""
+    """The texts of a list, which are too long for a table; empty for any other value."""
     return [one_line(text, MOST_SENTENCE) for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 

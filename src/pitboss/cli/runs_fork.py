@@ -1,4 +1,4 @@
-"""`runs fork`: make the branch, run it to its end, show both paths."""
+"""`runs fork`: create the branch, run it to its end, and show both runs."""
 
 import asyncio
 from typing import Any
@@ -22,7 +22,7 @@ def fork_run(
     also: tuple[tuple[str, Any], ...],
     json: bool,
 ) -> int:
-    """Fork a run and go on with the branch."""
+    """Fork a run and execute the branch."""
     with place.workspace() as workspace:
         source = workspace.runs.get(run)
         branch = asyncio.run(fork(workspace, source.id, at, ForkChange(model, settings, also)))

@@ -1,4 +1,4 @@
-"""`pitboss runs prune` and `runs spend`: keep the store in bounds, and know where the money went."""
+"""`pitboss runs prune` and `runs spend`: limit the size of the store, and show what models have cost."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from pitboss.terminal.workspace_options import Here
 
 
 def register(app: App) -> None:
-    """Put the commands among those of runs."""
+    """Add the commands to the group `runs`."""
     app.command(prune)
     app.command(spend)
 
@@ -28,9 +28,9 @@ def prune(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Remove old runs with their records, reports and answers that no kept run needs.
+    """Remove old runs with their records, their reports, and model replies that no remaining run needs.
 
-    Runs that are queued or being worked on stay, kept runs still verify, and what was spent stays known. For example:
+    Queued and active runs are kept, remaining runs can still be verified, and costs stay recorded. For example:
 
         pitboss runs prune --keep 200
         pitboss runs prune --older-than 720h --status error --yes
@@ -66,7 +66,7 @@ def spend(
     json: Json = False,
     place: Here,
 ) -> int:
-    """What models have cost, by day, user, skill and model; removed runs count too.
+    """Show what models have cost, by day, user, skill and model, including removed runs.
 
     For example:
 

@@ -1,4 +1,4 @@
-"""`runs verify`: damage is a finding, not a failure, even where it keeps the database from being read at all."""
+"""`runs verify`: reports damage as findings, even if the database cannot be read because of it."""
 
 from pitboss.core.errors import InvariantError, UserError
 from pitboss.runs.run import verify
@@ -9,7 +9,7 @@ FULL_ID = 12
 
 
 def verify_stored(place: WorkspaceOptions, run: str) -> tuple[str, str | None, list[str]]:
-    """The run's id, its digest, and everything that is not as it was written."""
+    """The run's id, its digest, and every difference found."""
     settings = place.settings()
     existed = bool(settings.database_url) or (settings.home / "pitboss.db").is_file()
     try:
@@ -25,7 +25,7 @@ def verify_stored(place: WorkspaceOptions, run: str) -> tuple[str, str | None, l
             if _damaged(error):
                 return run, None, [error.message]
             problems = [line for line in verify_run(workspace.database, run) if "damaged" in line]
-            if problems and len(run) >= FULL_ID:  # its id may be the very thing that was changed
+            if problems and len(run) >= FULL_ID:  # the id itself may have been changed
                 return run, None, problems
             raise
         problems = verify(workspace, run_id)

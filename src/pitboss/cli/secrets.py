@@ -1,4 +1,6 @@
-"""`pitboss secrets …`: keys of providers, kept encrypted. A value comes in by a prompt or a pipe and never goes out."""
+"""`pitboss secrets …`: provider keys, stored encrypted. Values come in by a prompt or a pipe and are never
+printed.
+"""
 
 import sys
 from getpass import getpass
@@ -15,12 +17,12 @@ from pitboss.terminal.workspace_options import Here
 app = App(name="secrets", help="Keep keys of model providers, encrypted. Values are never shown again.")
 
 Surplus = Annotated[str, Parameter(show=False)]
-"""What was typed too much. It may be the secret, so no message may repeat it."""
+"""Surplus arguments. They may contain the secret, so no message may repeat them."""
 
 
 @app.command(name="set")
 def set_(name: str, /, *more: Surplus, place: Here) -> int:
-    """Keep a key. Its value is asked for without being shown, or read from a pipe; never from the command line.
+    """Store a key. Its value is read from a hidden prompt or a pipe, never from the command line.
 
     For example:
 
@@ -58,7 +60,8 @@ def set_(name: str, /, *more: Surplus, place: Here) -> int:
 
 @app.command(name="list")
 def list_(*, json: Json = False, place: Here) -> int:
-    """List the keys that are kept: their names, whose they are, where they are sent, since when. Never their values.
+    """List the stored keys: their names, providers, the hosts they are sent to, and when they were stored. Never
+    their values.
 
     For example:
 
@@ -103,7 +106,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 
 @app.command
 def rm(name: str, /, *, place: Here) -> int:
-    """Forget a key.
+    """Remove a key.
 
     For example:
 
@@ -123,7 +126,7 @@ def rm(name: str, /, *, place: Here) -> int:
 
 
 def _value(variable: str) -> str:
-    """The value, typed where nobody sees it or piped in."""
+    """Read the value from a hidden prompt or a pipe."""
     try:
         if sys.stdin is not None and sys.stdin.isatty():
             return getpass(f"value of {variable}: ", stream=None).strip()

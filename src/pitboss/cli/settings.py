@@ -1,4 +1,4 @@
-"""`pitboss settings`: every setting with its value, default and meaning."""
+"""`pitboss settings`: every setting with its value, default and description."""
 
 from pitboss.terminal import screen
 from pitboss.terminal.options import Json
@@ -6,7 +6,7 @@ from pitboss.terminal.workspace_options import Here
 
 
 def settings(*, json: Json = False, place: Here) -> int:
-    """List every setting: its key in settings.toml, its environment variable, value, default and meaning.
+    """List every setting: its key in settings.toml, its environment variable, value, default and description.
 
     For example:
 

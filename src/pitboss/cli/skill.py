@@ -1,4 +1,4 @@
-"""`pitboss init` and `pitboss skill …`: writing a skill, checking it, and seeing what the model would see."""
+"""`pitboss init` and `pitboss skill …`: create and check skills, and preview the prompt of a model."""
 
 import sys
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def init(
     ] = "",
     place: Here,
 ) -> int:
-    """Make a folder with three commented example skills to start from. Overwrites nothing.
+    """Create a folder with three commented example skills. Overwrites nothing.
 
     For example:
 
@@ -51,7 +51,7 @@ def init(
     settings = Path(WORKSPACE) / FILE
     lines = [
         f"# {one['meaning']}\n# {one['key']} = {_toml(one['default'])}\n"
-        for one in describe(Settings.model_construct())  # the defaults, whatever is set here
+        for one in describe(Settings.model_construct())  # the defaults, regardless of the current settings
         if one["key"] != "home"
     ]
     files = {Path(name): text for name, text in chosen.examples().items()} | {
@@ -105,7 +105,7 @@ def check(file: Path, /, *, set_: Override = (), json: Json = False, place: Here
         return 0 if found.ok else 2
     for error in found.errors:
         where = f"{file}:{error.line}: " if error.line else f"{file}: "
-        where = "" if error.message.startswith(where) else where  # what is wrong with the file itself names it
+        where = "" if error.message.startswith(where) else where  # an error about the file itself already names it
         screen.complain(
             f"{where}{error.path}: {error.message}" if error.path else f"{where}{error.message}", error.hint
         )
@@ -134,7 +134,7 @@ def preview(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Show exactly what a model would be given at the first tick of a run that starts there, byte for byte.
+    """Show exactly what a model would receive at the first tick of a run that starts there, byte for byte.
 
     For example:
 
@@ -219,7 +219,9 @@ def _server_tools(place: WorkspaceOptions, plain: Mapping[str, Any]) -> "ServerT
 
 
 def read_plain(file: Path, overrides: tuple[str, ...] = (), place: WorkspaceOptions | None = None) -> dict[str, Any]:
-    """A checked skill file as the whole plain document, overrides applied; with a place, its MCP servers are checked."""
+    """Check a skill file and return the complete plain document, overrides applied; with a place, MCP servers are
+    checked too.
+    """
     from pitboss.runs.documents import read_file
 
     return read_file(file, overrides, None if place is None else place.settings())

@@ -1,4 +1,4 @@
-"""`pitboss sweep`, `pitboss arena`, `pitboss study …`: many runs that belong together, and what they come to."""
+"""`pitboss sweep`, `pitboss arena` and `pitboss study …`: groups of related runs and their results."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -56,10 +56,11 @@ def sweep(
     manner: Manner = USUAL,
     place: Here,
 ) -> int:
-    """Run a skill many times with something varied, and say which was best and how much of that is luck.
+    """Run a skill many times with varied settings, and report the best trial and how much of its result may be
+    luck.
 
-    Every run is an ordinary one. Ctrl-C keeps what is done; the same command goes on. Answers of models are shared by all.
-    Writes a page that opens offline.
+    Every run is an ordinary one. Ctrl-C keeps finished work; the same command continues. Model replies are shared by
+    all runs. Writes a page that opens offline.
 
     For example:
 
@@ -104,9 +105,10 @@ def arena(
     manner: Manner = USUAL,
     place: Here,
 ) -> int:
-    """Let several models trade the same skill over the same market, and say who can be told from whom.
+    """Run several models with the same skill over the same market, and report which of them differ significantly.
 
-    Writes a page with tiers, paired differences, luck, cost and time of each. Ctrl-C keeps what is done; the same command goes on.
+    Writes a page with tiers, paired differences, luck, cost and time of each. Ctrl-C keeps finished work; the same
+    command continues.
 
     For example:
 
@@ -127,7 +129,7 @@ def arena(
 
 @app.command(name="list")
 def list_(*, json: Json = False, place: Here) -> int:
-    """List studies and arenas, the newest first.
+    """List studies and arenas, newest first.
 
     For example:
 
@@ -158,7 +160,7 @@ def list_(*, json: Json = False, place: Here) -> int:
 
 @app.command
 def show(study: StudyId, /, *, json: Json = False, place: Here) -> int:
-    """Show what came of a study: its trials, the best first, and how much of that is luck.
+    """Show the result of a study: its trials, best first, and how much of that may be luck.
 
     For example:
 
@@ -250,7 +252,7 @@ def report(
     out: Out = None,
     place: Here,
 ) -> int:
-    """Write the page of a study or an arena anew. Runs that have a report of their own by now are linked.
+    """Write the page of a study or an arena again. Runs that have a report by now are linked.
 
     For example:
 
@@ -267,7 +269,7 @@ def report(
 
 @app.command
 def cancel(study: StudyId, /, *, place: Here) -> int:
-    """Stop a study: runs that nobody has begun are taken out of the queue, the others stop at their next tick.
+    """Cancel a study: runs that have not begun are removed from the queue, the others stop at their next tick.
 
     For example:
 
@@ -284,7 +286,7 @@ def cancel(study: StudyId, /, *, place: Here) -> int:
 
 
 def _point(where: tuple[str, ...], fields: list[str]) -> dict[str, str]:
-    """What `--where` asks for. A field may be named by its last word."""
+    """Parse `--where`. A field may be named by its last part."""
     point: dict[str, str] = {}
     for words in where:
         name, equals, value = words.partition("=")

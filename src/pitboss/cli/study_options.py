@@ -1,6 +1,6 @@
-"""How a study of any kind is done and told: the options that `pitboss sweep` and `pitboss arena` share.
+"""The options of execution and output that `pitboss sweep` and `pitboss arena` share.
 
-What is asked of its runs is `Asking` in `options.py`; what a study is about is declared by its command.
+The options of their runs are `RangeOptions` in `terminal/options.py`; what a study varies is declared by its command.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Out = Annotated[Path | None, given("--out", "File for the page. Default: under r
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How a study of any kind is to be done and told, whatever it is about."""
+    """How a study is executed and reported."""
 
     name: Annotated[str, given("--name", "A name that makes it another study, though all else is the same.")] = ""
     executor: Annotated[

@@ -1,4 +1,4 @@
-"""What came of a study or an arena, in a terminal: trials, tiers, how much of it is luck, what it cost."""
+"""Print the result of a study or an arena: trials, tiers, overfitting statistics, cost."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +18,14 @@ MOST_TRIALS = 20
 
 
 def show_estimate(found: Estimate) -> None:
-    """An estimate with everything it rests on."""
+    """Print an estimate with its assumptions."""
     screen.put(estimate_line(found), "bold")
     for words in found.basis:
         screen.put(f"  {words}")
 
 
 def estimate_line(found: Estimate) -> str:
-    """An estimate in a line."""
+    """Format an estimate in one line."""
     if found.usd is None:
         return "nobody knows what it costs"
     if not found.hi:
@@ -34,7 +34,7 @@ def estimate_line(found: Estimate) -> str:
 
 
 def show_study(document: Plain, place: WorkspaceOptions) -> None:
-    """Whatever kind it is."""
+    """Print the result of a study of any kind."""
     if "entries" in document:
         _show_arena(document)
     else:

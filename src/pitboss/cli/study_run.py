@@ -1,4 +1,4 @@
-"""Doing a study from the command line: say what it will cost, ask if need be, work on it, show what came of it."""
+"""Execute a study from the command line: show the estimate, confirm if needed, run it, show the result."""
 
 import asyncio
 import os
@@ -28,13 +28,13 @@ from pitboss.terminal.options import RangeOptions
 from pitboss.terminal.workspace_options import WorkspaceOptions
 
 MANY = 32
-"""Runs from which on it pays to start workers for what only computes."""
+"""Least number of runs for which worker processes are started for compute-only runs."""
 STOPPED = 130
-"""The exit code of a program that Ctrl-C has ended."""
+"""The exit code after Ctrl-C."""
 
 
 def base_request(place: WorkspaceOptions, file: Path, asked: RangeOptions, model: str = "") -> Any:
-    """The base request, of the venue that the skill names."""
+    """Build the base request, for the venue that the skill names."""
     asked.check()
     settings = place.settings()
     plain = read_file(file, asked.set_, settings)
@@ -42,7 +42,7 @@ def base_request(place: WorkspaceOptions, file: Path, asked: RangeOptions, model
 
 
 def conduct(place: WorkspaceOptions, made: BuiltPlan, manner: Manner, yes: bool) -> int:
-    """Estimate, ask, do, show. `yes`: nobody needs to be asked. Gives the exit code."""
+    """Estimate, confirm, run and show a study, and return the exit code. With `yes` there is no confirmation."""
     if not 1 <= manner.concurrency <= 256:
         raise UserError("--concurrency: not from 1 to 256", "for example --concurrency 8")
     with place.workspace() as workspace:
@@ -72,7 +72,7 @@ def conduct(place: WorkspaceOptions, made: BuiltPlan, manner: Manner, yes: bool)
 
 
 def _estimated(workspace: Workspace, made: BuiltPlan, known: Sequence[PlannedRun], manner: Manner) -> Estimate:
-    """Of the runs that are not done yet."""
+    """Estimate the runs that are not done yet."""
     standing = {line.id: line.status for line in Studies(workspace.database).progress(made.plan.id)}
     open_ = [member.request for member in known if standing.get(member.run_id(made.plan.id)) != "complete"]
     per_tick = asyncio.run(pilot(workspace, open_)) if manner.pilot and open_ else None
@@ -128,7 +128,7 @@ def _work(workspace: Workspace, place: WorkspaceOptions, made: BuiltPlan, terms:
 
 
 def asker(json: bool) -> Any:
-    """Somebody to ask, if there is one."""
+    """A function that asks for confirmation; None if there is no terminal."""
     if json or not (sys.stdin is not None and sys.stdin.isatty() and screen.ERR.is_terminal):
         return None
 

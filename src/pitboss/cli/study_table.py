@@ -1,7 +1,7 @@
-"""Looking on while a study works: a table on standard error that is drawn anew, and Ctrl-C.
+"""Progress of a study: a live table on standard error, and stopping by Ctrl-C.
 
-The first Ctrl-C asks every run to stop at its next tick, the second one stops the program. Where nobody sees a table, a line
-is said now and then.
+The first Ctrl-C requests every run to stop at its next tick, the second stops the program. If standard error is not a
+terminal, a line is printed now and then.
 """
 
 import signal
@@ -29,15 +29,15 @@ from pitboss.terminal import screen
 MOST_WORKING, MOST_BEST = 8, 5
 BAR = 60
 LINE_S = 20.0
-"""How often a line is said where there is no table."""
+"""Seconds between two lines where there is no table."""
 SURE = 0.02
-"""Share that must be done before the time that is left is told."""
+"""Share that must be done before the remaining time is shown."""
 ASIDE = ("complete", "running", "loading", "computing_metrics")
-"""States that have their own words in the line."""
+"""States with a count of their own in the line."""
 
 
 class Scoreboard:
-    """What is known of a study while it works: how far each run is, and the best so far."""
+    """The progress of a study: how far each run is, and the best trial so far."""
 
     def __init__(self, workspace: Workspace, label: str, metric: Metric, by: str) -> None:
         self.interrupted = False
@@ -50,15 +50,15 @@ class Scoreboard:
         self._known: float | None = None
 
     def onlooker(self) -> StudyObserver:
-        """For the study to talk to."""
+        """The observer to pass to the study."""
         return StudyObserver(self.began, self.moved, screen.note, lambda: self.interrupted)
 
     def began(self, wanted: Sequence[PlannedRun], ids: Sequence[str]) -> None:
-        """These runs are wanted."""
+        """Add the runs of the study."""
         self._members |= dict(zip(ids, wanted, strict=True))
 
     def moved(self, run_id: str, status: str, done: float) -> None:
-        """One run has come so far."""
+        """Update the progress of one run."""
         self._status[run_id] = status, done
         if status == "complete" and run_id not in self._scores:
             metrics = self._workspace.runs.get(run_id).metrics or {}
@@ -69,11 +69,11 @@ class Scoreboard:
 
     @property
     def complete(self) -> tuple[int, int]:
-        """How many runs have a result, of how many that are known."""
+        """The number of runs with a result, and of all known runs."""
         return sum(status == "complete" for status, _ in self._status.copy().values()), len(self._members)
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """The handler of Ctrl-C. It only leaves a mark, so it can come at any moment."""
+        """The handler of Ctrl-C. It only sets a flag, so it may run at any moment."""
         del number, frame
         self.interrupted = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -92,12 +92,12 @@ class Scoreboard:
         return f"{self._label}: {len(self._members):,} runs, {said}"
 
     def _share(self) -> float:
-        """How much is done, of all runs that are known by now."""
+        """The share of the work that is done, over all known runs."""
         now = self._status.copy().values()
         return sum(1.0 if status in ENDED else share for status, share in now) / (len(self._members) or 1)
 
     def _time(self, share: float) -> str:
-        """How long it has taken, and how long it may take yet. What was known at the start took no time."""
+        """Elapsed and estimated remaining time. Runs that were done at the start are not counted."""
         passed = stopwatch() - self._began_s
         if self._known is None and self._members:
             self._known = share
@@ -106,11 +106,11 @@ class Scoreboard:
         return f"{_clock(passed)}{left}"
 
     def __rich__(self) -> Group:
-        """The table as it is now."""
+        """The current table."""
         now, share = self._status.copy(), self._share()
         table = Table(box=None, show_edge=False, pad_edge=False, header_style="bold")
         for heading, least in (("run", 12), ("point", None), ("repeat", 6), ("state", 12), (self._by, len(self._by))):
-            # Where there is no room for all, the point is what is cut.
+            # If the window is too narrow, the parameters are cut.
             side = "right" if heading == self._by else "left"
             table.add_column(heading, justify=side, no_wrap=True, min_width=least)
         working = [(run_id, *now[run_id]) for run_id in now if now[run_id][0] in ASIDE[1:]]
@@ -153,7 +153,7 @@ def _clock(seconds: float) -> str:
 
 @contextmanager
 def following(workspace: Workspace, label: str, metric: Metric, by: str) -> Iterator[Scoreboard]:
-    """A scoreboard that is shown, if there is somebody to see it, and with Ctrl-C caught."""
+    """Provide a scoreboard inside a block, shown if standard error is a terminal, and catch Ctrl-C."""
     board = Scoreboard(workspace, label, metric, by)
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, board.interrupt) if main else None

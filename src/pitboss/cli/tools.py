@@ -1,4 +1,4 @@
-"""`pitboss tools …`: what an agent may look at."""
+"""`pitboss tools …`: list and call the built-in tools of agents."""
 
 import sys
 from dataclasses import replace
@@ -25,7 +25,7 @@ VenueName = Annotated[str, given("--venue", "Whose tools. Default: the venue of 
 
 @app.command(name="list")
 def list_(*, venue: VenueName = "", json: Json = False) -> int:
-    """List every built-in tool. Tools look; they never change anything.
+    """List every built-in tool. Tools only read; they never change anything.
 
     For example:
 
@@ -95,9 +95,9 @@ def call(
     json: Json = False,
     place: Here,
 ) -> int:
-    """Call one tool as an agent would, at a tick of a run or of a skill's market, and print what it answers.
+    """Call one tool as an agent would, at a tick of a run or of a skill's market, and print its answer.
 
-    Nothing from after the tick can be seen, no model is asked, and nothing is changed.
+    Data from after the tick is not visible, no model is called, and nothing is changed.
 
     For example:
 
@@ -146,7 +146,7 @@ def call(
         (tool,) = permit(venue.tools(), [name], mode)
         request = venue.request_type()(skill=plain, from_at=0, to_at=1)
         context = venue.tool_context_of_skill(request, place.lake(), place.settings(), at, mode)
-        if tool.reach != "recorded":  # looking at bars opens no database
+        if tool.reach != "recorded":  # tools that read only market data need no database
             return await answer(venue, context)
         from pitboss.store.recordings import StoredRecordings
 
@@ -163,7 +163,7 @@ def call(
 
 
 def _not_outside(name: str) -> None:
-    """A tool of an MCP server has another command: nobody may take it for one that was misspelt."""
+    """Refuse a tool of an MCP server and name the right command, so that it is not reported as a misspelt tool."""
     server, _, tool = name.removeprefix("mcp_").partition("__")
     if name.startswith("mcp_") and server and tool:
         raise UserError(
@@ -173,7 +173,10 @@ def _not_outside(name: str) -> None:
 
 
 def read_arguments(schema: Any, text: str, pairs: tuple[str, ...]) -> dict[str, Any]:
-    """The arguments of a call from `--args` or from `name=value` words. A value is read as the schema wants it."""
+    """Parse the arguments of a call from `--args` or from `name=value` words.
+
+    Values are converted as the schema requires.
+    """
     from pitboss.core import codec
 
     hint = "for example --args '{\"count\": 5}', or count=5"
@@ -206,7 +209,7 @@ def _value(part: Any, text: str) -> Any:
     try:
         return codec.loads_exact(text)
     except (ValueError, RecursionError):
-        return text  # the tool says what is wrong with it
+        return text  # the tool itself reports what is wrong
 
 
 def _plain(arguments: dict[str, Any]) -> Any:

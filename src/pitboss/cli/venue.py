@@ -1,4 +1,4 @@
-"""`pitboss venues` lists the installed venues; `pitboss <venue> …` holds the commands that only one venue has."""
+"""`pitboss venues` lists the installed venues; `pitboss <venue> …` contains the commands of a single venue."""
 
 from importlib import import_module
 
@@ -58,7 +58,7 @@ def venue_app(name: str) -> App:
 
 
 def __getattr__(name: str) -> App:
-    """The group of a venue by its name, built when it is typed."""
+    """The command group of a venue by its name, built on first use."""
     if name in installed():
         return venue_app(name)
     raise AttributeError(name)

@@ -1,4 +1,4 @@
-"""`pitboss worker`: take queued runs and do them."""
+"""`pitboss worker`: execute queued runs."""
 
 import os
 from typing import Annotated
@@ -29,10 +29,11 @@ def worker(
     ] = False,
     place: Here,
 ) -> int:
-    """Take queued runs and do them, many at once, until it is told to leave.
+    """Execute queued runs, many at once, until stopped.
 
-    Several may work on one database, on one machine or on many. The first Ctrl-C or SIGTERM gives the runs back after the
-    tick in hand, the second at once; another worker goes on with them. A worker that is killed loses nothing either.
+    Several workers may share one database, on one machine or on many. The first Ctrl-C or SIGTERM returns the runs to
+    the queue after the current tick, the second at once; another worker continues them. A killed worker loses nothing
+    either.
 
     For example:
 

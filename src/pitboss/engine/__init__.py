@@ -1,1 +1,1 @@
-"""Guard and act: the deterministic half that decides what a proposal may do. Pure, total, synchronous."""
+"""Guard and act: the deterministic part that decides what a proposal may do. Pure, total, synchronous."""

@@ -1,4 +1,7 @@
-"""`act`: send what the guard has allowed, and nothing else. A refusal by the broker becomes the venue's last rule."""
+"""`act`: send what the guard has allowed, and nothing else.
+
+A refusal by the broker is recorded as the venue's last rule.
+"""
 
 from dataclasses import replace
 from typing import Any, Protocol
@@ -13,7 +16,7 @@ from pitboss.engine.guard import Judgement
 
 @noun
 class Placed:
-    """The broker's answer: the world after it and its receipts, or the reason of its refusal."""
+    """The broker's answer: the world after it and its receipts, or the reason for a refusal."""
 
     world: Any
     receipts: tuple[Receipt, ...] = ()
@@ -22,7 +25,7 @@ class Placed:
 
 
 class Broker(Protocol):
-    """The port through which orders leave. A refusal is a value."""
+    """The port through which orders are sent. A refusal is a return value, not an exception."""
 
     async def submit(self, world: Any, request: Any, at: Instant) -> Placed: ...
 
@@ -32,7 +35,7 @@ class Broker(Protocol):
 async def act(
     state: State, judgement: Judgement, broker: Broker, at: Instant
 ) -> tuple[State, Verdict, tuple[Receipt, ...]]:
-    """Execute one judgement. One that is refused, repeated or empty changes nothing but the verdicts given so far."""
+    """Execute one judgement. If it is refused, repeated or empty, only the verdicts given so far change."""
     if judgement.verdict.duplicate:
         return state, judgement.verdict, ()
     placed: Placed | None = None

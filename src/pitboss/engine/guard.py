@@ -1,8 +1,9 @@
-"""`guard`: one intent against the rules of a venue. Pure and total: any JSON value gets a verdict, nothing raises.
+"""`guard`: checks one intent against the rules of a venue. Pure and total: any JSON value gets a verdict, nothing
+raises.
 
-The first rule that refuses names the verdict; the margin of every rule is recorded all the same. The guard is the same
-for all venues: what an intent means, which rules apply to it and what an allowed one becomes is the venue's `RuleBook`.
-Sending the order is `engine.execute`.
+The first rule that refuses determines the verdict; the margins of all rules are recorded. The guard is the same for
+all venues: the meaning of an intent, the rules that apply to it and the resulting order come from the venue's
+`RuleBook`. Orders are sent by `engine.execute`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,7 @@ class RuleBook(Protocol):
         ...
 
     def is_hold(self, proposal: Any) -> bool:
-        """Whether a well-formed proposal asks for nothing."""
+        """Whether a well-formed proposal does nothing."""
         ...
 
     def rules_for(self, proposal: Any) -> Sequence[Rule]:
@@ -56,11 +57,11 @@ class RuleBook(Protocol):
         ...
 
     def case(self, proposal: Any, problems: Sequence[str]) -> Any:
-        """What the rules are asked about. May raise `ArithmeticError`."""
+        """The case that the rules evaluate. May raise `ArithmeticError`."""
         ...
 
     def execution(self, case: Any) -> Execution | None:
-        """What an allowed case becomes; None if there is nothing to execute."""
+        """The order or cancellation that an allowed case leads to; None if there is nothing to execute."""
         ...
 
 

@@ -2,11 +2,9 @@
 
 A bundle is a zip with five members. `records.jsonl` holds every record with the exact bytes that its digest covers,
 `state.json` the state after the last record, `skill.json` the skill as it ran, `answers.jsonl` the model replies with
-the
-places where they were used, `manifest.json` the run's row and the SHA-256 of the other members. The same run always
-gives
-the same bytes. Market data is not included (the run records its digest), nor anything about this machine: no keys, no
-paths.
+the places where they were used, `manifest.json` the run's row and the SHA-256 of the other members. The same run
+always gives the same bytes. Market data is not included (the run records its digest), nor anything about this
+machine: no keys, no paths.
 
 This module defines the format and reads it as untrusted input. `pack.py` writes a bundle, `unpack.py` checks and
 imports one.
@@ -87,7 +85,7 @@ class _StrictPart(BaseModel):
 
 
 class Content(_StrictPart):
-    """Base of the models of bundle members."""
+    """Checksum and size of a member."""
 
     sha256: Hash
     bytes: Count
@@ -167,7 +165,7 @@ class AnswerLine(_StrictPart):
 
 
 def light(data: bytes) -> bool:
-    """Whether a document can be parsed within the memory limit. Brackets and commas inside strings are counted too."""
+    """Whether a document can be parsed within the memory limit. Braces and commas inside strings are counted too."""
     return 250 * data.count(b"{") + 64 * (data.count(b"[") + data.count(b",")) <= MOST_WEIGHT
 
 

@@ -1,5 +1,4 @@
-"""Load skill documents from a file, a text or the store, and check them against the installed venues, tools and
-servers.
+"""Load skill documents from a file, a text or the store, and check the names in them.
 
 Parsing and validation themselves are in `skill.load`; this module finds a document's venue and the names it may use.
 """
@@ -41,8 +40,9 @@ def venue_of_text(text: str, suffix: str) -> Venue:
 def check(
     text: str, suffix: str, settings: Settings, overrides: Sequence[str] = (), folder: Path | None = None
 ) -> SkillCheck[SkillDocument]:
-    """Return every problem of a document of any venue, including unknown names. `folder` may hold files that it
-    refers to.
+    """Return every problem of a document of any venue, including unknown names.
+
+    `folder` may hold files that it refers to.
     """
     try:
         venue = venue_of_text(text, suffix)

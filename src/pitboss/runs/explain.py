@@ -92,9 +92,8 @@ def _find(workspace: Workspace, run: Run, tick: str) -> Record:
         if found is None:
             raise UserError(f"run {run.id} has no refused decision", "name a tick by its time")
         return found
-    if (
-        tick.isdecimal() and len(tick) <= MOST_DIGITS and len(tick) != 4
-    ):  # exactly four digits are a year, not a record number
+    # exactly four digits are a year, not a record number
+    if tick.isdecimal() and len(tick) <= MOST_DIGITS and len(tick) != 4:
         found = next(iter(journal_of(workspace, run).records(int(tick))), None)
         if found is None:
             raise UserError(f"run {run.id} has no record {tick}", "records count from 0")
@@ -128,9 +127,7 @@ def _flags(flags: list[str]) -> str:
 
 
 def refusal(row: Plain, venue: Venue) -> dict[str, str]:
-    """Describe a refused order: what was proposed and why, which rule refused it, the limit, and by how much it was
-    exceeded.
-    """
+    """Describe a refused order: the proposal and its reason, the rule that refused it, its limit, and the excess."""
     words = {"it asked": venue.describe_intent(row)}
     if why := row.get("reason") or row.get("reasoning"):
         words["because"] = one_line(why)

@@ -1,10 +1,8 @@
 """Export a stored run as JSON lines (`runs export`), one kind of row at a time, directly from the records.
 
 Amounts are JSON strings holding exact decimals and times are ISO-8601 UTC. Proposals are the exception: they arrived
-as
-JSON numbers and are exported as JSON numbers with exactly the same digits, so that exported decisions can be run
-again.
-Nothing is computed here.
+as JSON numbers and are exported as JSON numbers with exactly the same digits, so that exported decisions can be run
+again. Nothing is computed here.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -87,8 +87,7 @@ async def past(
     """Return the records before a tick and the state after them; every digest is compared on the way.
 
     A span of holds that extends beyond the tick is cut in two; all other records are unchanged. Without connections
-    the
-    recorded decisions are replayed.
+    the recorded decisions are replayed.
     """
     before = [record for record in records if record.tick_at < tick_at and record.kind != "close"]
     course = prepared.course(connections or Connections(model=Replayed(before), decider=_Recorded(before)))
@@ -166,8 +165,9 @@ class _Recorded:
 
 
 def _noted(record: Record) -> tuple[str, str] | None:
-    """The stored prompt of a tick at which a server did not answer, which cannot be rebuilt. Its digest is compared
-    too.
+    """The stored prompt of a tick at which a server did not answer, which cannot be rebuilt.
+
+    Its digest is compared too.
     """
     if b"## Notes" not in record.extra:
         return None
@@ -261,9 +261,8 @@ def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict
     request = prepared.request
     saved, params = stored_form(workspace, prepared)
     params = {name: value for name, value in params.items() if name != PUSH} | also
-    params |= {
-        name: source.params[name] for name in (PUSH,) if name in source.params
-    }  # the branch uses the same lake as its source
+    # the branch uses the same lake as its source
+    params |= {name: source.params[name] for name in (PUSH,) if name in source.params}
     return replace(
         source,
         id=new_id(),
@@ -294,8 +293,9 @@ def _queued(workspace: Workspace, source: Run, prepared: PreparedRun, also: dict
 
 
 def _as_saved(record: Record) -> Record:
-    """The record with its model cost counted as saved, because another run paid it. Costs are not covered by the
-    digest.
+    """The record with its model cost counted as saved, because another run paid it.
+
+    Costs are not covered by the digest.
     """
     extra = codec.loads(record.extra)
     if extra.get("cost_usd") == "0" and not extra.get("steps"):

@@ -38,9 +38,8 @@ def write_report(workspace: Workspace, run_id: str, out: Path | None = None) -> 
     path = (out or workspace.report_path(run.id)).absolute()
     venue = venue_of(run.params["skill"])
     page = venue.page(workspace, run) or plain_page(workspace, run, venue)
-    part = path.with_name(
-        f".{path.name}.{new_id()[:8]}.part"
-    )  # a name of its own, because another process may write the same report
+    # a name of its own, because another process may write the same report
+    part = path.with_name(f".{path.name}.{new_id()[:8]}.part")
     try:
         if out is None:
             path.parent.mkdir(parents=True, exist_ok=True)

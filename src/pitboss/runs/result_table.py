@@ -15,7 +15,7 @@ Plain = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """One table. `lead` is a line above it; `right` are the right-aligned columns, `folds` those that may be wrapped."""
+    """One table. `lead` is a line above it, `right` are the right-aligned columns, `folds` those that may wrap."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]

@@ -1,8 +1,7 @@
 """Execute backtests in a workspace: start, resume, finish and verify.
 
 Everything reported about a run afterwards (document, report, verification) is computed from its stored records.
-Reading
-that needs no execution is in `runs/stored.py`.
+Reading that needs no execution is in `runs/stored.py`.
 """
 
 import asyncio
@@ -88,9 +87,7 @@ def stored_form(workspace: Workspace, prepared: PreparedRun) -> tuple[StoredSkil
 
 
 def job_of(workspace: Workspace, request: BacktestRequest, **more: Any) -> Job:
-    """Turn a request into a job for the queue, with the same checks as for a run started here. `more` are fields of
-    `Job`.
-    """
+    """Turn a request into a queue job, with the same checks as for a run started here. `more` are fields of `Job`."""
     prepared = prepare(workspace, request)
     saved, params = stored_form(workspace, prepared)
     return Job(saved.id, saved.version, request.source, params, prepared.data_digest, **more)
@@ -98,9 +95,8 @@ def job_of(workspace: Workspace, request: BacktestRequest, **more: Any) -> Job:
 
 def params_of(prepared: PreparedRun) -> dict[str, Any]:
     """The stored parameters of a run: everything needed to start it again."""
-    skill = codec.number_fragments(
-        dict(prepared.request.skill)
-    )  # as numbers, because a skill document does not accept text there
+    # as numbers, because a skill document does not accept text there
+    skill = codec.number_fragments(dict(prepared.request.skill))
     return {
         **venue_of(prepared.request.skill).params(prepared),
         "skill": skill,
@@ -110,8 +106,9 @@ def params_of(prepared: PreparedRun) -> dict[str, Any]:
 
 
 async def resume(workspace: Workspace, run_id: str, watch: Watch = NOTHING, max_cost_usd: Decimal | None = None) -> Run:
-    """Continue a stopped run from its last committed record. `max_cost_usd` replaces the run's limit for this
-    execution.
+    """Continue a stopped run from its last committed record.
+
+    `max_cost_usd` replaces the run's limit for this execution.
     """
     run = workspace.runs.get(run_id)
     if run.status == "complete":
@@ -145,10 +142,8 @@ async def work(
     """Execute a claimed run from its last committed record and store its outcome under the lease.
 
     A fault of the run itself ends it with status error and raises nothing. A stop (`RunCancelled`, a cancelled task)
-    is not
-    stored: the caller that requested it decides whether the run ends or returns to the queue. `LeaseLost` and
-    `Unreachable`
-    are raised too; after `Unreachable` the same lease can be worked on again.
+    is not stored: the caller that requested it decides whether the run ends or returns to the queue. `LeaseLost` and
+    `Unreachable` are raised too; after `Unreachable` the same lease can be worked on again.
     """
     run, runs = lease.run, workspace.runs
     go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch, logged=logged), run.wall_s)
@@ -171,9 +166,7 @@ async def work(
 
 
 def give_up(workspace: Workspace, lease: Lease, worked_s: float) -> None:
-    """Store that a run was cancelled after `worked_s` seconds under this lease, with the figures of its records so
-    far.
-    """
+    """Store that a run was cancelled after `worked_s` seconds under this lease, with its figures so far."""
     run = lease.run
     go = _Go(workspace, StoredJournal(workspace.database, run.id, lease.epoch), run.wall_s + worked_s)
     workspace.runs.set_status(run.id, "cancelled", lease.epoch, **go.figures(venue_or_none(run)))
@@ -246,8 +239,9 @@ def _cause(error: Exception) -> str:
 
 
 class _Go:
-    """Execute a run while holding its lease, from its last record to its result, or to partial figures if it does not
-    finish.
+    """Execute a run while holding its lease, from its last committed record.
+
+    Stores the result, or partial figures if the run does not finish.
     """
 
     def __init__(self, workspace: Workspace, journal: StoredJournal, spent_s: float) -> None:
@@ -305,9 +299,8 @@ class _Go:
                 **_money(ledger, line),
             )
 
-        await retry_while_unreachable(
-            finish
-        )  # retried with the same result: the first attempt may have succeeded and only its reply been lost
+        # retried with the same result: the first attempt may have succeeded and only its reply been lost
+        await retry_while_unreachable(finish)
 
 
 UNKNOWN = Decimal("NaN")

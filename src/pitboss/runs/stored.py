@@ -66,7 +66,7 @@ def _realism(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _waste_pct(run: Run) -> float | None:
-    """Cost of unused speculation in percent of the useful cost; None if there was no speculation or the cost is
+    """Cost of unused speculation in percent of the useful cost; None if there was no speculation or a cost is
     unknown.
     """
     useful = run.cost_usd - run.wasted_usd
@@ -74,7 +74,7 @@ def _waste_pct(run: Run) -> float | None:
 
 
 def long_document(run: Run, model_cutoffs: str = "") -> dict[str, Any]:
-    """The public document with the history of the run's status."""
+    """The public document with the run's progress, error and times."""
     return {
         **document(run, model_cutoffs),
         **({"disguise": run.params.get("disguise")} if run.params.get("blind") else {}),

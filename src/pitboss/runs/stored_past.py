@@ -1,7 +1,7 @@
-"""The history of a stored run for tool calls outside of it. Records are read from the newest back, as few as
-possible.
+"""The history of a stored run, for tool calls outside of the run.
 
-It answers as the run itself would have at that tick (`sim.past.RunPast`), but can look further back.
+Records are read from the newest back, as few as possible. It answers as the run itself would have at that tick
+(`sim.past.RunPast`), but can look further back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,8 +38,7 @@ class StoredPast:
         """The newest receipts before `before`, newest first.
 
         An event within a bar carries the time of the bar's open and is known at its close, so an instant within a bar
-        is
-        treated as the bar's open.
+        is treated as the bar's open.
         """
         until = before - before % self._base_ms
         early = (

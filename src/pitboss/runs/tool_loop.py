@@ -24,8 +24,9 @@ def tool_loop(
     retry_refused: int = 0,
     past_filter: PastFilter | None = None,
 ) -> ToolLoop:
-    """Build the tool loop of a skill. With a `past_filter` the run is blind: only tools that can be anonymised are
-    offered.
+    """Build the tool loop of a skill.
+
+    With a `past_filter` the run is blind: only tools that can be anonymised are offered.
     """
     definitions = permit(registry, skill.tool_names, "write")
     server_tools = connections.server_tools.at if connections.server_tools.specs else None

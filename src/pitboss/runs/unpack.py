@@ -2,8 +2,7 @@
 
 A bundle is untrusted: it may be damaged, forged or malicious. `bundle.py` checks its format; this module checks its
 contents, and content that cannot be computed with is reported as a problem, never a crash. What a bundle cannot prove
-by
-itself is listed with every result (`unproven`).
+by itself is listed with every result (`unproven`).
 """
 
 import re
@@ -163,8 +162,9 @@ def _told(text: str, finish_reason: str, calls: Iterable[str]) -> bytes:
 
 
 def _chain(bundle: Bundle, checked: BundleCheck) -> tuple[_RecordTotals | None, tuple[int, str]]:
-    """Check the chain of digests from its beginning; return the totals, if all records are readable, and the chain's
-    end.
+    """Check the chain of digests from its beginning.
+
+    Returns the totals, if all records are readable, and the chain's end.
     """
     course: _RecordTotals | None = _RecordTotals(venue_of(_plain_skill(bundle.manifest.run)).read_ledger(()))
     expected, digest, kind = 0, GENESIS, ""

@@ -1,9 +1,8 @@
-"""`Venue`: the interface between the platform and a venue. One instance per venue, found by entry point
-(`runs.venues`).
+"""`Venue`: the interface between the platform and a venue.
 
-A venue package derives from `Venue` and implements the required methods; optional ones have a default here. Methods
-import
-what they need when they are called, so that listing runs loads no engine and no market.
+There is one instance per venue, found by entry point (`runs.venues`). A venue package derives from `Venue` and
+implements the required methods; optional ones have a default here. Methods import what they need when they are
+called, so that listing runs loads no engine and no market.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -142,7 +141,7 @@ class Venue:
         at: "Instant | None" = None,
         server_tools: "ServerTools | None" = None,
     ) -> "Preview":
-        """The request that a model would receive at the first tick of a run at `at`, or at the newest tick that has
+        """The request that a model would receive at the first tick of a run at `at`, or at the newest tick with
         data.
         """
         raise NotImplementedError
@@ -169,9 +168,7 @@ class Venue:
         raise NotImplementedError
 
     def same_course(self, one: Any, other: Any) -> str:
-        """The field that makes a fork between two prepared runs over the same ticks impossible; empty if there is
-        none.
-        """
+        """The field that makes a fork between two prepared runs over the same ticks impossible; empty if none."""
         del one, other
         return ""
 

@@ -1,1 +1,1 @@
-"""The simulator: replay a past range tick by tick, and compute what came of it from the records alone."""
+"""The simulator: replay a past range tick by tick, and compute the results from the records alone."""

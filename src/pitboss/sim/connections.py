@@ -1,6 +1,6 @@
-"""What a run is connected to: its model, tools of MCP servers, their recordings, a tracer.
+"""The external connections of a run: its model, the tools of MCP servers, their recordings, a tracer.
 
-`bootstrap` opens all of it first; a venue then builds the ports of the run once, from these values and its own data.
+`bootstrap` opens all of them first; a venue then builds the ports of the run once, from these values and its own data.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from pitboss.sim.speculation import Speculation
 
 @dataclass(frozen=True, slots=True)
 class ServerTools:
-    """The tools of MCP servers that a run has while they are connected.
+    """The tools of MCP servers that a run can use while they are connected.
 
     `at` binds them to an instant. `notes` says at each tick which of them are not available.
     """
@@ -34,9 +34,9 @@ NO_SERVER_TOOLS = ServerTools()
 class Connections:
     """Everything outside the venue that the ports of a run are built with.
 
-    Without a `model` nothing can be asked, which is enough to rebuild prompts and states. `forcing` and `rescue` are how
-    the model is made to decide (`agent.loop`). `decider` replaces the decider of the request, for replays of recorded
-    decisions; `model` then answers reflections only.
+    Without a `model` no request can be sent, which is enough to rebuild prompts and states. `forcing` and `rescue`
+    are how the model is made to decide (`agent.loop`). `decider` replaces the decider of the request, for replays of
+    recorded decisions; `model` then answers reflections only.
     """
 
     model: Model | None = None

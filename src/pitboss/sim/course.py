@@ -1,7 +1,7 @@
-"""What a replay needs to know of a venue: where the ticks are, and how its world comes from one to the next.
+"""`Course`: the interface between a replay and a venue: where the ticks are, and how the world advances between them.
 
 A `Course` is a range of recorded time with an account in it; each venue has its own. The replay, its spans and its
-speculation are the same over each.
+speculation are the same for all of them.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,18 @@ from pitboss.sim.speculation import Speculation
 from pitboss.tick import Ports
 
 COMMIT_RECORDS = 50
-"""Ticks that paid for nothing share a transaction: a commit costs as much as several ticks."""
+"""Ticks without cost per transaction: a commit takes as long as several ticks."""
 
 LEAP_COMMITS = 100
-"""Records of policies and decision files are cheap to make again: they share larger transactions."""
+"""Records per transaction for policies and decision files, which are cheap to compute again."""
 
 MAX_MODEL_ERRORS = 5
 
 
 class Leg(Protocol):
-    """What happened on a part of the course: the world after it, the receipts, the equity, the place reached."""
+    """The result of advancing along a part of the course: the world after it, receipts, equity points, and the place
+    reached.
+    """
 
     @property
     def world(self) -> Any: ...
@@ -42,7 +44,7 @@ class Leg(Protocol):
 
 
 class Course(Protocol):
-    """A range to replay, and the ports to tick with. The venue counts places; every tick stands at one of them."""
+    """A range to replay, with the ports for its ticks. The venue numbers places; every tick stands at one of them."""
 
     @property
     def ports(self) -> Ports: ...
@@ -52,7 +54,7 @@ class Course(Protocol):
     def to_at(self) -> Instant: ...
     @property
     def planned(self) -> bool:
-        """Whether the decider foresees its holds, so that they can be leapt over."""
+        """Whether the decider can plan its holds, so that they can be skipped."""
         ...
 
     @property
@@ -65,15 +67,15 @@ class Course(Protocol):
     def past(self) -> RunPast | None: ...
     @property
     def asks_always(self) -> bool:
-        """Whether somebody is asked at every tick, so that what the rest will cost can be counted on."""
+        """Whether the model is called at every tick, so that the cost of the remaining ticks can be relied on."""
         ...
 
     def places(self) -> list[int]:
-        """Where each tick stands: all before that place has happened when it begins."""
+        """The place of each tick: everything before that place has happened when the tick begins."""
         ...
 
     def advance(self, world: Any, start: int, stop: int, pause_before_change: bool = False) -> Leg:
-        """What the world does from one place to another; with a pause, no further than the account stays as it is."""
+        """Advance the world from one place to another; with a pause, only as long as the account does not change."""
         ...
 
     def finish(self, world: Any, start: int) -> Leg:
@@ -89,15 +91,15 @@ class Course(Protocol):
         ...
 
     def over(self, world: Any) -> bool:
-        """Whether nothing is left to decide about."""
+        """Whether nothing is left to decide."""
         ...
 
     def early(self, receipts: Sequence[Receipt], until: Instant) -> tuple[Receipt, ...]:
-        """Those of a leg's receipts that belong to the time up to this tick."""
+        """The receipts of a leg that belong to the time up to this tick."""
         ...
 
     def unchanged(self, before: State, after: State) -> bool:
-        """Whether a tick has left everything as it was that the prompts after it tell of."""
+        """Whether a tick has changed nothing that later prompts show."""
         ...
 
 

@@ -1,7 +1,7 @@
-"""What a run left behind, and the figures of its equity that all venues compute in the same way.
+"""`Outcome`, the input of metrics, and the equity figures that all venues compute in the same way.
 
-Nothing here reads a market. Each venue adds its own figures in `venues/<name>/metrics.py`; baselines are other `Outcome`s
-put through the same functions.
+Nothing here reads a market. Each venue adds its own figures in `venues/<name>/metrics.py`; baselines are other
+`Outcome`s passed through the same functions.
 """
 
 import math
@@ -26,7 +26,7 @@ YEAR_MS = 365.25 * DAY_MS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a run left behind.
+    """What metrics are computed from.
 
     Equity is two columns of equal length: `equity_at` rising instants of the base-bar closes, `equity_usd` their
     equity, as Decimals or, faster, as floats that are the nearest to the exact values. `exposed_bars` is counted from
@@ -52,7 +52,7 @@ class Outcome:
 
 Interval = list[float] | None
 Intervals = tuple[Interval, Interval]
-"""Around the total return and around the Sharpe."""
+"""The intervals of the total return and of the Sharpe ratio."""
 
 
 def columns(at: Sequence[Instant] | Ints, usd: Sequence[Decimal] | Floats) -> tuple[Ints, Floats]:
@@ -74,7 +74,7 @@ def daily_equity(initial: float, at: Ints, equity: Floats) -> Floats:
 
 
 def daily_returns(initial: float, at: Ints, equity: Floats) -> list[float]:
-    """Simple returns of the daily series. After ruin nothing is left to gain or lose: such days return 0."""
+    """Simple returns of the daily series. After ruin there is nothing left to gain or lose: such days return 0."""
     series = daily_equity(initial, at, equity).tolist()
     return [now / before - 1 if before > 0 else 0.0 for before, now in pairwise(series)]
 
@@ -93,13 +93,15 @@ def drawdown(from_at: Instant, initial: float, at: Ints, equity: Floats) -> tupl
     times = np.concatenate(([from_at], at))
     ends = np.append(at_peak, len(curve) - 1)
     waits = np.diff(times[ends])
-    # Neighbouring points at the peak have nothing below it in between; the run's last stretch counts as it stands.
+    # Adjacent points at the peak have no drawdown in between; the last stretch of the run counts up to its end.
     waits[:-1][np.diff(at_peak) == 1] = 0
     return depth, int(waits.max())
 
 
 def growth_rate(initial: float, final: float, span_ms: int) -> float | None:
-    """Compound growth a year as a fraction; None under one day or where the number is too big to mean anything."""
+    """Compound annual growth as a fraction; None for less than one day or where the number is too large to be
+    meaningful.
+    """
     if span_ms < DAY_MS:
         return None
     if final <= 0:
@@ -111,20 +113,23 @@ def growth_rate(initial: float, final: float, span_ms: int) -> float | None:
 
 
 def intervals(histories: Sequence[list[float]], seed: int) -> list[Intervals]:
-    """Around the total return in percent and around the Sharpe of each history of daily returns; None where it is too short."""
+    """Intervals of the total return in percent and of the Sharpe ratio for each history of daily returns.
+
+    None where a history is too short.
+    """
     found: list[Intervals] = []
     moving: dict[int, list[int]] = {}
     for place, returns in enumerate(histories):
         if len(returns) < MIN_BOOTSTRAP_RETURNS:
             found.append((None, None))
         else:
-            found.append(([0.0, 0.0], None))  # where nothing ever moved, nothing resampled does
+            found.append(([0.0, 0.0], None))  # resampling a constant series gives the same series
             if any(returns):
                 moving.setdefault(len(returns), []).append(place)
     for places in moving.values():
         samples = bootstrap_together([histories[place] for place in places], seed=seed)
         for place, (totals, sharpes) in zip(places, samples, strict=True):
-            # Where the run itself has no Sharpe there is nothing for an interval to surround.
+            # A run without a Sharpe ratio has no interval for it either.
             around = interval(sharpes) if sharpe(histories[place]) is not None else None
             found[place] = interval(totals * 100), around
     return found
@@ -159,7 +164,7 @@ def equity_course(outcome: Outcome) -> EquityCourse:
 
 
 def equity_figures(outcome: Outcome, course: EquityCourse, around: Intervals) -> dict[str, Any]:
-    """The figures of the equity that every venue reports. `around` are the intervals of `intervals`."""
+    """The equity figures that every venue reports. `around` are the intervals from `intervals`."""
     depth, duration_ms = drawdown(outcome.from_at, course.initial, course.at, course.equity)
     return_ci, sharpe_ci = around
     return {
@@ -200,7 +205,7 @@ def count_figures(outcome: Outcome, fills: int) -> dict[str, Any]:
 
 
 def shared_metrics(outcome: Outcome, fills: int, seed: int = 0) -> dict[str, Any]:
-    """Everything that all venues report, for a venue that adds little of its own."""
+    """All figures common to every venue, for a venue that adds few of its own."""
     course = equity_course(outcome)
     figures = equity_figures(outcome, course, intervals([course.returns], seed)[0])
     return {**figures, **count_figures(outcome, fills), "warnings": []}

@@ -1,4 +1,4 @@
-"""`Ledger`: what the records of a run add up to. The only input of metrics, reports and exports."""
+"""`Ledger`: the totals of a run's records. The only input of metrics, reports and exports."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ from pitboss.sim.metrics import Outcome
 
 @dataclass(slots=True)
 class Ledger:
-    """What the records of a run say, in order: filled while they are made, or read back from storage."""
+    """The contents of a run's records, in order: filled while they are made, or read back from storage."""
 
     equity: list[Piece] = field(default_factory=list[Piece])
     receipts: list[Receipt] = field(default_factory=list[Receipt])
@@ -40,7 +40,7 @@ class Ledger:
         cost_usd: Decimal | None = ZERO,
         saved_usd: Decimal = ZERO,
     ) -> None:
-        """Add one record: its covered half as it was sealed or as it was read back."""
+        """Add one record, either newly made or read back from storage."""
         self.receipts.extend(receipts)
         self.equity.extend(body["equity"])
         if kind == "span":

@@ -1,8 +1,8 @@
-"""A run's own past while it runs: the newest decisions and receipts at hand, for the tools that look back.
+"""The history of a run while it runs: its newest decisions and receipts in memory, for tools that look back.
 
-`RunPast` is told by the replay after every tick and keeps records as they were sealed; nothing is read out of them until
-a tool asks, so a run whose tools never look back pays for two appends a tick. A run that goes on reads the same records
-back from its journal, so it answers like one that never stopped. It is not the history of a run: that is its journal.
+The replay passes every record to `RunPast` after its tick; a record is decoded only when a tool asks for it, so a run
+whose tools never look back pays for two appends per tick. A resumed run reads the same records back from its journal,
+so it answers like one that never stopped. This is not the complete history of a run, which is its journal.
 """
 
 from collections import deque
@@ -19,12 +19,12 @@ from pitboss.core.receipt import Receipt
 from pitboss.core.snapshot import Record
 
 UNASKED = frozenset({"asleep", "ruined"})
-"""Flags of ticks at which nobody was asked: they are no decisions."""
+"""Flags of ticks at which the decider was not called: they are not decisions."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """A record, and what it says once somebody has asked."""
+    """A record, and its decoded form once it was needed."""
 
     record: Record
     read: PastDecision | None = None
@@ -36,35 +36,35 @@ class _Kept:
 
 
 class RunPast:
-    """`core.past.Past` of a run that is going on."""
+    """`core.past.Past` of a run in progress."""
 
     def __init__(self, decision_tool: str) -> None:
-        """`decision_tool` is the tool by which the model decides: calls of it are not listed among the calls."""
+        """`decision_tool` is the tool by which the model decides: its calls are not listed among the tool calls."""
         self._decision_tool = decision_tool
         self._decisions: deque[_Kept] = deque(maxlen=DECISIONS)
         self._receipts: deque[Receipt] = deque(maxlen=RECEIPTS)
         self._earlier: tuple[Callable[[], Iterable[Record]], int] | None = None
 
-    # Told by the replay -----------------------------------------------------------------------------------------------
+    # Called by the replay ---------------------------------------------------------------------------------------------
 
     def begin(self, records: Callable[[], Iterable[Record]], count: int) -> None:
-        """Forget everything; the past is the first `count` of these records, which are read when somebody asks."""
+        """Reset; the history is the first `count` of these records, which are read on the first query."""
         self._decisions.clear()
         self._receipts.clear()
         self._earlier = (records, count) if count else None
 
     def happened(self, receipts: Iterable[Receipt]) -> None:
-        """What the world did up to a tick that is about to begin."""
+        """Add what the world did up to a tick that is about to begin."""
         self._receipts.extend(receipts)
 
     def take(self, record: Record, receipts: Iterable[Receipt], flags: Collection[str]) -> None:
-        """A tick is over: its record, and the receipts that came of its decision."""
+        """Add a finished tick: its record, and the receipts of its decision."""
         self._receipts.extend(receipts)
         if UNASKED.isdisjoint(flags):
             self._decisions.append(_Kept(record))
 
     def _load(self) -> None:
-        """Read what came before this process, and put it before what it has seen itself."""
+        """Read the records from before this process and put them before the newer ones."""
         if self._earlier is None:
             return
         records, count = self._earlier
@@ -79,7 +79,7 @@ class RunPast:
         self._decisions.extend(seen)
         self._receipts.extend(answers)
 
-    # Asked by tools ---------------------------------------------------------------------------------------------------
+    # Called by tools --------------------------------------------------------------------------------------------------
 
     def decisions(self, before: Instant, count: int) -> Sequence[PastDecision]:
         """The newest decisions made before `before`, newest first."""
@@ -88,20 +88,20 @@ class RunPast:
         return [kept.decided(self._decision_tool) for kept in islice(early, max(0, count))]
 
     def receipts(self, before: Instant, count: int) -> Sequence[Receipt]:
-        """The newest things that happened before `before`, newest first. Amounts are texts, as they are recorded."""
+        """The newest receipts before `before`, newest first. Amounts are texts, as they are recorded."""
         self._load()
         early = (receipt for receipt in reversed(self._receipts) if receipt.at < before)
         return [_as_recorded(receipt) for receipt in islice(early, max(0, count))]
 
     def snapshot(self, at: Instant, before: Instant) -> dict[str, Any] | None:
-        """Everything recorded about the decision at `at`, if it is one of those at hand."""
+        """Everything recorded about the decision at `at`, if it is still in memory."""
         self._load()
         if at >= before:
             return None
         return next((body_of(kept.record) for kept in self._decisions if kept.record.tick_at == at), None)
 
     def commands(self, before: Instant, count: int) -> Sequence[str]:
-        """Nobody gives orders to a simulation."""
+        """Always empty: a simulation receives no operator commands."""
         del before, count
         return ()
 
@@ -110,7 +110,7 @@ class RunPast:
 
 
 def was_asked(record: Record) -> bool:
-    """Whether a record is a tick at which somebody was asked."""
+    """Whether a record is a tick at which the decider was called."""
     return record.kind == "tick" and UNASKED.isdisjoint(codec.loads(record.covered)["flags"])
 
 
@@ -120,7 +120,7 @@ def receipts_of(record: Record) -> list[Receipt]:
 
 
 def _as_recorded(receipt: Receipt) -> Receipt:
-    """A fresh receipt as a record would give it back, so that nobody can tell a resumed run by it."""
+    """A new receipt in the form in which a record returns it, so that a resumed run gives the same answers."""
     return Receipt(receipt.kind, receipt.at, receipt.symbol, receipt.order_id, codec.plain(receipt.facts))
 
 
@@ -130,7 +130,7 @@ def body_of(record: Record) -> dict[str, Any]:
 
 
 def decided_of(record: Record, decision_tool: str) -> PastDecision:
-    """A record of a tick as one decision."""
+    """A tick's record as one decision."""
     body, extra = codec.loads_exact(record.covered), codec.loads(record.extra)
     proposals, verdicts, before = body["proposals"], body["verdicts"], body["before"]
     held = not verdicts or verdicts[0]["outcome"] == "noop"
@@ -156,7 +156,7 @@ def decided_of(record: Record, decision_tool: str) -> PastDecision:
 
 
 def _reason(proposals: Sequence[Any]) -> str:
-    """Why a no-op was proposed."""
+    """The reason given with a no-op."""
     first = proposals[0] if proposals else None
     reason = (first.get("reason") or first.get("reasoning")) if isinstance(first, dict) else None
     return reason if isinstance(reason, str) else ""

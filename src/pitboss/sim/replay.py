@@ -1,6 +1,6 @@
-"""Replay: bring the world to each tick, call the one `tick()`, keep the records.
+"""Replay: advance the world to each tick, call `tick()`, and store the records.
 
-A model is asked at every tick. A planned decider (a policy, a file of decisions) says when it acts next, so that the
+A model is called at every tick. A planned decider (a policy, a file of decisions) says when it acts next, so that the
 ticks in between become one span record and cost next to nothing; spans end at the next acting tick and at every UTC
 midnight, so the digest does not depend on how the work was batched. Records are committed together with the state they
 lead to, in one transaction: a crash loses at most what was not committed, and a resumed run ends in the same digest.
@@ -30,13 +30,14 @@ from pitboss.sim.watch import Watch
 from pitboss.tick import Happened, Ticked, tick
 
 PROGRESS_RECORDS = 10
-"""How often whoever looks on is told how far we are."""
+"""Number of records between two progress reports."""
 
 
 async def replay(script: Course, journal: Journal, state: State, watch: Watch, ledger: Ledger | None = None) -> State:
-    """Run (or go on with) a range to its end. Raises `RunCancelled` when asked to stop, with everything kept.
+    """Run a range to its end, from its beginning or from a stored state.
 
-    `ledger` holds what came before and is filled with what comes, which spares reading it all back for the metrics.
+    Raises `RunCancelled` when a stop is requested, with all finished records committed. `ledger` holds the earlier
+    records and receives the new ones, so that they need not be read back for the metrics.
     """
     _spare_what_is_loaded()
     with localcontext(CONTEXT):
@@ -45,7 +46,7 @@ async def replay(script: Course, journal: Journal, state: State, watch: Watch, l
 
 @cache
 def _spare_what_is_loaded() -> None:
-    """Once a process: modules stay for good, so the collector need not go through them (50 to 90 ms each time it did)."""
+    """Exempt loaded modules from garbage collection, once per process; each collection of them took 50 to 90 ms."""
     gc.freeze()
 
 
@@ -59,14 +60,14 @@ async def _replay(script: Course, pen: "_Pen") -> State:
             await _ask_at_every_tick(script, pen)
         await pen.close()
     except BaseException:
-        await pen.commit()  # whatever stopped us, what is done stays done
+        await pen.commit()  # commit finished records whatever ended the replay
         raise
     await pen.commit()
     return pen.state
 
 
 class _Pen:
-    """Where the replay stands: the records that are not committed yet, the state after the last one, the next place.
+    """The position of the replay: records not committed yet, the state after the last record, and the next place.
 
     Between two records only `world` and `place` run ahead; `state` is what a commit stores.
     """
@@ -87,21 +88,21 @@ class _Pen:
         self.place = 0 if state.tick_at is None else self.places[self.index - 1]
 
     def advance(self, stop: int, pause_before_change: bool = False) -> Leg:
-        """What the world does until place `stop`; nothing is kept until `keep`."""
+        """Compute what the world does until place `stop`; nothing is kept until `keep`."""
         return self.script.advance(self.world, self.place, stop, pause_before_change)
 
     def keep(self, leg: Leg) -> Leg:
-        """Take a leg as history."""
+        """Accept a leg: the world moves to its end."""
         self.place, self.world = leg.index, leg.world
         return leg
 
     def check(self) -> None:
-        """Stop between two ticks if somebody asked for it."""
+        """Raise `RunCancelled` between two ticks if a stop was requested."""
         if self.watch.stop():
             raise RunCancelled
 
     async def add(self, record: Record, state: State, at_once: bool = False, later: bool = False) -> None:
-        """Keep a record and the state that follows it. With `later`, a commit is left to the next wait."""
+        """Add a record and the state after it. With `later`, the commit is deferred to the next wait."""
         self.records.append(record)
         self.state, self.world = state, state.world
         self.stable = len(self.records), state
@@ -113,12 +114,12 @@ class _Pen:
                 await self.commit()
 
     def prepare(self, record: Record, state: State) -> None:
-        """Keep a record whose state only makes sense together with the next record: the two are committed together."""
+        """Add a record whose state is only consistent together with the next record; both are committed together."""
         self.records.append(record)
         self.state = state
 
     async def commit(self) -> None:
-        """One transaction with all that belongs together so far."""
+        """Commit all pending records and the state in one transaction."""
         self.due = False
         count, state = self.stable
         if count:
@@ -128,17 +129,17 @@ class _Pen:
             self.watch.progress(self.done())
 
     async def commit_meanwhile(self) -> None:
-        """Commit once the questions of the next tick are on their way."""
+        """Commit once the requests of the next tick are on their way."""
         for _ in range(MOST_TURNS):
             await asyncio.sleep(0)
         await self.commit()
 
     def done(self) -> float:
-        """Share of the ticks that are behind us."""
+        """Share of the ticks that are done."""
         return self.index / max(1, len(self.script.tick_at))
 
     async def close(self) -> None:
-        """The closing record: what comes after the last tick, up to the end."""
+        """Write the closing record: what happens after the last tick, up to the end."""
         if self.state.tick_at is not None and self.state.tick_at >= self.script.to_at:
             return  # a finished run that was resumed
         script = self.script
@@ -164,7 +165,7 @@ class _Pen:
 
 
 async def _ask_at_every_tick(script: Course, pen: _Pen) -> None:
-    """The plain way: every tick is asked and recorded. A speculator may ask ahead; nothing comes from it but speed."""
+    """Call the decider and write a record at every tick. A speculator may run ahead; it only affects speed."""
     plan, ahead = script.speculation, None
     if plan is not None and plan.window != 0:
         ahead = Speculator(plan, script)
@@ -206,8 +207,8 @@ async def _one_tick(
     cost_usd, errors = done.decision.cost_usd, done.state.model_errors
     pen.index += 1
     pen.ledger.take("tick", done.covered, done.receipts, cost_usd, done.decision.saved_usd)
-    # Where a run asks ahead every answer is kept by the cache before it is used: the ticks of a window share a transaction,
-    # and it is made while the next window is awaited.
+    # With speculation the cache stores every reply before it is used, so the ticks of a window share a transaction,
+    # which is committed while the next window is awaited.
     at_once = cost_usd != ZERO and (ahead is None or ahead.begins(pen.index))
     await pen.add(done.record, done.state, at_once, later=ahead is not None)
     if errors >= script.most_errors:
@@ -215,7 +216,7 @@ async def _one_tick(
 
 
 def _told(at: Instant, done: Ticked) -> dict[str, Value]:
-    """What an observer is told of a tick: its figures, not its words."""
+    """The figures of a tick for observers, without its texts."""
     decision = done.decision
     cost: dict[str, Value] = {} if decision.cost_usd is None else {"pitboss.cost_usd": float(decision.cost_usd)}
     return {
@@ -231,7 +232,7 @@ def _told(at: Instant, done: Ticked) -> dict[str, Value]:
 
 
 async def _leap_through(script: Course, pen: _Pen) -> None:
-    """The quick way for deciders that foresee their holds: from one acting tick to the next."""
+    """Jump from one acting tick to the next, for deciders that can plan their holds."""
     plan, count, span = script.plan(), len(script.tick_at), _Span()
     while pen.index < count:
         pen.check()
@@ -252,7 +253,7 @@ async def _leap_through(script: Course, pen: _Pen) -> None:
 
 
 async def _leap(script: Course, pen: _Pen, span: "_Span", here: int, acts: int, over: bool) -> None:
-    """From the hold at `here` over the holds after it, and on to the acting tick itself if it comes the same day."""
+    """Jump from the hold at `here` over the following holds, up to the acting tick itself if it is on the same day."""
     tomorrow = bisect_left(pen.tick_at, (span.day + 1) * DAY_MS)
     reaches = acts < tomorrow
     last = min(acts, tomorrow) - 1
@@ -260,7 +261,7 @@ async def _leap(script: Course, pen: _Pen, span: "_Span", here: int, acts: int, 
     if goal == here:
         return
     leap = pen.advance(pen.places[goal], pause_before_change=True)
-    if leap.index < pen.places[goal]:  # the account is about to change: stop at the tick before that place
+    if leap.index < pen.places[goal]:  # the account changes there: stop at the tick before that place
         last = bisect_right(pen.places, leap.index) - 1
         if leap.index > pen.places[last]:
             leap = pen.advance(pen.places[last])
@@ -285,7 +286,7 @@ async def _leap(script: Course, pen: _Pen, span: "_Span", here: int, acts: int, 
 
 
 class _Span:
-    """Consecutive no-op ticks of one UTC day, gathered into one record."""
+    """Consecutive no-op ticks of one UTC day, collected into one record."""
 
     def __init__(self) -> None:
         self.ticks = 0
@@ -296,7 +297,7 @@ class _Span:
         self.equity: list[Piece] = []
 
     def add(self, pen: _Pen, first: int, last: int, receipts: Sequence[Receipt], equity: Curve, over: bool) -> None:
-        """Put the ticks `first` to `last` and what happened up to them into the span."""
+        """Add the ticks `first` to `last`, and what happened up to them, to the span."""
         if not self.ticks:
             self.first_at = pen.tick_at[first]
             self.day = self.first_at // DAY_MS
@@ -307,13 +308,13 @@ class _Span:
         join(self.equity, equity)
 
     async def flush(self, pen: _Pen) -> None:
-        """Keep the span, if there is one, while the world stands at its last tick."""
+        """Store the span, if there is one, while the world stands at its last tick."""
         if self.ticks:
             record, state = self._close(pen)
             await pen.add(record, state)
 
     def seal(self, pen: _Pen) -> None:
-        """Keep the span although the world has gone on to the acting tick after it."""
+        """Store the span although the world has advanced to the acting tick after it."""
         pen.prepare(*self._close(pen))
 
     def _close(self, pen: _Pen) -> tuple[Record, State]:

@@ -1,7 +1,7 @@
-"""The request of a backtest, whatever its venue, and the prepared run that it becomes.
+"""The request of a backtest, common to all venues, and the prepared run that it becomes.
 
-A request is everything needed to start the same run again; it is stored with the run, so that resume and verify need no
-other input than the lake. Each venue adds its own fields in `venues/<name>/request.py`.
+A request is everything needed to start the same run again; it is stored with the run, so that resume and verify need
+no other input than the lake. Each venue adds its own fields in `venues/<name>/request.py`.
 """
 
 from collections.abc import Mapping
@@ -49,12 +49,12 @@ class BacktestRequest:
 
     @property
     def is_program(self) -> bool:
-        """Whether a policy or a file decides, which needs no prompt and can foresee its holds."""
+        """Whether a policy or a file decides, which needs no prompt and can plan its holds."""
         return self.decisions is not None or self.source.startswith("policy/")
 
     @property
     def builds_prompts(self) -> bool:
-        """Whether prompts are built: always for models, for programs only if asked for."""
+        """Whether prompts are built: always for models, for programs only on request."""
         return bool(self.prompts) if self.is_program else True
 
 
@@ -68,7 +68,7 @@ class PreparedRun:
     request: BacktestRequest
     skill: SkillDocument
     data_venue: str
-    """Whose market data it runs on."""
+    """The venue whose market data it uses."""
     data_digest: str
     synthetic: bool
     tick_at: Ints

@@ -1,6 +1,7 @@
-"""The scout: lives on from a tick as if every answer were a hold, and meets the questions that would be asked then.
+"""The scout: simulates ahead from a tick as if every decision were a hold, and collects the requests that would be
+sent.
 
-It decides nothing and asks nobody; what becomes of the questions is `sim.speculate`.
+It decides nothing and calls no model; `sim.speculator` sends the requests.
 """
 
 from collections import deque
@@ -14,12 +15,12 @@ from pitboss.sim.course import Course
 from pitboss.tick import foresee
 
 SCAN = 256
-"""Ticks a window may look ahead in search of one at which the model will be asked."""
+"""Most ticks to look ahead for one at which the model will be called."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeTick:
-    """A tick at which the model will be asked if nothing but holds comes before it."""
+    """A tick at which the model will be called if only holds come before it."""
 
     place: int
     state: State
@@ -27,7 +28,7 @@ class SpeculativeTick:
 
 
 class Scout:
-    """Lives on from a tick as if every answer were a hold, tick by tick, only as far as it is told."""
+    """Simulates ahead from a tick as if every decision were a hold, one tick per `step`."""
 
     def __init__(self, course: Course) -> None:
         self._course, self._ports = course, course.ports
@@ -36,22 +37,22 @@ class Scout:
         self._place, self._end = 0, 0
         self._state: State | None = None
         self.ready: deque[SpeculativeTick] = deque()
-        """What it has met and nobody has asked yet."""
+        """Ticks that were found and whose requests were not sent yet."""
 
     def begin(self, index: int, state: State, receipts: Sequence[Receipt]) -> None:
-        """Stand behind this tick."""
+        """Start behind this tick."""
         after, _ = foresee(state, self._tick_at[index], receipts, self._ports)
         self._place, self._end = index, min(index + SCAN, len(self._tick_at))
         self._state = None if self._reflects(after) else after
         self.ready.clear()
 
     def forget(self) -> None:
-        """What was assumed is not so."""
+        """Discard everything, because the assumption of holds was wrong."""
         self._state = None
         self.ready.clear()
 
     def step(self) -> bool:
-        """One tick on; False where there is none, or none within reach at which the model would be asked."""
+        """Advance one tick; False if there is none, or none within reach at which the model would be called."""
         place = self._place + 1
         if self._state is None or place >= self._end:
             return False
@@ -68,6 +69,6 @@ class Scout:
         return True
 
     def _reflects(self, state: State) -> bool:
-        """Whether the tick that led here would have begun with lessons: nobody knows what they say, or what follows."""
+        """Whether the tick that led here would begin with a reflection, whose result cannot be predicted."""
         reflector = self._ports.reflector
         return reflector is not None and reflector.due(state.memory)

@@ -1,4 +1,4 @@
-"""How far a replay may ask ahead, and what has come of it so far. Figures only: who asks is `sim.speculate`."""
+"""Settings and counters of speculation. Values only: `sim.speculator` does the work."""
 
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -9,9 +9,10 @@ from pitboss.sim.speculation_budget import Purse
 
 @dataclass(slots=True)
 class Tally:
-    """What came of it. A decision is counted once: used if the replay built the same prompt, else wasted or failed.
+    """Counters of speculation. A decision is counted once: used if the replay built the same prompt, else wasted or
+    failed.
 
-    `useful` counts the decisions the run itself paid for, whoever asked first; waste is measured against those.
+    `useful` counts the decisions that the run itself paid for, speculated or not; waste is measured against those.
     """
 
     launched: int = 0
@@ -26,12 +27,12 @@ class Tally:
 
     @property
     def waste_pct(self) -> float:
-        """Waste in percent of useful spending: in money, or in decisions if that is worse or nothing was paid."""
+        """Waste in percent of the useful cost: in money, or in decisions if that is higher or nothing was paid."""
         paid = float(self.wasted_usd / self.useful_usd) if self.useful_usd else 0.0
         return 100 * max(paid, self.wasted / self.useful if self.useful else 0.0)
 
     def paid(self, usd: Decimal | None) -> None:
-        """Learn what a decision costs."""
+        """Add the cost of a decision."""
         if usd:
             self.least_usd = min(self.least_usd or usd, usd)
             self.most_usd = max(self.most_usd, usd)
@@ -39,7 +40,10 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Speculation:
-    """How far a replay may ask ahead. `window` None chooses; the cap holds for a given window as well."""
+    """How far a replay may speculate.
+
+    `window` None chooses a window; the cap on waste also holds for a given window.
+    """
 
     window: int | None = None
     max_waste_pct: float = 35.0

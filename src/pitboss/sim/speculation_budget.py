@@ -1,11 +1,12 @@
-"""What guesses may cost: the cap on waste in money, judged before each call of a guess is sent.
+"""The speculation budget: the cap on wasted cost, checked before each speculative call is sent.
 
-At the end of a run waste may be at most a share of what was useful. A guess under way is counted with the most that its
-call can cost, and as if it came to nothing; what ticks to come will cost is counted on with care. Where calls have cost
-alike so far, that is: none to come costs more than twice the dearest or a tick less than half the cheapest. Where they
-have not, nothing is counted on: a call costs what its price allows at most, and only what has been spent is spent.
+At the end of a run, waste may be at most a share of the useful cost. A guess under way is counted at the most that
+its call can cost, and as wasted; the cost of future ticks is estimated conservatively. Where calls have cost about
+the same so far, a future call is assumed to cost at most twice the most expensive one, and a tick at least half the
+cheapest one. Otherwise nothing is assumed: a call costs the most that its price allows, and only money already spent
+counts as useful.
 
-How far to ask ahead is `sim.window`; who asks is `sim.speculate`.
+The size of the window is `sim.speculation_window`; the requests are sent by `sim.speculator`.
 """
 
 from collections.abc import Callable
@@ -17,32 +18,32 @@ from pitboss.core.money import ZERO
 from pitboss.core.ports import ModelRequest
 
 ALIKE = 2
-"""Calls cost alike where the dearest costs at most so many times the cheapest."""
+"""Calls cost about the same if the most expensive costs at most this many times the cheapest."""
 
 UNSEEN = 4
-"""So many times the dearest, where calls do not cost alike and nobody knows a price."""
+"""Multiple of the most expensive call assumed where costs vary and the price is unknown."""
 
 Worst = Callable[[ModelRequest], Decimal | None]
-"""The most that one attempt at a request can cost; None where nobody knows."""
+"""The most that one attempt at a request can cost; None if unknown."""
 
 
 class Till(Protocol):
-    """Where a run pays. Without one, a call that nobody waited for is taken to have cost as much as the dearest."""
+    """The run's spending. Without it, an abandoned call is assumed to have cost as much as the most expensive one."""
 
     @property
     def spent(self) -> Decimal:
-        """What all answers of the run have cost."""
+        """The cost of all replies of the run."""
         ...
 
     @property
     def under_way(self) -> int:
-        """Calls that are not answered yet."""
+        """The number of calls without a reply yet."""
         ...
 
 
 @dataclass(slots=True)
 class Purse:
-    """What is known of costs so far. `least_usd` is that of a tick, `least_call_usd` and `most_call_usd` of one call."""
+    """The costs seen so far. `least_usd` is for a tick, `least_call_usd` and `most_call_usd` are for one call."""
 
     worst: Worst | None = None
     till: Till | None = None
@@ -51,18 +52,18 @@ class Purse:
     most_call_usd: Decimal = ZERO
     worst_usd: Decimal = ZERO
     doubt_usd: Decimal = ZERO
-    """The most that calls which nobody waits for any more may still cost."""
+    """The most that abandoned calls may still cost."""
     free: bool = False
-    """Whether a tick has cost nothing because another run had paid for it: others may, too."""
+    """Whether a tick was free because another run had paid for it: later ticks may be free, too."""
 
     def called(self, usd: Decimal | None) -> None:
-        """Learn what a call costs."""
+        """Add the cost of a call."""
         if usd:
             self.least_call_usd = min(self.least_call_usd or usd, usd)
             self.most_call_usd = max(self.most_call_usd, usd)
 
     def ticked(self, usd: Decimal | None, saved_usd: Decimal) -> None:
-        """Learn what a tick costs."""
+        """Add the cost of a tick."""
         if usd:
             self.least_usd = min(self.least_usd or usd, usd)
         elif saved_usd:
@@ -74,7 +75,7 @@ class Purse:
         return self.most_call_usd <= ALIKE * self.least_call_usd
 
     def bound(self, request: ModelRequest | None = None) -> Decimal:
-        """The most that this call of a guess, or the next one, may cost; 0 where calls cost nothing."""
+        """The most that this speculative call, or the next one, may cost; 0 where calls are free."""
         known = None if self.worst is None or request is None else self.worst(request)
         if known is not None:
             self.worst_usd = max(self.worst_usd, known)
@@ -82,13 +83,17 @@ class Purse:
         return min(worst, ALIKE * self.most_call_usd) if self.alike and self.most_call_usd else worst
 
     def lost(self, wasted_usd: Decimal, useful_usd: Decimal, paid_usd: Decimal, flying: int) -> Decimal:
-        """What came to nothing, or may have. `paid_usd` is paid for guesses that may be used yet, so many more fly."""
+        """Cost that is or may be wasted.
+
+        `paid_usd` was paid for guesses that may still be used; `flying` guesses are under way.
+        """
         if self.till is None:
             return wasted_usd
-        if self.till.under_way <= flying + 1:  # theirs and that of the tick itself: what was dropped has been paid for
+        # only those guesses and the tick itself are under way: all dropped calls have been paid for
+        if self.till.under_way <= flying + 1:
             self.doubt_usd = ZERO
         return max(wasted_usd, self.till.spent - useful_usd - paid_usd) + self.doubt_usd
 
     def sure(self, useful_usd: Decimal, ahead: int) -> Decimal:
-        """What will have been useful at the end, at the least: so much is by now, and so many ticks will be asked."""
+        """A lower bound of the useful cost at the end: the cost so far plus that of `ahead` further ticks."""
         return useful_usd + (ahead * self.least_usd / ALIKE if self.alike and not self.free else ZERO)

@@ -1,6 +1,7 @@
-"""How far to ask ahead: how likely the next ticks are holds, and the window that follows from it and from a cap on waste.
+"""How far to speculate: the probability that the next ticks are holds, and the window that follows from it and the
+cap on waste.
 
-Numbers only. Who asks, and what may still be wasted, is `sim.speculate`.
+Arithmetic only. `sim.speculator` sends the requests; `sim.speculation_budget` says what may still be wasted.
 """
 
 from collections import defaultdict
@@ -10,33 +11,33 @@ from itertools import count, islice
 from math import sqrt
 
 MAX_WINDOW = 24
-"""Guesses of a window, whatever the holds: a provider is not flooded for the sake of a few rounds."""
+"""Most guesses of a window, however likely holds are, so that a provider is not flooded for a small gain."""
 
 LIKELY = 0.4
-"""The last guess of a window must be at least so likely to be used."""
+"""Least probability that the last guess of a window is used."""
 
 PRIOR_HOLDS, PRIOR_ORDERS, PRIOR_FADES = 120.0, 6.8, 0.95
-"""What is believed before anything was seen: most ticks are holds. Every order makes that belief weigh less."""
+"""The prior before any tick was seen: most ticks are holds. Every order reduces the weight of the prior."""
 
 MEMORY = 0.998
-"""What a tick counts for when one more has been seen: a market that has woken up is believed within a few hundred."""
+"""Decay of a tick's weight per later tick: a change in behaviour is recognised within a few hundred ticks."""
 
 KNOWN_ORDERS, KNOWN_SHARE = 2.5, 0.5
-"""So many orders, and so large a share, at one distance from the order before are no accident."""
+"""The count and share of orders at one distance from the previous order from which they are treated as a pattern."""
 
 AT_ONCE = 0.7
-"""The share of what may still be wasted that one window may put at risk: without any left, ticks are asked one by one."""
+"""The share of the remaining waste that one window may put at risk; when none is left, ticks run one by one."""
 
 FARTHEST = 512
-"""Distances beyond are one."""
+"""Larger distances are counted as this one."""
 
 
 class Holds:
-    """How likely a tick leaves the account as it was, by what was seen.
+    """An estimate of the probability that a tick leaves the account unchanged.
 
-    Orders are not thrown like dice: some skills act by the clock, some follow an order with another. So a distance from
-    the order before at which orders are the rule is believed by itself; all other ticks share one belief, which does not
-    swing with every order that happens to come early or late.
+    Orders are not independent: some skills act at fixed times, some follow an order with another. So a distance from
+    the previous order at which orders are frequent has an estimate of its own; all other ticks share one estimate,
+    which does not change much with every order that happens to come early or late.
     """
 
     def __init__(self) -> None:
@@ -46,8 +47,8 @@ class Holds:
         self._orders: dict[int, float] = defaultdict(float)
 
     def see(self, held: bool) -> None:
-        """One more tick at which the model was asked."""
-        self._now /= MEMORY  # what is seen now weighs more than what was seen, instead of all that was seen less
+        """Add one more tick at which the model was called."""
+        self._now /= MEMORY  # raising the weight of new ticks is equivalent to lowering that of all earlier ones
         if self._now > 1e9:
             self._fold()
         self._seen[self._age] += self._now
@@ -67,9 +68,9 @@ class Holds:
         self._ticks, self._ordered, self._now = self._ticks / self._now, self._ordered / self._now, 1.0
 
     def after(self, held: int) -> "Holds":
-        """What will be believed after so many more holds, which are known but which the replay has not come to yet.
+        """The estimate after `held` further holds, which are known but not replayed yet.
 
-        So how far is asked ahead does not hang on how far the replay has come by chance.
+        So the window does not depend on how far the replay happens to have come.
         """
         later = copy(self)
         later._seen, later._orders = self._seen.copy(), self._orders.copy()
@@ -78,7 +79,7 @@ class Holds:
         return later
 
     def rates(self) -> Iterator[float]:
-        """The chance of a hold at the next tick, at the one after it if that held, and so on."""
+        """The probability of a hold at the next tick, at the one after it if that held, and so on."""
         seen, least = self._seen, KNOWN_ORDERS * self._now
         known = {age: n / seen[age] for age, n in self._orders.items() if n >= least and n >= KNOWN_SHARE * seen[age]}
         orders = self._prior * PRIOR_ORDERS + (self._ordered - sum(self._orders[age] for age in known)) / self._now
@@ -89,19 +90,20 @@ class Holds:
 
 
 def best_window(hold_rates: Iterable[float], room: float, ahead: int) -> int:
-    """The window that can be kept up for `ahead` ticks if `room` guesses may still come to nothing.
+    """The window that can be sustained for `ahead` ticks if `room` guesses may still be wasted.
 
-    A tick and `k` guesses after it waste, on average, those behind the first order. What such windows are expected to
-    waste until the end must fit into the room, and together with a standard deviation of it come nearest to it: windows
-    of one size all the way are quicker than large ones first and none when the room is used up. So no window may use up
-    all of it, either. Nor is a guess made that is hardly likely to be used.
+    A tick followed by `k` guesses wastes, on average, those after the first order. The expected waste of such windows
+    until the end must fit into the room, and with one standard deviation added come closest to it: windows of constant
+    size are faster than large ones first and none once the room is used up. For the same reason no window may use up
+    all of the room. Guesses that are unlikely to be used are not made.
     """
     most = max(0, min(MAX_WINDOW, round(AT_ONCE * room)))
     used, likely, wasted, squared, needed = 1.0, 1.0, 0.0, 0.0, 0.0
     for window, rate in enumerate(islice(hold_rates, most)):
         likely *= rate
         used += likely
-        squared += 2 * wasted + 1 - likely  # a longer window wastes one more if there was an order before its end
+        # a window longer by one wastes one more guess if an order came before its end
+        squared += 2 * wasted + 1 - likely
         wasted += 1 - likely
         windows = max(1.0, ahead / used)
         expected, spread = windows * wasted, sqrt(windows * max(0.0, squared - wasted * wasted))

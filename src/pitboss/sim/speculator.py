@@ -1,12 +1,13 @@
-"""Speculation: while a tick waits for its answer, ask for the next ones on clones of the state that assume no order.
+"""Speculation: while a tick waits for its reply, send the requests of the next ticks, assuming that no order is
+placed.
 
-It only warms the cache in front of the model. The replay itself never takes anything from here: it builds every prompt
-and asks every question as it would alone, and finds the answer already there, or under way, if the prompt it built is
-the one that was asked. So a run has the same records with speculation as without, and a wrong guess costs money only.
-How much money is bounded: the window follows from the share of holds seen so far and from the cap on waste.
+Speculation only warms the cache in front of the model. The replay takes nothing from it: it builds every prompt and
+sends every request as it would alone, and finds the reply in the cache, or under way, if the speculated prompt was
+the same. So a run has the same records with and without speculation, and a wrong guess only costs money. That cost is
+bounded: the window follows from the share of holds seen so far and from the cap on waste.
 
-The decider must share one call between equal questions and keep its answer before it hands it on (`models.cached`);
-without that everything would be paid twice.
+The decider must share one call between equal requests and store its reply before returning it (`models.cached`);
+without that, every reply would be paid for twice.
 """
 
 import asyncio
@@ -30,18 +31,18 @@ from pitboss.sim.speculation_window import Holds, best_window
 from pitboss.tick import Ticked
 
 MOST_TURNS = 4
-"""Turns of the loop until a question that was just asked is on its way."""
+"""Turns of the event loop until a newly made request is on its way."""
 
 SPARE = 3
-"""So many more than this window has are worked out for the next one, which may be a little wider."""
+"""Ticks prepared beyond the current window, for the next window, which may be a little wider."""
 
 REST = 16
-"""Ticks without speculation after a question of it has failed: a provider in trouble needs no more questions."""
+"""Ticks without speculation after a speculative request failed, to spare a provider in trouble."""
 
 
 @dataclass(slots=True, eq=False)
 class _Ask:
-    """A question asked ahead. Once dropped it sends nothing more; what was sent is the cache's to wait for."""
+    """A speculative request. Once dropped it sends nothing more; calls already sent are awaited by the cache."""
 
     started: bool = False
     sent: bool = False
@@ -52,18 +53,18 @@ class _Ask:
     paid_usd: Decimal = ZERO
     flies: bool = False
     bound_usd: Decimal = ZERO
-    """Whether a call is under way, and the most that it can cost."""
+    """The most that the call under way can cost; 0 if there is none."""
     decision: Decision | None = None
     task: "asyncio.Task[None] | None" = None
 
     @property
     def open(self) -> bool:
-        """On its way: what it will cost is not known yet."""
+        """Whether it is under way, so that its cost is not known yet."""
         return self.decision is None and self.task is not None and not self.task.done()
 
     @property
     def failed(self) -> bool:
-        """Came to nothing."""
+        """Whether it ended without a decision."""
         if self.open or self.short:
             return False
         return self.decision is None or "model_error" in self.decision.flags
@@ -71,10 +72,11 @@ class _Ask:
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """The model as one question ahead sees it: closed when nobody wants the answer any more, or it becomes too dear.
+    """The model as seen by one speculative request: closed once the reply is not needed any more or becomes too
+    expensive.
 
-    A window is sized by the dearest decision so far. A guess that goes on for longer stops there; what it was answered
-    until then is in the cache, and the replay goes on from it.
+    A window is sized by the most expensive decision so far. A guess that takes longer stops there; its replies up to
+    that point are in the cache, and the replay continues from them.
     """
 
     inner: Model
@@ -109,7 +111,9 @@ class _Gate:
 
 
 class Speculator:
-    """Runs beside one replay. It is told before and after every tick; `close` must be awaited however that ends."""
+    """Runs beside one replay, which calls it before and after every tick; `close` must be awaited however the replay
+    ends.
+    """
 
     def __init__(self, plan: Speculation, course: Course) -> None:
         self.tally = plan.tally
@@ -127,7 +131,7 @@ class Speculator:
         self._rest, self._ended = 0, plan.window == 0
 
     async def before(self, index: int, state: State, receipts: Sequence[Receipt] = ()) -> None:
-        """The replay is about to do this tick from this state, after these receipts."""
+        """Called when the replay is about to execute this tick from this state, after these receipts."""
         self._here = index
         if self._rest:
             self._rest -= 1
@@ -135,11 +139,11 @@ class Speculator:
         self._go_on()
         await self._turn()
         if not self._ended and self._filling is None and not any(place > index for place in self._asks):
-            # Comes to pass only if the tick has to wait: an answer from the cache is there in the same turn of the loop.
+            # Runs only if the tick has to wait: a reply from the cache is available in the same turn of the loop.
             self._waits = asyncio.get_running_loop().call_soon(self._launch, index, state, receipts)
 
     def after(self, index: int, before: State, done: Ticked) -> None:
-        """The tick is done: what was asked for it is settled, and what follows from a wrong guess is dropped."""
+        """Called when the tick is done: settles its speculative request and drops the window after a wrong guess."""
         if self._waits is not None:
             self._waits.cancel()
             self._waits = None
@@ -149,9 +153,8 @@ class Speculator:
         if asked:
             self._holds.see(kept)
             if "model_error" not in decision.flags:
-                saved = (
-                    decision.saved_usd and not decision.cost_usd
-                )  # another run paid for it: it is no spending of ours
+                # another run paid for it, so it is not this run's cost
+                saved = decision.saved_usd and not decision.cost_usd
                 self.tally.useful += not saved
                 self.tally.useful_usd += decision.cost_usd or ZERO
                 self.tally.paid(decision.cost_usd)
@@ -164,16 +167,16 @@ class Speculator:
             self._settle(ask, asked and (self._foreseen or same))
         if not kept:
             self._drop()
-        # After a refusal or a failure the next prompt differs from the one foreseen, but the one after it does not.
+        # After a refusal or a failure the next prompt differs from the speculated one, but the one after it does not.
         last = state.last
         self._foreseen = kept and not (asked and last is not None and (last.outcome != "noop" or last.flag != ""))
 
     def begins(self, index: int) -> bool:
-        """Whether a window begins with this tick: it was not asked ahead, or as the first after a window of holds."""
+        """Whether a window begins with this tick: it was not speculated, or was the first after a window of holds."""
         return index == self._head or index not in self._asks
 
     async def close(self) -> None:
-        """Stop everything and wait until it has stopped."""
+        """Cancel everything and wait until it has stopped."""
         self._ended = True
         if self._waits is not None:
             self._waits.cancel()
@@ -186,38 +189,38 @@ class Speculator:
     # The window --------------------------------------------------------------------------------------------------
 
     def _launch(self, index: int, state: State, receipts: Sequence[Receipt]) -> None:
-        """The tick is still waiting: fill the window behind it."""
+        """Fill the window behind a tick that is still waiting."""
         self._waits = None
         if self._filling is not None or any(place > index for place in self._asks):
-            return  # in the meantime the answer to this tick has come, and the next window was asked after it
+            return  # this tick's reply has arrived in the meantime, and the next window was started after it
         size = self._wide = self._size(index)
         if size > 0:
             self._head = index
             self._filling = self._start(self._fill(index, state, receipts, size))
 
     async def _fill(self, index: int, state: State, receipts: Sequence[Receipt], size: int) -> None:
-        """Ask at each tick of the window what the replay would ask there."""
+        """Send for each tick of the window the request that the replay would send there."""
         scout = self._scout
         if self._foreseen and scout.ready and scout.ready[0].place == index:
-            scout.ready.popleft()  # it has been here
+            scout.ready.popleft()  # the replay has already passed this tick
         else:
             scout.begin(index, state, receipts)
         while size and (scout.ready or scout.step()):
             size -= self._ask_next()
-            await asyncio.sleep(0)  # the replay goes first
+            await asyncio.sleep(0)  # let the replay run first
         self._preparing = self._start(self._prepare())
 
     async def _prepare(self) -> None:
-        """While everybody waits: work out what will be asked next if all of the window holds."""
+        """Build the requests that follow if the whole window holds, while everything waits for replies."""
         scout, decider = self._scout, self._ports.decider
         await asyncio.sleep(0)
         while len(scout.ready) < self._wide + SPARE and scout.step():
             if scout.ready and isinstance(decider, ToolLoop):
-                decider.prompt(scout.ready[-1].observation)  # its context keeps it
+                decider.prompt(scout.ready[-1].observation)  # caches the prompt in the decider's context
             await asyncio.sleep(0)
 
     def _go_on(self) -> None:
-        """All of the window is known to hold: the next one need not wait until the replay has come to its end."""
+        """Start the next window early once every tick of this one is known to hold."""
         ready, asks = self._scout.ready, self._asks
         if not (asks and ready and self._foreseen and self._here > self._head) or self._ended or self._rest:
             return
@@ -225,7 +228,7 @@ class Speculator:
             return
         size = self._size(ready[0].place, len(asks))
         if size <= 0 or len(ready) <= size:
-            return  # the replay will ask for itself in a moment
+            return  # the replay sends its own request in a moment
         self._head, self._wide = ready[0].place, size
         for _ in range(1 + size):
             self._ask_next()
@@ -233,28 +236,29 @@ class Speculator:
             self._preparing = self._start(self._prepare())
 
     async def _turn(self) -> None:
-        """Let answers that have come be heard, and what follows from them be asked, before the replay works on."""
+        """Process replies that have arrived, and send what follows from them, before the replay continues."""
         if all(ask.decision is not None for ask in self._asks.values()):
-            return  # all has been heard: a turn of the loop would bring nothing
+            return  # every reply is processed, so another turn of the loop would change nothing
         sent = False
         for _ in range(MOST_TURNS):
             await asyncio.sleep(0)
             if sent:
-                return  # once more after they were: now they are under way
+                return  # one more turn after they were made, so that they are under way
             sent = all(ask.sent for ask in self._asks.values())
 
     def _size(self, index: int, held: int = 0) -> int:
-        """The window behind a tick, after `held` more that are known to hold.
+        """The size of the window behind a tick, after `held` further ticks that are known to hold.
 
-        Even if all of it came to nothing, waste must end within the cap.
+        Even if the whole window is wasted, the total waste must end within the cap.
         """
         plan, tally, ahead = self._plan, self.tally, 1
-        if self._sure:  # the model is asked at every tick that comes, so what the next ones cost can be counted on
+        if self._sure:  # the model is called at every remaining tick, so their cost can be relied on
             ahead = self._ticks - index
-        doomed = index in self._asks and not self._foreseen  # for this very tick, and most likely with another prompt
+        # a speculative request for this very tick, most likely with a different prompt
+        doomed = index in self._asks and not self._foreseen
         room = plan.max_waste_pct / 100 * (tally.useful + held + ahead) - tally.wasted - doomed
         most = room
-        if tally.most_usd:  # in money: planned by the dearest decision so far, and never more than is safe
+        if tally.most_usd:  # in money: planned with the most expensive decision so far, and never beyond what is safe
             room = min(room, self._room_usd(held + ahead) / float(tally.most_usd) - doomed)
             bound = max(self._purse.bound(), tally.most_usd)
             most = min(room, float(self._room_left(held + ahead) / bound) - doomed)
@@ -262,13 +266,15 @@ class Speculator:
         return min(size, int(most + 1e-9))
 
     def _room_usd(self, ahead: int) -> float:
-        """What may still be wasted."""
+        """The money that may still be wasted."""
         tally = self.tally
         useful = float(tally.useful_usd + ahead * tally.least_usd)
         return self._plan.max_waste_pct / 100 * useful - float(tally.wasted_usd)
 
     def _room_left(self, ahead: int) -> Decimal:
-        """What may still be put at risk: all guesses under way are counted as dear as they may be, and as wasted."""
+        """The money that may still be put at risk, with all guesses under way counted at their highest cost and as
+        wasted.
+        """
         paid = bound = ZERO
         flying = 0
         for ask in self._asks.values():
@@ -277,18 +283,18 @@ class Speculator:
         return self._cap * self._purse.sure(self.tally.useful_usd, ahead) - lost - paid - bound
 
     def _fits(self, bound: Decimal) -> bool:
-        """Whether waste ends within the cap even if a guess costs this much more and all of them come to nothing."""
+        """Whether waste stays within the cap even if a guess costs this much more and all guesses are wasted."""
         if not bound:
             return True
         ahead = self._ticks - max(self._here, 0) if self._sure else 1
         if self._purse.most_call_usd:
             return bound <= self._room_left(ahead)
-        # Nobody knows yet what they cost: so many may be wasted where they cost alike.
+        # Their cost is unknown yet; if all cost about the same, this many may be wasted.
         guesses = sum(ask.flies for ask in self._asks.values())
         return (guesses + 1) * ALIKE * ALIKE <= self._cap * ahead
 
     def _ask_next(self) -> bool:
-        """Ask the next of those that were worked out, unless the replay has been there."""
+        """Send the next prepared request, unless the replay has passed its tick."""
         if not self._scout.ready:
             return False
         guess = self._scout.ready.popleft()
@@ -299,7 +305,7 @@ class Speculator:
         return True
 
     async def _decide(self, ask: _Ask, state: State, observation: Any) -> None:
-        """Ask as the replay would. Whatever goes wrong, the replay will meet it itself or not at all."""
+        """Decide as the replay would. Errors are ignored: the replay meets them itself or not at all."""
         ports, at, decider = self._ports, observation.at, self._ports.decider
         ask.started = True
         self.tally.launched += 1
@@ -331,13 +337,13 @@ class Speculator:
         error = None if task.cancelled() else task.exception()
         if isinstance(error, TransientError):
             self._rest = REST
-        elif error is not None:  # no money, no key, a fault: nothing that guessing could help
+        elif error is not None:  # no money, no key or a fault: speculation cannot help
             self._ended = True
 
-    # What came of it ---------------------------------------------------------------------------------------------
+    # Results -----------------------------------------------------------------------------------------------------
 
     def _drop(self) -> None:
-        """The account is not what the rest of the window assumed: what was not sent yet never will be."""
+        """Drop the rest of the window, whose assumption about the account was wrong; unsent requests are never sent."""
         for task in (self._filling, self._preparing):
             if task is not None:
                 task.cancel()
@@ -365,4 +371,4 @@ class Speculator:
                 self.tally.wasted_usd += self._purse.most_call_usd
                 self._purse.doubt_usd += ask.bound_usd
             if ask.task is not None:
-                ask.task.cancel()  # in a queue it leaves; what was sent is answered and kept, and counted as dear
+                ask.task.cancel()  # a call already sent completes and is counted at its highest cost

@@ -1,27 +1,27 @@
-"""Who looks on while a run is made. Nothing here changes what a run does, except that it may be asked to stop."""
+"""`Watch`: the callbacks that observe a run. They do not affect the run, except that they may request a stop."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 
 def nothing_asked() -> bool:
-    """Nobody asks for a stop."""
+    """Never request a stop."""
     return False
 
 
 def no_progress(done: float) -> None:
-    """Nobody watches."""
+    """Ignore progress."""
     del done
 
 
 def no_news(words: str) -> None:
-    """Nobody listens."""
+    """Ignore messages."""
     del words
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who looks on: told how far we are and what is worth a line, asked whether to stop."""
+    """Callbacks for progress and messages, and a check whether to stop."""
 
     progress: Callable[[float], None] = no_progress
     stop: Callable[[], bool] = nothing_asked

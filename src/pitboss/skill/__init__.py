@@ -1,1 +1,1 @@
-"""Skill documents: schema, reading, upgrading, digest. Nothing in a skill is executable."""
+"""Skill documents: schema, parsing, upgrading, digest. Nothing in a skill is executable."""

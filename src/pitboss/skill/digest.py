@@ -1,9 +1,9 @@
-"""The content digest of a skill: what was run, in 64 characters.
+"""The content digest of a skill, 64 characters long.
 
-Two documents share a digest exactly if they say the same thing: key order, YAML or JSON, camelCase, comments, defaults
-written out or left out, and the order of symbols do not count. Defaults are left out of the digest, so that it
-survives new optional fields; hence a default may only change together with the document version. A text that was read
-from a file counts as if it had been written into the document; the file's name does not count.
+Two documents share a digest exactly if they mean the same: key order, YAML or JSON, camelCase, comments, defaults
+written out or left out, and the order of symbols do not count. Defaults are left out of the digest, so that it does
+not change when optional fields are added; hence a default may only change together with the document version. A text
+that was read from a file counts as if it were written in the document; the file's name does not count.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""A skill as a document again: plain values, JSON text, JSON Schema, field list.
+"""Write a skill as a document: plain values, JSON text, JSON Schema, field list.
 
-The other direction of `skill.load`. Everything said about a field comes from the venue's document class.
+The reverse of `skill.load`. All information about a field comes from the venue's document class.
 """
 
 import types
@@ -21,13 +21,15 @@ SCHEMA_ID = "urn:pitboss:skill:1"
 
 
 def to_plain(skill: Part) -> dict[str, Any]:
-    """The whole document, defaults written out, as `skill.load` reads it: exact numbers, nulls only where allowed."""
+    """The complete document with defaults, in the form that `skill.load` reads: exact numbers, nulls only where
+    allowed.
+    """
     nullable = skill.nullable if isinstance(skill, SkillDocument) else frozenset[str]()
     return cast("dict[str, Any]", _listed(skill.model_dump(), (), nullable))
 
 
 def to_json(skill: SkillDocument) -> bytes:
-    """The whole document as canonical JSON with numbers as numbers; reading it back gives an equal skill."""
+    """The complete document as canonical JSON with numbers as numbers; reading it back gives an equal skill."""
     return codec.dumps(codec.number_fragments(to_plain(skill)))
 
 
@@ -46,7 +48,9 @@ def _listed(value: Any, path: tuple[str, ...], nullable: frozenset[str]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FieldNote:
-    """One field for people: where, of what type, its default as written in YAML ("required" if none), its meaning."""
+    """One field for documentation: its path, type, default as written in YAML ("required" if none), and
+    description.
+    """
 
     path: str
     type: str
@@ -111,7 +115,7 @@ _BOUNDS = {"gt": "exclusiveMinimum", "ge": "minimum", "le": "maximum"}
 
 
 class _Schema(GenerateJsonSchema):
-    """JSON Schema as people write documents: decimals are plain numbers."""
+    """Generates a JSON Schema for documents as users write them: decimals are plain numbers."""
 
     def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
         return {"type": "number"}
@@ -149,12 +153,12 @@ def json_schema(root: type[SkillDocument]) -> dict[str, Any]:
 
 
 def venue_name(root: type[SkillDocument]) -> str:
-    """The word by which documents of this kind name their venue."""
+    """The name that documents of this type give as their `venue`."""
     return str(typing.get_args(root.model_fields["venue"].annotation)[0])
 
 
 def _bounds_named(value: Any) -> Any:
-    # Bounds that follow a validator of our own come out under the schema library's names; here they get JSON Schema's.
+    # Bounds after a custom validator appear under pydantic's names; rename them to JSON Schema's.
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
         return {_BOUNDS.get(key, key): _bounds_named(item) for key, item in items}
@@ -164,7 +168,7 @@ def _bounds_named(value: Any) -> Any:
 
 
 def _without_null(prop: dict[str, Any]) -> None:
-    """Optional fields are left out, not null: take null out of the type and the default."""
+    """Remove null from the type and the default: optional fields are left out, not null."""
     arms = [arm for arm in prop.pop("anyOf") if arm != {"type": "null"}]
     prop.pop("default", None)
     prop.update(arms[0] if len(arms) == 1 else {"anyOf": arms})

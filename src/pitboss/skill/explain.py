@@ -1,7 +1,7 @@
-"""Schema errors in plain words: what is wrong, what was found, how to put it right.
+"""Turn schema errors into plain messages: what is wrong, the value found, and how to fix it.
 
-Between the schema, which knows bounds, and `skill.load`, which knows the document. Every error type that the schema
-can raise has its sentence here; a test walks through them.
+Sits between the schema, which has the bounds, and `skill.load`, which has the document. Every error type that the
+schema can raise has its message here; a test covers all of them.
 """
 
 import re
@@ -20,7 +20,7 @@ Facts = dict[str, Any]
 
 
 class FieldLocation(NamedTuple):
-    """A canonical path, and the kind of document it leads through."""
+    """A canonical path, and the document class that it belongs to."""
 
     path: Path
     root: type[Part]
@@ -30,7 +30,7 @@ Say = Callable[[FieldLocation, Any, Facts], tuple[str, str]]
 
 
 def explain(error: ErrorDetails, root: type[Part]) -> tuple[Path, str, str]:
-    """Where (canonical path), what and how, for one error of the schema."""
+    """Path (canonical), message and hint for one error of the schema."""
     facts: Facts = error.get("ctx", {})
     path = tuple(part for part in error["loc"] if not str(part).startswith("@"))  # names of union arms, see `Wake`
     if "index" in facts:
@@ -43,7 +43,7 @@ def explain(error: ErrorDetails, root: type[Part]) -> tuple[Path, str, str]:
 
 
 def show(value: Any) -> str:
-    """A value as an error message names it."""
+    """Format a value for an error message."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):

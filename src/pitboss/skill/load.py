@@ -1,8 +1,9 @@
-"""Reading skills: a file or a text in, a checked skill out, or every error at once with its place and a hint.
+"""Load skills: parse a file or a text and return a validated skill, or every error at once with its line and a
+hint.
 
-The only way in for documents. `check_text` never raises on a bad document, it reports; `load_skill` raises one
-`UserError` that names everything. What a document is checked against is the document class of its venue; names of tools,
-symbols and MCP servers are checked against what the caller knows.
+This is the only entry point for documents. `check_text` reports errors of a bad document and never raises;
+`load_skill` raises one `UserError` that lists all of them. A document is validated against the document class of its
+venue; names of tools, symbols and MCP servers are checked against those that the caller passes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,14 +38,14 @@ from pitboss.skill.upgrade import upgrade
 
 MANDATE_CHARS = 20_000
 _MANDATE_BYTES = 4 * MANDATE_CHARS + 3
-"""The same in UTF-8 at its longest, with a byte order mark."""
+"""The same limit in UTF-8 at its longest, with a byte order mark."""
 
 S = TypeVar("S", bound=SkillDocument)
 
 
 @dataclass(frozen=True, slots=True)
 class SkillCheck(Generic[S]):
-    """The result of a check. `notes` are remarks on a document that may be fine."""
+    """The result of a check. `notes` are remarks on a document that may still be valid."""
 
     ok: bool
     digest: str | None
@@ -53,13 +54,13 @@ class SkillCheck(Generic[S]):
     notes: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """`pitboss skill check --json`."""
+        """The output of `pitboss skill check --json`."""
         errors = [asdict(error) for error in self.errors]
         return {"ok": self.ok, "digest": self.digest, "errors": errors, "notes": list(self.notes)}
 
 
 def read_text(path: str | File) -> str:
-    """The text of a skill file. Everything that can be wrong with a file is a `UserError`."""
+    """Read a skill file. Raises `UserError` for every problem with the file."""
     file = File(path)
     try:
         with file.open("rb") as stream:
@@ -91,10 +92,9 @@ def _similar_file(file: File) -> str:
 
 
 def read_text_beside(name: str, folder: File | None) -> str:
-    """The text of a mandate's file. Everything that can be wrong with it is a `UserError`.
+    """Read the file of a mandate. Raises `UserError` for every problem with it.
 
-    The name may be a stranger's: it leads to a file in the document's folder or below, never out of it, not even by a
-    link.
+    The name is untrusted: it must lead to a file in the document's folder or below, even through symbolic links.
     """
     if folder is None:
         raise UserError(
@@ -111,7 +111,7 @@ def read_text_beside(name: str, folder: File | None) -> str:
             raise UserError(f"{name[:80]!r} is not a file", "name a text file")
         with file.open("rb") as stream:
             data = stream.read(_MANDATE_BYTES + 1)
-    except (OSError, ValueError, RuntimeError):  # unreadable, a name no file can have, links in a circle
+    except (OSError, ValueError, RuntimeError):  # unreadable, an invalid file name, a loop of links
         raise UserError(f"{name[:80]!r} cannot be read", "check the path and its permissions") from None
     try:
         text = data[:_MANDATE_BYTES].decode("utf-8-sig", "strict" if len(data) <= _MANDATE_BYTES else "ignore")
@@ -123,7 +123,7 @@ def read_text_beside(name: str, folder: File | None) -> str:
 
 
 def load_skill(path: str | File, root: type[S], names: Names = Names(), overrides: Sequence[str] = ()) -> S:  # noqa: B008  frozen
-    """The skill in a file. Raises one `UserError` that names every problem."""
+    """Load the skill in a file. Raises one `UserError` that lists every problem."""
     file = File(path)
     check = check_text(read_text(file), file.suffix, root, names, overrides, file.parent)
     if check.skill is None:
@@ -132,7 +132,9 @@ def load_skill(path: str | File, root: type[S], names: Names = Names(), override
 
 
 def summary(name: str, errors: Sequence[SkillError]) -> UserError:
-    """All errors of a document as one `UserError`, on one line; only suggestions stay with theirs when there are several."""
+    """Combine all errors of a document into a one-line `UserError`; with several errors only suggestions keep
+    their hints.
+    """
     if len(errors) == 1:
         return UserError(f"{name}: {_sentence(errors[0])}", errors[0].hint)
     said = [_sentence(error) + (f" ({error.hint})" if error.hint.startswith(SUGGESTION) else "") for error in errors]
@@ -152,7 +154,7 @@ def check_text(
     overrides: Sequence[str] = (),
     folder: File | None = None,
 ) -> SkillCheck[S]:
-    """Check a document. Bad documents are reported, not raised; a bad override is the caller's mistake and raised.
+    """Check a document. Its errors are reported, not raised; a bad override is the caller's mistake and raised.
 
     `folder` is where files that the document names are read from; None if it may name none.
     """
@@ -179,7 +181,7 @@ def check_plain(
 
 
 def read_skill(plain: Any, root: type[S], names: Names = Names()) -> S:  # noqa: B008  frozen
-    """A skill from its plain document. Raises one `UserError` that names every problem."""
+    """Validate a plain document and return the skill. Raises one `UserError` that lists every problem."""
     check = check_plain(plain, root, names)
     if check.skill is None:
         raise summary(_name_of(plain), check.errors)
@@ -191,7 +193,7 @@ def _name_of(plain: Any) -> str:
 
 
 def named_venue(text: str, suffix: str) -> str | None:
-    """The `venue` of a text as it is written; None if it names none or cannot be read."""
+    """The `venue` of a text as written; None if it has none or cannot be parsed."""
     try:
         plain = parse(text, suffix).value
     except UserError:
@@ -208,7 +210,7 @@ def _read(
     names: Names,
     folder: File | None = None,
 ) -> tuple[S | None, tuple[SkillError, ...], tuple[str, ...]]:
-    """The skill if nothing is wrong with it, else every error; and the notes of an upgrade."""
+    """Return the skill if it is valid, else every error; and the notes of an upgrade."""
     problem = _version_problem(plain) or _other_venue(plain, root, overrides)
     if problem:
         return None, tuple(_placed([problem], {}, lines)), ()
@@ -232,7 +234,9 @@ def _read(
 
 
 def _first_causes(error: ValidationError) -> list[ErrorDetails]:
-    """The schema's errors without those that only follow from others: a list is short because its entries failed."""
+    """The schema's errors without consequential ones, such as a list that is too short because its entries
+    failed.
+    """
     details = error.errors(include_url=False)
     inner = {item["loc"][:end] for item in details for end in range(len(item["loc"]))}
     return [item for item in details if item["type"] != "too_short" or item["loc"] not in inner]
@@ -241,9 +245,9 @@ def _first_causes(error: ValidationError) -> list[ErrorDetails]:
 def _placed(
     found: list[Found], written: Mapping[Path, str], lines: Mapping[Path, int], given: Collection[Path] = ()
 ) -> list[SkillError]:
-    """Errors under the names that the author used, with their lines, in document order.
+    """Errors under the keys that the author used, with line numbers, in document order.
 
-    What was `given` on the command line stands on no line.
+    Values `given` on the command line have no line number.
     """
     errors: list[SkillError] = []
     for path, message, hint in found:
@@ -267,7 +271,7 @@ def _version_problem(plain: Any) -> Found | None:
 
 
 def _other_venue(plain: Any, root: type[SkillDocument], overrides: Sequence[str]) -> Found | None:
-    """A document of another venue than the one it is checked as: no further error would help."""
+    """The error for a document of another venue than the one it is checked as; further errors would not help."""
     own, venue = venue_name(root), cast("dict[str, Any]", plain).get("venue")
     for setting in overrides:
         name, _, value = setting.partition("=")
@@ -280,7 +284,7 @@ def _other_venue(plain: Any, root: type[SkillDocument], overrides: Sequence[str]
 
 
 def _of_file(error: Found, included: FileInclusion | None) -> Found:
-    """An error in a text that was read from a file names the field of the file."""
+    """Change an error in a text that was read from a file to name the field of the file."""
     path, message, hint = error
     if included is not None and included.file and path == included.placed_at:
         return included.named_at, f"{show(included.file)} {message}", hint
@@ -288,7 +292,7 @@ def _of_file(error: Found, included: FileInclusion | None) -> Found:
 
 
 def override(plain: Mapping[str, Any], settings: Iterable[str], root: type[SkillDocument]) -> dict[str, Any]:
-    """The document with `--set` values such as `risk.max_leverage=5` put in; the result is checked like any other."""
+    """Apply `--set` values such as `risk.max_leverage=5`; the result is checked like any other document."""
     problem = _version_problem(plain)
     if problem:
         raise summary("skill", _placed([problem], {}, {}))
@@ -323,7 +327,7 @@ def _setting_path(name: str, root: type[SkillDocument]) -> tuple[str, ...]:
 
 
 def _spelled(name: str, root: type[SkillDocument]) -> Path:
-    """`risk.maxLeverage` → its canonical path."""
+    """Convert `risk.maxLeverage` to its canonical path."""
     probe: Any = 0
     for part in reversed(name.split(".")):
         probe = {part: probe}

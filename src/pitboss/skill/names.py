@@ -1,6 +1,6 @@
-"""Names in a skill document (tools, symbols, MCP servers) checked against those that exist where it is read.
+"""Check the names in a skill document (tools, symbols, MCP servers) against those that exist in the workspace.
 
-Looks at plain values before the schema does: whatever is not a list of names is left for the schema to refuse.
+It runs on plain values before the schema: anything that is not a list of names is left for the schema to refuse.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,7 +12,7 @@ from pitboss.skill.parse import Path
 from pitboss.skill.spelling import did_you_mean, nearest
 
 Found = tuple[Path, str, str]
-"""Where, what and how: an error before it has its line."""
+"""An error without its line number: path, message and hint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +20,17 @@ class Names:
     """The names that documents may use; None leaves that kind of name unchecked."""
 
     tools: Collection[str] | None = None
-    """As a mapping, with the reason why an agent cannot have a tool; empty where it can."""
+    """Tool names. A mapping also gives the reason why an agent cannot use a tool; empty where it can."""
     servers: Collection[str] | None = None
-    """Ids of MCP servers; as a mapping, with the names of the tools that each of them may offer."""
+    """Ids of MCP servers. A mapping also gives the tools that each of them may offer."""
     values: Mapping[tuple[str, str], tuple[str, Collection[str]]] = field(
         default_factory=dict[tuple[str, str], tuple[str, Collection[str]]]
     )
-    """Other lists of names by their path: what such a name is called, and the known ones."""
+    """Other lists of names by their path: the noun for such a name, and the existing ones."""
 
 
 def unknown_names(document: Any, names: Names) -> list[Found]:
-    """Every name that the caller does not know, or does not let an agent have."""
+    """Every name that does not exist or that an agent may not use."""
     return [
         *_unknown(document, ("tools", "built_in"), "tool", names.tools),
         *(item for path, (noun, known) in names.values.items() for item in _unknown(document, path, noun, known)),
@@ -57,7 +57,7 @@ def _unknown(
 
 
 def _unfit(document: Any, tools: Collection[str] | None) -> list[Found]:
-    """Tools that exist, but not for an agent that decides."""
+    """Tools that exist but may not be used by a deciding agent."""
     section = document.get("tools")
     listed = cast("dict[str, Any]", section).get("built_in") if isinstance(section, dict) else None
     if not isinstance(tools, Mapping) or not isinstance(listed, list):
@@ -71,7 +71,7 @@ def _unfit(document: Any, tools: Collection[str] | None) -> list[Found]:
 
 
 def _filtered(document: Any, servers: Collection[str] | None) -> list[Found]:
-    """Tools that a skill asks of a server which the catalogue does not allow there."""
+    """Tools requested of a server for which the catalogue does not allow them."""
     section = document.get("tools")
     listed = cast("dict[str, Any]", section).get("mcp_servers") if isinstance(section, dict) else None
     if not isinstance(servers, Mapping) or not isinstance(listed, list):

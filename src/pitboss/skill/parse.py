@@ -1,8 +1,8 @@
-"""Text of a skill document → plain values with exact numbers, and the line on which each of them stands.
+"""Parse the text of a skill document into plain values with exact numbers, and the line number of each.
 
-Sits between files and the schema and treats the text as a stranger's. YAML is read event by event (1.2 core schema,
-as the whole of JSON is): there is no constructor that could build anything but maps, lists, text, numbers, true,
-false and null; tags, repeated keys, deep nesting and alias bombs are refused. It knows nothing about skills.
+The text is untrusted. YAML is read event by event (1.2 core schema, of which JSON is a subset): no constructor can
+build anything but maps, lists, text, numbers, true, false and null; tags, repeated keys, deep nesting and alias bombs
+are refused. This module sits between files and the schema, and knows nothing about skills.
 """
 
 import json
@@ -32,7 +32,7 @@ Path = tuple[str | int, ...]
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
 MAX_VALUES = 20_000
-"""Far above any skill, far below anything that could hurt; aliases count with everything they stand for."""
+"""Limit of values, far above any real skill; an alias counts with everything it expands to."""
 
 _NULL = re.compile(r"(?:|~|null|Null|NULL)")
 _TRUE = re.compile(r"true|True|TRUE")
@@ -52,7 +52,7 @@ class Parsed:
 
 
 def parse(text: str, suffix: str = ".yaml") -> Parsed:
-    """JSON if the suffix says so, else YAML (of which JSON is a part). Raises `UserError` with the line."""
+    """Parse JSON if the suffix says so, else YAML (of which JSON is a subset). Raises `UserError` with the line."""
     if len(text) > MAX_BYTES:
         raise UserError("the document is larger than 1 MB", "a skill is a page of text")
     parsed = _json(text) if suffix.lower() == ".json" else _yaml(text)
@@ -62,12 +62,14 @@ def parse(text: str, suffix: str = ".yaml") -> Parsed:
 
 
 def parse_value(text: str) -> Any:
-    """One YAML value on a command line, such as `5`, `null` or `[BTC, ETH]`."""
+    """Parse one YAML value from a command line, such as `5`, `null` or `[BTC, ETH]`."""
     return _yaml(text).value
 
 
 def number(text: str) -> int | Decimal:
-    """A number by its text: whole ones as `int`, all others exact. Absurdly long ones stay decimals to be refused."""
+    """Parse a number: whole ones as `int`, all others exact. Extremely long ones stay decimals, to be refused
+    later.
+    """
     if len(text) <= 40 and text.lstrip("+-").isdigit():
         return int(text)
     value = Decimal(text) if len(text) <= 400 else _NAN
@@ -136,7 +138,7 @@ def _yaml(text: str) -> Parsed:
 
 
 class _Reader:
-    """Builds plain values from YAML events. `size` counts values, also those that an alias repeats."""
+    """Builds plain values from YAML events. `size` counts values, including those repeated by an alias."""
 
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events

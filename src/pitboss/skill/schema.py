@@ -1,8 +1,9 @@
-"""What skill documents of all venues share: the field types, the common fields, and what a venue adds to them.
+"""The parts that skill documents of all venues share: field types, common fields, and the hooks for a venue's own
+fields.
 
-A skill is one declarative document that configures an agent on a venue. Each venue declares its own document as a subclass
-of `SkillDocument`; every field has its bounds and its description there and nowhere else, so that the editor, the JSON Schema
-and `docs/skill.md` are generated from them. Documents are read with `skill.load`. A default never changes without a new
+A skill is one declarative document that configures an agent on a venue. Each venue declares its own document as a
+subclass of `SkillDocument`; bounds and descriptions are declared only there, and the editor, the JSON Schema and
+`docs/skill.md` are generated from them. Documents are read with `skill.load`. A default never changes without a new
 document version, because the digest leaves defaults out (see `skill.digest`).
 """
 
@@ -23,13 +24,13 @@ Reasoning = Literal["none", "minimal", "low", "medium", "high"]
 
 
 def _exact(value: object) -> object:
-    """Numbers as exact, canonical decimals. Text and yes/no are not numbers."""
+    """Convert numbers to exact, canonical decimals. Text and booleans are refused."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise PydanticCustomError("number_type", "must be a number")
     number = value if isinstance(value, Decimal) else decimal(value)
     if not number.is_finite():
         raise PydanticCustomError("finite", "must be a finite number")
-    # A few characters of text can name a number of a billion digits, and writing it out is how it would hurt.
+    # A few characters can denote a number with a billion digits, which would exhaust memory when written out.
     if not -20 <= number.adjusted() <= 20 or len(number.as_tuple().digits) > 40:
         raise PydanticCustomError("out_of_range", "is too large, too small or too precise to be meant")
     return Decimal(text(number))
@@ -45,7 +46,7 @@ def _whole(value: object) -> object:
 
 
 def _clean(value: str) -> str:
-    """Author's text: outer space and line-end style never count; signs that no editor shows are refused."""
+    """Normalise an author's text: outer whitespace and line ends do not count; invisible characters are refused."""
     cleaned = value.replace("\r\n", "\n").replace("\r", "\n").strip()
     if not cleaned:
         raise PydanticCustomError("empty_text", "must not be empty")
@@ -55,7 +56,7 @@ def _clean(value: str) -> str:
 
 
 def once(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A list in which nothing stands twice."""
+    """Refuse a list with duplicates."""
     for index, value in enumerate(values):
         if value in values[:index]:
             shown = value if isinstance(value, str) else "this"
@@ -76,13 +77,13 @@ Dollars = Annotated[Number, Field(le=1_000_000_000_000)]
 
 
 class Part(BaseModel):
-    """What every part of a skill shares: closed, frozen, defaults checked too."""
+    """Base of all parts of a skill: no unknown fields, frozen, defaults validated too."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
 class ModelSettings(Part):
-    """How the model is asked."""
+    """Settings of model requests."""
 
     temperature: Annotated[Number, Field(ge=0, le=2)] | None = Field(
         default=None, description="Randomness of the answers, 0 to 2. Left out: the provider's default."
@@ -99,7 +100,7 @@ class ModelSettings(Part):
     )
 
     def request(self) -> dict[str, Any]:
-        """The settings that are given, as plain values for a model request."""
+        """The settings that are set, as plain values for a model request."""
         given = self.model_dump(exclude_none=True)
         return {name: float(value) if isinstance(value, Decimal) else value for name, value in given.items()}
 
@@ -135,7 +136,7 @@ class SkillDocument(Part):
     max_steps: Annotated[Whole, Field(ge=1, le=20)] = Field(default=5, description="Most model calls in one tick.")
 
     nullable: ClassVar[frozenset[str]] = frozenset()
-    """Paths of the only fields for which null is a value; every other key has a value or is left out."""
+    """Paths of the only fields that may be null; every other key has a value or is left out."""
 
     @property
     def every_ms(self) -> int:
@@ -153,11 +154,11 @@ class SkillDocument(Part):
         return ()
 
     def normal(self) -> dict[str, Any]:
-        """The document that the digest is taken over: equal for documents that say the same."""
+        """The normal form that the digest is taken over: equal for documents with the same meaning."""
         return {**self.model_dump(exclude_defaults=True), "pitboss": self.pitboss}
 
     def remarks(self) -> list[str]:
-        """Settings that are allowed but hardly meant."""
+        """Notes on settings that are allowed but probably not intended."""
         return []
 
     @classmethod
@@ -168,7 +169,7 @@ class SkillDocument(Part):
 
     @classmethod
     def complete_schema(cls, schema: dict[str, Any]) -> None:
-        """Add to the generated JSON Schema what the field types do not say."""
+        """Add to the generated JSON Schema what the field types cannot express."""
         del schema
 
 

@@ -1,8 +1,8 @@
-"""Names in skill documents: both spellings of a key, and the nearest name to one that does not exist.
+"""Spelling of names in skill documents: snake_case and camelCase keys, and suggestions for unknown names.
 
-Documents may spell keys in snake_case or camelCase. `canonical` brings them to snake_case and remembers how each was
-written, so that errors speak of the document as its author sees it. Values are not judged here, except null. `root` is
-the kind of document that is meant, by its venue.
+Documents may spell keys in snake_case or camelCase. `canonical` converts them to snake_case and keeps the original
+spelling, so that errors show the author's keys. Values are not checked here, except null. `root` is the document
+class of the venue.
 """
 
 import difflib
@@ -24,7 +24,7 @@ SUGGESTION = "did you mean"
 
 @dataclass(frozen=True, slots=True)
 class SkillError:
-    """One thing that is wrong: where in the document, what, and how to put it right."""
+    """One error: its path in the document, the message, and a hint."""
 
     path: str
     message: str
@@ -42,7 +42,7 @@ class Canonical:
 
 
 def canonical(plain: Any, root: type[SkillDocument]) -> Canonical:
-    """The document with every known key in snake_case; keys given in both spellings and nulls are errors."""
+    """Convert every known key to snake_case; keys given in both spellings and nulls are errors."""
     found = Canonical(None)
     return Canonical(_walk(plain, root, (), found, root.nullable), found.written, found.errors)
 
@@ -74,7 +74,7 @@ def _walk(value: Any, part: type[Part] | None, path: Path, found: Canonical, nul
 
 
 def dotted(path: Iterable[str | int]) -> str:
-    """`context.symbols[1]`."""
+    """Format a path, such as `context.symbols[1]`."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")
 
@@ -97,7 +97,7 @@ def part_of(info: FieldInfo) -> type[Part] | None:
 
 
 def takes_text(info: FieldInfo) -> bool:
-    """Whether the field's value is text or one of several words."""
+    """Whether the field's value is text or an enumeration of words."""
     arms = _arms(info.annotation)
     return all(arm is str or isinstance(arm, str) for arm in arms)
 
@@ -143,7 +143,7 @@ def keys_at(path: Path, root: type[Part]) -> list[str]:
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """The choice that a person who wrote `word` most likely meant."""
+    """The choice most similar to `word`, or None if none is similar."""
     folded: dict[str, str] = {}
     for choice in choices:
         folded.setdefault(_fold(choice), choice)
@@ -152,7 +152,7 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
 
 
 def nearest_key(path: Path, root: type[Part]) -> str | None:
-    """The key that an unknown one most likely stands for: beside it first, then anywhere in a skill."""
+    """The known key most similar to an unknown one: among its siblings first, then anywhere in a skill."""
     word = str(path[-1])
     beside = nearest(word, keys_at(path[:-1], root))
     if beside:

@@ -1,7 +1,7 @@
-"""Old skill documents → the current version, one step at a time.
+"""Upgrade old skill documents to the current version, one step at a time.
 
-`upgrade_N_M` takes the plain values of a version N document and gives those of version M, with notes for the person.
-A step changes shape only; bounds and names are checked afterwards by the schema like those of any other document.
+`upgrade_N_M` takes the plain values of a version N document and returns those of version M, with notes for the user.
+A step changes structure only; bounds and names are checked afterwards by the schema like those of any other document.
 Version 0 is the payload of the platform that pitboss comes from: camelCase, no `pitboss` key.
 """
 
@@ -23,7 +23,7 @@ _SERVER_KEYS = ("transport", "command", "args", "url", "env", "auth")
 
 
 def upgrade(plain: Mapping[str, Any], version: int) -> tuple[Plain, list[str]]:
-    """The document in the current version, and what was changed on the way."""
+    """Return the document in the current version, and notes on what was changed."""
     document, notes = deepcopy(dict(plain)), list[str]()
     for step in range(version, VERSION):
         notes += STEPS[step](document)
@@ -31,7 +31,9 @@ def upgrade(plain: Mapping[str, Any], version: int) -> tuple[Plain, list[str]]:
 
 
 def upgrade_0_1(document: Plain) -> list[str]:
-    """The original payload: renames, a schedule as bare text, nulls for "not given", toggles and commands dropped."""
+    """Upgrade the original payload: renames, a schedule as plain text, nulls for missing values, toggles and
+    commands dropped.
+    """
     notes = ["no `pitboss:` key: read as a version 0 document; add `pitboss: 1` after checking it"]
     document.pop("pitboss", None)
     _drop_nulls(document)
@@ -72,7 +74,7 @@ def _rename(mapping: Plain, old: tuple[str, ...], new: str) -> None:
 
 
 def _drop_commands(tools: Any) -> list[str]:
-    """A skill may only name servers of the catalogue; how one is started was never its author's to say."""
+    """Remove start commands of servers: a skill may only name servers of the catalogue."""
     notes: list[str] = []
     if not isinstance(tools, dict):
         return notes

@@ -1,1 +1,1 @@
-"""What commands share, ours and those of venues: output, options, and the workspace they work in."""
+"""Shared by the commands of pitboss and of venues: output, options, and the workspace they use."""

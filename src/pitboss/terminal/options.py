@@ -1,7 +1,8 @@
-"""Options that several commands share, and the exact reading of numbers, times and durations.
+"""Options that several commands share, and exact parsing of numbers, times and durations.
 
-What whatever runs a skill over the past takes is declared here once, with its limits: `RangeOptions` for all of them, `BacktestOptions`
-for those that make one run or its repeats. What only one venue has is declared by its command.
+Options for running a skill over the past are declared here once, with their limits: `RangeOptions` for all such
+commands, `BacktestOptions` for those that make one run or its repeats. Options of a single venue are declared by that
+venue.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ MOST_GAP = 1_000_000_000
 
 
 def read_amount(text: str, name: str) -> Decimal:
-    """An exact number of at least zero."""
+    """Parse an exact number of at least zero."""
     try:
         value = Decimal(text.strip())
     except InvalidOperation:
@@ -112,7 +113,7 @@ Lateness = Annotated[
     tuple[int, str],
     Parameter(metavar="DURATION", show_default=False, converter=_lateness, n_tokens=1, accepts_keys=False),
 ]
-"""How late news is: milliseconds for all of it, or the text of a latency that differs by source or item."""
+"""Latency of news: milliseconds for all of it, or the text of a latency that differs by source or item."""
 Override = Annotated[
     tuple[str, ...],
     Parameter(
@@ -126,14 +127,14 @@ RunId = Annotated[str, Parameter(help="A run's id, or the start of it.")]
 
 
 def given(name: str, text: str) -> Any:
-    """An option with its meaning."""
+    """Declare an option with its help text."""
     return Parameter(name=name, help=text)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeOptions:
-    """What every command takes that runs a skill over a stretch of the past: backtests, the queue, studies, arenas."""
+    """Options of every command that runs a skill over a past range: backtests, the queue, studies, arenas."""
 
     from_: Annotated[Moment, given("--from", "First instant of the range, as 2025-06-01 or ISO time (UTC).")]
     to: Annotated[Moment, given("--to", "End of the range; the last tick lies before it.")]
@@ -169,7 +170,7 @@ class RangeOptions:
     ] = "auto"
 
     def check(self) -> None:
-        """Refuse what nothing can be asked for, before anything is read."""
+        """Refuse invalid values before anything is read."""
         if (self.price_in is None) != (self.price_out is None):
             raise UserError("--price-in and --price-out go together", "for example --price-in 0.5 --price-out 1.5")
         if not 0 <= self.seed <= MOST_SEED:
@@ -180,7 +181,10 @@ class RangeOptions:
             raise UserError("the range is empty: --to is not after --from", "swap them, or choose a later --to")
 
     def fields(self, settings: "Settings") -> dict[str, Any]:
-        """What of a request (`sim/request.py`) this decides. Without an amount the venue's own stays."""
+        """The fields of a request (`sim/request.py`) that these options set.
+
+        Without an amount the venue's default is used.
+        """
         return {
             "from_at": self.from_,
             "to_at": self.to,
@@ -199,7 +203,7 @@ class RangeOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestOptions(RangeOptions):
-    """What a backtest of any venue takes, done here or queued."""
+    """Options of a backtest of any venue, run here or queued."""
 
     model: Annotated[str, given("--model", "Who decides, instead of the skill's model. See `pitboss models list`.")] = (
         ""
@@ -221,7 +225,7 @@ class BacktestOptions(RangeOptions):
     ] = None
 
     def check(self) -> None:
-        """Refuse what no backtest can be asked for."""
+        """Refuse values that are invalid for a backtest."""
         RangeOptions.check(self)
         if self.max_waste_pct > MOST_WASTE_PCT:
             raise UserError(f"--max-waste-pct: not from 0 to {MOST_WASTE_PCT}", "for example --max-waste-pct 35")
@@ -229,19 +233,19 @@ class BacktestOptions(RangeOptions):
             raise UserError(f"--repeats: {self.repeats} is not from 1 to {MOST_REPEATS}", "for example --repeats 5")
 
     def fields(self, settings: "Settings") -> dict[str, Any]:
-        """The same, with the model and what is kept."""
+        """The same fields, with the model and what is stored."""
         more = {"model": self.model, "max_waste_pct": self.max_waste_pct, "prompts": self.prompts}
         return {**RangeOptions.fields(self, settings), **more}
 
     def read_decisions(self, period: int, decision: "DecisionFormat") -> str | None:
-        """The text of the decisions file, if one is given, checked under its own name."""
+        """Read and check the decisions file, if one is given. Errors name the file."""
         if self.decisions is None:
             return None
         from pitboss.models.decisions import DecisionFile
 
         first = -(-self.from_ // period) * period
         try:
-            data = self.decisions.read_bytes()  # once: a pipe has nothing left for a second time
+            data = self.decisions.read_bytes()  # read once only, because it may be a pipe
         except OSError as error:
             raise UserError(
                 f"cannot read {self.decisions}: {error.strerror}", "give --decisions a JSON lines file"

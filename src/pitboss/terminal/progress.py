@@ -1,7 +1,7 @@
-"""Looking on while a run works: a bar on standard error, Ctrl-C, and a cancel that came from another process.
+"""Progress of a run: a bar on standard error, and stopping by Ctrl-C or by a cancel from another process.
 
-The first Ctrl-C asks the run to stop at the next tick, with everything done so far kept; the second stops the program
-at once, and still loses nothing that was committed.
+The first Ctrl-C requests a stop at the next tick, with everything done so far kept; the second stops the program at
+once and still loses nothing that was committed.
 """
 
 import signal
@@ -15,14 +15,14 @@ from pitboss.sim.watch import Watch
 from pitboss.terminal import screen
 
 POLL_S = 0.5
-"""How often the database is asked whether somebody cancelled the run."""
+"""How often the database is checked for a cancel request."""
 
 LEAST_STEP = 0.002
-"""A smaller step of the bar would not be seen, and a quick run makes very many of them."""
+"""Least progress before the bar is redrawn: smaller steps are invisible, and a fast run makes many of them."""
 
 
 class StopRequest:
-    """Whether the run is to stop, and who asked."""
+    """Whether the run is to stop, and what requested it."""
 
     def __init__(self, cancelled: Callable[[str], bool]) -> None:
         self.run_id = ""
@@ -32,11 +32,11 @@ class StopRequest:
         self._asked_s = stopwatch()
 
     def began(self, run_id: str) -> None:
-        """From now on this run may be cancelled from outside."""
+        """Start checking for a cancel of this run."""
         self.run_id = run_id
 
     def asked(self) -> bool:
-        """Made to be called at every tick: the database is asked only now and then."""
+        """Whether to stop. Cheap enough for every tick: the database is read only every `POLL_S` seconds."""
         if self.interrupted or self.cancelled:
             return True
         if self.run_id and stopwatch() - self._asked_s >= POLL_S:
@@ -45,7 +45,7 @@ class StopRequest:
         return self.cancelled
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
-        """The handler of Ctrl-C. It only leaves a mark, so it can come at any moment."""
+        """The handler of Ctrl-C. It only sets a flag, so it may run at any moment."""
         del number, frame
         self.interrupted = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -53,7 +53,7 @@ class StopRequest:
 
 @contextmanager
 def watching(label: str, cancelled: Callable[[str], bool]) -> Iterator[tuple[Watch, StopRequest]]:
-    """A watch with a bar, if there is somebody to see it, and with Ctrl-C caught."""
+    """Provide a watch inside a block, with a progress bar if standard error is a terminal, and catch Ctrl-C."""
     stop = StopRequest(cancelled)
     with _catching(stop), _bar(label) as progress:
         yield Watch(progress, stop.asked, screen.note), stop

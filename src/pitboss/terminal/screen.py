@@ -1,7 +1,6 @@
-"""What reaches the terminal: data on standard output, everything about it on standard error.
+"""Output to the terminal: results on standard output, everything else on standard error.
 
-Sentences are written as they are, never cut or wrapped, so that they can be searched and copied; only tables ask how
-wide the window is.
+Sentences are never cut or wrapped, so that they can be searched and copied; only tables depend on the window's width.
 """
 
 import sys
@@ -19,22 +18,22 @@ from pitboss.core import money
 OUT = Console(highlight=False, emoji=False)
 ERR = Console(stderr=True, highlight=False, emoji=False)
 WIDE = 1_000
-"""Columns of a file: where no window sets a width, nothing is folded."""
+"""Assumed width when the output is not a terminal, so that nothing is wrapped."""
 
 
 def put(text: str = "", style: str = "") -> None:
-    """A line of the answer."""
+    """Print a line of the result."""
     OUT.print(Text(text, style=style), soft_wrap=True)
 
 
 def put_json(document: object) -> None:
-    """The answer as one JSON document."""
+    """Print the result as one JSON document."""
     data = orjson.dumps(document, default=_plain, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
     sys.stdout.write(data.decode() + "\n")
 
 
 def put_line(document: object) -> None:
-    """One JSON object on a line of its own, at once: for whoever reads along."""
+    """Print one JSON object on a line and flush it, for programs that read the output as it comes."""
     data = orjson.dumps(document, default=_plain, option=orjson.OPT_NON_STR_KEYS)
     sys.stdout.write(REDACTOR.redact(data.decode()) + "\n")
     sys.stdout.flush()
@@ -55,7 +54,7 @@ def put_table(
     folds: Sequence[int] = (),
     title: str = "",
 ) -> None:
-    """A table. `right` are the columns of numbers, `folds` those that may be folded where the window is narrow."""
+    """Print a table. `right` are the right-aligned columns, `folds` those that may wrap if the window is narrow."""
     table = Table(title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None)
     table.show_edge, table.pad_edge = False, False
     for index, heading in enumerate(headings):
@@ -68,12 +67,12 @@ def put_table(
 
 
 def note(text: str) -> None:
-    """A remark beside the answer."""
+    """Print a note on standard error."""
     ERR.print(Text(REDACTOR.redact(text)), soft_wrap=True)
 
 
 def complain(message: str, hint: str = "") -> None:
-    """What went wrong, and what to do about it."""
+    """Print an error and how to fix it."""
     ERR.print(Text.assemble(("error: ", "bold red"), REDACTOR.redact(message)), soft_wrap=True)
     if hint:
         ERR.print(Text.assemble(("hint: ", "bold"), REDACTOR.redact(hint)), soft_wrap=True)

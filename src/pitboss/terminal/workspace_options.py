@@ -1,4 +1,4 @@
-"""Where a command works: the workspace folder and the database, as given on the command line."""
+"""The options that select the workspace folder and the database of a command."""
 
 import re
 import shlex
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOptions:
-    """The two options that every command takes, before or after its name. None: settings decide."""
+    """The two options that every command takes, before or after its name. None uses the settings."""
 
     home: Path | None = None
     db: str | None = None
 
     def settings(self) -> "Settings":
-        """The settings that hold here."""
+        """The settings of the workspace."""
         from pitboss.bootstrap.settings import load_settings
 
         return load_settings(self.home, self.db)
@@ -37,13 +37,13 @@ class WorkspaceOptions:
         return open_workspace(settings)
 
     def lake(self, writing: bool = False) -> "Lake":
-        """The data alone; for `writing` it must be a folder of this machine."""
+        """The lake alone; for `writing` it must be a folder of this machine."""
         from pitboss.bootstrap.workspace import open_lake
 
         return open_lake(self.settings(), writing)
 
     def typed(self, command: str) -> str:
-        """What to type for a command that is to work in the same place."""
+        """The command line of a command in the same workspace, for suggestions."""
         words = ["pitboss", command]
         if self.home is not None:
             words += ["--home", shlex.quote(str(self.home))]
@@ -53,7 +53,7 @@ class WorkspaceOptions:
 
 
 def _unsaid(address: str) -> str:
-    """A database's address as it may be shown: without the password."""
+    """A database address without its password, for display."""
     return re.sub(r"(?<=://)([^/@:]*):[^@]*@", r"\1:…@", address)
 
 

@@ -1,1 +1,1 @@
-"""Shipped fakes and builders for tests of pitboss and of what people build on it."""
+"""Fakes and builders for tests of pitboss and of extensions, shipped with the package."""

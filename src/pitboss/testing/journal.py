@@ -1,4 +1,4 @@
-"""`MemoryJournal`: the Journal port without a database, and small chains of records to feed a journal with."""
+"""`MemoryJournal`: the Journal port without a database, and small chains of records for tests of journals."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,9 +10,9 @@ from pitboss.store.journal import Tail, follow
 
 
 class MemoryJournal:
-    """A journal that forgets everything with the process, and is otherwise as strict as the stored one.
+    """A journal in memory, otherwise as strict as the stored one.
 
-    Built from another one it goes on where that one is, as a second process on the same run would.
+    Built from another journal it continues where that one is, as a second process on the same run would.
     """
 
     def __init__(self, earlier: "MemoryJournal | None" = None) -> None:
@@ -41,7 +41,7 @@ class MemoryJournal:
 
 
 def chained(count: int, after: Sequence[Record] = ()) -> list[Record]:
-    """So many small records that continue a chain, or begin one."""
+    """`count` small records that continue a chain, or begin one."""
     last = after[-1] if after else None
     seq, prev = (0, GENESIS) if last is None else (last.seq + 1, last.digest)
     made: list[Record] = []
@@ -54,7 +54,7 @@ def chained(count: int, after: Sequence[Record] = ()) -> list[Record]:
 
 
 def state_after(records: Sequence[Record], world: Any = None) -> State:
-    """The state that belongs to the end of a chain."""
+    """The state at the end of a chain."""
     if not records:
         return State(world=world)
     last = records[-1]

@@ -1,7 +1,7 @@
-"""`Scanner`: finds what a blind run must not say to a model: true names, true dates, true prices.
+"""`Scanner`: finds what a blind run must not show to a model: true names, true dates, true prices.
 
-It knows the market as it was and reads text as a model would get it. It shares no table and no code with what hides
-these things (`agent.neutral`, `agent.disguise`), so that a hole there is not a hole here too.
+It has the true market and reads text in the form the model gets. It shares no table and no code with the anonymisation
+(`agent.blind` and what a venue makes of it), so that a gap there is not a gap here too.
 """
 
 import re
@@ -25,10 +25,10 @@ _AMOUNTS = re.compile(
     r"|^\d\d-\d\d \d\d:\d\d [\d.]+$",
     re.MULTILINE,
 )
-"""Volumes and open interest, alone, summed up or in money: any whole number, and none of them a price."""
+"""Volumes and open interest, single, summed or in money: any whole number, but never a price."""
 
 _ROW = re.compile(r"^(\d\d-\d\d \d\d:\d\d)((?: -?[\d.]+){4}) -?[\d.]+$")
-"""A row of a table of bars; its volume, the last column, is any whole number and no price."""
+"""A row of a table of bars; its last column, the volume, may be any whole number and is not a price."""
 _CENTS = r"[-+]?\d+\.\d\d(?!\d)"
 _MONEY = re.compile(
     "|".join(
@@ -43,14 +43,14 @@ _MONEY = re.compile(
         )
     )
 )
-"""Where amounts of money stand, which stay as they are: among thousands of prices one looks like a price by chance."""
+"""Amounts of money, which are not anonymised: among thousands of prices one may match an amount by chance."""
 
 _TELLING_DIGITS = 4
-"""A number of fewer significant digits is a size, a percentage or a count as often as it is a price."""
+"""A number with fewer significant digits is a size, a percentage or a count as often as a price."""
 
 
 class Scanner:
-    """What a market looks like where it must not show."""
+    """The true values of a market, searched for in texts where they must not appear."""
 
     def __init__(self, market: Market, symbols: Iterable[str], prices: Iterable[Decimal | float] = ()) -> None:
         self._prices: set[str] = set()
@@ -73,14 +73,14 @@ class Scanner:
         self._years = re.compile("|".join(rf"(?<![\d.]){year}(?![\d.]|\s*USD)" for year in _years(first, last)))
 
     def add(self, prices: Iterable[Decimal | float]) -> None:
-        """More prices that must not show: entries, marks, stops."""
+        """Add more prices that must not appear: entries, marks, stops."""
         for price in prices:
             exact = format(Decimal(repr(price)) if isinstance(price, float) else price, "f")
             bare = exact.rstrip("0").rstrip(".") if "." in exact else exact
             self._prices.update(filter(_tells, (bare, render.price(price))))
 
     def find(self, text: str) -> list[str]:
-        """Everything in a text that gives the market away; empty for a text that is clean."""
+        """Everything in a text that reveals the market; empty for a clean text."""
         found = [f"name {hit[0]!r} in {_near(text, hit)!r}" for hit in self._names.finditer(text)]
         rest: list[str] = []
         for line in text.splitlines():
@@ -103,12 +103,12 @@ class Scanner:
         return self.first_at <= number <= self.last_at or self.first_at <= number * 1000 <= self.last_at
 
     def request(self, request: Any) -> list[str]:
-        """Everything in a request, whatever its shape: all texts in it, keys too."""
+        """The same for a request of any shape: all texts in it, keys included."""
         return [leak for text in texts(request) for leak in self.find(text)]
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Every text of a JSON value. Numbers are read as text too."""
+    """Every text of a JSON value. Numbers are converted to text."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -124,7 +124,7 @@ def texts(value: Any) -> Iterator[str]:
 
 def _patterns(symbols: Iterable[str]) -> Iterator[str]:
     for symbol in symbols:
-        # As a word of its own or with what it is priced in; `btc` is in no English word and is looked for within words.
+        # As a separate word or with its quote currency; `btc` occurs in no English word and is also matched inside words.
         if re.search("[aeiouy]", symbol, re.IGNORECASE):
             yield rf"(?<![a-z0-9]){re.escape(symbol)}(?:usd[tc]?|perp)?(?![a-z0-9])"
         else:

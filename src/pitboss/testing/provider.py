@@ -1,8 +1,8 @@
-"""`FakeProvider`: a server on this machine that speaks chat completions, with answers and faults to order.
+"""`FakeProvider`: a local server for the chat completions API, with scripted replies and faults.
 
-For tests, benchmarks and trying things out; it knows nothing of models. What it does with a request is a `Play`:
-a coroutine that is given the web request and the parsed question. Plays are taken from a script, one a request (the last
-one stays), or computed by a function of the question.
+For tests, benchmarks and experiments; it contains no model. Its behaviour for a request is a `Play`: a coroutine that
+gets the web request and the parsed body. Plays are taken from a script, one per request (the last one is repeated),
+or computed by a function of the body.
 
     python -m pitboss.testing.provider --latency-ms 100      prints its address; ends with its standard input
 """
@@ -30,7 +30,7 @@ HOLD = {"action": "no_op", "reason": "nothing to do"}
 def message(
     question: Mapping[str, Any], content: str | None = None, calls: Sequence[tuple[str, Any]] = (), **top: Any
 ) -> dict[str, Any]:
-    """The body of a good reply. Arguments of calls are values, or text that is sent as it is."""
+    """The body of a valid reply. Arguments of calls are values, or text that is sent unchanged."""
     said: dict[str, Any] = {"role": "assistant", "content": content}
     if calls:
         said["tool_calls"] = [
@@ -48,7 +48,7 @@ def message(
 
 
 def body(plain: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Play:
-    """Any JSON with any status."""
+    """Reply with any JSON and any status."""
     content = orjson.dumps(plain)
 
     async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
@@ -58,32 +58,32 @@ def body(plain: object, status: int = 200, headers: Mapping[str, str] | None = N
 
 
 def say(text: str, **top: Any) -> Play:
-    """Answer in words. `top` sets other fields of the body, such as `model`."""
+    """Reply with text. `top` sets other fields of the body, such as `model`."""
     return _reply(lambda question: message(question, text, **top))
 
 
 def call(name: str, arguments: Any, **top: Any) -> Play:
-    """Call one tool."""
+    """Reply with one tool call."""
     return _reply(lambda question: message(question, None, [(name, arguments)], **top))
 
 
 def calls(*wishes: tuple[str, Any]) -> Play:
-    """Call several tools at once."""
+    """Reply with several tool calls."""
     return _reply(lambda question: message(question, None, wishes))
 
 
 def error(status: int, text: str = "made to fail", headers: Mapping[str, str] | None = None, **more: Any) -> Play:
-    """An error in the usual envelope."""
+    """Reply with an error in the usual envelope."""
     return body({"error": {"message": text, "type": "fake", **more}}, status, headers)
 
 
 def busy(retry_after: str | None = "0") -> Play:
-    """429, with or without a word on how long to wait."""
+    """Reply with 429, with or without a `Retry-After` header."""
     return error(429, "slow down", {} if retry_after is None else {"Retry-After": retry_after})
 
 
 def streamed(content: str) -> Play:
-    """A good status and this text as its stream of events."""
+    """Reply with status 200 and this text as the event stream."""
 
     async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
         return web.Response(text=content, content_type="text/event-stream")
@@ -92,7 +92,7 @@ def streamed(content: str) -> Play:
 
 
 def garbage(content: str = "<html>not for you</html>") -> Play:
-    """A good status and something that is no JSON."""
+    """Reply with status 200 and a body that is not JSON."""
 
     async def play(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
         return web.Response(text=content, content_type="application/json")
@@ -101,18 +101,18 @@ def garbage(content: str = "<html>not for you</html>") -> Play:
 
 
 async def hang(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
-    """Never answer; ends when the asker goes away or the server closes."""
+    """Never reply; ends when the client disconnects or the server closes."""
     return await asyncio.get_running_loop().create_future()
 
 
 async def reset(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
-    """Cut the connection as a crashed server would."""
+    """Reset the connection, as a crashed server would."""
     _cut(request)
     return web.Response()
 
 
 async def half(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
-    """Promise a whole body, send the first half of it and cut the connection."""
+    """Announce a whole body, send the first half of it and reset the connection."""
     content = orjson.dumps(message(question, "cut in half"))
     response = web.StreamResponse(headers={"Content-Length": str(len(content)), "Content-Type": "application/json"})
     await response.prepare(request)
@@ -122,12 +122,12 @@ async def half(request: web.BaseRequest, question: Mapping[str, Any]) -> web.Str
 
 
 async def drip(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
-    """Send spaces for ever, one at a time: never silent and never done."""
+    """Send spaces forever, one at a time."""
     return await _endless(request, b" ", 0.005)
 
 
 async def flood(request: web.BaseRequest, question: Mapping[str, Any]) -> web.StreamResponse:
-    """Send more than anybody can want."""
+    """Send an excessively long body."""
     return await _endless(request, b" " * 1_048_576, 0)
 
 
@@ -154,12 +154,12 @@ def _cut(request: web.BaseRequest, lingering: bool = False) -> None:
         return
     raw = transport.get_extra_info("socket")
     if raw is not None and not lingering:
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not a goodbye
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # RST instead of FIN
     transport.abort()
 
 
 def decide(question: Mapping[str, Any]) -> Play:
-    """Hold: by the tool that is offered last, or in words of JSON where none is."""
+    """Reply with a hold: by the last tool offered, or as JSON text if none is offered."""
     tools = question.get("tools")
     if not tools:
         return say(orjson.dumps(HOLD).decode())
@@ -168,7 +168,9 @@ def decide(question: Mapping[str, Any]) -> Play:
 
 @dataclass
 class FakeProvider:
-    """The server; a context. `calls` counts requests; the rest of them is kept only when `keep` is set."""
+    """The server, as a context manager. `calls` counts requests; requests themselves are kept only if `keep` is
+    set.
+    """
 
     script: Script = decide
     latency_s: float = 0.0
@@ -177,12 +179,12 @@ class FakeProvider:
     questions: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     headers: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
     peers: set[object] = field(default_factory=set[object])
-    """One for each connection that was opened."""
+    """One entry per connection that was opened."""
     url: str = ""
     _runner: web.ServerRunner | None = None
 
     async def __aenter__(self) -> Self:
-        # An asker that goes away takes its handler along; otherwise every hang would outlive its test.
+        # A client that disconnects cancels its handler; otherwise every `hang` would outlive its test.
         server = web.Server(self._handle, access_log=None, handler_cancellation=True)
         runner = self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
         await runner.setup()
@@ -213,7 +215,7 @@ class FakeProvider:
 
 
 class CannedAnswer(asyncio.Protocol):
-    """The same call for every question, after a while, and next to no work: for measuring clients, not itself."""
+    """A minimal server that sends the same reply to every request after a delay, for measuring clients."""
 
     def __init__(self, tool: str, latency_s: float) -> None:
         content = orjson.dumps(message({"model": "canned"}, None, [(tool, HOLD)]))
@@ -226,12 +228,12 @@ class CannedAnswer(asyncio.Protocol):
         self._head = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what answers go to."""
+        """Store the transport for replies."""
         assert isinstance(transport, asyncio.WriteTransport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Count until a question is whole; its words do not matter."""
+        """Count bytes until a request is complete; its content is ignored."""
         if not self._missing:
             self._head += data
             head, end, rest = self._head.partition(b"\r\n\r\n")
@@ -266,7 +268,7 @@ async def _serve(latency_s: float, tool: str) -> None:
 
 
 def main() -> None:
-    """Serve until standard input ends, so that no server outlives the one who started it."""
+    """Serve until standard input ends, so that the server does not outlive the process that started it."""
     options = argparse.ArgumentParser(description="A fake provider of chat completions that always holds.")
     options.add_argument("--latency-ms", type=float, default=0.0)
     options.add_argument("--canned", default="", help="call this tool whatever is asked, with the least work")

@@ -1,7 +1,7 @@
-"""The one loop: observe → decide → guard → act → record. Simulation, paper and live call this same function.
+"""`tick()`: observe → decide → guard → act → record. Simulation, paper and live trading call this same function.
 
-There is no mode here and no venue. A backtest and a live account, or two venues, differ only in the ports that are
-passed in; each venue has its own in `venues/<name>/ports.py`. The fields of a record are `tick/record.py`.
+It knows no mode and no venue. A backtest and a live account, or two venues, differ only in the ports that are passed
+in; each venue has its own in `venues/<name>/ports.py`. The fields of a record are defined in `tick/record.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +27,13 @@ from pitboss.tick.record import beside, beside_reflection, covered_of, reflected
 
 
 class Teller(Protocol):
-    """Makes the prompt of an observation."""
+    """Builds the prompt of an observation."""
 
     def prompt(self, observation: Any) -> Prompt: ...
 
 
 class Ports(Protocol):
-    """Everything a tick needs that is not its state: who decides and acts, and the venue's part of the five verbs."""
+    """Everything a tick needs besides its state: the decider, the broker, and the venue's part of each step."""
 
     @property
     def decider(self) -> Decider: ...
@@ -49,7 +49,7 @@ class Ports(Protocol):
     def tracer(self) -> Tracer: ...
     @property
     def reflector(self) -> Reflector | None:
-        """Who writes lessons from closed trades; None where no model is there to ask."""
+        """The reflector; None if there is no model."""
         ...
 
     def observe(self, state: State, at: Instant) -> Any:
@@ -57,35 +57,35 @@ class Ports(Protocol):
         ...
 
     def unasked(self, state: State, observation: Any) -> str:
-        """Why nobody is asked at this tick, as the flag of its no-op; empty where somebody is."""
+        """The flag of the no-op if the decider is not called at this tick; empty if it is called."""
         ...
 
     def told(self, state: State, observation: Any) -> State:
-        """The state with what the decider was shown while it decided; the very same where that is not kept."""
+        """The state with what the decider was shown at this tick; the same object where that is not kept."""
         ...
 
     def guard(self, observation: Any, state: State, intent: Any, at: Instant) -> Judgement:
-        """One intent against the rules, on the state at this moment."""
+        """Judge one intent against the rules, on the current state."""
         ...
 
     def halt(self, world: Any, at: Instant) -> tuple[Any, Sequence[Receipt]]:
-        """The world after a rule broke: nothing more is opened."""
+        """Halt the account after a rule failed: no position is opened any more."""
         ...
 
     def summary(self, world: Any) -> dict[str, Any]:
-        """The account as records keep it."""
+        """The account in the form that records store."""
         ...
 
     def summary_after(self, world: Any, found: Any, told: dict[str, Any]) -> dict[str, Any]:
-        """`summary(world)`, where `told` is that of the world the tick found."""
+        """`summary(world)`, where `told` is the summary of `found`, the world at the beginning of the tick."""
         ...
 
     def remember(self, state: State, observation: Any, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]) -> Any:
-        """The memory after these; the very same where nothing is to be remembered."""
+        """The memory after these receipts and verdicts; the same object if nothing is added."""
         ...
 
     def noted(self, state: State, observation: Any) -> tuple[Mapping[str, float], int]:
-        """What the model has seen by now, for whoever waits for something new."""
+        """What the model has seen up to now, for wake conditions that wait for something new."""
         ...
 
 
@@ -99,7 +99,10 @@ class Happened:
 
 @noun
 class Ticked:
-    """One tick done: the state after it, its record, and the decision. `covered` and `receipts` are the live values."""
+    """The result of a tick: the state after it, its record, and the decision.
+
+    `covered` and `receipts` are not serialised.
+    """
 
     state: State
     record: Record
@@ -109,7 +112,7 @@ class Ticked:
 
 
 async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> Ticked:
-    """One tick on a world that has been brought up to `at`."""
+    """Execute one tick on a world that has been advanced to `at`."""
     found, before = state.world, ports.summary(state.world)
     state, observation = recollect(state, at, happened.receipts, ports)
     flag = ports.unasked(state, observation)
@@ -145,7 +148,7 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
         prompt = (built.system, built.user)
     after = ports.summary_after(state.world, found, before)
     covered = covered_of(decision, prompt, contents, verdicts, receipts, happened.equity, before, after)
-    covered["tick_at"] = at  # sealing writes the same: whoever reads the live values finds it too
+    covered["tick_at"] = at  # sealing adds the same field; added here for readers of `covered`
     if reflection is not None:
         covered["reflection"] = reflected(reflection)
         decision = with_its_cost(decision, reflection)
@@ -170,9 +173,9 @@ async def tick(state: State, at: Instant, happened: Happened, ports: Ports) -> T
 
 
 def foresee(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports) -> tuple[State, Any | None]:
-    """What a tick would ask, and the state after it if the answer were a hold; None where nobody would be asked.
+    """The observation of a tick, and the state after it if the decision is a hold; None if the decider is not called.
 
-    No record is made, so the place in the chain stands still: it is part of no prompt.
+    No record is made, so the position in the chain does not change; no prompt contains it.
     """
     state, observation = recollect(state, at, receipts, ports)
     flag = ports.unasked(state, observation)
@@ -189,7 +192,7 @@ def foresee(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports
 
 
 def recollect(state: State, at: Instant, receipts: Sequence[Receipt], ports: Ports) -> tuple[State, Any]:
-    """What has happened since the tick before becomes part of the memory, and what the agent may know now is seen."""
+    """Add what happened since the previous tick to the memory, and build the observation."""
     observation = ports.observe(state, at)
     memory = ports.remember(state, observation, receipts, ()) if receipts else state.memory
     if memory is state.memory:
@@ -198,7 +201,7 @@ def recollect(state: State, at: Instant, receipts: Sequence[Receipt], ports: Por
 
 
 async def reflect(state: State, observation: Any, ports: Ports) -> tuple[State, Any, Reflection | None]:
-    """New lessons, where they are due."""
+    """Update the lessons if a reflection is due."""
     reflector = ports.reflector
     if reflector is None or not reflector.due(state.memory):
         return state, observation, None
@@ -208,7 +211,7 @@ async def reflect(state: State, observation: Any, ports: Ports) -> tuple[State, 
 
 
 def _last(at: Instant, decision: Decision, contents: Sequence[bytes], verdicts: Sequence[Verdict]) -> LastDecision:
-    """What the next prompt tells of this tick. Of a no-op nothing but its flag, so that holds can be foreseen."""
+    """What the next prompt says about this tick. A no-op leaves only its flag, so that holds can be speculated."""
     flag = decision.flags[0] if decision.flags else ""
     if not verdicts or verdicts[0].outcome == "noop":
         return LastDecision(at, "noop", flag)

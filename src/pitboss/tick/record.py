@@ -1,6 +1,6 @@
-"""The record of a tick: what any honest rerun must reproduce byte for byte, and beside it what two may differ in.
+"""The record of a tick: the part that every rerun must reproduce byte for byte, and the part that may differ.
 
-Plain dictionaries in a fixed order of keys; sealing and chaining them is `core.snapshot`.
+Plain dictionaries with a fixed order of keys; `core.snapshot` hashes and chains them.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def covered_of(
     before: dict[str, Any],
     after: dict[str, Any],
 ) -> dict[str, Any]:
-    """What any honest rerun must reproduce byte for byte."""
+    """The part of a record that its digest covers: what every rerun must reproduce byte for byte."""
     return {
         "prompt_sha256": None if prompt is None else prompt_sha256(prompt),
         "steps": [_step(step) for step in decision.steps],
@@ -43,7 +43,7 @@ def covered_of(
 
 
 def beside(decision: Decision, prompt: tuple[str, str] | None) -> dict[str, Any]:
-    """What two honest runs may differ in: texts that were not kept, timings, provider ids, cost."""
+    """The part that may differ between two correct runs: texts that were not kept, timings, provider ids, cost."""
     return {
         "prompt": prompt,
         "cost_usd": decision.cost_usd,
@@ -64,7 +64,7 @@ def _paid(step: Step) -> dict[str, Any]:
 
 
 def reflected(reflection: Reflection) -> dict[str, Any]:
-    """A reflection as any honest rerun must reproduce it. Ticks without one have no such part."""
+    """The covered part of a reflection. Ticks without a reflection do not have it."""
     return {
         "prompt_sha256": prompt_sha256(reflection.prompt),
         "steps": [_step(step) for step in reflection.steps],
@@ -74,7 +74,7 @@ def reflected(reflection: Reflection) -> dict[str, Any]:
 
 
 def with_its_cost(decision: Decision, reflection: Reflection) -> Decision:
-    """What was asked for and paid at this tick, the reflection's part included."""
+    """The decision with the requests and the cost of the reflection added."""
     usage, cost, saved = decision.usage, decision.cost_usd, decision.saved_usd
     for step in reflection.steps:
         usage += step.usage
@@ -84,7 +84,7 @@ def with_its_cost(decision: Decision, reflection: Reflection) -> Decision:
 
 
 def beside_reflection(reflection: Reflection, keep_prompts: bool) -> dict[str, Any]:
-    """What two honest runs may differ in of a reflection."""
+    """The part of a reflection that may differ between two correct runs."""
     return {
         "prompt": reflection.prompt if keep_prompts else None,
         "steps": [_paid(step) for step in reflection.steps],
@@ -92,7 +92,7 @@ def beside_reflection(reflection: Reflection, keep_prompts: bool) -> dict[str, A
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as it is kept: every rule's distance; limit and use of each too where something was refused."""
+    """A verdict in its stored form: every rule's margin; limit and use of each rule only if something was refused."""
     allowed = verdict.outcome == "allowed"
     return {
         "outcome": verdict.outcome,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pitboss.core import codec
 from pitboss.core.instant import MINUTE_MS
 from pitboss.core.receipt import Receipt
-from pitboss.sim.outcome import Ledger
+from pitboss.venues.perp.outcome import PerpLedger
 from pitboss.venues.predict.caps import PredictCaps
 from pitboss.venues.predict.ladder import first_rung
 from pitboss.venues.predict.metrics import compute_predict

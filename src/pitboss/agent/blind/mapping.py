@@ -1,7 +1,8 @@
-"""Who plays whom in a blind run: the name and the factors of every symbol, and by how many weeks dates are moved.
+"""The mapping of a blind run: the alias and the scale factors of every symbol, and the number of weeks dates are
+shifted.
 
-All of it is thrown by a seed and follows from nothing else but the symbols and the price levels known at the start, the
-same on every machine. What is done with it is `agent.disguise`.
+It is drawn from a seed and depends on nothing else but the symbols and the price levels known at the start, so it is
+the same on every machine. Each venue applies it to what its agents see.
 """
 
 import hashlib
@@ -13,33 +14,33 @@ from typing import Any
 from pitboss.core.noun import noun
 
 FEWEST_WEEKS, MOST_WEEKS = 1_250, 2_600
-"""Between 24 and 50 years on: no model has read about that time, and no year of the range is left."""
+"""Shift of 24 to 50 years: no model was trained on that time, and no year of the range remains."""
 
 SEASON_DAYS = 60
-"""So far is a date at least moved within its year, so that the season does not tell it."""
+"""Least shift within the year, so that the season does not reveal the date."""
 
 LETTERS = "KMNPQRTUVWXYZFGHJ"
-"""Of names: none with which a well-known coin begins, and no article, which would make two headlines look like one."""
+"""Letters for aliases: no initial of a well-known coin, and no article, which would make two headlines look alike."""
 
 LEAST_POWER = 6
-"""A price is moved by a factor of 64 at least: no bar of a run can look like another one's true price."""
+"""Prices are scaled by a factor of at least 64, so that no scaled bar looks like another one's true price."""
 
 LOWEST, HIGHEST = -1.0, 12.0
-"""Where prices are put when their level is known, as powers of two: large enough for sizes, small enough for digits."""
+"""Range of scaled prices as powers of two, if their level is known: large enough for sizes, small enough for digits."""
 
 APART = 2.0
-"""Powers of two between where a price is put and where any price of the run truly is: no number is one of another symbol."""
+"""Least distance in powers of two between a scaled price and any true price of the run."""
 
 FEWEST = 3
-"""Places to choose from; where there are fewer, prices may go further."""
+"""Least number of candidate powers; if there are fewer, the range is extended."""
 
 TURNOVER = (3, 10)
-"""Powers of two by which volume in money is moved, at least and at most."""
+"""Least and greatest power of two by which volumes in money are scaled."""
 
 
 @noun
 class Alias:
-    """One symbol in disguise. Prices are times 2^price_power, volumes times 2^volume_power."""
+    """The alias of one symbol. Prices are multiplied by 2^price_power, volumes by 2^volume_power."""
 
     symbol: str
     name: str
@@ -48,22 +49,22 @@ class Alias:
 
     @property
     def price(self) -> Decimal:
-        """By how much prices are multiplied."""
+        """The factor for prices."""
         return power(self.price_power)
 
     @property
     def size(self) -> Decimal:
-        """By how much sizes are multiplied."""
+        """The factor for sizes."""
         return power(-self.price_power)
 
     @property
     def volume(self) -> Decimal:
-        """By how much volumes and open interest are multiplied."""
+        """The factor for volumes and open interest."""
         return power(self.volume_power)
 
 
 def throw(symbols: Sequence[str], seed: int, levels: Mapping[str, float]) -> tuple[tuple[Alias, ...], int]:
-    """The aliases of the symbols by their names, and the weeks."""
+    """Draw the aliases of the symbols, sorted by name, and the shift in weeks."""
     ordered = sorted(set(symbols))
     dice = _Dice(f"{seed}\n{chr(10).join(ordered)}")
     stem = next(
@@ -89,7 +90,7 @@ def power(exponent: int) -> Decimal:
 
 
 def scale(value: Any, exponent: int) -> Any:
-    """A number times 2^exponent without the loss of a digit; what is no number stays as it is."""
+    """A number times 2^exponent without losing a digit; other values are returned unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return value
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
@@ -102,7 +103,7 @@ def scale(value: Any, exponent: int) -> Any:
 
 
 def _short(number: Decimal) -> Decimal:
-    """Without the zeros that scaling leaves at its end: as it was written before it was scaled there and back."""
+    """Remove the trailing zeros that scaling adds, so that scaling back restores the original notation."""
     sign, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int) or exponent >= 0 or digits[-1]:
         return number
@@ -141,7 +142,7 @@ def _letters(place: int) -> str:
 
 
 class _Dice:
-    """Throws that follow from a text and nothing else, on every machine."""
+    """A deterministic random generator seeded by a text, the same on every machine."""
 
     def __init__(self, seed: str) -> None:
         self._throws = self._stream(seed.encode())

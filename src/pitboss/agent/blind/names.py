@@ -1,8 +1,7 @@
-"""The table of names that give a coin or a time away: tickers with what people call them, and the people, firms and
-products around them.
+"""Table of names that reveal a coin or a time: tickers and their other names, and related people, firms and products.
 
-Data only; `agent.neutral` looks for them. It names what usual perps are called in English headlines and does not claim
-to be complete: what is traded in a run is looked for by its own symbol whether it is listed here or not.
+Data only; `agent.blind.neutral_text` searches for them. It covers the English names of common perps and is not
+complete: a symbol traded in a run is searched for by its own name whether it is listed here or not.
 """
 
 import re
@@ -42,7 +41,7 @@ COINS: dict[str, tuple[str, ...]] = {
     "MOVE": (), "BERA": ("berachain",), "KAITO": (), "S": (), "IP": (), "VIRTUAL": (), "AIXBT": (), "GRASS": (),
     "BSV": ("bitcoin sv",), "HT": ("huobi token",), "OKB": (), "LEO": (), "DAI": (), "FTT": (), "CEL": (), "LRC": ("loopring",),
 }  # fmt: skip
-"""Every coin by its ticker, with what else it is called. `1000PEPE` and `kPEPE` are PEPE here."""
+"""Every coin by its ticker, with its other names. `1000PEPE` and `kPEPE` are listed as PEPE."""
 
 WORDS = frozenset(
     _listed(
@@ -52,12 +51,12 @@ WORDS = frozenset(
         "JUP AXS MINA SEI ZK HT UST DAI"
     )
 )
-"""Tickers that are words, parts of words or names too: looked for in capitals only, unless the run trades them."""
+"""Tickers that are also words, parts of words or names: matched in capitals only, unless the run trades them."""
 
 COMMON = frozenset(
     _listed("etc near not me one move w s a i in is it to on of or at by key high gas super people op ai io ip ar ht")
 )
-"""Words that no text can do without: written small they are never a coin, not even a traded one."""
+"""Very common words: in lower case they never match a coin, not even a traded one."""
 
 VAGUE = frozenset(
     _listed(
@@ -65,10 +64,10 @@ VAGUE = frozenset(
         "xbt geth reth aptos axie jito eth2 seth2 lbtc rbtc tbtc"
     )
 )
-"""Names that are words too, or so short that they are parts of words: only whole words count."""
+"""Names that are also words, or short enough to be parts of words: matched as whole words only."""
 
 PLAIN = frozenset(_listed("fidelity celsius circle gemini ordinal ordinals block ledger revolut"))
-"""Names of firms and products that are within other words too."""
+"""Names of firms and products that also occur inside other words."""
 
 PEOPLE = (
     "Satoshi Nakamoto", "Satoshi", "Nakamoto", "Vitalik Buterin", "Vitalik", "Buterin", "Charles Hoskinson", "Hoskinson", "Justin Sun",

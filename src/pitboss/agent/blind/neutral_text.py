@@ -1,9 +1,10 @@
-"""Words without what gives them away: coins, people, dates and amounts of a text put into neutral terms.
+"""Neutral wording for blind runs: replaces coins, people, dates and amounts in texts.
 
-Three depths. `skill` takes the names and dates out of what a skill's author wrote and leaves its numbers, which are
-settings. `news` takes out amounts too, because a price in a headline names a coin and a day at once. `own` is for words of
-the model that come back to it: every coin's name is treated alike there, traded or not, so that what becomes of a guess
-does not tell whether it was right. Nothing here knows factors or instants; that is `agent.disguise`.
+There are three levels. `skill` removes names and dates from a skill author's text and keeps its numbers, which are
+settings. `news` also removes amounts, because a price in a headline identifies a coin and a day. `own` is for the
+model's own text when it is sent back: all coin names are treated alike there, traded or not, so that the result does
+not reveal whether a guess was right. Scale factors and shifted dates are not handled here but in
+`agent.blind.mapping`.
 """
 
 import re
@@ -20,7 +21,7 @@ _AROUND = ((PEOPLE, "[person]"), (VENUES, "[venue]"), (FIRMS, "[firm]"), (PRODUC
 _ANY_CASE, _CAPITAL, _SIGNED = "any", "Capital", "$"
 _WORD = re.compile(r"[^\W_]+")
 _GAP = 3
-"""Characters between two words of one name: `Mt. Gox`, `near-protocol`."""
+"""Most characters between two words of one name: `Mt. Gox`, `near-protocol`."""
 
 _KEPT = 8_192
 _LOTS = re.compile(r"^(?:1000+|k(?=[A-Z]))")
@@ -29,11 +30,11 @@ _PAIR = re.compile(r"(.+?)(?:usdt|usdc|busd|fdusd|tusd|usd|eur|gbp|krw|jpy|perp|
 _VOWEL = re.compile("[aeiouy]")
 _SHORT = 2
 _WRAPS = frozenset("WMSRCXGTBE")
-"""Letters that make a token of its own out of a coin: WETH, MSOL."""
+"""Prefix letters that make a derived token out of a coin: WETH, MSOL."""
 
 _GLUED = re.compile(r"(\d+)([^\W\d]+)")
 _WITHIN_FROM = 6
-"""Names of so many letters are found within words too: `bitcoiners`."""
+"""Names of at least this many letters are also matched inside words: `bitcoiners`."""
 
 # Dates ------------------------------------------------------------------------------------------------------------------
 
@@ -62,7 +63,7 @@ _RECENT = re.compile(
     r"(?<![\d.,$€£#_-])\b20(?:0[89]|[123]\d)s?\b(?!\d|[.,]\d|\s*(?:usd|dollars?|bars?|candles?|ticks?|periods?|%|x\b))",
     re.IGNORECASE,
 )
-"""Years as a skill's author means them: a size or a period of 2000 is none."""
+"""Years in a skill author's text; a size or a period of 2000 is not a year."""
 
 # Amounts ----------------------------------------------------------------------------------------------------------------
 
@@ -84,13 +85,13 @@ _FEW_DIGITS = 2
 
 
 def clean(text: str) -> str:
-    """The text as it would be seen: one form for each letter, nothing that cannot be seen. Its fence adds nothing to it."""
+    """Normalise a text to its visible form: one form per letter, no invisible characters. Fencing then adds nothing."""
     seen = unicodedata.normalize("NFKC", text)
     return render.fence(seen, max(len(seen), 1)).removeprefix(render.DATA_OPEN).removesuffix(render.DATA_CLOSE)
 
 
 class Neutral:
-    """Puts texts into neutral terms for one set of traded symbols, each with the name that stands for it."""
+    """Neutralises texts for one set of traded symbols, each with its alias."""
 
     __slots__ = ("_named", "_own", "_texts")
 
@@ -115,11 +116,11 @@ class Neutral:
         self._texts: dict[str, str] = {}
 
     def skill(self, text: str) -> str:
-        """An author's words: names and dates are gone, numbers stay."""
+        """Neutralise an author's text: names and dates are removed, numbers stay."""
         return _RECENT.sub(DATE, _DATES.sub(_date, self._named.replace(text)))
 
     def news(self, text: str) -> str:
-        """A stranger's words: names, dates and amounts are gone."""
+        """Neutralise untrusted text: names, dates and amounts are removed."""
         known = self._texts.get(text)
         if known is None:
             if len(self._texts) >= _KEPT:
@@ -132,7 +133,7 @@ class Neutral:
         return _NUMBERS.sub(_number, _SCALED.sub(NUMBER, _AMOUNTS.sub(AMOUNT, dated)))
 
     def own(self, text: str) -> str:
-        """The model's words on their way back to it: no coin by its name."""
+        """Neutralise the model's own text before it is sent back: no coin keeps its name."""
         return self._own.replace(text) if text else text
 
 
@@ -148,7 +149,7 @@ def _date(found: re.Match[str]) -> str:
 
 
 def _number(found: re.Match[str]) -> str:
-    """Small whole numbers and small percentages mean no price and no day; all others go."""
+    """Keep small whole numbers and small percentages, which reveal no price or day; replace all others."""
     digits = sum(char.isdigit() for char in found[0])
     share = found[1] or ""
     whole = not any(char in found[0].removesuffix(share) for char in ".,")
@@ -156,7 +157,7 @@ def _number(found: re.Match[str]) -> str:
 
 
 class Lexicon:
-    """Words and phrases, and what each becomes. The first to claim a word has it."""
+    """Words and phrases with their replacements. The first entry for a word wins."""
 
     __slots__ = ("_bits", "_inside", "_known", "_phrases", "_within", "_words")
 
@@ -169,7 +170,9 @@ class Lexicon:
         self._known: dict[str, str | None] = {}
 
     def ticker(self, symbol: str, stands: str, small: bool | None = None) -> None:
-        """A ticker: in any case, or in capitals only where it is a word too; a single letter only after a sign."""
+        """Add a ticker: matched in any case, or in capitals only if it is also a word; a single letter only after a
+        sign.
+        """
         parts = _parts(symbol)
         if len(parts) > 1:
             self._phrase(parts, stands)
@@ -178,12 +181,12 @@ class Lexicon:
             how = _SIGNED if len(symbol) < 2 else _ANY_CASE if loose else symbol
             self._words.setdefault(parts[0], (stands, how))
             if len(parts[0]) > _SHORT:
-                # No word of the language has `btc` in it; of others only capitals within a mixed word tell, as in mETH.
+                # No English word contains `btc`; other tickers match inside a word only in capitals, as in mETH.
                 kept = self._inside if _VOWEL.search(parts[0]) else self._bits
                 kept.setdefault(symbol if kept is self._inside else parts[0], stands)
 
     def called(self, names: Iterable[str], stands: str) -> None:
-        """What a coin is called, in any case; long names within other words too."""
+        """Add the names of a coin, matched in any case; long names also inside other words."""
         for name in names:
             parts = _parts(name)
             whole = "".join(parts)
@@ -194,7 +197,7 @@ class Lexicon:
                 self._bits.setdefault(whole, stands)
 
     def around(self, names: Iterable[str], stands: str) -> None:
-        """People, firms and products: as they are listed, so that `circle` stays a word."""
+        """Add people, firms and products, matched in the listed case, so that `circle` stays a word."""
         for name in names:
             parts = _parts(name)
             if len(parts) > 1:
@@ -210,7 +213,7 @@ class Lexicon:
         self._phrases[parts[0]].sort(key=lambda phrase: -len(phrase[0]))
 
     def replace(self, text: str) -> str:
-        """The text with every known word and phrase in it replaced."""
+        """Replace every known word and phrase in a text."""
         found = list(_WORD.finditer(text))
         told: list[str] = []
         done = place = 0
@@ -225,7 +228,7 @@ class Lexicon:
         return "".join((*told, text[done:])) if done else text
 
     def _at(self, text: str, found: list[re.Match[str]], place: int) -> tuple[int, str]:
-        """How many words from here on are one name, and what it becomes."""
+        """The number of words from here on that form one name, and their replacement."""
         word = found[place][0]
         for parts, stands in self._phrases.get(word.casefold(), ()):
             near = found[place : place + len(parts)]
@@ -274,7 +277,7 @@ class Lexicon:
 
 
 def _meant(word: str, how: str, signed: bool) -> bool:
-    """Whether a word that is spelt like a name is one."""
+    """Whether a word that is spelt like a name is used as one."""
     if signed or how == _ANY_CASE:
         return True
     if how == _CAPITAL:

@@ -1,4 +1,4 @@
-"""A perp backtest put together: its request checked, its data loaded, and its ports built once over its connections."""
+"""Assembles a perp backtest: checks the request, loads the data, and builds the ports over its connections."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -61,17 +61,17 @@ class PerpRun(PreparedRun):
     most_errors: int
 
     def course(self, connections: Connections = UNCONNECTED) -> PerpCourse:
-        """The replay with its ports built."""
+        """Build the course with its ports."""
         return make_course(self, connections)
 
 
 def tools() -> Registry:
-    """The built-in tools of this venue."""
+    """Return the built-in tools of this venue."""
     return registry_of(TOOLS)
 
 
 def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
-    """Check a request against the data and load it. Raises `UserError` before any work."""
+    """Check a request against the data and load it; raises `UserError` before any work."""
     skill = read_skill(request.skill)
     symbols = skill.context.sorted_symbols
     check_range(request)
@@ -116,19 +116,19 @@ def prepare(request: PerpRequest, lake: Lake, settings: Settings) -> PerpRun:
         most_errors=settings.model_errors,
     )
     if request.decisions is not None or catalog.describe(request.source).is_policy:
-        program_of(run)  # a file with mistakes or an unknown policy is refused here
+        program_of(run)  # refuses an invalid decisions file or an unknown policy
     return run
 
 
 def read_skill(plain: Mapping[str, object]) -> PerpSkill:
-    """A skill from its plain document, with tool names checked."""
+    """Parse a skill from its plain document and check its tool names."""
     skill = read_document(plain, PerpSkill)
     permit(tools(), skill.tool_names, "write")
     return skill
 
 
 def make_course(run: PerpRun, connections: Connections = UNCONNECTED) -> PerpCourse:
-    """The replay of a prepared run."""
+    """Build the course of a prepared run."""
     request, skill, market = run.request, run.skill, run.market
     start, prompts = int(run.tick_at[0]), request.builds_prompts
     disguise = run.disguise
@@ -178,7 +178,7 @@ def decider_of(
     past: RunPast | None = None,
     disguise: Disguise | None = None,
 ) -> Decider:
-    """The decider of a request: a file, a policy, or a model with tools."""
+    """Return the decider of a request: a decisions file, a policy, or a model with tools."""
     request, skill = run.request, run.skill
     if request.is_program:
         return program_of(run)
@@ -200,7 +200,7 @@ def decider_of(
 
 
 def program_of(run: PerpRun) -> Decider:
-    """The file of decisions or the policy that a request names."""
+    """Return the decisions file or policy that a request names."""
     request = run.request
     if request.decisions is not None:
         return DecisionFile.read(request.decisions.encode(), "decisions", set(run.tick_at.tolist()), DECISION)
@@ -208,7 +208,7 @@ def program_of(run: PerpRun) -> Decider:
 
 
 def _reflector(run: PerpRun, connections: Connections, decider: Decider, context: PerpPrompts) -> TradeReflector | None:
-    """Lessons are written by the model that decides; a replay of recorded decisions reads them from the records."""
+    """Return the reflector, which uses the deciding model; a replay reads its lessons from the records."""
     memory = run.skill.context.memory
     if not memory.enabled or run.request.is_program:
         return None
@@ -222,7 +222,7 @@ def _reflector(run: PerpRun, connections: Connections, decider: Decider, context
 def disguise_of_run(
     request: PerpRequest, skill: PerpSkill, market: Market, base: str, start: Instant
 ) -> Disguise | None:
-    """The anonymisation of a blind run: the stored one, or a new one from the seed and the prices known at the start."""
+    """Return the anonymiser of a blind run: the stored one, or a new one from the seed and the prices at the start."""
     if not request.blind:
         return None
     if request.disguise is not None:
@@ -245,7 +245,7 @@ def _assets(lake: Lake, venue: str, symbols: tuple[str, ...]) -> dict[str, Asset
 def run_books(
     request: PerpRequest, lake: Lake, venue: str, symbols: tuple[str, ...], start: Instant
 ) -> dict[str, Books] | None:
-    """The order books that can price a fill of the run, where they were asked for."""
+    """Return the order books that can price a fill of the run; None if it uses linear slippage."""
     if request.slippage == "linear":
         return None
     if request.slippage != "book":
@@ -254,7 +254,7 @@ def run_books(
 
 
 def check_volume(request: PerpRequest, market: Market, symbols: tuple[str, ...], base: str) -> None:
-    """Refuse to bound fills by a volume that nobody has recorded."""
+    """Refuse to cap fills by volume if the bars have no recorded volume."""
     if request.max_volume_pct is None:
         return
     if not 0 < request.max_volume_pct <= 100:
@@ -291,7 +291,7 @@ def _tape(
     to_at: Instant,
     books: Mapping[str, Books] | None,
 ) -> Tape:
-    # what goes on after the end of a listing moves nobody's account
+    # data after the end of a listing must not affect the account
     ends = {symbol: listing.delisted_at for symbol, listing in market.listings.items() if listing.delisted_at}
 
     def points(kind: str) -> dict[str, Points]:

@@ -1,4 +1,4 @@
-"""The shipped asset table, a copy of the exchange's public data; an imported `meta` replaces or extends it."""
+"""The shipped asset table, copied from the exchange's public data; an imported `meta` file replaces or extends it."""
 
 from collections.abc import Mapping
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""What a backtest takes for granted, in plain words and with the numbers of the run at hand."""
+"""States the assumptions of a backtest in plain words, with the numbers of the run."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from pitboss.venues.perp.request import PerpRequest
 def assumptions(
     run: Run, request: PerpRequest, synthetic: bool, data_found: bool = True, receipts: Sequence[Receipt] = ()
 ) -> list[str]:
-    """One sentence or two for each thing that was assumed."""
+    """Return one or two sentences for each assumption."""
     base = str(run.params.get("base_interval", ""))
     said = [
         f"The market moves in bars of {base}. An order decided at a tick first fills on the bar that opens at that "

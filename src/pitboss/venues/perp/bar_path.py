@@ -1,7 +1,7 @@
 """The adverse path of one bar: every price moves together from its open to its worst extreme, λ from 0 to 1.
 
-Stops and liquidation happen in order of λ; after each event the rest is looked at again from the same λ. This module
-only finds the next event; `world.py` books it.
+Stops and liquidation happen in order of λ; after each event the remaining positions are checked again from the same λ.
+This module only finds the next event; `world.py` books it.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,20 +15,20 @@ from pitboss.venues.perp.state import Position, TradingTerms
 
 @noun
 class SymbolPath:
-    """One held symbol's way through the bar. Without a bar it stays at its mark."""
+    """The path of one held symbol through the bar; without a bar it stays at its mark."""
 
     start: Decimal
     end: Decimal
     moves: bool
 
     def at(self, lam: Decimal) -> Decimal:
-        """Price at λ."""
+        """Return the price at λ."""
         return self.start + (self.end - self.start) * lam
 
 
 @noun
 class PathEvent:
-    """The next thing on the path. `price` is the stop's trigger price or the open on a gap."""
+    """The next event on the path; `price` is the stop's trigger price, or the open on a gap."""
 
     lam: Decimal
     kind: Literal["stop", "liquidation"]
@@ -44,10 +44,10 @@ def next_event(
     lam: Decimal,
     spent: Collection[str] = (),
 ) -> PathEvent | None:
-    """The first stop or liquidation at or after λ; on a tie stops first, then code-point order.
+    """Return the first stop or liquidation at or after λ; on a tie stops come first, then code-point order.
 
-    The stops of `spent` symbols have had their part of this bar. A stop that only goes on with what an earlier bar had no
-    volume for comes last: an account that is due for liquidation by then is liquidated.
+    The stops of `spent` symbols have used up their volume of this bar. A stop that only continues what an earlier bar
+    had no volume for comes last: an account that is due for liquidation by then is liquidated.
     """
     best: PathEvent | None = None
     going: PathEvent | None = None
@@ -90,7 +90,7 @@ def _liquidation(
     lam: Decimal,
     until: Decimal,
 ) -> Decimal | None:
-    """First λ in `[lam, until]` where equity is not above maintenance.
+    """Return the first λ in `[lam, until]` where equity is not above maintenance.
 
     Both are linear in λ between the points where a notional crosses into another tier, so each piece has at most one
     crossing.

@@ -1,8 +1,8 @@
-"""What doing nothing clever would have given: cash, and buying everything at the first tick and holding it.
+"""The baselines of a run: cash, and buying all symbols at the first tick and holding them.
 
-Buy and hold has the same costs and funding as the run and no guard. Its orders carry each asset's highest leverage, so
-that a first open above the last close cannot fail a margin check that is not part of the comparison; the money at stake
-is still one times equity.
+Buy and hold has the same costs and funding as the run and no rules. Its orders use each asset's highest leverage, so
+that a first open above the last close cannot fail a margin check, which is not part of the comparison; the money at
+stake is still one times equity.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,7 +25,7 @@ from pitboss.venues.perp.world import OrderRequest, advance, set_marks, submit
 
 
 def cash(initial_usd: Decimal, tape: Tape, from_at: Instant, to_at: Instant) -> Outcome:
-    """The account that is never touched."""
+    """Return the outcome of an account that never trades."""
     closes = tape.open_at + tape.interval_ms
     points = np.full(len(closes), float(initial_usd))
     return Outcome(from_at, to_at, tape.interval_ms, initial_usd, closes, points, exposed_bars=0)
@@ -41,10 +41,9 @@ def buy_and_hold(
     to_at: Instant,
     unlisted: Collection[str] = (),
 ) -> Outcome:
-    """All symbols in equal parts at the first tick, held to the end.
+    """Return the outcome of all symbols bought in equal parts at the first tick and held to the end.
 
-    The part of a symbol that is not listed then stays cash: when it will be listed, and at what price, nobody knows at
-    the first tick.
+    The part of a symbol that is not listed then stays cash: its listing date and price are unknown at the first tick.
     """
     free = replace(terms, daily_loss_halt_pct=None, drawdown_halt_pct=None, max_volume_pct=None)
     world = set_marks(open_world(initial_usd, from_at // DAY_MS), marks)
@@ -70,7 +69,7 @@ def buy_and_hold(
 def _hold(
     world: PerpWorld, terms: TradingTerms, tape: Tape, first: int, equity: list[Decimal]
 ) -> tuple[Sequence[Decimal] | Floats, Sequence[Receipt]]:
-    """Equity of what is held to the end. Where nothing can happen on the way, as columns of floats in one go."""
+    """Return the equity of positions held to the end, as float columns at once where no event can happen."""
     count = len(tape)
     if first == count or not world.positions or held_quiet(world, terms, tape, first, count) < count:
         stretch = advance(world, terms, tape, first, count)
@@ -95,7 +94,7 @@ def _buy(
 ) -> PerpWorld:
     asset = terms.assets[symbol]
     price = world.marks.get(symbol)
-    if price is None:  # no bar before the first tick: its first open is the nearest thing to a mark
+    if price is None:  # no bar before the first tick: the first open replaces the mark
         there = ~np.isnan(tape.open[symbol])
         if not there.any():
             return world
@@ -111,7 +110,7 @@ def _buy(
 
 
 def outcomes(script: PerpCourse) -> dict[str, Outcome]:
-    """What cash and buy-and-hold would have given over the same bars."""
+    """Return the outcomes of cash and buy and hold over the same bars."""
     start, world = int(script.tick_at[0]), first_state(script).world
     marks: dict[str, tuple[Decimal, Instant]] = {
         symbol: (price, world.marked_at[symbol]) for symbol, price in world.marks.items()

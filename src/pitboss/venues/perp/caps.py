@@ -1,4 +1,4 @@
-"""The hard limits of an account and what is left of each: the same numbers for the rules and for the prompt."""
+"""The hard limits of an account and what is left of each; rules and prompt use the same numbers."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ VENUE_MINIMUM_USD = Decimal(10)
 
 @noun
 class PerpCaps:
-    """Limits of one skill; percentages are of equity, by notional."""
+    """The limits of one skill; percentages are of equity, by notional."""
 
     max_position_pct: Decimal = Decimal(25)
     max_total_exposure_pct: Decimal = Decimal(100)
@@ -32,25 +32,25 @@ class PerpCaps:
     symbols: tuple[str, ...] = ()
     allowed_symbols: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
-    """Symbols of the skill that the venue does not list at the tick at hand."""
+    """Symbols of the skill that the venue does not list at the current tick."""
 
     def without(self, unlisted: tuple[str, ...]) -> "PerpCaps":
-        """The caps of a tick at which the venue does not list these symbols."""
+        """Return the caps of a tick at which the venue does not list these symbols."""
         return self if unlisted == self.unlisted else _without(self, unlisted)
 
     def opens_allowed(self, symbol: str) -> bool:
-        """Whether opens in a symbol are in scope at all."""
+        """Return whether the skill allows opens in a symbol."""
         return symbol in self.symbols and (not self.allowed_symbols or symbol in self.allowed_symbols)
 
 
 @lru_cache(maxsize=64)
 def _without(caps: PerpCaps, unlisted: tuple[str, ...]) -> PerpCaps:
-    # one and the same value for all ticks between two changes: texts that depend on it are kept by identity
+    # the same object for all ticks between two changes, because dependent texts are cached by its identity
     return replace(caps, unlisted=unlisted)
 
 
 def exposure(world: PerpWorld, symbol: str) -> Decimal:
-    """Notional of a symbol: position at mark plus working opens, each at the worse of mark and limit."""
+    """Return the notional of a symbol: position at mark plus working opens, each at the worse of mark and limit."""
     mark = world.marks.get(symbol, ZERO)
     held = world.positions.get(symbol)
     total = abs(held.size) * mark if held else ZERO
@@ -61,14 +61,14 @@ def exposure(world: PerpWorld, symbol: str) -> Decimal:
 
 
 def exposed_symbols(world: PerpWorld) -> list[str]:
-    """Symbols with a position or a working open."""
+    """Return the symbols with a position or a working open."""
     if not world.orders:
         return sorted(world.positions) if len(world.positions) > 1 else list(world.positions)
     return sorted({*world.positions, *(order.symbol for order in world.orders if order.opens)})
 
 
 def total_exposure(world: PerpWorld) -> Decimal:
-    """Notional of all symbols, each counted by `exposure`."""
+    """Return the notional of all symbols, each counted by `exposure`."""
     total = ZERO
     for symbol in exposed_symbols(world):
         total += exposure(world, symbol)
@@ -76,12 +76,12 @@ def total_exposure(world: PerpWorld) -> Decimal:
 
 
 def recent_opens(accepted_opens: Sequence[Instant], now: Instant) -> int:
-    """Accepted opens of the last hour; they are kept in the order in which they were accepted."""
+    """Return the number of opens accepted in the last hour; `accepted_opens` is in order of acceptance."""
     return len(accepted_opens) - bisect_right(accepted_opens, now - HOUR_MS)
 
 
 def min_order(caps: PerpCaps) -> Decimal:
-    """Smallest order: ours or the venue's, whichever is larger."""
+    """Return the smallest allowed order: the skill's minimum or the venue's, whichever is larger."""
     return max(caps.min_order_usd, VENUE_MINIMUM_USD)
 
 
@@ -89,7 +89,7 @@ def min_order(caps: PerpCaps) -> Decimal:
 def room(
     world: PerpWorld, terms: TradingTerms, caps: PerpCaps, accepted_opens: Sequence[Instant], now: Instant
 ) -> list[Margin]:
-    """Every cap with its limit, what is used and what is left now. Percent and USD caps are in USD."""
+    """Return every cap with its limit, its use and what is left; percent and USD caps are in USD."""
     value = equity(world)
     lines: list[Margin] = []
     position_cap = caps.max_position_pct * value / HUNDRED

@@ -1,6 +1,6 @@
-"""One proposal before the rules: what was asked, rounded to the venue, beside the account it would meet.
+"""The input of the perp rules: one proposal, rounded to the venue's steps, with the account it would change.
 
-Every number a rule needs is worked out here once, and is None where it cannot be (no mark, no such asset).
+Every number that a rule needs is computed here once; it is None where it cannot be computed (no mark, unknown asset).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from pitboss.venues.perp.state import PerpWorld, TradingTerms, equity
 
 @noun
 class PerpCase:
-    """An intent in front of the engine."""
+    """One intent with the numbers that the rules judge."""
 
     caps: PerpCaps
     terms: TradingTerms
@@ -35,9 +35,9 @@ class PerpCase:
     equity: Decimal
     size: Decimal | None
     notional: Decimal | None
-    """Rounded size at mark."""
+    """The rounded size at mark."""
     worth: Decimal | None
-    """What it counts as exposure: rounded size at the worse of mark and limit."""
+    """The exposure it would add: the rounded size at the worse of mark and limit."""
     limit: Decimal | None
     stop: Decimal | None
     take_profit: Decimal | None
@@ -53,7 +53,7 @@ def make_case(
     accepted_opens: Sequence[Instant],
     stored: Verdict | None,
 ) -> PerpCase:
-    """Work out what the rules need about an intent that has been read."""
+    """Compute what the rules need about an intent that has been parsed."""
     finite = all_finite(world)
     value = equity(world) if finite else ZERO
     asset = mark = size = notional = worth = limit = stop = take_profit = None
@@ -63,7 +63,7 @@ def make_case(
             mark = None
         asset = terms.assets.get(proposal.symbol)
         if finite and proposal.opens and mark is not None and asset is not None:
-            assert proposal.size_usd is not None  # `read` has made sure of it
+            assert proposal.size_usd is not None  # `intents.read` guarantees it
             size = round_down(proposal.size_usd / mark, asset.lot)
             if proposal.order_type == "limit" and proposal.limit_price is not None:
                 limit = asset.round_price(proposal.limit_price, up=proposal.side < 0)
@@ -81,14 +81,14 @@ def make_case(
 
 
 def all_finite(world: PerpWorld) -> bool:
-    """Whether the account can be valued: every number is a number, and everything held has a mark."""
+    """Return whether the account can be valued: every number is finite and every position has a mark."""
     marks = world.marks
     if not _finite(world.cash, world.peak, world.day_reference, world.last_equity, *marks.values()):
         return False
     for symbol, held in world.positions.items():
         if symbol not in marks or not _finite(held.size, held.cost, held.stop, held.take_profit):
             return False
-    for order in world.orders:  # noqa: SIM110 – the book is empty most of the time, and a generator is not free
+    for order in world.orders:  # noqa: SIM110 – the book is usually empty, and a generator has a cost
         if not _finite(order.size, order.limit, order.stop, order.take_profit):
             return False
     return True

@@ -1,7 +1,8 @@
-"""What the model is told at a tick: the system prompt of the skill and one user message made of sections.
+"""Builds the prompt of a tick: the system prompt of the skill and one user message made of sections.
 
-The same observation always gives the same bytes, whatever was rendered before, so a run can be proved by its prompts.
-Not here: the wording of the system prompt (`prompt.compose`), the sections (`agent.sections`), the model call.
+The same observation always gives the same bytes, whatever was rendered before, so a run can be verified by its prompts.
+Not here: the wording of the system prompt (`venues.perp.system_prompt`), the sections (`venues.perp.sections`), the
+model call.
 """
 
 from pitboss.agent.prompt import Prompt
@@ -13,11 +14,14 @@ from pitboss.venues.perp.skill import PerpSkill
 from pitboss.venues.perp.system_prompt import compose_system
 
 MOST_KEPT = 48
-"""Prompts that are remembered: more than any window asks ahead."""
+"""Prompts cached: more than any speculation window requests ahead."""
 
 
 class PerpPrompts:
-    """Prompts of one skill. Made once for a run: it keeps formatted rows from tick to tick, never anything to tell."""
+    """The prompts of one skill, created once per run.
+
+    It caches formatted rows and prompts between ticks; the caches never change what is rendered.
+    """
 
     __slots__ = ("_made", "_memo", "_sections", "_system", "disguise")
 
@@ -31,20 +35,20 @@ class PerpPrompts:
         self._made: dict[Instant, tuple[Observation, Prompt]] = {}
 
     def system(self) -> str:
-        """The system prompt; the same at every tick."""
+        """Return the system prompt, the same at every tick."""
         return self._system
 
     def shown(self, observation: Observation) -> Observation:
-        """What the model is shown of a tick: in a blind run that is not the tick itself."""
+        """Return the observation that the model sees, which is anonymised in a blind run."""
         return observation if self.disguise is None else self.disguise.observation(observation)
 
     def user(self, observation: Observation) -> str:
-        """The user message of a tick."""
+        """Return the user message of a tick."""
         memo, shown = self._memo, self.shown(observation)
         return "\n\n".join([text for section in self._sections if (text := section(shown, memo)) is not None])
 
     def prompt(self, observation: Observation) -> Prompt:
-        """Both halves of a tick. One that was made ahead of its tick is not made again if it is about the same facts."""
+        """Return the prompt of a tick; one rendered ahead of its tick is reused if the facts are the same."""
         known = self._made.get(observation.at)
         if known is not None and _same(known[0], observation):
             return known[1]
@@ -56,7 +60,7 @@ class PerpPrompts:
 
 
 def _same(one: Observation, other: Observation) -> bool:
-    """Whether two observations of an instant hold the same facts, so that their prompts are the same bytes."""
+    """Return whether two observations of an instant hold the same facts, so that their prompts are the same bytes."""
     return (
         one.world == other.world
         and one.last == other.last

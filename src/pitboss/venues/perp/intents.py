@@ -1,6 +1,6 @@
-"""The perp vocabulary: one order proposal, its JSON Schema for models, and the strict reading of untrusted values.
+"""The order proposal of the perp venue: its JSON Schema for models, and the strict parsing of untrusted values.
 
-Reading never raises: it gives a `Proposal` or the list of what is wrong with it.
+Parsing never raises: it returns a `Proposal` or the list of problems.
 """
 
 from decimal import Decimal
@@ -47,7 +47,7 @@ SCHEMA: dict[str, Any] = {
 
 @noun
 class Proposal:
-    """One well-formed intent. Numbers are exact and finite; which of them matter depends on the action."""
+    """One well-formed intent; its numbers are exact and finite, and the action determines which of them apply."""
 
     action: str
     symbol: str = ""
@@ -74,7 +74,7 @@ class Proposal:
 
 
 def read(raw: Any) -> tuple[Proposal | None, list[str]]:
-    """An untrusted JSON value → a proposal, or everything that is wrong with it. A null field counts as left out."""
+    """Parse an untrusted JSON value into a proposal or the list of all problems; a null field counts as absent."""
     texts, numbers, wrong = _WORDS.read(raw)
     if wrong:
         return None, wrong
@@ -89,7 +89,7 @@ def read(raw: Any) -> tuple[Proposal | None, list[str]]:
 
 
 def _missing(action: str, given: dict[str, str], numbers: dict[str, Decimal]) -> list[str]:
-    """The rules that depend on the action."""
+    """Return the problems that depend on the action, such as absent fields that it requires."""
     problems: list[str] = []
     if "reason" not in given:
         problems.append("reason is required")
@@ -118,4 +118,4 @@ def _missing(action: str, given: dict[str, str], numbers: dict[str, Decimal]) ->
 
 
 DECISION = DecisionFormat(TERMINAL, DESCRIPTION, SCHEMA, read, "no_op", KEYS)
-"""How a decision is written on this venue."""
+"""The decision format of this venue."""

@@ -1,4 +1,4 @@
-"""Rules, metrics and proposals of the perp venue in plain words, for reports and messages."""
+"""Descriptions of the rules, metrics and proposals of the perp venue, for reports and messages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -66,11 +66,11 @@ METRICS: dict[str, Metric] = {
     "liquidations": Metric("Liquidations", "count", "Times the account fell to its maintenance margin."),
     "deficit_usd": Metric("Deficit", "usd", "Loss beyond the account's last dollar."),
 }
-"""Metrics that only runs of this venue have."""
+"""The metrics that only runs of this venue have."""
 
 
 def describe_proposal(row: Mapping[str, Any]) -> str:
-    """A proposal in a few words."""
+    """Describe a proposal in a few words."""
     parts = [
         f"{ACTIONS.get(str(row.get('action')), 'something malformed').lower()} {one_line(row.get('symbol') or '')}".strip()
     ]

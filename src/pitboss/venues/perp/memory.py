@@ -1,9 +1,10 @@
-"""What an agent remembers from tick to tick: closed trades, refusals, the day's result. Pure, bounded, from typed facts only.
+"""Updates the agent's memory from tick to tick: closed trades, refusals, the day's result.
 
-`remember` folds what a tick knows (receipts, verdicts, the account, the as-of view) into the next `PerpMemory`; equal inputs give
-equal values, so a clone of a state foresees what will be remembered. Trades are those of `venues.perp.trades`: there is one
-definition of a round trip. What slides with time alone (the last hour, today) is worked out by `risk` when it is shown.
-It writes no text: words are made by the sections. Notes of a model come from `agent.reflect`.
+`remember` folds what a tick knows (receipts, verdicts, the account, the as-of view) into the next `PerpMemory`. It is
+pure and bounded and reads typed facts only; equal inputs give equal values, so speculation on a copy of a state
+predicts the memory exactly. Trades come from `venues.perp.trades`, the only definition of a round trip. Values that
+change with time alone (the last hour, today) are computed by `risk` when they are shown. No text is written here: the
+sections format it, and a model's notes come from `venues.perp.reflection`.
 """
 
 from collections import Counter
@@ -25,19 +26,22 @@ from pitboss.venues.perp.trade_memory import ClosedTrade, OrderThesis, PerpMemor
 from pitboss.venues.perp.trades import Fold, Trade
 
 MOST_REFLECTED = 50
-"""Closed trades that are kept for the next notes, however many it takes until they are due."""
+"""Maximum number of closed trades kept for the next notes, however long it takes until they are due."""
 MOST_REFUSALS = 64
 LATEST_REFUSALS = 5
 THESIS_CHARS = 160
-"""What is kept of the reason that a model gave for a trade."""
+"""Maximum characters kept of the reason that a model gave for a trade."""
 
 _SHOWN = Context(prec=16, rounding=ROUND_HALF_EVEN)
-"""A remembered price or result is for showing and for sums of a day: sixty digits of it would only fill the stored state."""
+"""Precision of remembered prices and results.
+
+They are for display and daily sums; exact values can have sixty digits and would only fill the stored state.
+"""
 
 
 @noun
 class Recall:
-    """How a run remembers: how many closed trades, from which bars regimes and excursions are read."""
+    """The memory settings of a run: how many closed trades, and which bars give regimes and excursions."""
 
     kept: int
     interval: str
@@ -46,7 +50,7 @@ class Recall:
 
 
 def recall_of(skill: PerpSkill, base_interval: str) -> Recall | None:
-    """What a skill wants remembered; None if nothing."""
+    """Return the memory settings of a skill; None if its memory is disabled."""
     shown = skill.context
     if not shown.memory.enabled:
         return None
@@ -64,14 +68,14 @@ def remember(
     world: PerpWorld,
     view: View,
 ) -> PerpMemory:
-    """The memory after these receipts and verdicts. Where nothing happened it is the very same value."""
+    """Return the memory after these receipts and verdicts; the same object if nothing happened."""
     if not receipts and not verdicts:
         return memory
     refusals = _refused(memory.refusals, at, verdicts)
     if not receipts:
         return memory if refusals is memory.refusals else replace(memory, refusals=refusals)
     fold = _folded(memory, recall, receipts, world, view)
-    # Thesis and part-fills of what may still fill: an order that fills between two ticks is gone from the book by then.
+    # Keep thesis and part-fills of working opens: an order that fills between two ticks is no longer on the book then.
     working = {order.id: order for order in world.orders if order.opens}
     filled = [receipt for receipt in receipts if receipt.kind == "filled"]
     part_filled = {*memory.part_filled, *(receipt.order_id for receipt in filled)}.intersection(working)
@@ -99,7 +103,7 @@ def _refused(
     ]
     if not new:
         return known
-    # Those of the last hour are counted, and the last few are named for a day.
+    # The section counts refusals of the last hour and names the last few of a day, so both are kept.
     old = [one for place, one in enumerate(known, 1) if one.at > at - HOUR_MS or place > len(known) - LATEST_REFUSALS]
     return (*old, *new)[-MOST_REFUSALS:]
 
@@ -116,7 +120,7 @@ def _folded(memory: PerpMemory, recall: Recall, receipts: Sequence[Receipt], wor
             begins = not fold.holds(symbol)
             try:
                 fold.take(receipt)
-            except InvariantError:  # a position from before the memory began: nothing is known about its round trip
+            except InvariantError:  # the position is older than the memory, so its round trip is unknown
                 fold.forget(symbol)
                 continue
             if begins and fold.holds(symbol):
@@ -127,7 +131,7 @@ def _folded(memory: PerpMemory, recall: Recall, receipts: Sequence[Receipt], wor
 
 
 def _matching(fold: Fold, world: PerpWorld) -> tuple[RoundTrip, ...]:
-    """The trips under way that are really held. Others began before the memory did, and would never come to their end."""
+    """Return the open round trips that match a position; others began before the memory and would never close."""
     return tuple(trip for trip in fold.going() if _is_held(trip, world))
 
 
@@ -138,14 +142,14 @@ def _is_held(trip: RoundTrip, world: PerpWorld) -> bool:
 
 def _thesis(receipt: Receipt, theses: dict[str, str], world: PerpWorld) -> str:
     found = theses.get(receipt.order_id)
-    if found is None:  # filled in the tick in which it was sent
+    if found is None:  # filled in the tick in which it was submitted
         held = world.positions.get(receipt.symbol)
         found = "" if held is None or held.opened_at != receipt.at else held.thesis[:THESIS_CHARS]
     return found
 
 
 def _regime(view: View, recall: Recall, symbol: str, at: Instant) -> str:
-    """The regime of the bars that had closed when a position was opened."""
+    """Return the regime of the bars that had closed when a position was opened."""
     if not view.has_bars(symbol, recall.interval):
         return regime.UNKNOWN
     bars, closed = view.series(symbol, recall.interval)
@@ -154,7 +158,7 @@ def _regime(view: View, recall: Recall, symbol: str, at: Instant) -> str:
 
 
 def _closed(memory: PerpMemory, recall: Recall, trip: RoundTrip, trade: Trade, view: View) -> PerpMemory:
-    """One more closed trade."""
+    """Return the memory with one more closed trade."""
     best, worst = excursions(view, recall.bars, trade)
     shown = ClosedTrade(
         symbol=trade.symbol,
@@ -171,7 +175,7 @@ def _closed(memory: PerpMemory, recall: Recall, trip: RoundTrip, trade: Trade, v
         regime=trip.regime or regime.UNKNOWN,
         thesis=trip.thesis,
     )
-    # Fills are counted first, so the day is that of the latest of them: a trade of the day before is not today's.
+    # `_counted` has already set the day to that of the latest fill, so a trade of an earlier day is not counted.
     today = day_of(trade.closed_at) == memory.day
     return replace(
         memory,
@@ -183,10 +187,10 @@ def _closed(memory: PerpMemory, recall: Recall, trip: RoundTrip, trade: Trade, v
 
 
 def excursions(view: View, interval: str, trade: Trade) -> tuple[float, float]:
-    """How far a trade went its way and against it, in % of its entry price, both from zero up.
+    """Return the best and worst move of a trade in % of its entry price; neither is negative.
 
-    From the bars that lie whole between its opening and its end, as far as they have closed by now, and from the price at
-    which it ended. The bar in which it ended is left out: most of it may have come after.
+    They come from the closed bars that lie wholly between opening and closing, and from the exit price. The bar of the
+    exit is left out because most of it may have come after the exit.
     """
     entry = float(trade.entry_price)
     high = low = float(trade.exit_price)
@@ -205,7 +209,7 @@ def excursions(view: View, interval: str, trade: Trade) -> tuple[float, float]:
 
 
 def _counted(memory: PerpMemory, filled: Sequence[Receipt], before: frozenset[str]) -> PerpMemory:
-    """Count the orders that were executed, each once, for the day of the latest."""
+    """Count the executed orders, each once, for the day of the latest fill."""
     day, executed, seen = memory.day, memory.executed, set(before)
     realised = memory.realised_usd
     for receipt in filled:
@@ -222,7 +226,7 @@ def _counted(memory: PerpMemory, filled: Sequence[Receipt], before: frozenset[st
 
 @noun
 class RecentRisk:
-    """The account's recent risk at an instant. `realised_pct` is in % of the equity at the day's start."""
+    """The account's recent risk at an instant; `realised_pct` is in % of the equity at the day's start."""
 
     refused: tuple[tuple[str, int], ...]
     latest: tuple[str, ...]
@@ -232,13 +236,13 @@ class RecentRisk:
 
     @property
     def silent(self) -> bool:
-        """Nothing to tell."""
+        """Whether there is nothing to show."""
         return not (self.refused or self.latest or self.executed or self.realised_pct or self.losses)
 
 
 @exact
 def risk(memory: PerpMemory, world: PerpWorld, at: Instant) -> RecentRisk:
-    """The risk slot: a function of what is remembered and of the time, so it slides on where nothing happens."""
+    """Return the recent risk from the memory and the time; it changes with time even if nothing happens."""
     counts: list[tuple[str, int]] = []
     latest: tuple[str, ...] = ()
     if memory.refusals:

@@ -1,7 +1,7 @@
-"""The figures of a finished perp run, from its equity points and receipts only.
+"""Computes the metrics of a finished perp run from its equity points and receipts only.
 
-`compute` fills every key of the metrics contract: sums of money are exact until the very end and leave as JSON
-numbers, ratios are floats, and what is undefined is None, never NaN or infinity.
+`compute` fills every key of the metrics contract: sums of money are exact until they are converted to JSON numbers,
+ratios are floats, and an undefined value is None, never NaN or infinity.
 """
 
 from collections import Counter
@@ -31,12 +31,12 @@ from pitboss.venues.perp.trades import Trade, TradeBook, amount, book
 
 @exact
 def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = None) -> dict[str, Any]:
-    """All figures of a run.
+    """Compute all metrics of a run.
 
-    `win_rate`, `avg_win_usd`, `avg_loss_usd` are None where there is nothing to average (no trades, no wins, no
-    losses); a trade that came out at exactly zero is neither. `total_return_ci` is in percent like the figure it
-    surrounds. `seed` is that of the bootstrap. `trials`: annualised Sharpes of every run of the study this run belongs
-    to; only then is there a `deflated_sharpe`.
+    `win_rate`, `avg_win_usd` and `avg_loss_usd` are None where there is nothing to average (no trades, no wins, no
+    losses); a trade with a result of exactly zero is neither a win nor a loss. `total_return_ci` is in percent, like
+    `total_return_pct`. `seed` is the seed of the bootstrap. `trials` are the annualised Sharpe ratios of every run of
+    the same study; `deflated_sharpe` is computed only if they are given.
     """
     course = equity_course(outcome)
     metrics = _figures(outcome, course, intervals([course.returns], seed)[0])
@@ -47,7 +47,10 @@ def compute(outcome: Outcome, seed: int = 0, trials: Sequence[float] | None = No
 
 @exact
 def compute_together(outcomes: Sequence[Outcome], seed: int = 0) -> list[dict[str, Any]]:
-    """`compute` of each, cheaper: a run and its baselines last the same days and share what the bootstrap draws."""
+    """Compute the metrics of several runs over the same days, such as a run and its baselines.
+
+    It is cheaper than separate calls because the runs share the draws of the bootstrap.
+    """
     courses = [equity_course(outcome) for outcome in outcomes]
     around = intervals([course.returns for course in courses], seed)
     return list(map(_figures, outcomes, courses, around))
@@ -74,7 +77,10 @@ def _figures(outcome: Outcome, course: EquityCourse, around: Intervals) -> dict[
 
 
 def exposed_bars(receipts: Iterable[Receipt], equity_at: Sequence[Instant] | Ints) -> int:
-    """Base bars at whose close any position is open. A close at the end of the run happens after the last close."""
+    """Return the number of base bars at whose close any position is open.
+
+    A close at the end of the run happens after the last bar's close, so that bar counts.
+    """
     return _exposed(book(receipts), np.asarray(equity_at, dtype=np.int64))
 
 
@@ -161,7 +167,7 @@ def _warnings(outcome: Outcome, trades: TradeBook, sums: _Sums, days: int) -> li
 
 
 def _why(outcome: Outcome, sums: _Sums) -> str:
-    """The funnel of a run without fills in one sentence each."""
+    """Describe where a run without fills lost its proposals, from ticks to fills."""
     parts = [f"{outcome.ticks} ticks", f"{outcome.decisions_asked} asked", f"{outcome.proposed} proposals"]
     parts.append(f"{sum(outcome.rejections_by_rule.values())} refused{_by(outcome.rejections_by_rule)}")
     parts.append(f"{outcome.accepted} accepted")

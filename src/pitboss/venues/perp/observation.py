@@ -1,6 +1,6 @@
 """What the agent may know at instant `at`: the as-of view, the account, the caps, the last decision, the memory.
 
-Frozen, cheap to make, and lazy: nothing is formatted or computed until a section, a tool or a policy asks.
+It is frozen, cheap to create, and lazy: nothing is formatted or computed before a section, a tool or a policy reads it.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ from pitboss.venues.perp.trade_memory import PerpMemory
 
 @noun
 class Observation:
-    """One tick as the agent sees it. `limits` is the skill's risk section as exact caps, `started_at` the first tick.
+    """One tick as the agent sees it; `limits` are the skill's exact caps, `started_at` is the run's first tick.
 
-    `notes` are about the agent's own means: a server that does not answer, a tool that is switched off.
+    `notes` concern the agent's own tools: a server that does not answer, a tool that is disabled.
     """
 
     at: Instant
@@ -38,9 +38,9 @@ class Observation:
     notes: tuple[str, ...] = ()
 
     def portfolio(self) -> PerpPortfolio:
-        """The account at its marks."""
+        """Return the portfolio at its marks."""
         return portfolio.portfolio(self.world, self.terms)
 
     def room(self) -> list[Margin]:
-        """What is left of every cap."""
+        """Return what is left of every cap."""
         return caps.room(self.world, self.terms, self.limits, self.accepted_opens, self.at)

@@ -1,4 +1,4 @@
-"""Command line options that only perp backtests have."""
+"""The command line options that only perp backtests have."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -52,7 +52,7 @@ class PerpOptions:
     )
 
     def fields(self, place: WorkspaceOptions, skill: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a `PerpRequest` that these options set."""
+        """Return the fields of a `PerpRequest` that these options set."""
         del place, skill
         if self.slippage not in ("linear", "book"):
             raise UserError(

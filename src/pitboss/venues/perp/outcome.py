@@ -1,4 +1,4 @@
-"""What a perp run left behind: its ledger, and its fills in the public export form."""
+"""The outcome of a perp run: its ledger, and its fills in the public export format."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ class PerpLedger(Ledger):
 
 
 def read_ledger(records: Iterable[Record]) -> PerpLedger:
-    """A ledger of stored records."""
+    """Build the ledger of a run from its stored records."""
     return read_into(PerpLedger(), records)
 
 
 def fills(receipts: Iterable[Receipt]) -> Iterator[dict[str, Any]]:
-    """Fills in the public export form."""
+    """Yield the fills in the public export format."""
     for receipt in receipts:
         if receipt.kind == "filled":
             facts = receipt.facts

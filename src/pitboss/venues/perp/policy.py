@@ -1,7 +1,7 @@
-"""What every policy is made of: its definition, the raw proposals it writes, and the one rule about working orders.
+"""The common parts of policies: their definition, the proposals they write, and the rule about working orders.
 
-A policy is a plain Python decider. It reads the structured observation, never text, and keeps nothing between ticks:
-the same observation always gives the same answer, which is what makes a resumed run exact.
+A policy is a decider in plain Python. It reads the structured observation, never text, and keeps no state between
+ticks: the same observation always gives the same decision, so a resumed run is exact.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,12 +20,12 @@ from pitboss.venues.perp.state import PerpWorld, equity
 
 
 class Policy(Decider, Planned, Protocol):
-    """A decider whose holds can be foreseen."""
+    """A decider that can plan the ticks at which it acts."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyDefinition:
-    """A policy before it gets its seed. `build(seed)` makes it; most policies have no use for the seed."""
+    """A policy before it gets its seed; `build(seed)` creates it, and most policies ignore the seed."""
 
     name: str
     summary: str
@@ -33,26 +33,26 @@ class PolicyDefinition:
 
 
 def define_policy(name: str, summary: str, build: Callable[[int], Policy]) -> PolicyDefinition:
-    """Define a policy; it is asked for as `policy/<name>`."""
+    """Define a policy; a request selects it as `policy/<name>`."""
     if not name.isidentifier() or name != name.lower():
         raise InvariantError(f"policy name {name!r} is not snake_case")
     return PolicyDefinition(name, summary, build)
 
 
 def busy(world: PerpWorld) -> frozenset[str]:
-    """Symbols with any working order, open or close: a policy proposes nothing there until the order is gone."""
+    """Return the symbols with any working order; a policy proposes nothing there until the order is gone."""
     return frozenset(order.symbol for order in world.orders) if world.orders else frozenset()
 
 
 def side_of(world: PerpWorld, symbol: str) -> int:
-    """+1 long, −1 short, 0 flat."""
+    """Return +1 long, −1 short, 0 flat."""
     held = world.positions.get(symbol)
     return 0 if held is None else held.side
 
 
 @exact
 def open_intent(observation: Observation, symbol: str, side: int, reason: str) -> dict[str, Any]:
-    """A market open of the symbol's equal share of the position cap, at leverage 1."""
+    """Return a market open of the symbol's equal share of the position cap, at leverage 1."""
     skill = observation.skill
     size_usd = (skill.risk.max_position_pct * equity(observation.world)).scaleb(-2) / len(skill.context.symbols)
     return {
@@ -66,13 +66,13 @@ def open_intent(observation: Observation, symbol: str, side: int, reason: str) -
 
 
 def close_intent(symbol: str, reason: str) -> dict[str, Any]:
-    """A market close of the whole position."""
+    """Return a market close of the whole position."""
     return {"action": "close", "symbol": symbol, "order_type": "market", "reason": reason}
 
 
 @cache
 def policies() -> Mapping[str, PolicyDefinition]:
-    """Every policy by its name, found in the package `policies`: a new one is a new file there."""
+    """Return every policy by name, discovered in the package `policies`; a new policy is a new module there."""
     package = "pitboss.venues.perp.policies"
     found: dict[str, PolicyDefinition] = {}
     for module in sorted(iter_modules(import_module(package).__path__), key=lambda module: module.name):
@@ -86,7 +86,7 @@ def policies() -> Mapping[str, PolicyDefinition]:
 
 
 def policy(name: str, seed: int = 0) -> Policy:
-    """A policy by its bare name."""
+    """Return a policy by its bare name."""
     known = policies()
     if name not in known:
         raise unknown("policy", f"policy/{name}", [f"policy/{one}" for one in known])

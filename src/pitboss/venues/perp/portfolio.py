@@ -1,4 +1,4 @@
-"""The account as a person, a prompt, a tool or a snapshot sees it: plain facts derived from a world."""
+"""The account's portfolio at its marks, derived from a world, for prompts, tools, snapshots and people."""
 
 from decimal import Decimal
 from typing import Any
@@ -11,7 +11,7 @@ from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms, equity,
 
 @noun
 class PositionView:
-    """One position with what matters about it now. `liquidation` is None when no price reaches it."""
+    """One position at its mark; `liquidation` is None if no price would liquidate it."""
 
     symbol: str
     side: str
@@ -60,7 +60,7 @@ class PerpPortfolio:
 
 @exact
 def portfolio(world: PerpWorld, terms: TradingTerms) -> PerpPortfolio:
-    """Everything about the account at its marks."""
+    """Return the portfolio of the account at its marks."""
     value = equity(world)
     used = margin_used(world)
     return PerpPortfolio(
@@ -109,11 +109,11 @@ def _holding(world: PerpWorld, terms: TradingTerms, held: Position) -> PositionV
 
 
 def liquidation_price(world: PerpWorld, terms: TradingTerms, held: Position) -> Decimal | None:
-    """The mark of this symbol at which the account would be liquidated with the other marks as they are."""
+    """Return the mark of this symbol at which the account would be liquidated, all other marks unchanged."""
     mark, size = world.marks[held.symbol], abs(held.size)
     available = equity(world) - maintenance(world, terms)
     for tier in terms.assets[held.symbol].tiers:
-        # Solve with this tier's rate and deduction in place of the present ones; it holds if the answer is inside it.
+        # Solve with this tier's rate and deduction in place of the present ones; valid if the price falls in this tier.
         present = terms.assets[held.symbol].maintenance(size * mark)
         slack = available + present - (size * mark * tier.rate - tier.deduction)
         price = mark - held.side * slack / size / (ONE - tier.rate * held.side)
@@ -124,7 +124,10 @@ def liquidation_price(world: PerpWorld, terms: TradingTerms, held: Position) -> 
 
 @exact
 def summary(world: PerpWorld) -> dict[str, Any]:
-    """The compact form that snapshots keep before and after a tick. Amounts are texts already: both forms share them."""
+    """Return the compact form that snapshots store before and after a tick.
+
+    Totals are already text, so that the summaries before and after a tick can share them.
+    """
     return {
         "equity_usd": text(equity(world)),
         "cash_usd": text(world.cash),
@@ -147,7 +150,7 @@ def summary(world: PerpWorld) -> dict[str, Any]:
 
 
 def summary_after(world: PerpWorld, before: PerpWorld, told: dict[str, Any]) -> dict[str, Any]:
-    """`summary(world)`, where only orders can have changed since `before`, of which `told` is the summary."""
+    """Return `summary(world)`, reusing `told`, the summary of `before`, if only orders have changed since."""
     if world is before:
         return told
     same = world.cash is before.cash and world.positions is before.positions and world.halts is before.halts

@@ -29,7 +29,7 @@ from pitboss.venues.perp.world import halt
 
 @noun
 class PerpPorts:
-    """Everything a tick needs on the perp venue that is not its state."""
+    """Everything that a tick needs on the perp venue except its state."""
 
     skill: PerpSkill
     limits: PerpCaps
@@ -44,14 +44,14 @@ class PerpPorts:
     wakes: bool = True
     tracer: Tracer = SILENT
     notes: Callable[[], tuple[str, ...]] = tuple
-    """What the agent is told about its own means at this tick."""
+    """Returns the notes about the agent's own tools that the prompt of this tick shows."""
     recall: Recall | None = None
-    """How the agent remembers; None where nothing is remembered, as in runs that build no prompt."""
+    """The settings of the agent's memory; None if nothing is remembered, as in runs that build no prompt."""
     reflector: TradeReflector | None = None
-    """Who writes lessons from closed trades; None where no model is there to ask."""
+    """Writes lessons from closed trades; None if the run has no model to call."""
 
     def observe(self, state: State, at: Instant) -> Observation:
-        """What the agent may know now."""
+        """Return what the agent may know now."""
         view = self.view(at)
         return Observation(
             at,
@@ -68,7 +68,7 @@ class PerpPorts:
         )
 
     def unasked(self, state: State, observation: Observation) -> str:
-        """Nobody is asked about a ruined account, nor while the skill has nothing to wake for."""
+        """Return why the model is not asked: `ruined`, `asleep`, or empty if it is asked."""
         if ruined(state.world):
             return "ruined"
         if self.wakes and not awake(observation, state.asked_close, state.news_seen):
@@ -76,48 +76,48 @@ class PerpPorts:
         return ""
 
     def told(self, state: State, observation: Observation) -> State:
-        """Nothing: no rule of this venue asks what was shown."""
+        """Return the state unchanged: no rule of this venue depends on what the prompt showed."""
         del observation
         return state
 
     def guard(self, observation: Observation, state: State, intent: Any, at: Instant) -> Judgement:
-        """One intent against R1 to R13."""
+        """Judge one intent by R1 to R13."""
         return judge(observation.limits, self.terms, state, intent, at)
 
     def halt(self, world: PerpWorld, at: Instant) -> tuple[PerpWorld, Sequence[Receipt]]:
-        """No opens any more: a rule broke."""
+        """Set the `invariant` halt, which stops opens, after a rule itself has failed."""
         return halt(world, self.terms, "invariant", at)
 
     def summary(self, world: PerpWorld) -> dict[str, Any]:
-        """Cash, equity, positions, working orders."""
+        """Return cash, equity, positions and working orders in the form that snapshots store."""
         return summary(world)
 
     def summary_after(self, world: PerpWorld, found: PerpWorld, told: dict[str, Any]) -> dict[str, Any]:
-        """The same for less, where little has changed."""
+        """Return the same as `summary`, reusing the summary before the tick where nothing has changed."""
         return summary_after(world, found, told)
 
     def remember(
         self, state: State, observation: Observation, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]
     ) -> PerpMemory:
-        """Closed trades, refusals, the day's result."""
+        """Return the memory after a tick: closed trades, refusals, the day's result."""
         if self.recall is None:
             return state.memory
         view = observation.view
         return remember(state.memory, self.recall, observation.at, receipts, verdicts, state.world, view)
 
     def noted(self, state: State, observation: Observation) -> tuple[Mapping[str, float], int]:
-        """Closes and count of news, where the skill waits for either."""
+        """Return the closes and the news count to store after a call to the model; unchanged without `wake_when`."""
         if not (self.wakes and self.skill.schedule.wake_when):
             return state.asked_close, state.news_seen
         return closes(observation), observation.view.news_count()
 
 
 def judge(caps: PerpCaps, terms: TradingTerms, state: State, intent: Any, now: Instant) -> Judgement:
-    """One intent against R1 to R13, on the state as it is at this moment."""
+    """Judge one intent by R1 to R13 on the present state."""
     book = PerpRuleBook(caps, terms, state.world, state.accepted_opens, now)
     return guard(book, state.seen, intent, now)
 
 
 def ruined(world: PerpWorld) -> bool:
-    """Nothing left and nothing open: there is no point in asking any more."""
+    """Return whether the account has no cash, no positions and no orders, so that asking the model is pointless."""
     return not world.positions and not world.orders and world.cash <= 0

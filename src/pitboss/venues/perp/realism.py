@@ -1,7 +1,7 @@
-"""How real the fills of a run are: each setting that makes them so, its value, and whether it is off.
+"""The fill-realism settings of a run: each setting, its value, and whether it is off.
 
-Read from what was asked for, so that a stored run tells the same as a fresh one. The counts of what books were used come
-from its receipts.
+They are read from the request, so that a stored run gives the same result as a new one. The number of fills priced by
+order books comes from the receipts.
 """
 
 from collections import Counter
@@ -14,11 +14,11 @@ from pitboss.core.receipt import Receipt
 from pitboss.venues.perp.request import PerpRequest
 
 State = Literal["off", "default", "conservative", "as asked"]
-"""`default`: a plain number that every run has; `conservative`: a rule that errs against the run and cannot be changed."""
+"""`default`: a plain number that every run has; `conservative`: a fixed rule that errs against the run."""
 
 
 def settings(request: PerpRequest) -> dict[str, dict[str, str]]:
-    """Every setting under its stable name: `value` in words, `state`, and what it is `about`."""
+    """Return every setting under its stable name: `value` in words, `state`, and what it is `about`."""
     usual = PerpRequest(skill={}, from_at=0, to_at=0)
 
     def said(about: str, value: str, state: State) -> dict[str, str]:
@@ -61,11 +61,11 @@ def settings(request: PerpRequest) -> dict[str, dict[str, str]]:
 
 
 def slippage_words(request: PerpRequest, receipts: Iterable[Receipt]) -> str:
-    """What a taker paid, in a sentence or two, with how many fills found a book."""
+    """Describe a taker's slippage, with the number of fills priced by an order book."""
     k = text(request.slippage_bps_per_million)
     if request.slippage != "book":
         return f"A market order pays slippage of {k} basis points for each million dollars of its value."
-    # a limit without a book fills at the open as always: it would count only where it found one
+    # limit fills are left out: without a book they fill at the open and would be counted only where there is one
     fills = (receipt for receipt in receipts if receipt.kind == "filled" and receipt.facts["reason"] != "limit")
     count = Counter(str(fill.facts.get("slippage", "")) for fill in fills)
     walked, linear = count["book"] + count["beyond_book"], count["linear"]
@@ -78,7 +78,7 @@ def slippage_words(request: PerpRequest, receipts: Iterable[Receipt]) -> str:
 
 
 def size_words(request: PerpRequest) -> str:
-    """How much of an order fills."""
+    """Describe how much of an order fills."""
     if request.max_volume_pct is None:
         book = "" if request.slippage == "book" else "There is no order book: "
         return f"{book}{'o' if book else 'O'}ther traders do not react, and any size fills."
@@ -89,7 +89,7 @@ def size_words(request: PerpRequest) -> str:
 
 
 def length(ms: int) -> str:
-    """A duration as one would type it."""
+    """Format a duration as it is typed on the command line."""
     for unit, name in ((HOUR_MS, "h"), (MINUTE_MS, "m"), (SECOND_MS, "s")):
         if ms and ms % unit == 0:
             return f"{ms // unit}{name}"
@@ -97,5 +97,5 @@ def length(ms: int) -> str:
 
 
 def rows(request: PerpRequest) -> list[dict[str, Any]]:
-    """The same as rows of a table."""
+    """Return the same settings as table rows."""
     return list(settings(request).values())

@@ -1,9 +1,9 @@
-"""Reflection: after every so many closed trades one model call writes notes in five named slots. They come back as lessons.
+"""Reflection: after a number of closed trades one model call writes notes in five slots, shown later as lessons.
 
-The call goes through the same port as a decision, so it is cached, priced, limited and replayed like any other, and it is
-asked inside the tick, before the decision. It sees an observation like the decision does, and of it only the trades that
-closed before the tick and its own earlier notes. Whatever comes back that is not five short texts leaves the old notes as
-they are. Nothing here judges, acts, or lets a model's words become anything but data.
+The call uses the same port as a decision, so it is cached, priced, limited and replayed like any other, and it happens
+within the tick, before the decision. Its prompt holds only the trades that closed before the tick and the earlier
+notes. A reply that is not five short texts leaves the old notes unchanged. Nothing here judges or acts, and a model's
+text is only ever used as data.
 """
 
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ from pitboss.venues.perp.trade_memory import LessonNotes, PerpMemory
 
 TOOL = "write_lessons"
 NOTES_CHARS = SLOT_CHARS * len(SLOTS)
-"""All slots together."""
+"""Maximum characters of all slots together."""
 RECORDED = "recorded"
 NO_NOTES = "the reply holds no notes"
 ASKED_CHARS = 300
-"""What a model is told to stay within: most cannot count, so there is room to the real bound."""
+"""The limit stated to the model: most models count inexactly, so it is below the enforced one."""
 
 _ABOUT = {
     "entry_timing": "When entries came too early, too late or just right.",
@@ -70,7 +70,7 @@ Call {TOOL} exactly once."""
 
 @dataclass(frozen=True, slots=True)
 class TradeReflector:
-    """Asks a model for notes after every so many closed trades, in the same way as for decisions."""
+    """Requests notes from the model after every `every` closed trades."""
 
     model: Model
     context: PerpPrompts
@@ -79,15 +79,15 @@ class TradeReflector:
     forcing: Literal["call", "schema"] = "call"
 
     def due(self, memory: PerpMemory) -> bool:
-        """Enough trades have closed since the notes were written, and one since they were last asked for."""
+        """Return whether enough trades have closed since the last notes, and one since the last request."""
         return memory.closed > memory.tried and memory.closed - memory.learnt >= self.every
 
     def prompt(self, observation: Observation) -> tuple[str, str]:
-        """Exactly what the model is given."""
+        """Return exactly the system prompt and the user message that the model gets."""
         return SYSTEM, _user(self.context.shown(observation))
 
     async def reflect(self, observation: Observation) -> Reflection:
-        """One call. Only what a person must put right, or a spent budget, is raised."""
+        """Make one call; only errors that a person must fix and an exhausted budget are raised."""
         prompt = self.prompt(observation)
         request = ModelRequest(
             prompt[0],
@@ -105,7 +105,7 @@ class TradeReflector:
         return Reflection(prompt, (_step(reply, why),), notes, "" if notes else "no_notes", why)
 
     def learn(self, memory: PerpMemory, reflection: Reflection) -> PerpMemory:
-        """The memory after a reflection. One that failed is not tried again before another trade has closed."""
+        """Return the memory after a reflection; a failed one is retried only after another trade has closed."""
         if reflection.notes is None:
             return replace(memory, tried=memory.closed)
         return replace(memory, notes=reflection.notes, tried=memory.closed, learnt=memory.closed)
@@ -114,7 +114,7 @@ class TradeReflector:
 def _user(observation: Observation) -> str:
     memory, at = observation.memory, observation.at
     new = memory.trades[-min(MOST_REFLECTED, memory.closed - memory.learnt) :]
-    # Closed before now: the ledger holds no others, and this is the last place where one could get past.
+    # The memory holds only trades that closed before now; this is a final guard against look-ahead.
     trades = newest([trade for trade in new if trade.closed_at < at])
     parts = [
         f"## Time\n{time(at)} UTC",
@@ -133,7 +133,7 @@ def _user(observation: Observation) -> str:
 
 
 def read_notes(reply: ModelReply) -> tuple[LessonNotes | None, str]:
-    """The notes of a reply, or why it has none. Without a call they may be one JSON object in its text."""
+    """Return the notes of a reply, or why it has none; without a tool call one JSON object in the text counts."""
     wanted = [call for call in reply.calls if call.name == TOOL]
     if not wanted:
         found = objects(reply.text)
@@ -163,7 +163,7 @@ def _read(arguments: str) -> tuple[LessonNotes | None, str]:
 
 
 def _nothing(reply: ModelReply) -> str:
-    """Why a reply without notes has none. Said again about its own words, it says the same: a replay depends on that."""
+    """Return why a reply has no notes; it is idempotent on its own output, which replay depends on."""
     if reply.finish_reason == "length":
         return "the reply was cut off at its limit of tokens"
     return codec.printable(reply.problem.strip()[:500].rstrip(". ")) or NO_NOTES

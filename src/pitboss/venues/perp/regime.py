@@ -1,7 +1,7 @@
-"""What kind of market the last closed bar is in: one word from volatility and trend, and the ATR behind it.
+"""Classifies the market at the last closed bar: one tag from volatility and trend, and the ATR behind it.
 
-Indicators are worked out once over a whole column set. They are causal, so the value at a bar never depends on a
-later one, and only values below the closed count are read. Floats: a tag is a hint to a model, not money.
+Indicators are computed once over a whole set of bars. They are causal, so the value at a bar never depends on a later
+one, and only values of closed bars are read. They are floats: a tag is a hint to a model, not an amount of money.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ TREND_ADX = 25.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Indicators:
-    """Columns as long as the bars; not a number where there is not enough history yet."""
+    """Indicator columns as long as the bars; NaN where there is too little history."""
 
     atr: Floats
     volatility: Floats
@@ -34,26 +34,26 @@ class Indicators:
 
 @lru_cache(maxsize=32)
 def indicators(bars: Bars) -> Indicators:
-    """The indicator columns of a column set, kept for the sets used last (they are told apart by identity)."""
+    """Return the indicator columns of a set of bars, cached by the identity of the bars."""
     if len(bars) == 0:
         return Indicators(*(np.empty(0) for _ in range(4)))
     high, low, close = (np.ascontiguousarray(column, np.float64) for column in (bars.high, bars.low, bars.close))
     atr = talib.ATR(high, low, close, timeperiod=PERIOD)
     adx = talib.ADX(high, low, close, timeperiod=PERIOD)
-    with np.errstate(all="ignore"):  # a bar that nobody may see yet must not be able to raise a warning either
+    with np.errstate(all="ignore"):  # a future bar must not cause a warning either
         volatility = atr / close
     return Indicators(atr, volatility, adx, talib.EMA(close, timeperiod=EMA_PERIOD))
 
 
 def atr(bars: Bars, closed: int) -> float | None:
-    """ATR(14) at the last of the first `closed` bars; None while there is too little history."""
+    """Return ATR(14) at the last of the first `closed` bars; None if there is too little history."""
     if closed <= PERIOD:
         return None
     return float(indicators(bars).atr[closed - 1])
 
 
 def tag(bars: Bars, closed: int, lookback: int) -> Tag:
-    """The regime after the first `closed` bars; volatility is ranked among the newest `lookback` of them."""
+    """Return the regime after the first `closed` bars; volatility is ranked among the newest `lookback` of them."""
     if closed < BARS_NEEDED:
         return UNKNOWN
     found, last = indicators(bars), closed - 1

@@ -1,7 +1,7 @@
-"""From a stored run to its report: reads records and data, puts them into a `RunReport`, writes the page.
+"""Builds the `RunReport` of a stored perp run from its records and the lake; rendering is in `panels`.
 
 Everything about the run itself comes from its records. Prices and the curves of the baselines come from the lake; if
-the data has changed or is gone they are left out, and the report says so.
+the data has changed or is gone they are left out, and the report states that.
 """
 
 from dataclasses import dataclass, field, fields
@@ -34,15 +34,15 @@ from pitboss.venues.perp.request import PerpRequest
 from pitboss.venues.perp.trades import OpenTrade, Trade, book
 
 MOST_BARS = 6_000
-"""Bars of a symbol that go into a report; longer ranges are shown in a coarser interval."""
+"""Maximum number of bars of a symbol in a report; longer ranges use a coarser interval."""
 
 Curve = list[tuple[Instant, float]]
 
 
 def build_report(workspace: Workspace, run: Run) -> RunReport:
-    """Everything the page shows of a run."""
+    """Return everything that the page of a run shows."""
     request = request_of(run)
-    scene = _scene(workspace, run, request)  # first, so that the market is out of memory before the records come in
+    scene = _scene(workspace, run, request)  # first, so that the market is freed before the records are loaded
     rows: list[dict[str, Any]] = []
     ledger = read_ledger(with_rows(journal_of(workspace, run).records(), rows))
     synthetic = is_synthetic(workspace, run)
@@ -72,7 +72,7 @@ def build_report(workspace: Workspace, run: Run) -> RunReport:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What the report takes from the lake; empty if the data is not there any more."""
+    """What the report takes from the lake; empty if the data is no longer available."""
 
     found: bool = False
     prices: dict[str, list[tuple[int, float, float, float, float]]] = field(default_factory=dict)

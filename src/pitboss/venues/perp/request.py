@@ -1,4 +1,4 @@
-"""What a backtest of the perp venue is asked for, with nothing of what carries it out: a list of runs loads no market."""
+"""The request for a backtest on the perp venue; it imports no market code, so listing runs stays cheap."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pitboss.sim.request import BacktestRequest
 
 @dataclass(frozen=True, slots=True)
 class PerpRequest(BacktestRequest):
-    """What was asked for on the perp venue."""
+    """A request for a backtest on the perp venue."""
 
     taker_bps: Decimal = Decimal("4.5")
     maker_bps: Decimal = Decimal("1.5")
@@ -20,20 +20,20 @@ class PerpRequest(BacktestRequest):
     penalty_bps: Decimal = Decimal(50)
     news_latency_ms: int = 0
     news_latency: str = ""
-    """Where news is not all equally late: what `data.arrival` reads. It stands instead of the milliseconds."""
+    """News latency that differs by source or item, as `data.news_latency` parses it; replaces `news_latency_ms`."""
     extracted_events: bool = False
-    """Whether events that were only read out of headlines are shown, marked as unconfirmed."""
+    """Whether events extracted from headlines are shown, marked as unconfirmed."""
     decision_latency_ms: int = 0
     slippage: str = "linear"
-    """What prices a taker's fill: `linear`, or `book` where an imported order book is at hand."""
+    """The price model of a taker's fill: `linear`, or `book` where an imported order book is available."""
     book_max_age_ms: int = MAX_AGE_MS
     max_volume_pct: Decimal | None = None
     """The share of a bar's volume that fills may take; None = any size fills."""
     close_at_end: bool = False
     disguise: Mapping[str, Any] | None = None
-    """The disguise of a blind run as it is kept with it; None before it begins."""
+    """The stored blind-run mapping; None before the run begins."""
 
 
 def request_of(params: Mapping[str, Any]) -> PerpRequest:
-    """The request a run was started with."""
+    """Return the request that a run was started with."""
     return codec.parse(PerpRequest, params)

@@ -1,4 +1,4 @@
-"""The table of a perp run for a terminal: the run beside buying and holding."""
+"""The result table of a perp run for the terminal: the run next to buy and hold."""
 
 from pitboss.report import figures
 from pitboss.report.meaning import METRICS as SHARED
@@ -9,7 +9,7 @@ from pitboss.venues.perp.meaning import METRICS
 
 
 def result_table(run: Run) -> ResultTable:
-    """The figures that matter most, with those of buying and holding."""
+    """Return the most important metrics of a run, with those of buy and hold."""
     metrics = mapping(run.metrics)
     held = mapping(mapping(run.baselines).get("buy_and_hold"))
     labels = {**SHARED, **METRICS}

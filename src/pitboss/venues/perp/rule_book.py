@@ -1,6 +1,7 @@
-"""The perp rules bound to one account: how a proposal is read, which rules apply, and the order an allowed one becomes.
+"""The perp rules bound to one account: parses a proposal, selects its rules, and builds the order.
 
-The `engine.guard.RuleBook` of this venue. Sizes are rounded here once, so that the rules and the order agree.
+It implements `engine.guard.RuleBook` for this venue. Sizes are rounded here once, so that the rules and the order
+agree.
 """
 
 from collections.abc import Sequence
@@ -36,23 +37,23 @@ class PerpRuleBook:
     venue_code: ClassVar[str] = "R13_VENUE"
 
     def read(self, intent: Any) -> tuple[Proposal | None, list[str]]:
-        """The proposal, read strictly."""
+        """Parse the intent strictly."""
         return read(intent)
 
     def is_hold(self, proposal: Proposal) -> bool:
-        """`no_op` is not judged."""
+        """Return whether it is a `no_op`, which is not judged."""
         return proposal.action == "no_op"
 
     def rules_for(self, proposal: Proposal | None) -> Sequence[Rule]:
-        """All of them for what opens, only those about every action for exits."""
+        """Return all rules for a proposal that opens, and only the rules for every action for any other."""
         return RULES if proposal is None or proposal.opens else EXIT_RULES
 
     def case(self, proposal: Proposal | None, problems: Sequence[str]) -> PerpCase:
-        """The numbers that the rules need."""
+        """Compute the numbers that the rules need."""
         return make_case(self.caps, self.terms, self.world, proposal, problems, self.now, self.accepted_opens, None)
 
     def execution(self, case: PerpCase) -> Execution:
-        """The order, or the id to cancel."""
+        """Return the order, or the id of the order to cancel."""
         proposal = case.proposal
         assert proposal is not None  # R1 refuses every malformed intent
         if proposal.action == "cancel":
@@ -61,7 +62,7 @@ class PerpRuleBook:
 
 
 def order_of(case: PerpCase, proposal: Proposal) -> OrderRequest:
-    """The order an allowed proposal becomes."""
+    """Build the order of an allowed proposal."""
     if proposal.opens:
         assert case.size is not None  # R10 refuses a case without a price
         return OrderRequest(
@@ -83,14 +84,14 @@ def order_of(case: PerpCase, proposal: Proposal) -> OrderRequest:
 
 
 def _reduction(case: PerpCase, proposal: Proposal, full_size: Decimal) -> Decimal:
-    """The size of a reduce: rounded down to the lot, at least one lot, at most the position."""
+    """Return the size of a reduce: rounded down to the lot, at least one lot, at most the position."""
     asset = case.terms.assets.get(proposal.symbol)
     if asset is None:
-        return full_size  # delisted, so there is no lot to round to: closing all of it is the safe reading
+        return full_size  # delisted, so there is no lot to round to: closing the whole position is the safe choice
     if proposal.reduce_pct is not None:
         size = round_down(full_size * proposal.reduce_pct / HUNDRED, asset.lot)
     elif proposal.size_usd is not None and case.mark is not None:
         size = round_down(min(proposal.size_usd, full_size * case.mark) / case.mark, asset.lot)
     else:
-        size = full_size  # without a usable price, the same
+        size = full_size  # no usable price: likewise close the whole position
     return min(max(size, asset.lot), full_size)

@@ -1,8 +1,8 @@
-"""Policies that follow a signal: for every closed bar a wish (long, short, flat, or stay as you are).
+"""Policies that follow a signal: each closed bar gives a target for the position (long, short, flat or stay).
 
-Signals are causal columns: the value at bar `i` depends on bars up to `i` only. They are computed once for a column
-set and read strictly below the count of closed bars that the as-of view gives. The plan is the same column looked up
-for all ticks at once, so that a simulator can jump from one act to the next.
+Signals are causal columns: the value at bar `i` depends only on bars up to `i`. They are computed once per set of bars
+and read only below the number of closed bars that the as-of view gives. The plan looks up the same column for all ticks
+at once, so that a simulator can jump from one act to the next.
 """
 
 from collections.abc import Callable
@@ -21,35 +21,35 @@ from pitboss.venues.perp.policy import busy, close_intent, open_intent, side_of
 from pitboss.venues.perp.state import PerpWorld
 
 LONG, FLAT, SHORT, STAY = 1, 0, -1, 2
-"""What a signal can say. STAY: no opinion, because bars are missing or the rule says to keep what there is."""
+"""The values of a signal; STAY means no target, because bars are missing or the rule keeps the position."""
 
 Signals = NDArray[np.int8]
 Signal = Callable[[Bars], Signals]
-"""A column of wishes, one for each bar, as if that bar were the last one closed."""
+"""A function that returns a target for each bar, as if that bar were the last one closed."""
 
 Reason = Callable[[Bars, int, int], str]
-"""Why, in words with the numbers: the bars, how many of them are closed, and the wish."""
+"""A function that returns the reason text with its numbers, from the bars, the number of closed bars and the target."""
 
 
 def acts(wish: int, side: int) -> bool:
-    """Whether a wish changes a position: any other side than the wished one, but never from flat to flat."""
+    """Return whether a target changes a position: it is not STAY and differs from the current side."""
     return wish not in (STAY, side)
 
 
 class SignalPolicy:
-    """Follows one signal in every symbol of the skill, on its own interval."""
+    """Follows one signal in every symbol of the skill, on the skill's own interval."""
 
     def __init__(self, name: str, signal: Signal, reason: Reason) -> None:
         self.name = f"policy/{name}"
         self._signal = signal
         self._reason = reason
-        # By identity of the columns, which the key also keeps alive.
+        # Keyed by the identity of the bars, which the key also keeps alive.
         self._columns: dict[Bars, Signals] = {}
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        """Close what is on the wrong side, open what is missing; a reversal opens at a later tick.
+        """Close positions on the wrong side and open missing ones; a reversal opens at a later tick.
 
-        Of a symbol that is not listed the view has no bars, so nothing is wished for it.
+        The view has no bars of a symbol that is not listed, so such a symbol has no target.
         """
         del judge
         world = observation.world
@@ -69,14 +69,14 @@ class SignalPolicy:
         return Decision(tuple(intents))
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "SignalPlan":
-        """The same decisions for all ticks at once."""
+        """Return the same decisions for all ticks at once."""
         wishes: dict[str, Signals] = {}
         for symbol in sorted(symbols):
             bars = market.bars.get((symbol, interval))
             if bars is None:
                 raise UserError(f"no {interval} bars of {symbol}", "see `pitboss data list`")
             closed = np.searchsorted(bars.open_at, tick_at - bars.interval_ms, side="right")
-            # One STAY in front: a tick with no closed bar reads index 0.
+            # One STAY is prepended below: a tick with no closed bar reads index 0.
             listing = market.listings.get(symbol)
             if listing is not None:
                 begins, ends = listing.listed_at, listing.delisted_at
@@ -93,7 +93,7 @@ class SignalPolicy:
 
 
 def _next_act(wishes: Signals, side: int) -> NDArray[np.int32]:
-    """For each tick the first tick from it on at which the wish acts on this side; the tick count if none."""
+    """Return, for each tick, the first tick at or after it that acts on this side; the tick count if none."""
     count = len(wishes)
     moves = (wishes != STAY) & (wishes != side)
     own = np.where(moves, np.arange(count, dtype=np.int32), np.int32(count))
@@ -101,7 +101,7 @@ def _next_act(wishes: Signals, side: int) -> NDArray[np.int32]:
 
 
 class SignalPlan:
-    """When a signal policy acts next, by table; a side that is never held needs none."""
+    """The next act of a signal policy by lookup table; a table is built for a side only when it is needed."""
 
     __slots__ = ("_count", "_tables", "_wishes")
 
@@ -111,7 +111,7 @@ class SignalPlan:
         self._count = count
 
     def next_tick(self, index: int, world: PerpWorld) -> int:
-        """First tick at or after `index` at which some symbol without a working order acts on its position."""
+        """Return the first tick at or after `index` at which a symbol without a working order acts on its position."""
         soonest = self._count
         waiting = busy(world)
         positions = world.positions
@@ -125,7 +125,7 @@ class SignalPlan:
         return soonest
 
     def _table(self, symbol: str, side: int) -> NDArray[np.int32]:
-        """For each tick the next one that acts on a position of this side."""
+        """Return, for each tick, the next tick that acts on a position of this side."""
         found = self._tables.get((symbol, side))
         if found is None:
             found = self._tables[symbol, side] = _next_act(self._wishes[symbol], side)
@@ -133,5 +133,5 @@ class SignalPlan:
 
 
 def closes(bars: Bars, closed: int, count: int) -> list[float]:
-    """The newest `count` closes below the closed count, oldest first, as plain numbers."""
+    """Return the newest `count` closes of the first `closed` bars as plain floats, oldest first."""
     return bars.close[max(0, closed - count) : closed].tolist()

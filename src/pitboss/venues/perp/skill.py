@@ -28,7 +28,7 @@ from pitboss.venues.perp.intents import TERMINAL
 from pitboss.venues.perp.system_prompt import REQUIRED
 
 RUNGS = ("5m", "15m", "1h", "4h", "1d")
-"""The ladder of intervals, finest first."""
+"""The bar intervals, finest first."""
 
 Interval = Literal["5m", "15m", "1h", "4h", "1d"]
 Mode = Literal["thesis", "rules", "hybrid"]
@@ -120,7 +120,7 @@ class Strategy(Part):
         return value
 
     def texts(self) -> dict[str, str | None]:
-        """The fields as `prompt.compose.compose_system` takes them."""
+        """Return the fields in the form that `system_prompt.compose_system` takes."""
         return cast("dict[str, str | None]", self.model_dump())
 
 
@@ -187,7 +187,7 @@ class Context(Part):
         return value
 
     def timeframes(self) -> tuple[str, ...]:
-        """The higher timeframes to show, finest first: the given ones, or the next two rungs of the ladder."""
+        """Return the higher timeframes, finest first: those of the skill, or by default the next two intervals."""
         if self.higher_timeframes is None:
             above = RUNGS.index(self.bars_interval) + 1
             return RUNGS[above : above + 2]
@@ -195,7 +195,7 @@ class Context(Part):
 
     @property
     def sorted_symbols(self) -> tuple[str, ...]:
-        """The symbols in code-point order, in which everything that uses them goes."""
+        """The symbols in code-point order, the order used everywhere."""
         return tuple(sorted(self.symbols))
 
 
@@ -262,21 +262,21 @@ class PerpSkill(SkillDocument):
 
     @property
     def every_ms(self) -> int:
-        """The time between ticks."""
+        """The time between ticks in milliseconds."""
         return interval_ms(self.schedule.every)
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The listed tools; the decision itself need not be listed."""
+        """The listed tools without the decision tool, which need not be listed."""
         return tuple(name for name in self.tools.built_in if name != TERMINAL)
 
     @property
     def mcp_servers(self) -> tuple[McpServer, ...]:
-        """The listed servers."""
+        """The listed MCP servers."""
         return self.tools.mcp_servers
 
     def normal(self) -> dict[str, Any]:
-        """Symbols sorted, timeframes in order, defaults left out."""
+        """Return the normal form: symbols sorted, timeframes in order, defaults left out."""
         document = SkillDocument.normal(self)
         context: dict[str, Any] = document["context"]
         context["symbols"] = sorted(context["symbols"])
@@ -290,7 +290,7 @@ class PerpSkill(SkillDocument):
         return document
 
     def remarks(self) -> list[str]:
-        """Caps under which no order can be accepted."""
+        """Return a remark for each cap under which every opening order would be refused."""
         remarks: list[str] = []
         risk = self.risk
         if risk.allowed_symbols and not set(risk.allowed_symbols) & set(self.context.symbols):
@@ -301,7 +301,7 @@ class PerpSkill(SkillDocument):
 
     @classmethod
     def complete_schema(cls, schema: dict[str, Any]) -> None:
-        """Which texts each mode of a strategy needs."""
+        """Add the texts that each strategy mode requires."""
         by_mode: list[dict[str, Any]] = [
             {"if": {"properties": {"mode": {"const": mode}}, "required": ["mode"]}, "then": {"required": list(needed)}}
             for mode, needed in REQUIRED.items()
@@ -311,7 +311,7 @@ class PerpSkill(SkillDocument):
 
     @property
     def max_data_age_ms(self) -> int:
-        """The age limit of market data with its default worked out."""
+        """The age limit of market data, with its default resolved."""
         if self.risk.max_data_age_s is None:
             return 2 * INTERVALS[self.context.bars_interval]
         return int(self.risk.max_data_age_s * 1000)

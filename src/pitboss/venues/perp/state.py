@@ -1,6 +1,6 @@
-"""The perp world as one frozen value: cash, positions, working orders, leverages, marks, halts.
+"""The perp account as one frozen value: cash, positions, working orders, leverages, marks, halts.
 
-`TradingTerms` are what never changes during a run: costs, assets, halt thresholds. Everything here serialises exactly.
+`TradingTerms` hold what never changes during a run: costs, assets, halt thresholds. Everything here serialises exactly.
 """
 
 from collections.abc import Collection, Mapping
@@ -29,9 +29,9 @@ class TradingTerms:
     daily_loss_halt_pct: Decimal | None = None
     drawdown_halt_pct: Decimal | None = None
     book_max_age_ms: int | None = None
-    """How old an order book may be that prices a taker's fill; None = the linear model prices all of them."""
+    """Maximum age of an order book that prices a taker's fill; None = the linear model prices all fills."""
     max_volume_pct: Decimal | None = None
-    """The share of a bar's volume that the fills of one symbol may take together; None = any size fills."""
+    """The share of a bar's volume that all fills of one symbol may take together; None = any size fills."""
 
     @property
     def maker(self) -> Decimal:
@@ -46,7 +46,10 @@ class TradingTerms:
 
 @noun
 class Position:
-    """Signed size and signed cost; entry = cost / size. Stop and take-profit belong to it and vanish with it."""
+    """A position as signed size and signed cost; entry = cost / size.
+
+    Stop and take-profit belong to the position and are removed with it.
+    """
 
     symbol: str
     size: Decimal
@@ -56,7 +59,7 @@ class Position:
     take_profit: Decimal | None = None
     thesis: str = ""
     stopping: bool = False
-    """Its stop was touched and the bar's volume was too small for all of it: the rest goes on at the next open."""
+    """Whether its stop was touched but the bar's volume was too small; the rest closes from the next open on."""
 
     @property
     def side(self) -> int:
@@ -71,7 +74,7 @@ class Position:
 
 @noun
 class WorkingOrder:
-    """A working order. `side` is +1 buy, −1 sell; `size` is unsigned; a close takes whatever is there."""
+    """A working order: `side` is +1 buy, −1 sell; `size` is unsigned; a close takes the whole position at its fill."""
 
     id: str
     kind: OrderKind
@@ -94,7 +97,7 @@ class WorkingOrder:
 
 @noun
 class PerpWorld:
-    """One account on the venue. `positions`, `leverage` and `marks` are keyed by symbol."""
+    """One account on the venue; `positions`, `leverage` and `marks` are keyed by symbol."""
 
     cash: Decimal
     initial: Decimal
@@ -113,32 +116,32 @@ class PerpWorld:
 
 
 def in_order(positions: Mapping[str, Position]) -> Collection[Position]:
-    """Positions in code-point order of their symbols, which every sum follows; one position needs no sorting."""
+    """Return positions in code-point order of their symbols, the order of every sum; one position needs no sorting."""
     return positions.values() if len(positions) < 2 else [positions[symbol] for symbol in sorted(positions)]
 
 
 def leverage_of(world: PerpWorld, symbol: str) -> int:
-    """The symbol's leverage; 1 until an accepted open sets it."""
+    """Return the symbol's leverage; 1 until an accepted open sets it."""
     return world.leverage.get(symbol, 1)
 
 
 def halts_at(world: PerpWorld, now: Instant) -> tuple[Halt, ...]:
-    """The halts that are on. The daily-loss halt ends at 00:00 UTC, also where no bar has closed since then."""
+    """Return the active halts; the daily-loss halt ends at 00:00 UTC even if no bar has closed since then."""
     if day_of(now) > world.day and "daily_loss" in world.halts:
         return tuple(halt for halt in world.halts if halt != "daily_loss")
     return world.halts
 
 
 def day_reference_at(world: PerpWorld, now: Instant) -> Decimal:
-    """Equity at the day's start: the last equity point at or before 00:00 UTC."""
+    """Return equity at the day's start: the last equity point at or before 00:00 UTC."""
     return world.last_equity if day_of(now) > world.day else world.day_reference
 
 
 def equity(world: PerpWorld, prices: Mapping[str, Decimal] | None = None) -> Decimal:
-    """Cash plus unrealised result, at `prices` where given, else at the marks.
+    """Return cash plus unrealised result, at `prices` where given, else at the marks.
 
-    Always summed as (cash − Σ cost) + (Σ size × price) in code-point order: the span path uses the same grouping, so
-    both give the same digits.
+    Always summed as (cash − Σ cost) + (Σ size × price) in code-point order: the path that processes many bars at once
+    uses the same grouping, so both give the same digits.
     """
     total, value = world.cash, ZERO
     if not world.positions:
@@ -152,7 +155,7 @@ def equity(world: PerpWorld, prices: Mapping[str, Decimal] | None = None) -> Dec
 
 
 def margin_used(world: PerpWorld, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
-    """Initial margin of positions and working opens at marks (or `prices`); `without` leaves one order out."""
+    """Return the initial margin of positions and working opens at marks (or `prices`); `without` omits one order."""
 
     used = ZERO
     if not world.positions and not world.orders:
@@ -172,12 +175,12 @@ def margin_used(world: PerpWorld, prices: Mapping[str, Decimal] | None = None, w
 
 
 def free_margin(world: PerpWorld, prices: Mapping[str, Decimal] | None = None, without: str = "") -> Decimal:
-    """Equity less margin used."""
+    """Return equity minus margin used."""
     return equity(world, prices) - margin_used(world, prices, without)
 
 
 def maintenance(world: PerpWorld, terms: TradingTerms, prices: Mapping[str, Decimal] | None = None) -> Decimal:
-    """Maintenance margin of all positions."""
+    """Return the maintenance margin of all positions."""
     total = ZERO
     for held in in_order(world.positions):
         symbol = held.symbol
@@ -187,7 +190,7 @@ def maintenance(world: PerpWorld, terms: TradingTerms, prices: Mapping[str, Deci
 
 
 def open_world(equity_usd: Decimal, day: int) -> PerpWorld:
-    """A fresh account."""
+    """Return a new account with this equity in cash."""
     return PerpWorld(
         cash=equity_usd,
         initial=equity_usd,

@@ -6,8 +6,8 @@ from pitboss.venues.perp.assets import SHIPPED
 
 
 def known_symbols(settings: Settings) -> set[str]:
-    """Symbols whose terms are shipped or imported, or that have data in the lake."""
-    lake = lake_of(settings)  # not created if it is not there: checking a file leaves no trace
+    """Return the symbols whose terms are shipped or imported, or that have data in the lake."""
+    lake = lake_of(settings)  # not created if it does not exist: checking a file must not write anything
     symbols = set(SHIPPED)
     for venue in lake.venues():
         symbols |= {*lake.symbols(venue), *lake.assets(venue)}

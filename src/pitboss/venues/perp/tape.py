@@ -1,6 +1,6 @@
-"""The base bars of a run for all symbols on one clock: what the paper world consumes.
+"""The base bars of a run for all symbols on one timeline, which the paper world consumes.
 
-The tape holds the future. It belongs to the broker's side of the house; agents, tools and policies get a `View`.
+The tape holds future bars, so only the broker side may read it; agents, tools and policies get a `View`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from pitboss.core.scaled import ScaledColumn, scale_column
 
 @noun
 class FundingRow:
-    """One funding payment due in a bar. `price` is an imported mark or oracle price, else None: use the open."""
+    """One funding payment due in a bar; `price` is an imported mark or oracle price, or None to use the open."""
 
     symbol: str
     at: Instant
@@ -28,11 +28,11 @@ class FundingRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tape:
-    """Columns over the union of the symbols' bar times. A symbol's missing bar is NaN; `filled` carries its last close.
+    """Columns over the union of the symbols' bar times; a missing bar is NaN, and `filled` repeats the last close.
 
     `funding` maps a bar index to the rows due in it. `funding_bars` and `funding_costs` (what one unit of size pays)
-    tell the same per symbol as columns, for looking ahead with floats; so do `lowest` and `highest`, the extremes with
-    the open among them: some sources have bars that open outside their own low and high.
+    hold the same per symbol as columns, for looking ahead with floats. `lowest` and `highest` serve the same purpose:
+    they are the extremes including the open, because some sources have bars that open outside their own low and high.
     """
 
     interval_ms: int
@@ -49,26 +49,26 @@ class Tape:
     funding_bars: Mapping[str, Ints]
     funding_costs: Mapping[str, Floats]
     tidy: frozenset[str]
-    """Symbols with a bar at every instant and every close inside its bar: extremes bound their closes."""
+    """Symbols with a bar at every instant and every close inside its bar, so that extremes bound the closes."""
     day_stop: Sequence[int]
-    """For each bar the first one after it that closes beyond the midnight at or after its own close."""
+    """For each bar, the first later bar that closes after the midnight at or after its own close."""
     breaks: Sequence[int]
-    """Bars that do not follow the one before them without a hole in time."""
+    """Bars that are preceded by a gap in time."""
     scaled_close: Mapping[str, ScaledColumn]
-    """`filled` as whole numbers, where all of a symbol's closes fit."""
+    """`filled` as integers, for symbols whose closes all fit."""
     volume: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
     books: Mapping[str, Books] = field(default_factory=dict[str, Books])
-    """Recorded order books, where the run was asked to use them."""
+    """Recorded order books, if the run uses them."""
 
     def __len__(self) -> int:
         return len(self.open_at)
 
     def index_of(self, at: Instant) -> int:
-        """First bar opening at or after an instant."""
+        """Return the first bar that opens at or after an instant."""
         return int(np.searchsorted(self.open_at, at, side="left"))
 
     def funded_bars(self, symbol: str, start: int, stop: int) -> tuple[Ints, Floats]:
-        """Bars in `[start, stop)` with funding rows of a symbol, and what one unit of size pays in each."""
+        """Return the bars in `[start, stop)` with funding of a symbol, and what one unit of size pays in each."""
         bars = self.funding_bars.get(symbol)
         if bars is None:
             return NO_BARS, NO_COSTS
@@ -90,7 +90,7 @@ def make_tape(
 ) -> Tape:
     """Align the symbols' base bars that open in `[from_at, to_at)`.
 
-    `prices` are imported mark or oracle series; where one has a value at a funding row's hour it replaces the open.
+    `prices` are imported mark or oracle series; a value at a funding row's hour replaces the open.
     """
     symbols = tuple(sorted(bars))
     interval_ms = bars[symbols[0]].interval_ms
@@ -161,7 +161,7 @@ def _day_stops(open_at: Ints, interval_ms: int) -> list[int]:
 
 
 def _forward(values: Floats) -> Floats:
-    """Each NaN replaced by the last number before it, if any."""
+    """Replace each NaN by the last number before it, if any."""
     places = np.where(np.isnan(values), 0, np.arange(len(values)))
     return values[np.maximum.accumulate(places)]
 
@@ -173,7 +173,7 @@ def _funding_rows(
     funding: Mapping[str, Points],
     prices: Mapping[str, Points],
 ) -> dict[int, tuple[FundingRow, ...]]:
-    """Rows by the bar in which they fall due: the bar whose span holds the row's time floored to the hour."""
+    """Group funding rows by the bar in which they are due, which contains the row's time floored to the hour."""
     due: dict[int, list[FundingRow]] = {}
     for symbol in symbols:
         points = funding.get(symbol)
@@ -200,12 +200,12 @@ def _funding_rows(
 def _funding_columns(
     funding: Mapping[int, Sequence[FundingRow]], opens: Mapping[str, Floats], filled: Mapping[str, Floats]
 ) -> tuple[dict[str, Ints], dict[str, Floats]]:
-    """Per symbol the bars with funding rows, rising, and the USD that one unit of size pays in each."""
+    """Return, per symbol, the bars with funding rows, ascending, and the USD that one unit of size pays in each."""
     costs: dict[str, dict[int, float]] = {}
     for place in sorted(funding):
         for row in funding[place]:
             price = float(opens[row.symbol][place]) if row.price is None else float(row.price)
-            if price != price:  # no bar here: the mark, which is the last close
+            if price != price:  # no bar here: use the mark, which is the last close
                 price = float(filled[row.symbol][place])
             paid = costs.setdefault(row.symbol, {})
             paid[place] = paid.get(place, 0.0) + float(row.rate) * price

@@ -1,4 +1,4 @@
-"""Small markets and backtests made by hand: no files, no database, the real everything else."""
+"""Small perp markets and backtests for tests: no files and no database; every other part is the real one."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -33,14 +33,14 @@ from pitboss.venues.perp.tape import Tape, make_tape
 Row = tuple[int, float, float, float, float]
 """Open time, open, high, low, close."""
 Traded = tuple[int, float, float, float, float, float]
-"""The same with a volume, where it is not 1."""
+"""A row with a volume; rows without one get volume 1."""
 Rows = Sequence[Row] | Sequence[Traded]
 
 Series = Mapping[str, Sequence[tuple[int, float]]]
 
 
 def plain_skill(symbols: Sequence[str] = ("BTC",), every: str = "5m", **more: Any) -> dict[str, Any]:
-    """A small valid skill document; `more` replaces whole top-level parts, `risk={…}` is the usual one."""
+    """Return a small valid skill document; `more` replaces whole top-level parts, usually `risk={…}`."""
     return {
         "pitboss": 1,
         "name": "sample",
@@ -54,7 +54,7 @@ def plain_skill(symbols: Sequence[str] = ("BTC",), every: str = "5m", **more: An
 
 
 def make_bars(symbol: str, interval: str, rows: Rows) -> Bars:
-    """Columns from rows; the volume is 1 where a row has none."""
+    """Build bars from rows; the volume is 1 where a row has none."""
     times = np.array([row[0] for row in rows], dtype=np.int64)
     opened, high, low, close = np.array([row[1:5] for row in rows], dtype=np.float64).reshape(-1, 4).T.copy()
     volume = np.array([row[5] if len(row) > 5 else 1.0 for row in rows], dtype=np.float64)
@@ -64,7 +64,7 @@ def make_bars(symbol: str, interval: str, rows: Rows) -> Bars:
 def make_market(
     bars: Mapping[str, Rows], interval: str = "5m", funding: Series | None = None, marks: Series | None = None
 ) -> Market:
-    """A market of one interval."""
+    """Build a market of one interval."""
     given: tuple[tuple[PointKind, Series], ...] = (("funding", funding or {}), ("mark", marks or {}))
     points = {
         (str(kind), symbol): Points(
@@ -87,7 +87,7 @@ def make_tape_of(
     from_at: Instant | None = None,
     books: Mapping[str, Books] | None = None,
 ) -> Tape:
-    """The tape of a small market: all its bars, or those that open at or after `from_at`."""
+    """Build the tape of a small market: all its bars, or those that open at or after `from_at`."""
     market = make_market(bars, interval, funding, marks)
     columns = {symbol: market.bars[symbol, interval] for symbol in bars}
     opens = [int(column.open_at[0]) for column in columns.values() if len(column)]
@@ -100,7 +100,7 @@ def make_tape_of(
 
 
 def interval_name(length_ms: int) -> str:
-    """The name of an interval by its length."""
+    """Return the name of an interval by its length."""
     return next(name for name, length in INTERVALS.items() if length == length_ms)
 
 
@@ -113,7 +113,7 @@ def build(
     commit_records: int = 50,
     books: Mapping[str, Books] | None = None,
 ) -> PerpCourse:
-    """A replay over a market made by hand. Without a decider the request's own model or decisions decide."""
+    """Build a replay over a given market; without a decider the request's own model or decisions decide."""
     if decider is not None and not isinstance(decider, Planned) and request.is_program:
         request = replace(request, model="scripted/model", decisions=None)
     skill = read_skill(request.skill)
@@ -147,7 +147,7 @@ def build(
 
 
 def make_books(symbol: str, rows: Sequence[tuple[int, Sequence[Level], Sequence[Level]]]) -> Books:
-    """Order books from rows of instant, bids and asks."""
+    """Build order books from rows of instant, bids and asks."""
     return Books(
         symbol,
         np.array([row[0] for row in rows], dtype=np.int64),

@@ -1,8 +1,8 @@
-"""Asking a tool outside of a run: at an instant of a stored run, or at an instant of a skill's market with a flat account.
+"""Builds the context for calling a tool outside a run: at a tick of a stored run, or of a skill with a flat account.
 
-The tool gets what an agent would get at that tick: the view cut there, the account as it was found, the past before it.
-The account of a stored run is rebuilt by replaying its recorded decisions with every digest compared; nothing is asked of
-any model, and nothing is written.
+The tool gets what an agent would get at that tick: the view cut there, the account before the decision, the past before
+it. The account of a stored run is rebuilt by replaying its recorded decisions and comparing every digest. No model is
+called and nothing is written.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ from pitboss.venues.perp.world import advance
 
 
 async def of_run(workspace: Workspace, run_id: str, at: Instant | None = None, mode: Mode = "read") -> ToolContext:
-    """The context at a tick of a stored run, before anything was decided there. Without `at`: as far as the run has got."""
+    """Return the context at a tick of a stored run, before its decision; `at` defaults to the latest tick reached."""
     run = workspace.runs.get(run_id)
     prepared = prepare(unasked(request_of(run)), workspace.lake_of(run.params), workspace.settings)
     if run.data_digest and run.data_digest != prepared.data_digest:
@@ -53,7 +53,7 @@ async def of_run(workspace: Workspace, run_id: str, at: Instant | None = None, m
 
 
 def with_recordings(context: ToolContext, workspace: Workspace) -> ToolContext:
-    """The same context with what was recorded of other programs."""
+    """Return the same context with the recorded replies of other programs."""
     return replace(context, recordings=StoredRecordings(workspace.database))
 
 
@@ -65,7 +65,7 @@ async def _account(
     if stored is None or reached is None:
         raise UserError(f"run {run.id} has not come to its first tick yet", "wait for it, or resume it")
     wanted = reached if at is None else at
-    if wanted == reached == script.to_at:  # it has ended there, and how is stored
+    if wanted == reached == script.to_at:  # the run has ended there, and its final state is stored
         return wanted, read_state(stored[1])
     first, ticks = int(script.tick_at[0]), script.tick_at
     if not first <= wanted <= reached:
@@ -83,13 +83,13 @@ async def _account(
 
 
 def _whole_market(prepared: PerpRun, workspace: Workspace) -> Market:
-    """The market with its news and coarser bars also where the run itself had no prompt to put them into."""
+    """Return the market with news and higher timeframes, even if the run built no prompts and did not load them."""
     if prepared.request.builds_prompts:
         return prepared.market
     try:
         return prepare(replace(prepared.request, prompts=True), workspace.lake, workspace.settings).market
     except UserError:
-        return prepared.market  # then there is no more than the run had
+        return prepared.market  # only what the run itself loaded is available
 
 
 # A skill ----------------------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def _whole_market(prepared: PerpRun, workspace: Workspace) -> Market:
 def of_skill(
     request: PerpRequest, lake: Lake, settings: Settings, at: Instant | None = None, mode: Mode = "read"
 ) -> ToolContext:
-    """The context at the first tick of a run of this skill that starts at `at`: a flat account without a past."""
+    """Return the context at the first tick of a run of this skill that starts at `at`: a flat account, no past."""
     _, at, script = course_at(request, lake, settings, at)
     return _context(script, script.market, first_state(script), at, mode, NO_PAST)
 

@@ -1,6 +1,6 @@
-"""The symbols and bars that a tool may read: the skill's symbols, closed bars only.
+"""Checks the symbols and bars that a tool reads: the skill's symbols, closed bars only.
 
-A wrong argument is answered with the valid ones. All data comes from the view.
+A wrong argument gets an error that lists the valid ones. All data comes from the view.
 """
 
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ INTERVAL: dict[str, Any] = {"type": "string", "enum": list(INTERVALS), "descript
 
 
 def one_of_yours(observation: Observation, symbol: str) -> str:
-    """The symbol, if the skill trades it."""
+    """Return the symbol if the skill trades it."""
     symbols = observation.skill.context.sorted_symbols
     if symbol not in symbols:
         close = get_close_matches(symbol.upper(), symbols, 1)
@@ -33,14 +33,14 @@ def one_of_yours(observation: Observation, symbol: str) -> str:
 
 
 def listed(observation: Observation, symbol: str) -> str:
-    """The symbol, if the skill trades it and the venue lists it now; an unlisted symbol has no data."""
+    """Return the symbol if the skill trades it and the venue lists it now; an unlisted symbol has no data."""
     if not observation.view.listed(one_of_yours(observation, symbol)):
         raise ToolFailed(f"{symbol} is not listed at this time")
     return symbol
 
 
 def closed_bars(observation: Observation, symbol: str, interval: str, lookback: int) -> Bars:
-    """The newest closed bars of one of the skill's symbols, oldest first; possibly none."""
+    """Return the newest closed bars of one of the skill's symbols, oldest first; possibly none."""
     listed(observation, symbol)
     view = observation.view
     if not view.has_bars(symbol, interval):
@@ -51,5 +51,5 @@ def closed_bars(observation: Observation, symbol: str, interval: str, lookback: 
 
 
 def none_closed(observation: Observation, symbol: str, interval: str) -> str:
-    """The text shown instead of an empty table."""
+    """Return the text that is shown instead of an empty table."""
     return f"{symbol} {interval}: no bar has closed by {iso(observation.view.at)}"

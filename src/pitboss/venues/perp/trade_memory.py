@@ -1,7 +1,7 @@
-"""What an agent remembers of its trading, as frozen values: closed trades, open round trips, refusals, lessons.
+"""The agent's memory of its trading as frozen values: closed trades, open round trips, refusals, lessons.
 
-The values only; `venues.perp.memory` updates them from receipts and verdicts. Stored with the state of every run, so field
-names do not change.
+Values only; `venues.perp.memory` updates them from receipts and verdicts. They are stored with the state of every run,
+so field names must not change.
 """
 
 from decimal import Decimal
@@ -13,10 +13,10 @@ from pitboss.core.noun import noun
 
 @noun
 class RoundTrip:
-    """A round trip of one symbol while it goes on, as sums: what `venues.perp.trades` folds fills and funding into.
+    """An open round trip of one symbol, as sums into which `venues.perp.trades` folds fills and funding.
 
-    `way` is the side of its first fill, `left` what is still held, `grown` and `shrunk` all that was added and taken off.
-    `regime` and `thesis` were noted at its opening and are only carried along.
+    `way` is the side of its first fill, `left` the size still open, `grown` and `shrunk` the totals added and removed.
+    `regime` and `thesis` are recorded when it opens and do not change.
     """
 
     symbol: str
@@ -39,11 +39,11 @@ class RoundTrip:
 
 @noun
 class ClosedTrade:
-    """One round trip that is over. Facts, not text: symbol, instants and prices are put into words where they are shown.
+    """One closed round trip, as facts; the sections format them as text.
 
-    `pnl_usd` is net of all costs, prices are averages by size, `notional_usd` the largest size at the entry price. The
-    excursions are in % of the entry price, both from zero up: how far it went our way, and how far against us. `reason`
-    is how it ended (the venue's word), `thesis` a model's words at entry, cut.
+    `pnl_usd` is net of all costs, prices are size-weighted averages, `notional_usd` is the largest size at the entry
+    price. The excursions are in % of the entry price and not negative: `mfe_pct` is the best move, `mae_pct` the worst.
+    `reason` is how it ended, in the venue's terms; `thesis` is the model's text at entry, truncated.
     """
 
     symbol: str
@@ -71,7 +71,7 @@ class RefusedProposal:
 
 @noun
 class OrderThesis:
-    """The thesis of an order that may still open a position."""
+    """The thesis of a working order that may still open a position."""
 
     order_id: str
     thesis: str
@@ -79,7 +79,7 @@ class OrderThesis:
 
 @noun
 class LessonNotes:
-    """Lessons from closed trades in five named slots: a model's words, bounded, shown as data only."""
+    """Lessons from closed trades in five named slots: text of a model, bounded in length, shown only as data."""
 
     entry_timing: str = ""
     sizing: str = ""
@@ -90,11 +90,11 @@ class LessonNotes:
 
 @noun
 class PerpMemory:
-    """What an agent remembers. Written by code from typed facts only (`agent.memory`), bounded, and never from text alone.
+    """The agent's memory, bounded in size and derived from typed facts by `venues.perp.memory`, never from text alone.
 
-    `trades` in the order in which they closed, `going` by symbol. `refusals` oldest first. `executed` and `realised_usd`
-    count for the UTC day `day`. `closed` counts all closed trades, `losses` the losing ones in a row; `learnt` and `tried`
-    are the values of `closed` when notes were last written and last asked for.
+    `trades` are in closing order, `going` by symbol, `refusals` oldest first. `executed` and `realised_usd` are for the
+    UTC day `day`. `closed` counts all closed trades, `losses` the newest consecutive losing ones; `learnt` and `tried`
+    are the values of `closed` when notes were last written and last requested.
     """
 
     trades: tuple[ClosedTrade, ...] = ()

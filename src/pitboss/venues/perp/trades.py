@@ -1,11 +1,12 @@
-"""Trades from receipts: a trade is a round trip of one symbol, from flat to flat again.
+"""Builds trades from receipts: a trade is a round trip of one symbol, from flat to flat.
 
-Everything is read from fills and funding, in the order in which they happened, with exact amounts: flat means a size
-of exactly zero, and the result is the cash that went out and came back, so that trades and open positions together
-account for every cent of a run. It knows no marks, no margin and no agent; what could not be paid after a liquidation
-(`deficit_usd`) is the venue's loss and belongs to no trade.
+Only fills and funding are read, in the order in which they happened, with exact amounts: flat means a size of exactly
+zero, and the result is the cash paid and received, so trades and open positions together account for every cent of a
+run. Marks, margin and the agent play no part; a deficit after a liquidation (`deficit_usd`) is the venue's loss and
+belongs to no trade.
 
-`Fold` is the one definition of a trade: metrics fold a whole run at once, an agent's memory folds what is new at a tick.
+`Fold` is the only definition of a trade: metrics fold a whole run at once, the agent's memory folds the new receipts of
+a tick.
 """
 
 from collections.abc import Iterable
@@ -24,7 +25,10 @@ Side = Literal["long", "short"]
 
 @noun
 class Trade:
-    """A finished round trip. `pnl_usd` = `gross_usd` − fees − funding − penalties; prices are averages by size."""
+    """A closed round trip; prices are size-weighted averages.
+
+    `pnl_usd` = `gross_usd` − fees − funding − penalties.
+    """
 
     symbol: str
     side: Side
@@ -44,9 +48,9 @@ class Trade:
 
 @noun
 class OpenTrade:
-    """A round trip that has not come back to flat.
+    """A round trip that is still open.
 
-    `size` is signed. `flow_usd` is what its fills have brought in so far (sales less purchases), before costs.
+    `size` is signed. `flow_usd` is the cash from its fills so far (sales minus purchases), before costs.
     """
 
     symbol: str
@@ -63,26 +67,26 @@ class OpenTrade:
 
     @exact
     def pnl_usd(self, mark: Decimal) -> Decimal:
-        """What it would have brought, net of costs so far, if the rest were worth `mark`."""
+        """Return the result net of costs so far, with the open size valued at `mark`."""
         return self.flow_usd + self.size * mark - self.fees_usd - self.funding_usd - self.penalties_usd
 
 
 @noun
 class TradeBook:
-    """All trades of a run: `closed` in the order in which they closed, `open` by symbol."""
+    """All trades of a run: `closed` in closing order, `open` by symbol."""
 
     closed: tuple[Trade, ...]
     open: tuple[OpenTrade, ...]
 
 
 def round_trips(receipts: Iterable[Receipt]) -> list[Trade]:
-    """The finished trades, in the order in which they closed."""
+    """Return the closed trades in closing order."""
     return list(book(receipts).closed)
 
 
 @exact
 def book(receipts: Iterable[Receipt]) -> TradeBook:
-    """Finished and unfinished trades. A stream that cannot have come from one account raises `InvariantError`."""
+    """Return closed and open trades; receipts that cannot come from one account raise `InvariantError`."""
     fold = Fold()
     for receipt in receipts:
         fold.take(receipt)
@@ -90,9 +94,9 @@ def book(receipts: Iterable[Receipt]) -> TradeBook:
 
 
 class Fold:
-    """Trades from receipts as they come. It can begin with trips that are under way and be frozen into such again.
+    """Builds trades from receipts incrementally; it can start from open round trips and freeze into them again.
 
-    `closed` holds every trade that it has seen the end of, with the trip that it was.
+    `closed` holds every trade that has closed, with its round trip.
     """
 
     __slots__ = ("_going", "closed")
@@ -102,7 +106,7 @@ class Fold:
         self.closed: list[tuple[RoundTrip, Trade]] = []
 
     def take(self, receipt: Receipt) -> None:
-        """One receipt. Under the decimal context of `core.money` only."""
+        """Process one receipt; call it only under the decimal context of `core.money`."""
         if receipt.kind == "filled":
             trip = self._going.get(receipt.symbol)
             if trip is None:
@@ -122,24 +126,24 @@ class Fold:
                 raise InvariantError(f"funding of {receipt.symbol} at {iso(receipt.at)} without a position")
 
     def holds(self, symbol: str) -> bool:
-        """Whether a trip of this symbol is under way."""
+        """Return whether a round trip of this symbol is open."""
         return symbol in self._going
 
     def forget(self, symbol: str) -> None:
-        """Give up a trip that cannot be made sense of."""
+        """Drop a round trip whose receipts are inconsistent."""
         self._going.pop(symbol, None)
 
     def note(self, symbol: str, regime: str, thesis: str) -> None:
-        """Write on a trip that has just begun what it shall carry along."""
+        """Store regime and thesis on a round trip that has just opened."""
         self._going[symbol].regime, self._going[symbol].thesis = regime, thesis
 
     def going(self) -> tuple[RoundTrip, ...]:
-        """The trips under way, by symbol."""
+        """Return the open round trips, by symbol."""
         return tuple(self._going[symbol].freeze() for symbol in sorted(self._going))
 
 
 def amount(value: Decimal | str | int) -> Decimal:
-    """An exact amount of a receipt, fresh (Decimal) or read back from storage (its text)."""
+    """Return an exact amount of a receipt, from a Decimal or from its stored text."""
     if type(value) is Decimal:
         return value
     if isinstance(value, str | int):
@@ -148,7 +152,7 @@ def amount(value: Decimal | str | int) -> Decimal:
 
 
 def side_of(trip: RoundTrip) -> Side:
-    """The side of a round trip."""
+    """Return the side of a round trip."""
     return "long" if trip.way == "buy" else "short"
 
 
@@ -169,7 +173,7 @@ def _open(trip: RoundTrip) -> OpenTrade:
 
 
 class _Trip:
-    """One symbol's trade while it is being added up: a `RoundTrip` that can change."""
+    """A mutable `RoundTrip`, used while receipts are folded into it."""
 
     __slots__ = (
         "fees",
@@ -224,7 +228,7 @@ class _Trip:
         size, price = facts["size"], facts["price"]
         fee, penalty = facts["fee_usd"], facts["penalty_usd"]
         if not (type(size) is Decimal and type(price) is Decimal and type(fee) is Decimal and type(penalty) is Decimal):
-            size, price, fee, penalty = amount(size), amount(price), amount(fee), amount(penalty)  # read back
+            size, price, fee, penalty = amount(size), amount(price), amount(fee), amount(penalty)  # stored as text
         notional = size * price
         if side == "buy":
             self.flow -= notional
@@ -240,7 +244,7 @@ class _Trip:
             self.left -= size
             self.shrunk += size
             self.shrunk_notional += notional
-        # No order of this venue turns a position round, so a stream that does has lost or doubled a fill.
+        # No order of this venue reverses a position, so receipts that do so have lost or duplicated a fill.
         if size <= ZERO or self.left < ZERO:
             raise InvariantError(f"fill of {size} {self.symbol} at {iso(receipt.at)} does not fit the position")
         self.fees += fee

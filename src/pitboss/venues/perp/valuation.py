@@ -1,6 +1,7 @@
-"""What is held, at the closes of a stretch of bars: as whole numbers where the digits fit, else in decimals.
+"""Values the open positions at the closes of consecutive bars: as integers where the digits fit, else in decimals.
 
-The two give the same amounts; `world.py` makes pieces of equity of them (`core/curve.py`). Nothing here changes anything.
+Both give the same amounts; `world.py` turns them into pieces of the equity curve (`core.curve`). All functions are
+pure.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from pitboss.venues.perp.tape import Tape
 
 
 def even_parts(positions: Iterable[str], tape: Tape, start: int, stop: int) -> Sequence[tuple[int, int]]:
-    """Parts of a stretch with one base and no hole in time."""
+    """Split a range of bars into parts with one base and no gap in time."""
     cuts = {first for first in tape.breaks if start < first < stop} if tape.breaks else set[int]()
     if tape.funding:
         for symbol in positions:
@@ -24,20 +25,23 @@ def even_parts(positions: Iterable[str], tape: Tape, start: int, stop: int) -> S
 
 
 _MOST = 1 << 62
-"""Whole numbers of records stay below this: one bit less than what JSON readers and columns take."""
+"""Upper bound of stored integers: one bit less than what JSON readers and columns accept."""
 
 
 def held_units(
     positions: Mapping[str, Position], terms: TradingTerms, tape: Tape, start: int, stop: int
 ) -> tuple[int, list[int]] | None:
-    """What is held, at each close, as whole numbers of so many decimals; None where it does not fit in 63 bits."""
+    """Return the value of the positions at each close as integers with a number of decimal places.
+
+    None if it does not fit in 63 bits.
+    """
     total: list[int] | None = None
     places = 0
     for symbol, held in positions.items():
         column, lot_places = tape.scaled_close.get(symbol), terms.assets[symbol].size_decimals
         lots = held.size.scaleb(lot_places)
         count, first_close = int(lots), tape.filled[symbol].item(start)
-        if column is None or lots != count or first_close != first_close:  # NaN: marked before this tape begins
+        if column is None or lots != count or first_close != first_close:  # NaN: its mark is older than this tape
             return None
         if abs(count) * column.largest >= _MOST:
             return None
@@ -57,7 +61,7 @@ def held_units(
 
 
 def held_values(positions: Mapping[str, Position], tape: Tape, start: int, stop: int) -> list[Decimal]:
-    """The same in decimals, whatever the digits."""
+    """Return the same values in decimals, for any number of digits."""
     values = [ZERO] * (stop - start)
     for held in in_order(positions):
         closes = decimals(tape.filled[held.symbol][start:stop].tolist())

@@ -1,4 +1,4 @@
-"""The perp venue as the platform sees it: perpetual futures with funding and liquidation."""
+"""The perp venue behind the platform's `Venue` interface: perpetual futures with funding and liquidation."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
@@ -115,7 +115,7 @@ class PerpVenue(Venue):
         return preview(request, lake, settings, at, server_tools)
 
     def params(self, prepared: "PerpRun") -> dict[str, Any]:
-        """With the anonymisation of a blind run, the base bars, and which symbols were listed when."""
+        """Return the run's stored parameters: request, blind-run mapping, base interval and listing periods."""
         from pitboss.core import codec
         from pitboss.data.listings import listing_notes
 

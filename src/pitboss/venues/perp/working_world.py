@@ -1,7 +1,7 @@
-"""One account being worked on: the mutable inside of the pure world functions.
+"""The mutable working copy of an account, used inside the pure functions of `world.py`.
 
-A `WorkingWorld` is made from a frozen `PerpWorld`, changed by the steps of one bar (or one submission), and frozen again. It never
-leaves `world.py`. Every method books exactly one kind of event and leaves its receipt.
+A `WorkingWorld` is made from a frozen `PerpWorld`, changed by the steps of one bar (or one submission), and frozen
+again; it is never passed on. Every method books exactly one kind of event and adds its receipt.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ NO_BOOKS: Mapping[str, Books] = {}
 
 
 class WorkingWorld:
-    """The working copy of a world."""
+    """A mutable copy of a `PerpWorld`."""
 
     __slots__ = (
         "books",
@@ -64,7 +64,10 @@ class WorkingWorld:
         self.room: dict[str, Decimal] | None = None
 
     def freeze(self) -> PerpWorld:
-        """The world as it is now. Cash without trailing zeros: they would grow with every fill and slow every sum."""
+        """Return the present state as a `PerpWorld`.
+
+        Cash is stored without trailing zeros, which would grow with every fill and slow every sum.
+        """
         return PerpWorld(
             cash=self.cash if self.cash is self.world.cash else self.cash.normalize(),
             initial=self.world.initial,
@@ -83,13 +86,13 @@ class WorkingWorld:
         )
 
     def note(self, kind: ReceiptKind, at: Instant, symbol: str, order_id: str, **facts: Decimal | str | int) -> None:
-        """Leave a receipt."""
+        """Add a receipt."""
         self.receipts.append(Receipt(kind, at, symbol, order_id, facts))
 
     # Money ------------------------------------------------------------------------------------------------------
 
     def base(self) -> Decimal:
-        """Cash less the cost of everything held: the part of equity that prices do not move."""
+        """Return cash minus the cost of all positions: the part of equity that does not depend on prices."""
         total = self.cash
         if self.positions:
             for held in in_order(self.positions):
@@ -97,7 +100,7 @@ class WorkingWorld:
         return total
 
     def equity(self, prices: Prices) -> Decimal:
-        """Equity at the given prices, the marks where one is missing."""
+        """Return equity at the given prices, at the mark where one is missing."""
         if not self.positions:
             return self.cash
         value = ZERO
@@ -106,12 +109,12 @@ class WorkingWorld:
         return self.base() + value
 
     def price(self, symbol: str, prices: Prices) -> Decimal:
-        """A symbol's price in this bar, or its mark where the bar is missing."""
+        """Return a symbol's price in this bar, or its mark if the bar is missing."""
         found = prices.get(symbol)
         return self.marks[symbol] if found is None else found
 
     def free_margin(self, prices: Prices, without: WorkingOrder) -> Decimal:
-        """Equity less the margin of positions and of working opens other than `without`."""
+        """Return equity minus the margin of positions and of working opens other than `without`."""
         used = ZERO
         for held in in_order(self.positions):
             used += abs(held.size) * self.price(held.symbol, prices) / self.leverage.get(held.symbol, 1)
@@ -123,22 +126,22 @@ class WorkingWorld:
     # Orders -----------------------------------------------------------------------------------------------------
 
     def drop(self, order: WorkingOrder) -> None:
-        """Take an order off the book."""
+        """Remove an order from the book."""
         self.orders.remove(order)
 
     def rest(self, order: WorkingOrder) -> None:
-        """Remember that a limit has had its first bar: from now on it makes, not takes."""
+        """Mark a limit order as rested after its first bar: from now on it fills as maker."""
         self.orders[self.orders.index(order)] = replace(order, rested=True)
 
     def cancel(self, order: WorkingOrder, at: Instant, reason: str) -> None:
-        """Take an order off the book and say why."""
+        """Remove an order from the book and add a receipt with the reason."""
         self.drop(order)
         self.note("cancelled", at, order.symbol, order.id, reason=reason)
 
     def may_open(
         self, order: WorkingOrder, at: Instant, price: Decimal, fill: Decimal, taker: bool, opens: Prices
     ) -> bool:
-        """Check an open at the moment it would fill; if it fails it is taken off the book with its reason."""
+        """Check an open at the moment of its fill; if it fails it is removed from the book with a reason."""
         held = self.positions.get(order.symbol)
         if held is not None and held.side != order.side:
             self.cancel(order, at, "opposite_position")
@@ -161,9 +164,10 @@ class WorkingWorld:
         slippage_usd: Decimal,
         facts: Facts = NO_FACTS,
     ) -> None:
-        """Add an open to its position and set the stop and take-profit that it names.
+        """Add an open to its position and set its stop and take-profit.
 
-        Where less than its size fills, the rest of a limit works on as a maker; the rest of a market order is cancelled.
+        If only a part fills, the rest of a limit order stays on the book as maker; the rest of a market order is
+        cancelled.
         """
         if size == order.size or order.limit is None:
             self.drop(order)
@@ -188,7 +192,7 @@ class WorkingWorld:
             self.leave(order, at, order.size - size)
 
     def leave(self, order: WorkingOrder, at: Instant, left: Decimal) -> None:
-        """Say that the rest of a market order, which is off the book already, found no volume."""
+        """Add the receipt for the rest of a market order, already off the book, that found no volume."""
         self.note("cancelled", at, order.symbol, order.id, reason="volume", left=left)
 
     def fill_exit(
@@ -204,7 +208,7 @@ class WorkingWorld:
         reason: str,
         facts: Facts = NO_FACTS,
     ) -> None:
-        """Take `size` off a position: its share of the cost is realised into cash."""
+        """Reduce a position by `size` and realise its share of the cost into cash."""
         held = self.positions[symbol]
         side = -held.side
         if size == abs(held.size):
@@ -230,7 +234,7 @@ class WorkingWorld:
         reason: str,
         facts: Facts,
     ) -> None:
-        """Pay the fee and leave the receipt of a fill; it takes its size from what the bar's volume has room for."""
+        """Charge the fee, add the receipt of a fill, and deduct its size from the bar's remaining volume."""
         fee = self.rate(taker) * size * price
         self.cash -= fee
         if self.room is not None:
@@ -252,13 +256,14 @@ class WorkingWorld:
         )
 
     def rate(self, taker: bool) -> Decimal:
-        """Fee as a fraction of notional."""
+        """Return the fee as a fraction of notional."""
         return self.terms.taker if taker else self.terms.maker
 
     def slipped(self, symbol: str, at: Instant, price: Decimal, size: Decimal, side: int) -> tuple[Decimal, Facts]:
-        """The price a taker of `size` gets: worse by k basis points a million of notional, k × notional / 1e10.
+        """Return the price that a taker of `size` gets: k basis points per million of notional, k × notional / 1e10.
 
-        Where books were asked for, the newest one tells instead, if there is one; the receipt then says which it was.
+        If the run uses order books, the newest one sets the price where there is one; the facts of the receipt name the
+        source.
         """
         slope, age = self.terms.slippage_bps_per_million, self.terms.book_max_age_ms
         facts = NO_FACTS
@@ -275,7 +280,7 @@ class WorkingWorld:
     # Volume -----------------------------------------------------------------------------------------------------
 
     def make_room(self, volumes: Mapping[str, float]) -> None:
-        """Say how much traded in this bar: fills of a symbol may together take no more than a share of it."""
+        """Set the volume available in this bar: the fills of a symbol may take only a share of what was traded."""
         share = (self.terms.max_volume_pct or ZERO) / HUNDRED
         self.room = {
             symbol: round_down(decimal(volume) * share, self.terms.assets[symbol].lot)
@@ -283,13 +288,13 @@ class WorkingWorld:
         }
 
     def fillable(self, symbol: str, size: Decimal) -> Decimal:
-        """How much of a size the bar still has room for: all of it unless a share of the volume is the bound."""
+        """Return how much of a size can still fill in this bar: all of it unless fills are capped by volume."""
         return size if self.room is None else min(size, self.room.get(symbol, ZERO))
 
     # Halts ------------------------------------------------------------------------------------------------------
 
     def mark_equity(self, at: Instant, value: Decimal) -> None:
-        """Take an equity point: roll the day, raise the peak, trigger and end halts."""
+        """Record an equity point: start a new day, raise the peak, set and end halts."""
         day = at // DAY_MS
         if day != self.day:
             self.day_reference = value if at % DAY_MS == 0 else self.last_equity
@@ -304,7 +309,7 @@ class WorkingWorld:
             self.check_halts(at, value)
 
     def check_halts(self, at: Instant, value: Decimal) -> None:
-        """Trigger the halts whose loss has reached its threshold."""
+        """Set the halts whose loss threshold has been reached."""
         terms = self.terms
         if "daily_loss" not in self.halts and _lost(self.day_reference, value, terms.daily_loss_halt_pct):
             self.halt("daily_loss", at, self.day_reference, value)
@@ -312,7 +317,7 @@ class WorkingWorld:
             self.halt("drawdown", at, self.peak, value)
 
     def halt(self, halt: Halt, at: Instant, reference: Decimal, value: Decimal) -> None:
-        """Stop new exposure: cancel working opens at once, leave stops and take-profits alone."""
+        """Stop new exposure: cancel working opens at once, keep stops and take-profits."""
         self.halts = (*self.halts, halt)
         self.note("halted", at, "", "", halt=halt, reference_usd=reference, equity_usd=value)
         for order in [order for order in self.orders if order.opens]:

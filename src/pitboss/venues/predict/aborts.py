@@ -46,8 +46,8 @@ BAD_ORACLE = Abort("registry", 0, "an oracle needs a new id and a sound grid")
 RISING = Abort("pitboss", 0, "under this surface the price of UP would rise with the strike")
 OLD_PUSH = Abort("pitboss", 1, "a push may not be older than the one before it")
 BAD_PRICE = Abort("pitboss", 2, "a price must be above zero")
-"""The last three aborts belong to the paper venue, not to the protocol: it rejects surfaces that are not a probability
-distribution and updates out of order.
+"""The last three aborts are the paper venue's own: it rejects out-of-order updates and surfaces that are no
+distribution.
 """
 
 OF_FLAW: dict[Flaw, Abort] = {

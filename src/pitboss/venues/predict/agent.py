@@ -1,5 +1,4 @@
-"""Builds an agent of the predict venue from its skill: decider, caps and ports. Used by backtests and live runs alike.
-"""
+"""Builds an agent of the predict venue from its skill: decider, caps and ports. Used by backtests and live runs alike."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -20,8 +20,9 @@ FORECASTERS: dict[str, Callable[[MarketCall], float]] = {
     "coin": lambda call: COIN,
     "always_no": lambda call: float(call.side == "NO"),
 }
-"""Probability that each forecaster assigns to the chosen side. `market` is implied by the asks, normalised so that both
-sides add up to one.
+"""Probability that each forecaster assigns to the chosen side.
+
+`market` is implied by the asks, normalised so that both sides add up to one.
 """
 
 TRADED = (
@@ -45,8 +46,7 @@ TRADED = (
 def baseline_metrics(
     outcome: PredictOutcome, ledgers: Mapping[str, PredictLedger] | None = None, seed: int = 0
 ) -> dict[str, Any]:
-    """Score every forecaster on the run's calls and compute the trading metrics of each heuristic on the same course.
-    """
+    """Score every forecaster on the run's calls and compute the trading metrics of each heuristic on the same course."""
     same = comparable(outcome.calls)
     return {
         "forecasts": {

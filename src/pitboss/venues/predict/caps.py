@@ -42,8 +42,9 @@ def make_caps(
     max_price_age_s: Decimal = Decimal(30),
     underlying: str | None = None,
 ) -> PredictCaps:
-    """Build the limits from a skill's values in plain units. Values finer than the venue's units are rounded to the
-    stricter side.
+    """Build the limits from a skill's values in plain units.
+
+    Values finer than the venue's units are rounded to the stricter side.
     """
     return PredictCaps(
         int(max_spend_per_tick * QUOTE),

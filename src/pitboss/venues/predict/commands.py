@@ -42,7 +42,7 @@ def price(
 ) -> None:
     """Fair prices of UP and DOWN at a strike.
 
-    The variance is total, up to expiry: no time is asked for. For example:
+    The variance of the surface is the total up to expiry, so no time is needed. For example:
 
         pitboss predict price --forward 63200 --strike 63000 --svi 0.0004,0.01,-0.2,0,0.01
     """
@@ -76,10 +76,10 @@ def markets(
     json: Json = False,
     place: Here,
 ) -> None:
-    """The markets there are: their tiers, expiries and the time left.
+    """List the open markets with their tiers, expiries and the time left.
 
-    By the protocol's schedule: 15m and 1h on the boundary, 1d at 08:00 UTC, 1w on Friday 08:00 UTC, each listed from at
-    least an hour before its expiry. Where tiers meet there is one market for all of them. For example:
+    Markets follow the protocol's schedule: 15m and 1h on the boundary, 1d at 08:00 UTC, 1w on Friday 08:00 UTC, each
+    listed at least an hour before its expiry. Where tiers coincide, one market serves all of them. For example:
 
         pitboss predict markets --at 2026-02-21T14:30:00Z
         pitboss predict markets --tiers 1h,1d --json
@@ -187,10 +187,10 @@ def rounds(
     ] = 60_000,
     json: Json = False,
 ) -> None:
-    """Settle recorded up/down rounds by a price history, and tell how often that is what was recorded.
+    """Settle recorded up/down rounds by a price history and report how often that matches the recorded outcome.
 
-    A round is UP if the first price at or after its end is above the first at or after its start; a tie is DOWN. The
-    rounds that differ are listed by the size of their move. For example:
+    A round is UP if the first price at or after its end is above the first at or after its start; a tie is DOWN. Rounds
+    that differ are listed by the size of their move. For example:
 
         pitboss predict rounds updown_rounds_btc.parquet --prices binance_spot_1m_btc.parquet
 

@@ -45,8 +45,7 @@ Surface = Callable[[Oracle, Instant], Svi | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Updates:
-    """Price updates: prices in billionths, oldest first, unique times. `volatility` is annual and uses no later data.
-    """
+    """Price updates: prices in billionths, oldest first, unique times. `volatility` is annual and uses no later data."""
 
     at: Ints
     spot: Ints
@@ -170,8 +169,7 @@ class PredictCourse:
         return self._columns[0]
 
     def _coasts(self, desk: Desk, at: list[int], place: int, stop: int) -> int:
-        """Return the last update to which an account without positions can skip in one step; `place` if it cannot skip.
-        """
+        """Return the last update to which an account without positions can skip in one step; `place` if it cannot skip."""
         world, underlying = desk.world, self.ports.underlying
         if self.surface is not None or not can_coast(world, underlying):
             return place
@@ -208,8 +206,9 @@ def updates_of(at: Ints, spot: Ints, volatility: Floats, first_tick: Instant, to
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """Plan of a heuristic that mints whenever it can: it skips ticks while a budget is exhausted, until the day ends or
-    for good.
+    """Plan of a heuristic that mints whenever it can.
+
+    It skips ticks while a budget is exhausted, until the day ends or for good.
     """
 
     tick_at: list[Instant]
@@ -217,8 +216,7 @@ class BudgetPlan:
     least: int
 
     def next_tick(self, index: int, world: Desk) -> int:
-        """Return the first tick at or after `index` with something left to spend, provided the account does not change.
-        """
+        """Return the first tick at or after `index` with something left to spend, provided the account does not change."""
         count = len(self.tick_at)
         if index >= count:
             return count

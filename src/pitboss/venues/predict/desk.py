@@ -96,8 +96,9 @@ class DeskResult:
 
 
 def reckoned(desk: Desk, at: Instant, without: str = "") -> Spent:
-    """Return the spend that counts at an instant: executed mints, and the reserved spend of waiting mints except
-    `without`.
+    """Return the spend that counts at an instant: executed mints, and the reserved spend of waiting mints.
+
+    The waiting order `without` is excluded.
     """
     promised = [ticket for ticket in desk.waiting if ticket.order.action == "mint" and ticket.id != without]
     spent = desk.spent
@@ -157,8 +158,7 @@ def submit(desk: Desk, request: DeskOrder, at: Instant, account_id: str = ACCOUN
 
 
 def is_due(world: PredictWorld, order: ContractOrder, tick_at: Instant) -> bool:
-    """Whether the world includes the first update at or after the decision. A settled market gets no further updates.
-    """
+    """Whether the world includes the first update at or after the decision. A settled market gets no further updates."""
     market = oracle_of(world, order.contract.market_id)
     if market is None or market.settlement is not None:
         return True
@@ -177,8 +177,9 @@ def order_facts(order: ContractOrder) -> Facts:
 
 
 def after_trade(desk: Desk, order: ContractOrder, step: WorldStep, tick_at: Instant, at: Instant) -> Desk:
-    """Return the desk after a trade, with the cost of a mint counted. An older tick never replaces a newer one in
-    `spent`.
+    """Return the desk after a trade, with the cost of a mint counted.
+
+    An older tick never replaces a newer one in `spent`.
     """
     if order.action == "redeem":
         return replace(desk, world=step.world)

@@ -23,9 +23,7 @@ def heuristics() -> dict[str, Rungs]:
 
 
 def heuristic(name: str) -> Rungs:
-    """Return a heuristic by name, with or without the prefix `policy/`; `-` may replace `_`, as in the original's
-    names.
-    """
+    """Return a heuristic by name, with or without `policy/`; `-` may replace `_`, as in the original's names."""
     known = heuristics()
     short = name.removeprefix("policy/").replace("-", "_")
     if short not in known:

@@ -46,8 +46,7 @@ SCHEMA: dict[str, Any] = {
 
 @noun
 class PredictDecision:
-    """A well-formed decision. Numbers are exact and finite, in plain units. A redeem always covers the whole position.
-    """
+    """A well-formed decision. Numbers are exact and finite, in plain units. A redeem always covers the whole position."""
 
     action: Action
     reasoning: str

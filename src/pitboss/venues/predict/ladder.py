@@ -13,8 +13,7 @@ STEP = 50 * FLOAT
 
 @noun
 class Rung:
-    """One strike with the quote of YES; `other` is the quote of NO. `sides` are those whose ask is within the bounds.
-    """
+    """One strike with the quote of YES; `other` is the quote of NO. `sides` are those whose ask is within the bounds."""
 
     strike: int
     quote: Quote

@@ -22,8 +22,9 @@ LEAST = QUOTE // 100
 """Minimum spend: less than a cent is not traded."""
 
 REACH = (0, 20)
-"""Numbers of strikes tried on either side of the nearest one. The nearest alone comes first, because it nearly always
-suffices.
+"""Numbers of strikes tried on either side of the nearest one.
+
+The nearest alone comes first, because it nearly always suffices.
 """
 
 

@@ -1,8 +1,8 @@
-"""The vault's liability for open markets: the value of all open contracts of one oracle, on a curve of at most 50
-points.
+"""The vault's liability for open markets: the value of all open contracts of one oracle.
 
-The curve spans the lowest and highest strike ever minted. It starts with those two and repeatedly halves the gap across
-which the price of UP drops most. Contracts between two points are valued by linear interpolation.
+They are valued on a curve of at most 50 points between the lowest and highest strike ever minted. It starts with those
+two and repeatedly halves the gap across which the price of UP drops most. Contracts between two points are valued by
+linear interpolation.
 """
 
 from functools import lru_cache

@@ -1,5 +1,4 @@
-"""Runs `pitboss predict run`: the live driver with the predict venue on paper, live prices, a stored run and a status
-endpoint.
+"""Runs `pitboss predict run`: the live driver, the paper venue, live prices, a stored run and the status endpoint.
 
 A live run is stored, hash-chained and resumed from its last committed record like any other run. One process at a time
 works on it: a file lock, released by the operating system when the process exits, prevents a second process on the same
@@ -120,7 +119,9 @@ async def _lived(
     try:
         async with AsyncExitStack() as stack:
             return await _work(stack, life, deployment, model, warnings, page, listener)
-    except asyncio.CancelledError:  # a second Ctrl-C: no time for the metrics, but the run must not stay marked as running
+    except (
+        asyncio.CancelledError
+    ):  # a second Ctrl-C: no time for the metrics, but the run must not stay marked as running
         runs.set_status(run_id, "cancelled", epoch, wall_s=life.wall_s())
         raise RunCancelled from None
     except LeaseLost:

@@ -29,7 +29,7 @@ NO_FEED, STALE = "no_feed", "stale_prices"
 
 
 class PredictSource:
-    """`live.runner.Source` of the paper venue."""
+    """Implements `live.runner.WorldSource` for the paper venue."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Rules, metrics and decisions of the predict venue in plain words, for reports and messages."""
+"""Descriptions of the predict venue's rules, metrics and decisions, for reports and messages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -71,11 +71,11 @@ METRICS: dict[str, Metric] = {
     "mints": Metric("Contracts bought", "count", "Calls that the engine and the venue let through."),
     "wins": Metric("Calls won", "count", "Bought contracts that paid."),
 }
-"""Metrics that only runs of this venue have."""
+"""Metrics specific to this venue."""
 
 
 def describe_decision(row: Mapping[str, Any]) -> str:
-    """A decision in a few words."""
+    """Describe a decision in a few words."""
     if row.get("action") not in ("mint", "redeem"):
         return "something malformed"
     parts = [f"{row['action']} {one_line(row.get('side') or 'a side')} at {figures.price(row.get('strike'))}"]

@@ -1,8 +1,8 @@
-"""The figures of a finished run on the predict venue, from its equity, its receipts and its calls only.
+"""Metrics of a finished predict run, computed only from its equity, receipts and calls.
 
-`compute_predict` gives plain values, ready for JSON: what cannot be said is None, never NaN or infinity. What both venues
-have (return, drawdown, Sharpe, counts) is worked out by the same functions as there, under the same names. It runs
-nothing and reads no market. `docs/predict-metrics.md` says in plain words what each number means.
+`compute_predict` returns plain values ready for JSON; an undefined value is None, never NaN or infinity. Metrics shared
+with the perp venue (return, drawdown, Sharpe, counts) use the same functions and names. This module replays nothing and
+reads no market data. `docs/predict-metrics.md` explains each metric.
 """
 
 import math
@@ -20,12 +20,12 @@ from pitboss.sim.statistics.bootstrap import MIN_BOOTSTRAP_RETURNS
 from pitboss.venues.predict.outcome import MarketCall, PredictOutcome
 
 REFERENCES = ("ask", "normalised", "fair")
-"""The market's own probability, read three ways: `reference` tells how."""
+"""Three readings of the market's own probability; see `reference`."""
 
 
 @exact
 def compute_predict(outcome: PredictOutcome, seed: int = 0) -> dict[str, Any]:
-    """All figures of a run. `seed` is that of the bootstraps."""
+    """Compute all metrics of a run. `seed` seeds the bootstraps."""
     return {
         **money_figures(outcome, seed),
         **_trade_figures(outcome),
@@ -36,22 +36,22 @@ def compute_predict(outcome: PredictOutcome, seed: int = 0) -> dict[str, Any]:
 
 
 def money_figures(outcome: PredictOutcome, seed: int) -> dict[str, Any]:
-    """How the equity went."""
+    """Compute the metrics of the equity curve."""
     course = equity_course(outcome)
     figures = equity_figures(outcome, course, intervals([course.returns], seed)[0])
     return {**figures, "pnl_usd": course.final - course.initial}
 
 
 def forecasts(calls: Sequence[MarketCall]) -> list[MarketCall]:
-    """The calls that can be scored: with a confidence, on a market that was open and has settled since."""
+    """Return the calls that can be scored: with a confidence, on a market that was open and has since settled."""
     return [call for call in calls if call.forecast and call.confidence is not None and call.won is not None]
 
 
 def reference(call: MarketCall, kind: str) -> float | None:
-    """The market's probability of the chosen side.
+    """Return the market's probability of the chosen side.
 
-    `ask` is the price as it is, spread included; `normalised` is it over the sum of both sides' asks, so that the two
-    sides add up to one; `fair` is what the venue's own surface says, without any spread.
+    `ask` is the ask itself, spread included. `normalised` divides it by the sum of both sides' asks, so that both add
+    up to one. `fair` is the value from the venue's surface, without spread.
     """
     if kind == "fair":
         return None if call.fair is None else float(call.fair)
@@ -62,7 +62,7 @@ def reference(call: MarketCall, kind: str) -> float | None:
 
 
 def score(calls: Sequence[MarketCall], seed: int = 0) -> dict[str, Any]:
-    """Scores of the model on these forecasts, and beside each reading of the market on those where that is known."""
+    """Score the model on these forecasts, and against each reading of the market where that reading exists."""
     chances, won = [_confidence(call) for call in calls], [bool(call.won) for call in calls]
     curve = calibration.curve(chances, won)
     return {
@@ -79,7 +79,7 @@ def score(calls: Sequence[MarketCall], seed: int = 0) -> dict[str, Any]:
 
 
 def _against(calls: Sequence[MarketCall], kind: str, seed: int) -> dict[str, Any]:
-    """Model and market on exactly the same calls."""
+    """Score model and market on the same calls."""
     known = [(call, chance) for call in calls if (chance := reference(call, kind)) is not None]
     same = [call for call, _ in known]
     ours, theirs, won = (
@@ -123,7 +123,7 @@ def _call_figures(calls: Sequence[MarketCall], seed: int) -> dict[str, Any]:
 
 
 def _call_edge(scored: Sequence[MarketCall]) -> dict[str, Any]:
-    """Every scored call with an ask counts the same, bought or not."""
+    """Return the mean edge of scored calls with an ask, equally weighted, whether or not they were executed."""
     known = [(_confidence(call), float(call.ask), bool(call.won)) for call in scored if call.ask is not None]
     count = len(known)
     return {
@@ -134,7 +134,7 @@ def _call_edge(scored: Sequence[MarketCall]) -> dict[str, Any]:
 
 
 def _minted_edge(resolved: Sequence[MarketCall]) -> dict[str, Any]:
-    """What was bought, as if every contract had been held to its settlement; `promised` of those with a confidence."""
+    """Return the edge of executed mints as if held to settlement; `promised` covers those with a confidence."""
     contracts = promised_on = realised = promised = ZERO
     for call in resolved:
         traded = call.traded
@@ -155,7 +155,10 @@ def _minted_edge(resolved: Sequence[MarketCall]) -> dict[str, Any]:
 
 
 def _trade_figures(outcome: PredictOutcome) -> dict[str, Any]:
-    """What was bought, sold back and paid out, and what the spread took of it. Exact sums until the very end."""
+    """Return the totals of mints, redeems and payouts, and the cost of the spread.
+
+    Sums are exact until the final conversion.
+    """
     spend = redeemed = paid = basis = ZERO
     mint_spread = redeem_spread = ZERO
     mints = redeems = payouts = unknown = 0
@@ -201,9 +204,9 @@ def _trade_figures(outcome: PredictOutcome) -> dict[str, Any]:
 
 
 def spread_cost(receipt: Receipt) -> Decimal | None:
-    """What a trade lost to the spread: ask over fair for what was bought, fair over bid for what was sold back.
+    """Return a trade's cost of the spread: ask minus fair for a mint, fair minus bid for a redeem.
 
-    After settlement there is no spread. None where the fair price is not known.
+    It is zero after settlement and None if the fair price is missing.
     """
     facts = receipt.facts
     if receipt.kind == "settled":

@@ -1,4 +1,4 @@
-"""Command line options that only predict backtests have."""
+"""Command line options specific to predict backtests."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,7 +14,7 @@ from pitboss.terminal.workspace_options import WorkspaceOptions
 @Parameter(name="*", group="Only on the predict venue")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictOptions:
-    """Prices, surfaces and the vault."""
+    """Options for prices, surfaces and the vault."""
 
     prices: Annotated[
         Path | None, given("--prices", "A file of one-minute bars to import first; without it the lake has them.")
@@ -31,7 +31,7 @@ class PredictOptions:
     )
 
     def fields(self, place: WorkspaceOptions, skill: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a `PredictRequest` that these options set. A file of prices is imported into the lake."""
+        """Return the fields of a `PredictRequest` that these options set. A price file is imported into the lake."""
         fields: dict[str, Any] = {
             "vault_usd": self.vault,
             "surfaces": "" if self.surfaces is None else str(self.surfaces.absolute()),
@@ -42,7 +42,7 @@ class PredictOptions:
 
 
 def _imported(place: WorkspaceOptions, prices: Path, underlying: str) -> str:
-    """Import a file of one-minute bars under a data venue named by its content, and give that name."""
+    """Import a file of one-minute bars under a data venue named after its content, and return that name."""
     from pitboss.bootstrap.machine import SystemClock
     from pitboss.data.file_reader import read_hashed
     from pitboss.data.importing import import_paths

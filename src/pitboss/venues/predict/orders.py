@@ -10,7 +10,7 @@ from pitboss.venues.predict.trade import ContractTrade, WorldStep, carry_out, mi
 
 @noun
 class ContractOrder:
-    """A mint of at most `spend` (`quantity` contracts at the present ask `price`), or a redeem of the whole position."""
+    """A mint of at most `spend` (`quantity` contracts at the current ask `price`), or a redeem of the whole position."""
 
     action: Literal["mint", "redeem"]
     contract: Contract
@@ -28,8 +28,7 @@ def perform(
 ) -> WorldStep:
     """Execute an order on the paper venue. A mint is sized again, so it costs no more than its spend.
 
-    `quoted_trade` is the trade that was computed when the order was judged; it is reused where world and instant are
-    those of the judgement.
+    `quoted_trade` is the trade computed when the order was judged; it is reused if world and instant are the same.
     """
     if quoted_trade is not None:
         return carry_out(world, account_id, order.action, quoted_trade, at)

@@ -1,10 +1,10 @@
-"""From records of the predict venue to what its metrics need: every call, and what came of it.
+"""Builds the input of the predict metrics from records: every call and its result.
 
-A call is a decision that names a market, a side and a strike: to buy (`mint`) or to sell back (`redeem`), whether or not
-the engine let it through. The ledger follows each to its fill, its late refusal, and the settlement of its market. It
-sits beside the other venue's ledger and counts the same things the same way; it computes no figure (`metrics` does).
+A call is a decision that names a market, a side and a strike: a `mint` or a `redeem`, allowed or refused. The ledger
+follows each call to its fill, its late refusal, and the settlement of its market. It extends the ledger shared with the
+perp venue (`sim.outcome.Ledger`) and computes no metric; `metrics` does.
 
-What is read is the same whether values are live or come back from storage, so both give equal metrics.
+Live values and values read back from storage are parsed the same way, so both give equal metrics.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,15 +27,15 @@ from pitboss.venues.predict.state import ACCOUNT
 
 DUPLICATE = "B14_DUPLICATE"
 NO_MARKET = "B2_MARKET"
-"""The rule that refuses what is about no open market: such a call is no forecast of anything."""
+"""The rule that refuses decisions without an open market; such a call is not a forecast."""
 
 ASK_MARGIN, FAIR_MARGIN = "B6_ASK_BOUNDS", "B5_NOT_QUOTED"
-"""Rules whose margins tell the ask and the fair price on which a decision was judged."""
+"""Rules whose margins hold the ask and the fair price at which a decision was judged."""
 
 
 @noun
 class Traded:
-    """What was carried out of a call. `amount` is what a mint cost or a redeem brought."""
+    """The executed trade of a call. `amount` is the cost of a mint or the proceeds of a redeem."""
 
     at: Instant
     quantity: Decimal
@@ -47,9 +47,9 @@ class Traded:
 class MarketCall:
     """One decision about one contract, in plain units.
 
-    `ask` is the price of the fill, else the one on which the decision was judged (for a redeem it is the bid); `fair` is
-    the market's own probability at that moment. `won` is None until the market settles, and stays so for a call that was
-    made after it had.
+    `ask` is the price of the fill, otherwise the price at which the decision was judged (for a redeem, the bid). `fair`
+    is the market's own probability at that moment. `won` is None until the market settles, and stays None for a call
+    made after settlement.
     """
 
     at: Instant
@@ -66,13 +66,13 @@ class MarketCall:
     order_id: str = ""
     duplicate: bool = False
     late: bool = False
-    """Accepted first, and refused when its price came."""
+    """Accepted first, then refused when its price arrived."""
     traded: Traded | None = None
     won: bool | None = None
 
     @property
     def forecast(self) -> bool:
-        """Whether it is a statement about a market that was open: a repeated or misdirected one is not."""
+        """Whether the call is a statement about an open market; duplicates and calls without an open market are not."""
         return self.action == "mint" and not self.duplicate and self.code != NO_MARKET
 
     @property
@@ -82,7 +82,7 @@ class MarketCall:
 
     @property
     def other_ask(self) -> Decimal | None:
-        """What the opposite side cost at the same moment: both spreads are one and the same."""
+        """Return the ask of the opposite side at the same moment; both sides have the same spread."""
         if self.ask is None or self.fair is None or self.action != "mint" or not ZERO < self.fair <= self.ask < ONE:
             return None
         return ONE - max(ZERO, self.fair + self.fair - self.ask)
@@ -90,7 +90,7 @@ class MarketCall:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictOutcome(Outcome):
-    """What a run left behind, with its calls."""
+    """The outcome of a run, with its calls."""
 
     calls: tuple[MarketCall, ...] = ()
     account_id: str = ACCOUNT
@@ -98,7 +98,7 @@ class PredictOutcome(Outcome):
 
 @dataclass(slots=True)
 class PredictLedger(Ledger):
-    """What the records of a run on this venue say, in order."""
+    """Accumulates the records of a predict run, in order."""
 
     calls: list[MarketCall] = field(default_factory=list[MarketCall])
     account_id: str = ACCOUNT
@@ -114,11 +114,11 @@ class PredictLedger(Ledger):
         cost_usd: Decimal | None = ZERO,
         saved_usd: Decimal = ZERO,
     ) -> None:
-        """Add one record: its covered half as it was sealed or as it was read back."""
+        """Add one record, given its hashed part as sealed or as read back."""
         told = list(receipts)
-        # Not `super()`: a slotted dataclass is a new class, which the shorthand would miss.
+        # Not `super()`: `slots=True` creates a new class, and zero-argument `super()` refers to the old one.
         Ledger.take(self, kind, body, told, cost_usd, saved_usd)
-        # A market that settled on the way to this tick did so before the tick's decisions were made.
+        # A market that settled before this tick did so before the tick's decisions were made.
         for receipt in told:
             if receipt.kind == "settled" and "account" not in receipt.facts:
                 self._settle(receipt.symbol, Decimal(receipt.facts["price"]))
@@ -130,7 +130,7 @@ class PredictLedger(Ledger):
             self._follow(receipt)
 
     def _call(self, at: Instant, proposal: Any, verdict: Mapping[str, Any]) -> None:
-        # Live proposals are canonical bytes in a wrapper: they are read as they would be from storage.
+        # Live proposals are canonical bytes in a wrapper: parse them as if read from storage.
         decision, _ = read(proposal if isinstance(proposal, dict) else codec.plain(proposal))
         if decision is None or decision.side is None or decision.strike is None or decision.action == "hold":
             return
@@ -158,13 +158,13 @@ class PredictLedger(Ledger):
             self._awaiting.setdefault(call.market_id, []).append(place)
 
     def _follow(self, receipt: Receipt) -> None:
-        """What a receipt says about a call that became an order."""
+        """Update a call from a receipt of its order."""
         facts = receipt.facts
         place = self._orders.get(str(facts.get("order", receipt.order_id)))
         if place is None:
             return
         call = self.calls[place]
-        if not call.market_id:  # it was the only one open, and the order tells its name
+        if not call.market_id:  # the decision named no market; the order has the id of the only open one
             call = replace(call, market_id=receipt.symbol)
             self._awaiting.setdefault(receipt.symbol, []).append(place)
         if receipt.kind == "rejected":
@@ -185,24 +185,25 @@ class PredictLedger(Ledger):
             self.calls[place] = replace(call, won=(price > call.strike) == (call.side == "YES"))
 
     def outcome(self, from_at: Instant, to_at: Instant, interval_ms: int, initial_usd: Decimal) -> PredictOutcome:
-        """The input of the metrics."""
+        """Return the input of the metrics."""
         found = Ledger.outcome(self, from_at, to_at, interval_ms, initial_usd)
         shared = {one.name: getattr(found, one.name) for one in fields(found)}
-        # The price of the first tick gives a point at its instant, where the account is what it began with: no return.
+        # The first tick's price gives a point at its own instant with the initial equity, which is not a return: drop
+        # it.
         at, usd = columns(self.equity)
         shared["equity_at"], shared["equity_usd"] = at[at > from_at], usd[at > from_at]
         return PredictOutcome(**shared, calls=tuple(self.calls), account_id=self.account_id)
 
 
 def read_predict_ledger(records: Iterable[Record], account_id: str = ACCOUNT) -> PredictLedger:
-    """Go through stored records once."""
+    """Build the ledger from stored records in one pass."""
     ledger = PredictLedger(account_id=account_id)
     read_into(ledger, records)
     return ledger
 
 
 def predict_fills(receipts: Iterable[Receipt]) -> Iterator[dict[str, Any]]:
-    """Mints and redeems in the public export form; what a redeem brought is a cost below zero."""
+    """Yield mints and redeems in the public export format; the proceeds of a redeem are a negative cost."""
     for receipt in receipts:
         if receipt.kind == "filled":
             facts = receipt.facts
@@ -220,7 +221,7 @@ def predict_fills(receipts: Iterable[Receipt]) -> Iterator[dict[str, Any]]:
 
 
 def _used(margins: Iterable[Any], code: str) -> Decimal | None:
-    """What one rule's margin says was used, where the margins were kept whole: live ones are nouns, stored ones are not."""
+    """Return the `used` value of one rule's margin, from a live `Margin` or a stored mapping; None if it was not kept."""
     for margin in margins:
         if isinstance(margin, Margin):
             if margin.code == code:

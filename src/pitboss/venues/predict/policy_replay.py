@@ -1,7 +1,7 @@
-"""A heuristic over a course for its ledger alone: the same rules and world as a run, and no records.
+"""Replays a heuristic over a course and returns only its ledger: same rules and world as a run, but no records.
 
-Baselines of every run are made this way, at about half of what a replay costs. A property test holds it against the
-replay, which is the slow and obvious way.
+The baselines of every run are computed this way, at about half the cost of a full replay. A property test compares it
+with the full replay.
 """
 
 from bisect import bisect_right
@@ -20,12 +20,12 @@ from pitboss.venues.predict.ladder_policy import LEAST
 from pitboss.venues.predict.outcome import PredictLedger
 
 Intent = Callable[[Any], dict[str, Any] | None]
-"""What a heuristic proposes on seeing an observation, if anything."""
+"""Returns the decision a heuristic proposes for an observation, if any."""
 
 
 @exact
 def play(script: PredictCourse, intent: Intent, least_spend: int) -> PredictLedger:
-    """What a heuristic that mints whenever it may comes to."""
+    """Replay a heuristic that mints whenever it can, and return its ledger."""
     ports = replace(script.ports, build_prompts=False, keep_prompts=False)
     ledger = PredictLedger(account_id=ports.account_id)
     ticks, places = script.tick_at.tolist(), script.places()
@@ -62,7 +62,7 @@ def _span(ledger: PredictLedger, ticks: int, flags: dict[str, int], receipts: Se
 
 
 def _act(script: PredictCourse, desk: Desk, intent: Intent, at: int) -> tuple[Desk, dict[str, Any]]:
-    """One tick at which something may be proposed: as `tick()` does it, without a record."""
+    """Execute one tick at which a decision may be proposed, like `tick()` but without a record."""
     ports, state = script.ports, State(desk)
     observation = ports.observe(state, at)
     proposed = intent(observation)
@@ -88,5 +88,5 @@ def _act(script: PredictCourse, desk: Desk, intent: Intent, at: int) -> tuple[De
 
 
 def played(course: PredictCourse, known: Mapping[str, PredictLedger]) -> dict[str, PredictLedger]:
-    """Every heuristic over the same course, with the same caps and the same money; `known` ledgers are taken as they are."""
+    """Replay every heuristic over the same course, with the same caps and equity. Ledgers in `known` are reused."""
     return {name: known.get(name) or play(course, policy.intent, LEAST) for name, policy in heuristics().items()}

@@ -1,4 +1,4 @@
-"""The account as a person, a prompt, a tool or a snapshot sees it: plain facts derived from a world."""
+"""The account as shown to users, prompts, tools and snapshots: plain values derived from a world."""
 
 from decimal import Decimal
 from typing import Any
@@ -28,7 +28,7 @@ from pitboss.venues.predict.trade import fair_value, preview
 
 @noun
 class ContractView:
-    """One position with what it would bring now. `quoted` is False where the venue would not take it back right now."""
+    """One position with its current value. `quoted` is False if the venue would not redeem it now."""
 
     market_id: str
     side: Held
@@ -53,7 +53,7 @@ class PredictPortfolio:
 
 @exact
 def portfolio(world: PredictWorld, now: Instant, account_id: str = ACCOUNT) -> PredictPortfolio:
-    """The account's facts; equity is cash and every position at its bid."""
+    """Return the account's portfolio; equity is cash plus every position at its bid."""
     account = world.accounts.get(account_id, NO_ACCOUNT)
     holdings = tuple(_holding(world, account.positions[key], now) for key in sorted(account.positions))
     value = sum((holding.value for holding in holdings), contracts(account.cash))
@@ -61,8 +61,11 @@ def portfolio(world: PredictWorld, now: Instant, account_id: str = ACCOUNT) -> P
 
 
 def equity(world: PredictWorld, now: Instant, account_id: str = ACCOUNT) -> int:
-    """Cash and every position at its bid, in millionths. Worked out at every tick, so each market's pricer is made once."""
-    del now  # a bid is worth the same whether or not the venue takes it at this instant
+    """Return cash plus every position at its bid, in millionths.
+
+    Computed at every tick, so each market's pricer is built once.
+    """
+    del now  # the value of a bid does not depend on whether the venue redeems at this instant
     account = world.accounts.get(account_id, NO_ACCOUNT)
     total = account.cash
     used = utilisation(world.vault.total_mtm, world.vault.balance)
@@ -80,10 +83,10 @@ def equity(world: PredictWorld, now: Instant, account_id: str = ACCOUNT) -> int:
 
 
 def bid_of(world: PredictWorld, contract: Contract, now: Instant) -> tuple[int, bool]:
-    """The bid, and whether it is one the venue gives now.
+    """Return the bid, and whether the venue quotes it now.
 
-    Between expiry and settlement, or with a stale price, the venue gives none; equity then takes the newest known price
-    and the spread as if it were fresh. A fair price of 0 or 1 is its own bid.
+    Between expiry and settlement, or with a stale price, the venue quotes none; equity then uses the newest price and
+    the spread as if it were fresh. A fair price of 0 or 1 is its own bid.
     """
     used = utilisation(world.vault.total_mtm, world.vault.balance)
     bid = _bid(world, contract, used, oracle_of(world, contract.market_id))
@@ -100,7 +103,7 @@ def _bid(world: PredictWorld, contract: Contract, used: int, oracle: Oracle | No
 
 
 def summary(facts: PredictPortfolio) -> dict[str, Any]:
-    """The same as a snapshot keeps it: amounts as exact text."""
+    """Return the portfolio as a snapshot stores it: amounts as exact text."""
     return {
         "cash": text(facts.cash),
         "equity": text(facts.equity),

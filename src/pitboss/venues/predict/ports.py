@@ -1,7 +1,7 @@
-"""The ports of a tick on the predict venue: how it is observed, judged, halted and told.
+"""The ports of a tick on the predict venue: how it observes, checks decisions, halts and summarises the account.
 
-A tick's world is a `Desk`. What differs from the perp venue beyond words: the asks a model was shown are kept with the
-desk, because the slippage rule asks for them, and a decision may wait there for the update it is carried out at.
+The world of a tick is a `Desk`. Unlike the perp venue, the desk stores the asks shown to the model, because the
+slippage rule needs them, and holds orders that wait for their price update.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,14 +30,14 @@ from pitboss.venues.predict.state import ACCOUNT, NO_ACCOUNT
 
 @noun
 class PredictPorts:
-    """Everything a tick needs on the predict venue that is not its state."""
+    """The dependencies of a tick on the predict venue; the state is passed separately."""
 
     caps: PredictCaps
     decider: Decider
     broker: Broker
     context: PredictPrompts
     view: Callable[[Instant], View] | None = None
-    """Candles as of an instant; None where there are none to look at."""
+    """Returns candles as of an instant; None without candle data."""
     tape: Tape = no_tape
     candles_minutes: int = 60
     underlying: str = "BTC"
@@ -46,13 +46,13 @@ class PredictPorts:
     build_prompts: bool = True
     tracer: Tracer = SILENT
     notes: Callable[[], tuple[str, ...]] = tuple
-    """What the agent is told about its own means at this tick."""
+    """Returns notes for the agent about its own resources at this tick."""
     reflector: Reflector | None = None
     every_ms: int = MINUTE_MS
-    """Time between ticks: it numbers them."""
+    """Time between ticks; it determines their numbers."""
 
     def observe(self, state: State, at: Instant) -> PredictObservation:
-        """What the agent may know now."""
+        """Return what the agent may see at this instant."""
         return PredictObservation(
             at,
             at // self.every_ms,
@@ -70,17 +70,17 @@ class PredictPorts:
         )
 
     def unasked(self, state: State, observation: PredictObservation) -> str:
-        """Nobody is asked about an account with nothing left, nothing held and nothing on its way."""
+        """Return why the decider is not asked: `ruined` if the account has no cash, positions or waiting orders."""
         del observation
         return "ruined" if ruined(state.world, self.account_id) else ""
 
     def told(self, state: State, observation: PredictObservation) -> State:
-        """With the asks that the prompt and the tools have shown."""
+        """Return the state with the asks shown by the prompt and the tools."""
         desk = told(state.world, observation.shown.asks)
         return state if desk is state.world else state.after(world=desk)
 
     def guard(self, observation: PredictObservation, state: State, intent: Any, at: Instant) -> Judgement:
-        """One intent against B1 to B15."""
+        """Check one decision against rules B1 to B15."""
         desk: Desk = state.world
         spent = reckoned(desk, at)
         shown = {**spent.shown, **observation.shown.asks} if observation.shown.asks else spent.shown
@@ -88,7 +88,7 @@ class PredictPorts:
         return guard(book, state.seen, intent, at)
 
     def halt(self, world: Desk, at: Instant) -> tuple[Desk, Sequence[Receipt]]:
-        """No mints any more: a rule broke. What is held can still be redeemed."""
+        """Pause minting because a rule failed. Open positions can still be redeemed."""
         terms = world.world.terms
         if terms.paused:
             return world, ()
@@ -96,11 +96,11 @@ class PredictPorts:
         return halted, (Receipt("halted", at, "", "", {"halt": "invariant"}),)
 
     def summary(self, world: Desk) -> dict[str, Any]:
-        """Cash, equity, spend, positions, what waits."""
+        """Return cash, equity, spend, positions and waiting orders."""
         return summary(world, self.account_id)
 
     def summary_after(self, world: Desk, found: Desk, told: dict[str, Any]) -> dict[str, Any]:
-        """The same, or what was told where neither the world nor what waits has changed."""
+        """Return the summary after a tick; `told` is reused if world and waiting orders are unchanged."""
         if world.world is found.world and world.waiting is found.waiting:
             return told
         return summary(world, self.account_id)
@@ -108,23 +108,23 @@ class PredictPorts:
     def remember(
         self, state: State, observation: PredictObservation, receipts: Sequence[Receipt], verdicts: Sequence[Verdict]
     ) -> Any:
-        """Nothing yet: what came of orders is kept with the desk."""
+        """Return the memory unchanged: the results of orders are stored in the desk."""
         del observation, receipts, verdicts
         return state.memory
 
     def noted(self, state: State, observation: PredictObservation) -> tuple[Mapping[str, float], int]:
-        """Nothing: this venue's agents are asked at every tick."""
+        """Return the stored values unchanged: agents of this venue are asked at every tick."""
         del observation
         return state.asked_close, state.news_seen
 
 
 def ruined(desk: Desk, account_id: str = ACCOUNT) -> bool:
-    """Nothing left, nothing open and nothing waiting: there is no point in asking any more."""
+    """Whether the account has no cash, no positions and no waiting orders, so that no decision can have an effect."""
     account = desk.world.accounts.get(account_id, NO_ACCOUNT)
     return account.cash <= 0 and not account.positions and not desk.waiting
 
 
 def read_state(plain: object) -> State:
-    """A stored state, with its world as this venue's own type."""
+    """Parse a stored state, with its world as a `Desk`."""
     state = codec.parse(State, plain)
     return state.after(world=codec.parse(Desk, state.world))

@@ -1,6 +1,6 @@
-"""What a model would be given at the first tick of a predict run that starts at an instant, byte for byte.
+"""Previews the exact model request of the first tick of a predict run that starts at a given instant.
 
-The same preparation, world, observation and prompts as a backtest's, with a fresh account; no model is needed or asked.
+It uses the same preparation, world, observation and prompts as a backtest, with a fresh account. No model is called.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ from pitboss.venues.predict.request import PredictRequest
 
 
 def preview(request: PredictRequest, lake: Lake, settings: Settings, at: Instant | None = None) -> Preview:
-    """The request at tick `at`, else at the newest tick that has data. The request's own range does not matter."""
+    """Return the request at tick `at`, by default the newest tick with data. The range of the request is ignored."""
     skill = read_predict_skill(request.skill)
     underlying, period = skill.context.underlying, skill.every_ms
     data_venue = choose_venue(request.data_venue or settings.data_venue, lake, (underlying,))
@@ -33,7 +33,7 @@ def preview(request: PredictRequest, lake: Lake, settings: Settings, at: Instant
         at = _newest(lake, data_venue, underlying) // period * period
     else:
         check_tick(at, period, skill.schedule.every)
-    # A heuristic stands in for the model: a model that cannot be reached is no reason to fail.
+    # The fallback heuristic replaces the model, so that a preview also works if the model is unreachable.
     quiet = replace(request, model=FALLBACK, decisions=None, prompts=True, from_at=at, to_at=at + period)
     run = PredictRun(
         request=quiet,
@@ -51,13 +51,15 @@ def preview(request: PredictRequest, lake: Lake, settings: Settings, at: Instant
     fresh = first_state(course)
     world = course.advance(fresh.world, 0, course.places()[0]).world
     prompt = course.ports.context.prompt(course.ports.observe(fresh.after(world=world), at))
-    listed = permit(tools(), skill.tool_names, "write") if skill.max_steps > 1 else []  # a single step is the last one
+    listed = (
+        permit(tools(), skill.tool_names, "write") if skill.max_steps > 1 else []
+    )  # a single step is the final one, which offers no tools
     specs = [ToolSpec(tool.name, tool.description, tool.schema) for tool in listed]
     return Preview(at, prompt.system, prompt.user, offered([*specs, DECISION.spec]))
 
 
 def _newest(lake: Lake, venue: str, underlying: str) -> Instant:
-    """When the last price was known."""
+    """Return the instant of the last available price."""
     check_symbols(lake, venue, [underlying])
     extent = lake.extent(venue, underlying, BASE)
     if extent is None:

@@ -1,7 +1,7 @@
-"""From a fair value to what a contract costs: spread, ask, bid, ask bounds, and how many a spend buys.
+"""Computes contract prices from a fair value: spread, ask, bid, ask bounds, and the quantity that a spend buys.
 
-Integer arithmetic that rounds down where the protocol does. It looks at numbers only: which market, which account and
-whether it may trade at all is `world`'s business.
+Integer arithmetic that rounds down where the protocol does. It handles numbers only; `world` and `trade` decide which
+market and account they belong to and whether a trade is allowed.
 """
 
 from math import isqrt
@@ -23,60 +23,60 @@ class Quote:
 
     @property
     def other(self) -> "Quote":
-        """The contract that wins when this one loses. Buying both costs one and twice the spread."""
+        """Return the quote of the opposite contract. Buying both costs one plus twice the spread."""
         return Quote(FLOAT - self.fair, self.spread, FLOAT - self.bid, FLOAT - self.ask)
 
 
 def utilisation(total_mtm: int, balance: int) -> int:
-    """How much of the vault is spoken for, at most one; nothing where either is nothing."""
+    """Return the share of the vault's balance that is owed, at most one; zero if either value is zero."""
     if total_mtm <= 0 or balance <= 0:
         return 0
     return min(FLOAT, total_mtm * FLOAT // balance)
 
 
 def spread(terms: MarketTerms, fair: int, used: int) -> int:
-    """Half the distance of ask and bid: wider for uncertain outcomes and for a busy vault."""
+    """Return half the distance between ask and bid: wider for uncertain outcomes and a highly utilised vault."""
     uncertain = terms.base_spread * isqrt(fair * (FLOAT - fair)) // FLOAT
     busy = terms.base_spread * terms.utilisation_multiplier // FLOAT * (used * used // FLOAT) // FLOAT
     return max(uncertain, terms.min_spread) + busy
 
 
 def make_quote(terms: MarketTerms, fair: int, used: int) -> Quote:
-    """Ask and bid around a fair value strictly between 0 and 1."""
+    """Return ask and bid around a fair value strictly between 0 and 1."""
     half = spread(terms, fair, used)
     return Quote(fair, half, min(FLOAT, fair + half), max(0, fair - half))
 
 
 def settled_quote(won: bool) -> Quote:
-    """After settlement there is nothing to be uncertain about."""
+    """Return the quote after settlement: 0 or 1, without spread."""
     value = FLOAT if won else 0
     return Quote(value, 0, value, value)
 
 
 def ask_bounds(terms: MarketTerms, override: tuple[int, ...] | None) -> tuple[int, int]:
-    """The lowest and highest ask at which a mint is admitted: the general bounds, tightened by an oracle's own."""
+    """Return the lowest and highest ask at which a mint is admitted: the general bounds, tightened by the oracle's own."""
     if override is None:
         return terms.min_ask, terms.max_ask
     return max(terms.min_ask, override[0]), min(terms.max_ask, override[1])
 
 
 def check_bounds(terms: MarketTerms, lowest: int, highest: int) -> Abort | None:
-    """Whether bounds may be set for one oracle."""
+    """Check whether these bounds may be set for one oracle."""
     if not 0 < lowest < highest < FLOAT:
         return BAD_BOUND
     return LOOSER_BOUNDS if lowest < terms.min_ask or highest > terms.max_ask else None
 
 
 def amount(price: int, quantity: int) -> int:
-    """Price times quantity, rounded down: what a trade moves."""
+    """Return price times quantity, rounded down: the amount a trade transfers."""
     return price * quantity // FLOAT
 
 
 def quantity_for(spend: int, ask: int) -> int:
-    """The contracts a spend buys at an ask; they never cost more than it."""
+    """Return the number of contracts that a spend buys at an ask; they never cost more than the spend."""
     return spend * FLOAT // ask if spend > 0 and ask > 0 else 0
 
 
 def kelly(probability: int, ask: int) -> float:
-    """The share of a bankroll a sure believer would stake; below zero means stay out."""
+    """Return the Kelly fraction of the bankroll for this probability; negative means no stake."""
     return (probability - ask) / (FLOAT - ask) if ask < FLOAT else 0.0

@@ -1,4 +1,4 @@
-"""The predict protocol's readers put together: the machine's clock, chance and pauses, addresses and ids of the settings."""
+"""Builds the readers of the predict protocol from the machine's clock and the configured addresses and ids."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,12 +13,12 @@ from pitboss.venues.predict.data.wire import ManagerPosition
 from pitboss.venues.predict.state import Oracle
 
 TIMEOUT_S, ATTEMPTS = 10.0, 4
-"""Somebody waits, and what comes late is stale: fewer tries than a download makes."""
+"""Fewer attempts than a download makes: a user waits, and a late reply is stale."""
 
 
 @asynccontextmanager
 async def open_fetcher() -> AsyncIterator[Fetcher]:
-    """A fetcher for reads of this moment."""
+    """Open a fetcher for current data."""
     fetcher = Fetcher(
         now=SystemClock().now,
         elapsed=stopwatch,
@@ -33,7 +33,7 @@ async def open_fetcher() -> AsyncIterator[Fetcher]:
 
 
 def indexer(settings: Settings, fetcher: Fetcher) -> Indexer:
-    """The indexer that the settings name."""
+    """Return a client of the configured indexer."""
     if not settings.predict_id:
         raise UserError(
             "the id of the Predict object is not known", "set PITBOSS_PREDICT_ID, or predict_id in settings.toml"
@@ -42,18 +42,18 @@ def indexer(settings: Settings, fetcher: Fetcher) -> Indexer:
 
 
 def hermes(settings: Settings, fetcher: Fetcher) -> Hermes:
-    """The service of prices."""
+    """Return a client of the Hermes price service."""
     return Hermes(fetcher, settings.hermes_url)
 
 
 async def live_markets(settings: Settings, underlying: str) -> tuple[Oracle, ...]:
-    """The open markets of an underlying as the indexer tells them now."""
+    """Return the open markets of an underlying as the indexer currently reports them."""
     async with open_fetcher() as fetcher:
         return await indexer(settings, fetcher).markets(underlying)
 
 
 async def live_positions(settings: Settings) -> tuple[ManagerPosition, ...]:
-    """What the manager of the settings holds and held, as the indexer tells it now."""
+    """Return the open and closed positions of the configured manager as the indexer currently reports them."""
     if not settings.predict_manager_id:
         raise UserError(
             "the id of your PredictManager is not known", "set PITBOSS_PREDICT_MANAGER_ID, or predict_manager_id"

@@ -1,4 +1,4 @@
-"""Recorded surfaces in a replay: for each market the newest one known at an instant, a flat one where there is none."""
+"""Recorded surfaces in a replay: for each market the newest one at an instant, or a flat one if there is none."""
 
 from bisect import bisect_right
 from typing import Protocol
@@ -14,7 +14,7 @@ from pitboss.venues.predict.svi import Svi
 
 
 class SurfaceRows(Protocol):
-    """Surface updates, oldest first, each of one market. A market is named by its id, or by its expiry in milliseconds."""
+    """Surface updates, oldest first, each of one market, identified by its id or by its expiry in milliseconds."""
 
     @property
     def at(self) -> Ints: ...
@@ -36,7 +36,7 @@ class Recorded:
             self._places.setdefault(name, []).append(place)
 
     def __call__(self, oracle: Oracle, at: Instant) -> Svi | None:
-        """What is known of a market's surface by now; fitted from realised volatility where nothing was recorded."""
+        """Return the newest surface of a market at an instant; computed from realised volatility if none was recorded."""
         name = oracle.id if oracle.id in self._at else str(oracle.expiry_at)
         known = bisect_right(self._at.get(name, []), at)
         if known:

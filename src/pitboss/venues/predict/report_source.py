@@ -1,7 +1,7 @@
-"""From a stored run of the predict venue to its page: reads records and data, puts them into a `PredictReport`.
+"""Builds the `PredictReport` of a stored predict run from its records and data.
 
 Everything about the run itself comes from its records. The curves of the heuristics, and which markets had a recorded
-surface, come from the data; if that has changed or is gone they are left out, and the page says so.
+surface, come from the data. If the data has changed or is missing they are omitted, and the page states that.
 """
 
 from collections.abc import Sequence
@@ -33,12 +33,12 @@ from pitboss.venues.predict.request import PredictRequest
 
 
 def page_of(workspace: Workspace, run: Run) -> str:
-    """The page of a run."""
+    """Render the HTML page of a run."""
     return render(build_predict_report(workspace, run))
 
 
 def build_predict_report(workspace: Workspace, run: Run) -> PredictReport:
-    """Everything the page shows of a run."""
+    """Collect everything the page shows of a run."""
     request = codec.parse(PredictRequest, run.params)
     prepared = same_data(workspace, run, request)
     rows: list[dict[str, Any]] = []
@@ -66,7 +66,7 @@ def build_predict_report(workspace: Workspace, run: Run) -> PredictReport:
 
 
 def surfaces_of(request: PredictRequest, calls: Sequence[MarketCall]) -> tuple[Surfaces, str]:
-    """How the prices of a run came about, and on how many of its calls a recorded surface was known."""
+    """Return the kind of surfaces a run used, and a note on how many of its calls had a recorded surface."""
     if not request.surfaces:
         return "fitted", ""
     try:
@@ -85,9 +85,9 @@ def surfaces_of(request: PredictRequest, calls: Sequence[MarketCall]) -> tuple[S
 
 
 def _known(call: MarketCall, since: dict[str, int]) -> bool:
-    """Whether a surface of the call's market, by its id or its expiry, was known when it was made."""
+    """Whether a surface of the call's market, by id or expiry, was available when the call was made."""
     names = [call.market_id]
-    with suppress(UserError):  # where a market has another name than the paper venue gives
+    with suppress(UserError):  # the id may not follow the paper venue's naming
         names.append(str(parse_instant(call.market_id.partition("-")[2])))
     return any(since.get(name, call.at + 1) <= call.at for name in names)
 
@@ -97,13 +97,13 @@ def _curve(equity: Sequence[Piece]) -> list[tuple[Instant, float]]:
 
 
 def _curves(prepared: PredictRun, run: Run, ledger: PredictLedger) -> dict[str, list[tuple[Instant, float]]]:
-    """Each heuristic over the same course; a finished run of one is played already."""
+    """Return the equity curve of each heuristic over the same course; a finished run of a heuristic is reused."""
     own = {run.model.removeprefix("policy/"): ledger} if run.status == "complete" else {}
     return {name: _curve(one.equity) for name, one in played(prepared.course(), own).items()}
 
 
 def _fills(ledger: PredictLedger) -> list[dict[str, Any]]:
-    """One row for each trade of the account, by what it was."""
+    """Return one row per trade of the account, with its action."""
     own = (one for one in ledger.receipts if one.kind == "filled" and one.facts.get("account") == ledger.account_id)
     return [{"at": one.at, "reason": one.facts["action"]} for one in own]
 
@@ -114,7 +114,7 @@ def _skill_text(request: PredictRequest) -> str:
 
 
 def _assumptions(run: Run, request: PredictRequest, synthetic: bool, data_found: bool) -> list[str]:
-    """One sentence or two for each thing that was assumed."""
+    """Return one or two sentences for each assumption of the run."""
     said = [
         "Prices are closes of one-minute bars, each known since its bar was over. A market lives on the newest of them, and "
         "settles at the first one at or after its expiry.",

@@ -1,6 +1,6 @@
-"""What a backtest of the predict venue is asked for, and that side of a run which is only shown: no market is loaded.
+"""The request of a predict backtest, and the parts of a run that only display it. It loads no market data.
 
-The side that carries a run out is `venues/predict/kit.py`.
+`venues/predict/venue.py` executes the run.
 """
 
 from collections.abc import Mapping
@@ -17,27 +17,27 @@ SURFACES_RECORDED, SURFACES_FITTED = "recorded", "fitted from realised volatilit
 
 @dataclass(frozen=True, slots=True)
 class PredictRequest(BacktestRequest):
-    """What was asked for on the predict venue. `equity_usd` is in quote units."""
+    """A backtest request of the predict venue. `equity_usd` is in quote units."""
 
     equity_usd: Decimal = Decimal(200)
     vault_usd: Decimal = Decimal(1_000_000)
-    """What the other side of every contract has."""
+    """Balance of the vault, the counterparty of every contract."""
     surfaces: str = ""
-    """A file of recorded surfaces; without one they are fitted."""
+    """Path of a file of recorded surfaces; without one they are computed."""
 
 
 def request_of(params: Mapping[str, Any]) -> PredictRequest:
-    """The request a run was started with."""
+    """Return the request a run was started with."""
     return codec.parse(PredictRequest, params)
 
 
 def surfaces_words(params: Mapping[str, Any]) -> str:
-    """Which surfaces a run had."""
+    """Describe the kind of surfaces a run used."""
     return SURFACES_RECORDED if params.get("surfaces") else SURFACES_FITTED
 
 
 def realism(request: PredictRequest) -> dict[str, dict[str, str]]:
-    """What makes the fills of a run more or less real."""
+    """Describe how realistic the fills of a run are."""
     surfaces = "as asked" if request.surfaces else "default"
     return {
         "surfaces": {"about": "Surfaces", "value": surfaces_words({"surfaces": request.surfaces}), "state": surfaces},

@@ -1,4 +1,4 @@
-"""A predict run's figures as rows for a terminal: the run beside the market's price and the best-known heuristics."""
+"""The metrics of a predict run as table rows for a terminal, compared with the market's price and selected heuristics."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ TRADING_HEADINGS = ("", "return", "result", "mints", "hit rate", "spread cost", 
 
 
 def result_tables(run: Run) -> list[ResultTable]:
-    """Forecasts beside the market's price, and trading beside the heuristics."""
+    """Return the tables of forecasts compared with the market's price, and of trading compared with the heuristics."""
     metrics, baselines = mapping(run.metrics), mapping(run.baselines)
     forecasts = rows(metrics, baselines)
     return [
@@ -26,7 +26,7 @@ def result_tables(run: Run) -> list[ResultTable]:
 
 
 def answer(metrics: Plain) -> str:
-    """Whether the model was better than the market's price, in one line."""
+    """State in one line whether the model forecast better than the market's price."""
     beside = mapping(nested(metrics, "scores", "all", "against", PRICE))
     if not beside.get("calls"):
         return "no confidence was named on a market that settled: there is nothing to hold against the market's price"
@@ -46,7 +46,7 @@ def answer(metrics: Plain) -> str:
 
 
 def rows(metrics: Plain, baselines: Plain) -> list[tuple[str, str, str, str, str]]:
-    """The figures of the run; where a figure is a score, those of other forecasters on the same calls beside it."""
+    """Return the metrics of the run; a score is followed by those of the other forecasters on the same calls."""
     others = ("market", "coin", "always_no")
     all_calls = mapping(nested(baselines, "forecasts", "all"))
     minted = mapping(nested(baselines, "forecasts", "minted"))
@@ -81,7 +81,7 @@ def rows(metrics: Plain, baselines: Plain) -> list[tuple[str, str, str, str, str
 
 
 def trading_rows(metrics: Plain, baselines: Plain) -> list[tuple[str, ...]]:
-    """The run's trading beside the heuristics over the same prices."""
+    """Return the trading metrics of the run and of the heuristics over the same prices."""
     found = {"this run": metrics, **mapping(baselines.get("trading"))}
     return [
         (
@@ -98,7 +98,7 @@ def trading_rows(metrics: Plain, baselines: Plain) -> list[tuple[str, ...]]:
 
 
 def cents(value: object) -> str:
-    """A part of a contract's payout."""
+    """Format a fraction of a contract's payout in cents."""
     shown = figures.share(value, signed=True)
     return shown if shown == figures.NONE else f"{shown[:-1]} ¢"
 

@@ -1,7 +1,7 @@
-"""Recorded up/down rounds against a price history: how often the settlement we would have made agrees with theirs.
+"""Compares recorded up/down rounds with the outcomes that this venue's settlement rule gives for a price history.
 
-Pure: columns in, a report out. A round asks whether the price at its end is above the price at its start; its outcome
-comes from another price source than ours, so rounds that hardly moved may differ.
+Pure: columns in, a report out. A round asks whether the price at its end is above the price at its start. Recorded
+outcomes come from a different price source, so rounds with a very small move may differ.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ BANDS_BPS = (1.0, 2.0, 5.0, 10.0)
 
 @noun
 class Miss:
-    """A round that settled the other way than recorded."""
+    """A round whose computed settlement differs from the recorded one."""
 
     start_at: Instant
     duration_s: int
@@ -29,23 +29,26 @@ class Miss:
 
 @noun
 class Agreement:
-    """All rounds with a recorded outcome and prices at both ends. `misses` by size of the move, largest first."""
+    """The comparison of all rounds with a recorded outcome and prices at both ends.
+
+    `misses` are sorted by size of move, largest first.
+    """
 
     rounds: int
     agreed: int
     undecided: int
-    """Rounds without an outcome: their recorded price of UP is neither 0 nor 1."""
+    """Rounds without an outcome: the recorded price of UP is neither 0 nor 1."""
     unpriced: int
-    """Rounds whose prices the history does not hold."""
+    """Rounds for which the history has no price."""
     misses: tuple[Miss, ...]
 
     @property
     def share(self) -> float:
-        """The part of the rounds that agreed."""
+        """Return the fraction of rounds that agree."""
         return self.agreed / self.rounds if self.rounds else 0.0
 
     def bands(self, edges_bps: Sequence[float] = BANDS_BPS) -> tuple[tuple[str, int], ...]:
-        """How many of the misses moved by so many basis points."""
+        """Count the misses per band of moves in basis points."""
         found: list[tuple[str, int]] = []
         low = 0.0
         for high in (*edges_bps, float("inf")):
@@ -62,7 +65,7 @@ class Agreement:
 
 
 def first_price(times: Ints, prices: Floats, at: Ints, within_ms: int) -> Floats:
-    """The price of the first update at or after each instant, NaN where none comes in time. `times` must be sorted."""
+    """Return the first price at or after each instant, NaN if none follows in time. `times` must be sorted."""
     places = np.searchsorted(times, at, side="left")
     known = np.minimum(places, max(len(times) - 1, 0))
     found = prices[known] if len(times) else np.full(len(at), np.nan)
@@ -73,7 +76,7 @@ def first_price(times: Ints, prices: Floats, at: Ints, within_ms: int) -> Floats
 def compare(
     start_at: Ints, duration_s: Ints, up_price: Floats, times: Ints, prices: Floats, within_ms: int = 60_000
 ) -> Agreement:
-    """Settle each round by price history: first update at or after its end against the same at its start, ties to NO."""
+    """Settle each round: the first price at or after its end against the first at or after its start; a tie is NO."""
     opened = first_price(times, prices, start_at, within_ms)
     closed = first_price(times, prices, start_at + duration_s * 1000, within_ms)
     decided = (up_price == 0.0) | (up_price == 1.0)

@@ -1,6 +1,6 @@
-"""The predict rules bound to one account: how a decision is read, which rules apply, and the order an allowed one becomes.
+"""The predict rules applied to one account: parsing, rule selection, and the order that an allowed decision becomes.
 
-The `engine.guard.RuleBook` of this venue. Spends are cut and sized once, in the case, so that the rules and the order agree.
+Implements `engine.guard.RuleBook`. Spends are reduced and sized once, in the case, so the rules and the order agree.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from pitboss.venues.predict.state import ACCOUNT, PredictWorld
 from pitboss.venues.predict.trade import ContractTrade
 
 EXIT_RULES = tuple(rule for rule in RULES if rule.scope == "every")
-"""The rules for decisions that spend nothing."""
+"""The rules that apply to decisions without a spend."""
 
 
 @noun
 class PredictRuleBook:
-    """B1 to B15 over one account at `now`, the instant of execution; the decision was made at `tick_at`."""
+    """Rules B1 to B15 on one account at `now`, the instant of execution, for a decision made at `tick_at`."""
 
     caps: PredictCaps
     world: PredictWorld
@@ -37,25 +37,25 @@ class PredictRuleBook:
     venue_code: ClassVar[str] = VENUE
 
     def read(self, intent: Any) -> tuple[PredictDecision | None, list[str]]:
-        """The decision, read strictly."""
+        """Parse a decision strictly."""
         return read(intent)
 
     def is_hold(self, proposal: PredictDecision) -> bool:
-        """`hold` is not judged."""
+        """Whether the decision is `hold`, which is not checked."""
         return proposal.action == "hold"
 
     def rules_for(self, proposal: PredictDecision | None) -> Sequence[Rule]:
-        """All of them for a mint, only those about every action for a redeem."""
+        """Return all rules for a mint, and only those of scope `every` for a redeem."""
         return EXIT_RULES if proposal is not None and proposal.action == "redeem" else RULES
 
     def case(self, proposal: PredictDecision | None, problems: Sequence[str]) -> PredictCase:
-        """The numbers that the rules need."""
+        """Compute the values that the rules need."""
         return make_case(
             self.caps, self.world, self.account_id, self.spent, proposal, problems, self.now, self.tick_at, False
         )
 
     def execution(self, case: PredictCase) -> Execution | None:
-        """The order with the trade as this world would make it; None where the venue admits no trade."""
+        """Return the order with the trade computed on this world; None if the venue admits no trade."""
         trade, decision = case.admitted, case.decision
         if decision is None or not isinstance(trade, ContractTrade):
             return None

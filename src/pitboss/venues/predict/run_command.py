@@ -1,4 +1,4 @@
-"""`pitboss predict run`: an agent of the predict venue at work, on paper and on live prices."""
+"""The command `pitboss predict run`: runs an agent of the predict venue on paper with live prices."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 
 def register(app: App) -> None:
-    """Put the command among those of its group."""
+    """Add the command to its group."""
     app.command(run)
 
 
@@ -70,12 +70,12 @@ def run(
     json: Annotated[bool, Parameter(name="--json", help="Print one JSON object a line for every tick.")] = False,
     place: Here,
 ) -> int:
-    """Run an agent on live prices, on paper: nothing is signed and nothing real is spent.
+    """Run an agent on live prices, on paper: nothing is signed and no real money is spent.
 
-    It ticks at multiples of the time between ticks until you stop it (Ctrl-C or SIGTERM finish the tick in hand), keeps
-    every tick as a run, and goes on with that run when it is started again. What it does is told at `/status`; `/health`
-    says that it is there. AGENT_STRATEGY, AGENT_TRADE_DUSDC, AGENT_TICK_MS, AGENT_STATUS_PORT, AGENT_NAME and
-    AGENT_PROMPT_FILE of the environment count where nothing is typed. For example:
+    The agent ticks at multiples of the time between ticks until it is stopped (Ctrl-C or SIGTERM finish the current
+    tick). Every tick is stored in a run, and a restart resumes that run. `/status` reports its state; `/health` reports
+    that it is up. The environment variables AGENT_STRATEGY, AGENT_TRADE_DUSDC, AGENT_TICK_MS, AGENT_STATUS_PORT,
+    AGENT_NAME and AGENT_PROMPT_FILE apply unless the matching option is given. For example:
 
         pitboss predict run btc-brain.yaml --model policy/alternate
         pitboss predict run btc-brain.yaml --every 30s --max-cost-usd 5 --max-cost-usd-per-day 1
@@ -153,7 +153,7 @@ def _tell(entry: "Entry", board: "Board", json: bool) -> None:
 
 
 def line_of(entry: "Entry", board: "Board") -> str:
-    """One entry as a line."""
+    """Format an entry as one line."""
     head = entry["at"][:19].replace("T", " ")
     happened = "; ".join(_event(event) for event in entry.get("events", ()) if _worth_telling(event))
     if entry["kind"] == "tick":
@@ -191,7 +191,7 @@ def _verdict(verdict: dict[str, Any]) -> str:
 
 
 def _worth_telling(event: dict[str, Any]) -> bool:
-    """A market that settles is told where something was held in it."""
+    """Whether to print an event: the settlement of a market only if it had an open position."""
     return event["kind"] != "accepted" and (event["kind"] != "settled" or "payout" in event)
 
 

@@ -1,6 +1,6 @@
-"""When markets expire: the operator's four tiers, four expiries each, the first at least an hour ahead.
+"""Expiries of markets: the operator's four tiers with four expiries each, the first at least an hour ahead.
 
-An oracle once created stays until its expiry, so what stands at an instant is more than what is created at it.
+An oracle exists until its expiry, so more markets exist at an instant than are created at it.
 """
 
 from collections.abc import Iterable
@@ -16,28 +16,28 @@ TIERS: tuple[str, ...] = ("15m", "1h", "1d", "1w")
 EXPIRIES = 4
 LEAD_MS = HOUR_MS
 FINEST_MS = 15 * MINUTE_MS
-"""Every expiry of every tier lies on such a boundary."""
+"""Every expiry of every tier is a multiple of this."""
 
 _WEEK_MS = 7 * DAY_MS
 _STEPS: dict[str, tuple[int, int]] = {
     "15m": (FINEST_MS, 0),
     "1h": (HOUR_MS, 0),
     "1d": (DAY_MS, 8 * HOUR_MS),
-    # The first day of 1970 was a Thursday, so the first Friday 08:00 is a day and eight hours later.
+    # 1970-01-01 was a Thursday, so the first Friday 08:00 is one day and eight hours later.
     "1w": (_WEEK_MS, DAY_MS + 8 * HOUR_MS),
 }
 
 
 @noun
 class Slot:
-    """An expiry with the tiers it belongs to, finest first: at 08:00 several meet, and one market serves them all."""
+    """An expiry with its tiers, finest first. At 08:00 several tiers coincide, and one market serves them all."""
 
     expiry_at: Instant
     tiers: tuple[str, ...]
 
 
 def expiries(tier: str, now: Instant, count: int = EXPIRIES, lead_ms: int = LEAD_MS) -> tuple[Instant, ...]:
-    """The next expiries of a tier, the first at least `lead_ms` ahead."""
+    """Return the next expiries of a tier, the first at least `lead_ms` ahead."""
     try:
         step, offset = _STEPS[tier]
     except KeyError:
@@ -47,19 +47,19 @@ def expiries(tier: str, now: Instant, count: int = EXPIRIES, lead_ms: int = LEAD
 
 
 def wanted(now: Instant, tiers: Iterable[str] = TIERS) -> tuple[Slot, ...]:
-    """The expiries for which the operator has made an oracle by now, or makes one now, by time."""
+    """Return the expiries for which the operator creates an oracle at or before this instant, by time."""
     return _slots({tier: expiries(tier, now) for tier in tiers})
 
 
 def standing(now: Instant, tiers: Iterable[str] = TIERS) -> tuple[Slot, ...]:
-    """The expiries still ahead for which there is an oracle: those wanted now and those made earlier, by time."""
+    """Return the future expiries that have an oracle, created now or earlier, by time."""
     found = _standing(-(-now // FINEST_MS) * FINEST_MS - 1, tuple(tiers))
     return found if not found or found[0].expiry_at > now else tuple(slot for slot in found if slot.expiry_at > now)
 
 
 @lru_cache(maxsize=4_096)
 def _standing(now: Instant, tiers: tuple[str, ...]) -> tuple[Slot, ...]:
-    """What stands just before a boundary of the finest tier. Nothing changes between two of them, so it is kept."""
+    """Return the expiries just before a boundary of the finest tier. Cached: nothing changes between two boundaries."""
     found: dict[str, tuple[Instant, ...]] = {}
     for tier in tiers:
         last = expiries(tier, now)[-1]
@@ -77,7 +77,7 @@ def _slots(found: dict[str, tuple[Instant, ...]]) -> tuple[Slot, ...]:
 
 
 def expiring(tiers: Iterable[str], after: Instant, until: Instant) -> list[Instant]:
-    """Every expiry of these tiers in `(after, until]`, by time."""
+    """Return every expiry of these tiers in `(after, until]`, by time."""
     found: set[Instant] = set()
     for tier in tiers:
         step, offset = _STEPS[tier]
@@ -87,12 +87,12 @@ def expiring(tiers: Iterable[str], after: Instant, until: Instant) -> list[Insta
 
 @lru_cache(maxsize=4_096)
 def market_name(underlying: str, expiry_at: Instant) -> str:
-    """The id of a paper market, which a person and a model can read."""
+    """Return the id of a paper market, readable for users and models."""
     return f"{underlying}-{iso(expiry_at)}"
 
 
 def rungs(grid: Grid, spot: int, step: int = 50 * FLOAT, count: int = 10) -> tuple[int, ...]:
-    """Strikes on the grid walking outward from spot in steps: the nearest rung first, above before below."""
+    """Return grid strikes outward from spot in steps: nearest first, above before below."""
     middle = (spot + step // 2) // step * step
     found = [middle]
     for number in range(1, count + 1):

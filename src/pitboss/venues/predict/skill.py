@@ -1,6 +1,6 @@
 """The skill document of the predict venue: mandate, markets, tools and hard caps of an agent on binary markets.
 
-A mandate in a file is read by `skill.load`, which puts its text in the place of its name: a `PredictSkill` names no file.
+`skill.load` replaces a mandate stored in a file by its text, so a `PredictSkill` never refers to a file.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ Tier = Literal["15m", "1h", "1d", "1w"]
 Tool = Literal["list_btc_markets", "list_strikes", "recent_fills", "btc_candles", "get_my_positions", "quote"]
 
 MANDATES: tuple[Mandate, ...] = get_args(Mandate)
-"""The shipped ones; their texts belong to the agent."""
+"""Names of the shipped mandates; their texts are in `venues/predict/mandates`."""
 TIERS: tuple[Tier, ...] = get_args(Tier)
-"""Finest first."""
+"""The tiers, finest first."""
 TOOLS: tuple[Tool, ...] = get_args(Tool)
 MANDATE_FILE = ".md"
 
@@ -72,7 +72,7 @@ class PredictSchedule(Part):
 
     @property
     def every_ms(self) -> int:
-        """The time between ticks in milliseconds."""
+        """Return the time between ticks in milliseconds."""
         return parse_duration(self.every)
 
 
@@ -94,7 +94,7 @@ class PredictStrategy(Part):
     @classmethod
     def _one_of_the_two(cls, value: str | None, info: ValidationInfo) -> str | None:
         if "mandate" not in info.data:
-            return value  # wrong in itself, and told so
+            return value  # invalid in itself: validation reports it
         mandate = cast("str | None", info.data["mandate"])
         if value is None and mandate is None:
             raise PydanticCustomError("no_mandate", "is missing: there is no mandate either")
@@ -123,7 +123,7 @@ class PredictContext(Part):
     )
 
     def sorted_tiers(self) -> tuple[Tier, ...]:
-        """The tiers finest first, in which everything that uses them goes."""
+        """Return the tiers finest first, the order in which they are always used."""
         return tuple(sorted(self.tiers, key=TIERS.index))
 
 
@@ -179,23 +179,23 @@ class PredictSkill(SkillDocument):
 
     @property
     def every_ms(self) -> int:
-        """The time between ticks."""
+        """Return the time between ticks in milliseconds."""
         return self.schedule.every_ms
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The listed tools."""
+        """Return the names of the listed tools."""
         return self.tools.built_in
 
     def normal(self) -> dict[str, Any]:
-        """Tiers in order, and the time between ticks in seconds, however they were written."""
+        """Return the normal form: tiers in order and the time between ticks in seconds, whatever the notation."""
         context = self.context.model_copy(update={"tiers": self.context.sorted_tiers()})
         seconds = f"{money.text(Decimal(self.every_ms) / SECOND_MS)}s"
         same = self.model_copy(update={"context": context, "schedule": PredictSchedule(every=seconds)})
         return SkillDocument.normal(same)
 
     def remarks(self) -> list[str]:
-        """Caps under which no mint can be accepted."""
+        """Return warnings about caps under which no mint can be accepted."""
         risk = self.risk
         caps = ("max_spend_per_tick", "max_spend_per_day", "max_total_spend", "max_exposure_per_expiry")
         remarks = [f"risk.{name} is 0: every mint will be refused" for name in caps if not getattr(risk, name)]
@@ -205,12 +205,12 @@ class PredictSkill(SkillDocument):
 
     @classmethod
     def include_files(cls, document: dict[str, Any], read: Callable[[str], str]) -> FileInclusion | None:
-        """A mandate in a file is replaced by its text, as if that stood in the document."""
+        """Replace a mandate stored in a file by its text."""
         return include_mandate(document, read)
 
     @classmethod
     def complete_schema(cls, schema: dict[str, Any]) -> None:
-        """Exactly one of the two ways to give a mandate."""
+        """Require exactly one of the two ways to give a mandate."""
         schema["$defs"]["PredictStrategy"]["oneOf"] = [{"required": ["mandate"]}, {"required": ["text"]}]
 
 
@@ -218,9 +218,9 @@ _NAMED_AT, _TEXT_AT = ("strategy", "mandate"), ("strategy", "text")
 
 
 def include_mandate(document: dict[str, Any], read: Callable[[str], str]) -> FileInclusion | None:
-    """Replace the name of a mandate's file by its text.
+    """Replace the file name of a mandate by its text.
 
-    Beside a text of the document's own the file is not read: two mandates are an error whatever the file says.
+    If the document also has a mandate text, the file is not read: two mandates are an error whatever the file contains.
     """
     strategy = document.get("strategy")
     if not isinstance(strategy, dict):

@@ -1,8 +1,9 @@
-"""How the stand-in decides on the predict venue: from the closes and asks in the prompt, by a fixed rule. NOT a model.
+"""The stand-in of the predict venue: decides by a fixed rule from the closes and asks in the prompt. NOT a model.
 
-It goes with the last half hour's move, or against it if its mandate is contrarian, says a confidence a little above or
-below the ask, and now and then oversteps (a spend above the cap, a strike far away) so that one can watch the engine cut
-and refuse. The same request gives the same reply. Its results say nothing about any idea's worth.
+It follows the move of the last half hour, or opposes it if its mandate is contrarian, and states a confidence slightly
+above or below the ask. Occasionally it exceeds a limit (a spend above the cap, a distant strike) to demonstrate how the
+engine reduces and refuses. The same request gives the same reply. Its results do not measure the quality of any
+strategy.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ _MARKET = re.compile(r"^(\S+) \| [^|]+ \| ([^|]+) \| [\d.]+ \| ([\d.]+): YES ([\
 _LEFT = re.compile(r"^B9_SPEND_TICK .*left ([\d.]+)$", re.MULTILINE)
 _BUDGETS = re.compile(r"^B1[013]_\w+ .*left ([\d.]+)$", re.MULTILINE)
 _FADES = re.compile(r"against (?:excess|the move)|contrarian", re.IGNORECASE)
-"""How a mandate says that moves are to be faded; the shipped one trades against excess."""
+"""Matches mandates that trade against a move; the shipped contrarian mandate trades against excess."""
 REACH, LEAST_SCORE = 30, 1.2
 ACTS_ONE_IN, LOOKS_ONE_IN, OVERSTEPS_ONE_IN = 4, 5, 6
 FAR_AWAY = 1.2
@@ -34,7 +35,7 @@ class PredictStandIn(StandIn):
 
 
 def answer(request: ModelRequest) -> StandInReply:
-    """What it says, the tool it calls and the arguments."""
+    """Return the reply text, the tool to call and its arguments."""
     page = next((message.text for message in request.messages if message.role == "user"), "")
     told = {message.name for message in request.messages if message.role == "tool"}
     dice = hashlib.sha256(page.encode("utf-8", "surrogatepass")).digest()
@@ -68,7 +69,7 @@ def answer(request: ModelRequest) -> StandInReply:
 
 
 def _score(page: str) -> float:
-    """The move of the last closes in units of what chance alone would move."""
+    """Return the move of the last closes relative to the size expected by chance."""
     found = _CLOSES.search(page)
     closes = [float(text) for text in found.group(1).split()][-REACH:] if found else []
     if len(closes) < 5:

@@ -1,7 +1,8 @@
-"""The predict world as one frozen value: oracles, the vault that takes the other side of everything, and accounts.
+"""The predict world as one frozen value: oracles, the vault as counterparty of every trade, and accounts.
 
-Integers in the protocol's own units: prices, probabilities and strikes in billionths (`FLOAT`), money and contracts in
-millionths (`QUOTE`; one contract pays one unit of quote). What changes it is `world`; what it costs is `quote`.
+All numbers are integers in the protocol's units: prices, probabilities and strikes in billionths (`FLOAT`), money and
+contracts in millionths (`QUOTE`; one contract pays one quote unit). `world` and `trade` change it; `quote` computes
+prices.
 """
 
 from bisect import bisect_left
@@ -19,19 +20,19 @@ QUOTE = 1_000_000
 """One unit of the quote asset, and one contract."""
 
 Side = Literal["YES", "NO"]
-"""YES is the protocol's UP: it wins when the settlement is strictly above the strike. A tie is NO's."""
+"""YES is the protocol's UP: it wins if the settlement is strictly above the strike. A tie goes to NO."""
 
 Held = Literal["YES", "NO", "RANGE"]
 SIDES: tuple[Side, ...] = ("YES", "NO")
 Status = Literal["inactive", "active", "pending", "settled"]
 TICK_UNIT = 10_000
 ACCOUNT = "agent"
-"""The account of a run with one agent."""
+"""Account id of a run with one agent."""
 
 
 @noun
 class Grid:
-    """The strikes an oracle quotes: `ticks` steps of `tick` from `min_strike` up."""
+    """The strikes of an oracle: `ticks` steps of `tick`, starting at `min_strike`."""
 
     min_strike: int = 50_000 * FLOAT
     tick: int = FLOAT
@@ -39,7 +40,7 @@ class Grid:
 
     @property
     def max_strike(self) -> int:
-        """The highest strike."""
+        """Return the highest strike."""
         return self.min_strike + self.tick * self.ticks
 
     def holds(self, strike: int) -> bool:
@@ -47,7 +48,7 @@ class Grid:
         return self.min_strike <= strike <= self.max_strike and (strike - self.min_strike) % self.tick == 0
 
     def sound(self) -> bool:
-        """Whether the protocol would register it."""
+        """Whether the protocol would register this grid."""
         return (
             self.tick > 0
             and self.tick % TICK_UNIT == 0
@@ -59,7 +60,7 @@ class Grid:
 
 @noun
 class MarketTerms:
-    """What an operator sets: the pricing generation, spreads, ask bounds, the vault's exposure cap, freshness."""
+    """Settings of the operator: pricing generation, spreads, ask bounds, the vault's exposure cap, freshness."""
 
     generation: Generation = "v1"
     base_spread: int = 20_000_000
@@ -68,7 +69,7 @@ class MarketTerms:
     min_ask: int = 10_000_000
     max_ask: int = 990_000_000
     max_exposure: int = 800_000_000
-    """The largest share of the vault's balance that its liability may be after a mint."""
+    """Maximum liability after a mint, as a share of the vault's balance."""
     freshness_ms: int = 30_000
     curve_points: int = 50
     paused: bool = False
@@ -76,7 +77,7 @@ class MarketTerms:
 
 @noun
 class Oracle:
-    """One market: an underlying and an expiry with the newest price and surface pushed for it."""
+    """One market: an underlying and an expiry, with the newest price and surface pushed to it."""
 
     id: str
     underlying: str
@@ -93,15 +94,15 @@ class Oracle:
     ask_bounds: tuple[int, ...] | None = None
     """An override (lowest, highest) that can only tighten the general bounds."""
     fed: bool = False
-    """Its price is that of its underlying's feed: read it through `oracle_of`."""
+    """Whether its price is that of its underlying's feed; read such an oracle through `oracle_of`."""
 
 
 @noun
 class Feed:
-    """One price for all the fed markets of an underlying, so that a tick at which nothing happens costs one value.
+    """One price shared by all fed markets of an underlying, so that a tick without events allocates one value.
 
-    With a `volatility` their surfaces are flat ones of it and the time left. Until `quiet_until` no market of the feed
-    settles and none is due to be listed.
+    With a `volatility` their surfaces are flat, computed from it and the time left. Until `quiet_until` no market of
+    the feed settles and none is due to be listed.
     """
 
     spot: int
@@ -112,7 +113,7 @@ class Feed:
 
 
 def status(oracle: Oracle, now: Instant) -> Status:
-    """Where in its life an oracle is, by the clock."""
+    """Return the status of an oracle at an instant."""
     if oracle.settlement is not None:
         return "settled"
     if now >= oracle.expiry_at:
@@ -122,7 +123,7 @@ def status(oracle: Oracle, now: Instant) -> Status:
 
 @noun
 class StrikeLevel:
-    """Open contracts at one strike, of all accounts."""
+    """Open contracts of all accounts at one strike."""
 
     strike: int
     up: int = 0
@@ -131,10 +132,10 @@ class StrikeLevel:
 
 @noun
 class StrikeBook:
-    """What the vault owes on one oracle: levels by strike, and the sums kept beside them.
+    """The vault's obligations for one oracle: levels by strike, and their totals.
 
-    A range is an UP at its lower strike and a DOWN at its higher one, less the one unit that always pays: `ranges`.
-    `lowest` and `highest` are the ever-minted strikes, between which the curve of `mtm` runs.
+    A range is an UP at its lower strike plus a DOWN at its higher one, minus the one unit that always pays (`ranges`).
+    `lowest` and `highest` are the extreme strikes ever minted; the curve of `mtm` spans them.
     """
 
     levels: tuple[StrikeLevel, ...] = ()
@@ -149,7 +150,7 @@ NO_BOOK = StrikeBook()
 
 
 def changed(levels: tuple[StrikeLevel, ...], strike: int, up: int, down: int) -> tuple[StrikeLevel, ...]:
-    """The levels after contracts came to or left one strike; an empty level is dropped."""
+    """Return the levels after adding or removing contracts at one strike; empty levels are dropped."""
     place = bisect_left(levels, strike, key=_strike)
     found = levels[place] if place < len(levels) and levels[place].strike == strike else None
     level = StrikeLevel(strike, up, down) if found is None else StrikeLevel(strike, found.up + up, found.down + down)
@@ -162,7 +163,7 @@ def _strike(level: StrikeLevel) -> int:
 
 
 def worst_payout(levels: tuple[StrikeLevel, ...], ranges: int) -> int:
-    """The most that any settlement could make the vault pay: exact, one pass over the strikes."""
+    """Return the maximum payout over all settlements: exact, in one pass over the strikes."""
     down = 0
     swing = most = 0
     for level in levels:
@@ -173,13 +174,13 @@ def worst_payout(levels: tuple[StrikeLevel, ...], ranges: int) -> int:
 
 
 def payout_at(levels: tuple[StrikeLevel, ...], ranges: int, settlement: int) -> int:
-    """What the vault pays at one settlement."""
+    """Return the vault's payout at one settlement."""
     return sum(level.up if settlement > level.strike else level.down for level in levels) - ranges
 
 
 @noun
 class Vault:
-    """The counterparty of every contract. The totals are the sums over its books, kept as the books change."""
+    """The counterparty of every contract. The totals are the sums over its books, updated with each book."""
 
     balance: int
     books: Mapping[str, StrikeBook] = field(default_factory=dict[str, StrikeBook])
@@ -197,19 +198,19 @@ class Contract:
 
     @property
     def side(self) -> Held:
-        """What a person calls it."""
+        """Return the side: YES, NO or a range."""
         if self.higher is None:
             return "YES"
         return "NO" if self.lower is None else "RANGE"
 
     @property
     def strikes(self) -> tuple[int, ...]:
-        """Its one or two strikes."""
+        """Return its one or two strikes."""
         return tuple(strike for strike in (self.lower, self.higher) if strike is not None)
 
     @property
     def key(self) -> str:
-        """Its name in an account, and that of an ask that was shown."""
+        """Return the key of the contract in an account and among the shown asks."""
         if self.higher is None:
             return f"{self.market_id}|YES|{self.lower}" if self.lower is not None else f"{self.market_id}|YES"
         if self.lower is None:
@@ -217,18 +218,18 @@ class Contract:
         return f"{self.market_id}|RANGE|{self.lower}|{self.higher}"
 
     def wins(self, settlement: int) -> bool:
-        """Whether it pays: ties go to NO, and to the lower of two neighbouring ranges."""
+        """Whether it pays: ties go to NO, and to the lower of two adjacent ranges."""
         return (self.lower is None or settlement > self.lower) and (self.higher is None or settlement <= self.higher)
 
 
 def binary(market_id: str, side: Side, strike: int) -> Contract:
-    """A YES or a NO at a strike."""
+    """Return a YES or NO contract at a strike."""
     return Contract(market_id, strike, None) if side == "YES" else Contract(market_id, None, strike)
 
 
 @noun
 class ContractPosition:
-    """Open contracts of one kind in one account; `cost` is what they were bought for."""
+    """Open contracts of one kind in one account; `cost` is their purchase cost."""
 
     contract: Contract
     expiry_at: Instant
@@ -239,7 +240,7 @@ class ContractPosition:
 
 @noun
 class Account:
-    """One owner's manager: cash and contracts, keyed by `Contract.key`."""
+    """The cash and contracts of one owner (a PredictManager), keyed by `Contract.key`."""
 
     cash: int = 0
     positions: Mapping[str, ContractPosition] = field(default_factory=dict[str, ContractPosition])
@@ -250,7 +251,7 @@ NO_ACCOUNT = Account()
 
 @noun
 class PredictWorld:
-    """Everything there is on the venue. Vault and accounts together hold the same amount of money for ever."""
+    """The complete state of the venue. The total money of vault and accounts is constant."""
 
     vault: Vault
     accounts: Mapping[str, Account] = field(default_factory=dict[str, Account])
@@ -261,17 +262,17 @@ class PredictWorld:
 
 
 def open_world(vault: int, cash: int, terms: MarketTerms | None = None, account: str = ACCOUNT) -> PredictWorld:
-    """A fresh venue with one account."""
+    """Return a fresh venue with one account."""
     return PredictWorld(Vault(vault), {account: Account(cash)}, {}, terms or MarketTerms())
 
 
 def money(world: PredictWorld) -> int:
-    """All of it."""
+    """Return the total money of vault and accounts."""
     return world.vault.balance + sum(account.cash for account in world.accounts.values())
 
 
 def oracle_of(world: PredictWorld, name: str) -> Oracle | None:
-    """A market with the newest price and surface that hold for it."""
+    """Return a market with its newest price and surface."""
     oracle = world.oracles.get(name)
     return oracle if oracle is None else _fed(world, oracle)
 
@@ -280,7 +281,7 @@ def _fed(world: PredictWorld, oracle: Oracle) -> Oracle:
     feed = world.feeds.get(oracle.underlying) if oracle.fed and oracle.settlement is None else None
     if feed is None or feed.at >= oracle.expiry_at:
         return oracle
-    # A tick asks for each market several times; both are frozen, so the same two always give the same.
+    # Cached by identity: a tick needs each market several times, and both inputs are frozen.
     kept = _FED.get(id(oracle))
     if kept is not None and kept[0] is oracle and kept[1] is feed:
         return kept[2]
@@ -320,9 +321,9 @@ def _with_feed(oracle: Oracle, feed: Feed) -> Oracle:
 def open_markets(
     world: PredictWorld, now: Instant, underlying: str | None = None, priced: bool = True
 ) -> tuple[Oracle, ...]:
-    """The active oracles by expiry, one for each (underlying, expiry): of twins the one with the freshest price.
+    """Return the active oracles by expiry, one per (underlying, expiry): of twins the one with the freshest price.
 
-    Without `priced` fed markets come as they are stored: enough for who wants names and expiries only.
+    Without `priced`, fed markets are returned as stored, which suffices for names and expiries.
     """
     best: dict[tuple[int, str], Oracle] = {}
     for oracle in world.oracles.values():
@@ -337,7 +338,7 @@ def open_markets(
 
 
 def fresher_twin(world: PredictWorld, oracle: Oracle, now: Instant) -> Oracle | None:
-    """Another active oracle of the same underlying and expiry that `open_markets` would take instead."""
+    """Return another active oracle of the same underlying and expiry that `open_markets` would prefer."""
     best = oracle
     for known in world.oracles.values():
         if known.expiry_at != oracle.expiry_at or known.underlying != oracle.underlying or known.id == oracle.id:
@@ -349,20 +350,20 @@ def fresher_twin(world: PredictWorld, oracle: Oracle, now: Instant) -> Oracle | 
 
 
 def _freshness(oracle: Oracle) -> tuple[int, int, str]:
-    """Sorts the freshest first; between equals the name decides, so that the choice never depends on an order."""
+    """Sort key, freshest first; ties are broken by id, so that the choice is independent of any order."""
     return -(oracle.priced_at or 0), -(oracle.surfaced_at or 0), oracle.id
 
 
 def with_oracle(world: PredictWorld, oracle: Oracle) -> PredictWorld:
-    """The world with one oracle put in or replaced."""
+    """Return the world with one oracle added or replaced."""
     return replace(world, oracles={**world.oracles, oracle.id: oracle})
 
 
 def usd(units: int) -> Decimal:
-    """Billionths as a plain amount: a price, a strike, a probability."""
+    """Convert billionths to a plain amount: a price, a strike, a probability."""
     return Decimal(units).scaleb(-9)
 
 
 def contracts(units: int) -> Decimal:
-    """Millionths as a plain amount: money, a number of contracts."""
+    """Convert millionths to a plain amount: money, a number of contracts."""
     return Decimal(units).scaleb(-6)

@@ -1,6 +1,7 @@
-"""The status document of a live predict run: the original's fields under their names, and ours beside them.
+"""The status document of a live predict run: the original agent service's fields by name, and additional ones.
 
-Plain values only. Words of models stand in it as data, cut by the board; it holds no key, for nothing here is given one.
+Plain values only. Model text is included as data, truncated by the board. It contains no key, because no key is passed
+to it.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ SURFACE = "flat, from the realised volatility of one-minute closes of the last 2
 
 @dataclass(slots=True)
 class Telling:
-    """Everything that the document is made from."""
+    """The inputs of the status document."""
 
     deployment: Deployment
     model: str
@@ -29,7 +30,7 @@ class Telling:
     warnings: tuple[str, ...] = ()
 
     def document(self, now: Instant, next_at: Instant | None) -> dict[str, Any]:
-        """The document at an instant."""
+        """Return the document at an instant."""
         board, is_policy = self.board, self.model.startswith("policy/")
         counted = board.events
         return {
@@ -98,7 +99,7 @@ def _config(given: Deployment) -> dict[str, Any]:
 
 
 def caps_line(given: Deployment) -> str:
-    """The limits in a line for people."""
+    """Format the limits as one line."""
     risk = given.skill.risk
     parts: Sequence[str] = (
         f"{text(risk.max_spend_per_tick)} a tick",

@@ -1,7 +1,8 @@
-"""The Sui writer put together: ids and addresses of the settings, the key, the outbox of the workspace's database.
+"""Builds the Sui writer: configured ids and addresses, the key, and the outbox in the workspace's database.
 
-Nothing else reads the key, and it is read when a writer is opened, not before: who only looks needs none. It is looked for
-in the environment and then in the encrypted store, like every key, and made known to the redactor in all its spellings.
+This is the only module that reads the key, and it does so only when a writer is opened: read-only use needs none. The
+key is looked up in the environment, then in the encrypted store, like every key, and is registered with the redactor in
+all its encodings.
 """
 
 import re
@@ -35,7 +36,7 @@ _TYPE = re.compile(r"(0x[0-9a-fA-F]{1,64})::(\w+)::(\w+)")
 
 
 def place_of(settings: Settings) -> ProtocolObjects:
-    """The objects that the settings name."""
+    """Return the configured protocol objects."""
     found: dict[str, str] = {}
     for name, meaning in _IDS.items():
         value = str(getattr(settings, name)).strip()
@@ -53,7 +54,7 @@ def place_of(settings: Settings) -> ProtocolObjects:
 
 
 def terms_of(settings: Settings, caps: PredictCaps) -> WriterSettings:
-    """How the writer behaves, within the caps of the engine. Mainnet has to be allowed by its name."""
+    """Return the writer's settings, within the engine's caps. Mainnet must be allowed explicitly."""
     if settings.sui_network == "mainnet" and not settings.sui_allow_mainnet:
         raise UserError(
             "sui_network is mainnet, where money is real, and sui_allow_mainnet is not set",
@@ -63,7 +64,7 @@ def terms_of(settings: Settings, caps: PredictCaps) -> WriterSettings:
 
 
 def signer_of(settings: Settings, environment: Environment = environment, redactor: Redactor = REDACTOR) -> Signer:
-    """Who signs. The one place at which the key is read."""
+    """Return the signer. This is the only function that reads the key."""
     key = key_for(KEYS, environment, open_secrets(settings.home, environment, redactor), redactor)
     if key is None:
         raise UserError(
@@ -81,11 +82,11 @@ async def open_writer(
     environment: Environment = environment,
     redactor: Redactor = REDACTOR,
 ) -> AsyncIterator[PredictSui]:
-    """A broker that writes to the chain. Everything that a person may have forgotten is told before anything is asked."""
+    """Open a broker that writes to the chain. Missing settings are reported before the key is read."""
     if not settings.sui_node_url:
         raise UserError("the address of a Sui node is not known", "set PITBOSS_SUI_NODE_URL, or sui_node_url")
     place, terms = place_of(settings), terms_of(settings, caps)
-    library()  # a missing package is told before a key is asked for
+    library()  # a missing package is reported before the key is read
     chain = GraphqlChain(settings.sui_node_url)
     signer = signer_of(settings, environment, redactor)
     now = SystemClock().now

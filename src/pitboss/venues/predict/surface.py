@@ -1,6 +1,7 @@
-"""A surface where none is recorded: flat, from the realised volatility of one-minute returns. A report must say so.
+"""Fallback surface if none is recorded: flat, from the realised volatility of one-minute returns.
 
-Realised volatility is the root of the mean squared log return, over a year of 525,600 minutes; no mean is taken off.
+Realised volatility is the root mean square of log returns, annualised over 525,600 minutes; the mean is not subtracted.
+A report must state the use of this surface.
 """
 
 from collections.abc import Sequence
@@ -17,11 +18,11 @@ MINUTES_A_YEAR = 525_600
 YEAR_MS = 365 * DAY_MS
 WINDOW = DAY_MS // MINUTE_MS
 LEAST_VARIANCE = 1e-12
-"""A market an instant from its expiry, or prices that never moved, still have a variance."""
+"""Minimum variance, used immediately before expiry or if prices never moved."""
 
 
 def realised(closes: Sequence[float]) -> float:
-    """Annualised volatility of a run of one-minute closes; 0 where there are fewer than two."""
+    """Return the annualised volatility of consecutive one-minute closes; 0 with fewer than two."""
     if len(closes) < 2:
         return 0.0
     squares = [log(later / earlier) ** 2 for earlier, later in pairwise(closes)]
@@ -29,7 +30,7 @@ def realised(closes: Sequence[float]) -> float:
 
 
 def realised_at(closes: Floats, window: int = WINDOW) -> Floats:
-    """The same at every close of a column, over the returns of the last `window` minutes up to it; 0 at the first."""
+    """Return the same at every close of a column, over the returns of the last `window` minutes; 0 at the first."""
     squares = np.zeros(len(closes))
     squares[1:] = np.log(closes[1:] / closes[:-1]) ** 2
     sums = np.cumsum(squares)
@@ -39,5 +40,5 @@ def realised_at(closes: Floats, window: int = WINDOW) -> Floats:
 
 
 def synthetic(volatility: float, expiry_at: Instant, now: Instant) -> Svi:
-    """The flat surface of an annual volatility, with the time left."""
+    """Return the flat surface of an annual volatility for the time left."""
     return flat(max(volatility * volatility * (expiry_at - now) / YEAR_MS, LEAST_VARIANCE))

@@ -1,7 +1,8 @@
 """Fair value of a binary contract from a volatility surface, in both generations of the protocol's pricing.
 
-The only floats of the venue live here: `price` works in them, `up_units` turns its answer into the protocol's integers
-(a probability in billionths). It knows nothing of spreads, vaults or time: the surface's variance is total, up to expiry.
+This is the only module of the venue that computes with floats: `price` uses them, and `up_units` converts the result to
+the protocol's integers (a probability in billionths). Spreads, vaults and time are not handled here: the surface's
+variance is the total up to expiry.
 """
 
 from collections.abc import Callable
@@ -16,24 +17,25 @@ Generation = Literal["v1", "v2"]
 """`v1` prices N(d2); `v2` adds the skew term, which makes it the slope of a call price."""
 
 Flaw = Literal["zero_forward", "bad_strike", "negative_bracket", "zero_variance", "not_finite"]
-"""Why a surface gives no price."""
+"""Reason why a surface gives no price."""
 
 Units = int | Flaw
-"""A probability in billionths, or why there is none."""
+"""A probability in billionths, or the reason why there is none."""
 
 Pricer = Callable[[int], Units]
-"""From a strike to the probability of ending above it."""
+"""Maps a strike to the probability of settling above it."""
 
 GENERATIONS: tuple[Generation, ...] = ("v1", "v2")
 FLOAT = 1_000_000_000
-"""One, in the protocol's fixed point: prices, probabilities and strikes count in billionths."""
+"""One in the protocol's fixed point: prices, probabilities and strikes are in billionths."""
 
 SAMPLES = 64
 FARTHEST = 100.0
-"""A log-moneyness beyond this is no market's."""
+"""Largest accepted log-moneyness."""
 
 RISE = 1e-10
-"""A price that rises with the strike more steeply than this (per unit of log-strike) is no probability's."""
+"""Tolerance: a price that rises with the strike more steeply than this (per unit of log-strike) is not a probability.
+"""
 
 _HINTS: dict[Flaw, tuple[str, str]] = {
     "zero_forward": ("the forward price must be a finite number above 0", "give --forward in USD"),
@@ -62,7 +64,7 @@ class Svi:
 
 @noun
 class Fair:
-    """Probabilities of UP and DOWN with what they came from: total variance and d2."""
+    """Probabilities of UP and DOWN with the total variance and d2 they result from."""
 
     up: float
     down: float
@@ -71,17 +73,17 @@ class Fair:
 
 
 def flat(variance: float) -> Svi:
-    """The surface with the same total variance at every strike."""
+    """Return the surface with the same total variance at every strike."""
     return Svi(variance, 0.0, 0.0, 0.0, 0.0)
 
 
 def from_units(a: int, b: int, rho: int, m: int, sigma: int) -> Svi:
-    """A surface as the protocol records it, in billionths with the signs applied."""
+    """Convert a surface in the protocol's billionths, with signs applied."""
     return Svi(a / FLOAT, b / FLOAT, rho / FLOAT, m / FLOAT, sigma / FLOAT)
 
 
 def fair(pricing: Generation, forward: float, strike: float, svi: Svi) -> Fair:
-    """The price a person asks for; what has none is their error, said in a line."""
+    """Return the fair price for a command; raises `UserError` if there is none."""
     found = price(pricing, forward, strike, svi)
     if isinstance(found, Fair):
         return found
@@ -89,7 +91,7 @@ def fair(pricing: Generation, forward: float, strike: float, svi: Svi) -> Fair:
 
 
 def fair_range(pricing: Generation, forward: float, lower: float, higher: float, svi: Svi) -> float:
-    """Probability of settling in (lower, higher]; minus and plus infinity stand for no bound."""
+    """Return the probability of settling in (lower, higher]; minus and plus infinity mean no bound."""
     if not lower < higher:
         raise UserError("a range needs lower < higher", "swap the two strikes")
     above_lower = 1.0 if lower == -inf else fair(pricing, forward, lower, svi).up
@@ -98,12 +100,12 @@ def fair_range(pricing: Generation, forward: float, lower: float, higher: float,
 
 
 def price(pricing: Generation, forward: float, strike: float, svi: Svi) -> Fair | Flaw:
-    """Fair value at a strike, or why there is none. Total: any numbers get an answer."""
+    """Return the fair value at a strike, or the reason why there is none. Defined for all inputs."""
     if not 0 < forward < inf:
         return "zero_forward"
     if not 0 < strike < inf:
         return "bad_strike"
-    # Near the money the difference is exact and the quotient is not: minutes from expiry that is all there is to see.
+    # Near the money the difference is exact and the quotient is not, which matters minutes before expiry.
     k = log1p((strike - forward) / forward) if 2 * strike > forward > 0.5 * strike else log(strike) - log(forward)
     x = k - svi.m
     root = hypot(x, svi.sigma)
@@ -131,7 +133,7 @@ def price(pricing: Generation, forward: float, strike: float, svi: Svi) -> Fair 
 
 
 def _bracket(rho: float, x: float, root: float, sigma: float) -> float:
-    """rho·x + root, without losing the digits where the two nearly cancel in a wing."""
+    """Return rho·x + root, without loss of precision where the two nearly cancel in a wing."""
     tilted = rho * x
     if tilted >= 0.0 or abs(rho) > 1.0:
         return tilted + root
@@ -143,7 +145,7 @@ def _density(x: float) -> float:
 
 
 def up_units(pricing: Generation, forward: int, strike: int, svi: Svi) -> Units:
-    """Probability of UP in billionths: the edge where floats end."""
+    """Return the probability of UP in billionths: the boundary between floats and integers."""
     if forward <= 0:
         return "zero_forward"
     found = price(pricing, forward / FLOAT, strike / FLOAT, svi)
@@ -151,7 +153,7 @@ def up_units(pricing: Generation, forward: int, strike: int, svi: Svi) -> Units:
 
 
 def pricer(pricing: Generation, forward: int, svi: Svi) -> Pricer:
-    """`up_units` of one forward and surface, for many strikes: the same digits, for a flat surface at a third of the cost."""
+    """Return `up_units` of one forward and surface for many strikes: identical digits, at a third of the cost if flat."""
     if svi.b != 0.0 or not 0.0 < svi.a < inf or forward <= 0:
         return lambda strike: up_units(pricing, forward, strike, svi)
     level, deviation = forward / FLOAT, sqrt(svi.a)
@@ -169,10 +171,11 @@ def pricer(pricing: Generation, forward: int, svi: Svi) -> Pricer:
 
 @lru_cache(maxsize=256)
 def falls_with_strike(pricing: Generation, svi: Svi) -> bool:
-    """Whether UP never rises with the strike: a surface for which it does is no distribution and is rejected.
+    """Whether UP never rises with the strike. A surface for which it rises is not a distribution and is rejected.
 
-    The slope of the price is looked at where the surface bends (around `m`, in steps of `sigma`) and where the price
-    moves (around the money, in steps of its deviation). It does not depend on the forward, so once per surface is enough.
+    The slope of the price is checked where the surface bends (around `m`, in steps of `sigma`) and where the price
+    moves (around the money, in steps of its deviation). It does not depend on the forward, so one check per surface
+    suffices.
     """
     if not all(map(isfinite, (svi.a, svi.b, svi.rho, svi.m, svi.sigma))):
         return False

@@ -1,4 +1,4 @@
-"""The system prompt of an agent on the predict venue: what it does each tick, its mandate, and who has the last word.
+"""The system prompt of an agent on the predict venue: its task, its mandate, and the precedence of the engine.
 
 The mandate is the deployer's own text. The same mandate always gives the same bytes.
 """
@@ -27,7 +27,7 @@ Reminder: you only propose. The engine quotes the strike again at execution, cut
 
 
 def compose_mandate(mandate: str) -> str:
-    """The whole system prompt for a mandate."""
+    """Return the complete system prompt for a mandate."""
     text = mandate.strip()
     if not text:
         raise ValueError("a mandate has words")

@@ -1,4 +1,4 @@
-"""What tools of the predict venue share: their observation, the market argument, and the answer to a wrong one."""
+"""Shared by the predict tools: their observation, the market argument, and the error for an unknown market."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -19,12 +19,12 @@ MOST_NAMED = 6
 
 
 def seen(context: ToolContext) -> PredictObservation:
-    """The observation of a tick on this venue; tools of its folder are built with no other."""
+    """Return the observation of the tick; the tools of this venue always get a `PredictObservation`."""
     return cast("PredictObservation", context.observation)
 
 
 def market_of(observation: PredictObservation, market_id: str) -> Oracle:
-    """The market of that id, or words that help to ask again."""
+    """Return the market with this id. Raises `ToolFailed` that lists open markets."""
     found = observation.market(market_id)
     if found is None:
         known = [words.name(market.id) for market in observation.markets()[:MOST_NAMED]]

@@ -1,7 +1,7 @@
-"""Buying from the vault and selling back to it: quotes as they will be after the trade, then payment, then the caps.
+"""Trades with the vault: the quote after the trade, then payment, then the caps.
 
-`weigh_mint` and `weigh_redeem` say what a trade would cost without making it; `mint` and `redeem` make it. Each gives
-the protocol's abort where it refuses, and then nothing has changed.
+`weigh_mint` and `weigh_redeem` compute a trade without executing it; `mint` and `redeem` execute it. Each returns the
+protocol's abort if it refuses; then nothing has changed.
 """
 
 from dataclasses import replace
@@ -46,7 +46,7 @@ Facts = dict[str, Decimal | str | int]
 
 @noun
 class ContractTrade:
-    """One trade worked out: the price of a contract, what changes hands, and the vault after it."""
+    """A computed trade: the price per contract, the amount transferred, and the vault after it."""
 
     contract: Contract
     quantity: int
@@ -58,7 +58,7 @@ class ContractTrade:
 
 @noun
 class WorldStep:
-    """What happened: the world after it and the receipts, or the same world and the abort."""
+    """The result of a call: the world after it and the receipts, or the unchanged world and the abort."""
 
     world: PredictWorld
     receipts: tuple[Receipt, ...] = ()
@@ -66,7 +66,7 @@ class WorldStep:
 
 
 def fair_value(generation: Generation, oracle: Oracle, contract: Contract, up_at: Pricer | None = None) -> int | Abort:
-    """Probability that a contract wins, in billionths. `up_at` is the market's pricer, where the caller has one."""
+    """Return the probability that a contract wins, in billionths. `up_at` is the market's pricer, if already built."""
     if oracle.settlement is not None:
         return FLOAT if contract.wins(oracle.settlement) else 0
     if up_at is None:
@@ -83,7 +83,7 @@ def fair_value(generation: Generation, oracle: Oracle, contract: Contract, up_at
 
 
 def preview(world: PredictWorld, contract: Contract, now: Instant) -> Quote | Abort:
-    """The quote before any trade: what a read-only call of the protocol answers."""
+    """Return the quote before any trade, like a read-only call of the protocol."""
     oracle = _tradable(world, contract, now, settled=True)
     return oracle if isinstance(oracle, Abort) else _quoted(world, oracle, contract, world.vault)
 
@@ -91,21 +91,22 @@ def preview(world: PredictWorld, contract: Contract, now: Instant) -> Quote | Ab
 def weigh_mint(
     world: PredictWorld, account_id: str, contract: Contract, quantity: int, now: Instant
 ) -> ContractTrade | Abort:
-    """What buying so many contracts would cost, or why it cannot be done."""
+    """Compute the cost of buying a quantity, or the reason why it cannot be bought."""
     return admit(world, account_id, quote_mint(world, contract, quantity, now))
 
 
 def weigh_spend(
     world: PredictWorld, account_id: str, contract: Contract, spend: int, now: Instant
 ) -> ContractTrade | Abort:
-    """The mint a spend buys, at the price it has after the trade; it never costs more than the spend."""
+    """Compute the mint that a spend buys, at its price after the trade; it never costs more than the spend."""
     return admit(world, account_id, quote_spend(world, contract, spend, now))
 
 
 def quote_spend(world: PredictWorld, contract: Contract, spend: int, now: Instant) -> ContractTrade | Abort:
-    """The same before bounds, balance and exposure are looked at.
+    """Compute the mint that a spend buys, before bounds, balance and exposure are checked.
 
-    A larger size is never cheaper, so the price of the size that the present ask would give holds for any smaller one.
+    A larger size is never cheaper, so the price for the size that the current ask would give is an upper bound for any
+    smaller size.
     """
     seen = preview(world, contract, now)
     if isinstance(seen, Abort):
@@ -117,7 +118,7 @@ def quote_spend(world: PredictWorld, contract: Contract, spend: int, now: Instan
 
 
 def quote_mint(world: PredictWorld, contract: Contract, quantity: int, now: Instant) -> ContractTrade | Abort:
-    """The price of buying so many: they are put into the vault's book first, and then quoted."""
+    """Return the price of a quantity: it is added to the vault's book first, then quoted."""
     oracle = _tradable(world, contract, now, settled=False)
     if isinstance(oracle, Abort):
         return oracle
@@ -134,7 +135,7 @@ def quote_mint(world: PredictWorld, contract: Contract, quantity: int, now: Inst
 
 
 def admit(world: PredictWorld, account_id: str, trade: ContractTrade | Abort) -> ContractTrade | Abort:
-    """The last gates of a mint that has a price: ask bounds, the buyer's balance, the vault's exposure after payment."""
+    """Apply the final checks of a priced mint: ask bounds, the buyer's balance, the vault's exposure after payment."""
     if world.terms.paused:
         return aborts.PAUSED
     if isinstance(trade, Abort):
@@ -153,7 +154,7 @@ def admit(world: PredictWorld, account_id: str, trade: ContractTrade | Abort) ->
 def weigh_redeem(
     world: PredictWorld, account_id: str, contract: Contract, quantity: int, now: Instant
 ) -> ContractTrade | Abort:
-    """What selling contracts back would bring: they leave the book first, and then the rest is quoted."""
+    """Compute the proceeds of selling contracts back: they are removed from the book first, then the rest is quoted."""
     oracle = _tradable(world, contract, now, settled=True)
     if isinstance(oracle, Abort):
         return oracle
@@ -177,7 +178,7 @@ def weigh_redeem(
 def carry_out(
     world: PredictWorld, account_id: str, action: Literal["mint", "redeem"], trade: ContractTrade, at: Instant
 ) -> WorldStep:
-    """Make a trade that was weighed on this very world at this instant, without weighing it again."""
+    """Execute a trade that was computed on this same world and instant, without computing it again."""
     made = _minted if action == "mint" else _redeemed
     return made(world, account_id, trade, trade.contract, at)
 
@@ -193,12 +194,12 @@ def mint_spend(world: PredictWorld, account_id: str, contract: Contract, spend: 
 
 
 def redeem(world: PredictWorld, account_id: str, contract: Contract, quantity: int, at: Instant) -> WorldStep:
-    """Sell contracts back, or after settlement take what they pay."""
+    """Sell contracts back, or collect their payout after settlement."""
     return _redeemed(world, account_id, weigh_redeem(world, account_id, contract, quantity, at), contract, at)
 
 
 def redeem_settled(world: PredictWorld, account_id: str, contract: Contract, at: Instant) -> WorldStep:
-    """Pay out all of a settled position into its account. Anyone may ask for it."""
+    """Pay out a whole settled position into its account. Any caller may request it."""
     oracle = world.oracles.get(contract.market_id)
     if oracle is None:
         return rejected(world, aborts.UNKNOWN, at, contract.market_id)
@@ -209,13 +210,13 @@ def redeem_settled(world: PredictWorld, account_id: str, contract: Contract, at:
 
 
 def rejected(world: PredictWorld, abort: Abort, at: Instant, market_id: str) -> WorldStep:
-    """Nothing changed, and why."""
+    """Return the unchanged world with a `rejected` receipt that gives the reason."""
     facts: Facts = {"abort": abort.name, "reason": abort.words}
     return WorldStep(world, (Receipt("rejected", at, market_id, "", facts),), abort)
 
 
 def _tradable(world: PredictWorld, contract: Contract, now: Instant, settled: bool) -> Oracle | Abort:
-    """The contract's oracle if it may be quoted now; `settled` says whether a settled one may."""
+    """Return the contract's oracle if it may be quoted now; `settled` allows a settled one."""
     oracle = oracle_of(world, contract.market_id)
     if oracle is None:
         return aborts.UNKNOWN
@@ -238,7 +239,7 @@ def _tradable(world: PredictWorld, contract: Contract, now: Instant, settled: bo
 
 
 def _quoted(world: PredictWorld, oracle: Oracle, contract: Contract, vault: Vault) -> Quote | Abort:
-    """The quote of a contract beside a vault."""
+    """Return the quote of a contract for a given state of the vault."""
     if oracle.settlement is not None:
         return settled_quote(contract.wins(oracle.settlement))
     fair = fair_value(world.terms.generation, oracle, contract)
@@ -250,7 +251,7 @@ def _quoted(world: PredictWorld, oracle: Oracle, contract: Contract, vault: Vaul
 
 
 def _booked(world: PredictWorld, oracle: Oracle, contract: Contract, quantity: int) -> Vault | Abort:
-    """The vault with contracts put in (or taken out) and the liability of their oracle worked out anew."""
+    """Return the vault with contracts added (or removed) and the liability of their oracle recomputed."""
     vault = world.vault
     old = vault.books.get(oracle.id, NO_BOOK)
     lowest, highest = min(contract.strikes), max(contract.strikes)

@@ -1,4 +1,4 @@
-"""The predict venue as the platform sees it: binary contracts priced by a volatility surface."""
+"""Implements the `Venue` interface for the predict venue: binary contracts priced by a volatility surface."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
@@ -106,11 +106,11 @@ class PredictVenue(Venue):
     ) -> "Preview":
         from pitboss.venues.predict.preview import preview
 
-        del server_tools  # skills of this venue name no MCP servers
+        del server_tools  # skills of this venue cannot use MCP servers
         return preview(request, lake, settings, at)
 
     def params(self, prepared: "PredictRun") -> dict[str, Any]:
-        """With the kind of surfaces that the run had."""
+        """Return the parameters, with the kind of surfaces of the run."""
         from pitboss.venues.predict.assembly import BASE
         from pitboss.venues.predict.request import surfaces_words
 
@@ -146,7 +146,7 @@ class PredictVenue(Venue):
     def measure(
         self, prepared: "PredictRun", course: "PredictCourse", ledger: "PredictLedger"
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """With the scores of other forecasters on the same calls, and the heuristics over the same prices."""
+        """Return metrics and baselines: other forecasters on the same calls, heuristics over the same prices."""
         from pitboss.core.instant import interval_ms
         from pitboss.venues.predict.assembly import BASE
         from pitboss.venues.predict.baselines import baseline_metrics

@@ -1,7 +1,7 @@
-"""The paper venue's markets in time: oracles come, are pushed to, settle and go. Each function is `world -> Step`, pure.
+"""The operations of the paper venue's operator and clock: oracles are created, updated, settled and removed.
 
-Trading is `trade`; this is what the operator and the clock do. The same functions are the simulator's matching and the
-paper broker's. An abort of the protocol leaves the world as it was and is told by a `rejected` receipt.
+Each function is pure and returns a `WorldStep`. Trading is in `trade`. The simulator and the paper broker use the same
+functions. An abort of the protocol leaves the world unchanged and is reported as a `rejected` receipt.
 """
 
 from bisect import bisect_left
@@ -23,7 +23,7 @@ from pitboss.venues.predict.trade import WorldStep, redeem_settled, rejected
 def create_oracle(
     world: PredictWorld, oracle_id: str, underlying: str, expiry_at: Instant, at: Instant, grid: Grid | None = None
 ) -> WorldStep:
-    """A new market, not yet active. Two for one underlying and expiry are allowed, as on the protocol."""
+    """Create a market, not yet active. Two for the same underlying and expiry are allowed, as in the protocol."""
     grid = grid or Grid()
     if oracle_id in world.oracles or not oracle_id or not grid.sound():
         return rejected(world, aborts.BAD_ORACLE, at, oracle_id)
@@ -50,7 +50,7 @@ def activate(world: PredictWorld, oracle_id: str, at: Instant) -> WorldStep:
 
 
 def set_ask_bounds(world: PredictWorld, oracle_id: str, bounds: tuple[int, int] | None, at: Instant) -> WorldStep:
-    """Tighten one market's ask bounds, or with None give it the general ones again."""
+    """Tighten one market's ask bounds, or restore the general ones with None."""
     oracle = world.oracles.get(oracle_id)
     if oracle is None:
         return rejected(world, aborts.UNKNOWN, at, oracle_id)
@@ -61,7 +61,7 @@ def set_ask_bounds(world: PredictWorld, oracle_id: str, bounds: tuple[int, int] 
 
 
 def push_price(world: PredictWorld, oracle_id: str, spot: int, forward: int, at: Instant) -> WorldStep:
-    """A price for one market. The first one at or after expiry settles it, at that push's spot."""
+    """Push a price to one market. The first one at or after expiry settles the market at that spot."""
     oracle = world.oracles.get(oracle_id)
     if oracle is None:
         return rejected(world, aborts.UNKNOWN, at, oracle_id)
@@ -72,7 +72,7 @@ def push_price(world: PredictWorld, oracle_id: str, spot: int, forward: int, at:
 
 
 def push_svi(world: PredictWorld, oracle_id: str, svi: Svi, at: Instant) -> WorldStep:
-    """A surface for one market, before its expiry."""
+    """Push a surface to one market, before its expiry."""
     oracle = world.oracles.get(oracle_id)
     if oracle is None:
         return rejected(world, aborts.UNKNOWN, at, oracle_id)
@@ -91,9 +91,9 @@ def push(
     basis: int = 0,
     silent: Collection[str] = (),
 ) -> WorldStep:
-    """One update of every market of an underlying that is neither settled nor fed: a price, and the surfaces given by id.
+    """Update every market of an underlying that is neither settled nor fed: a price, and the surfaces given by id.
 
-    `basis` is forward over spot less one, in billionths. Markets in `silent` get nothing, as a dead twin does.
+    `basis` is forward over spot minus one, in billionths. Markets in `silent` get no update, like a stale twin.
     """
     forward = spot + spot * basis // FLOAT
     oracles = dict(world.oracles)
@@ -126,7 +126,7 @@ def list_markets(
     grid: Grid | None = None,
     fed: bool = False,
 ) -> WorldStep:
-    """Create and activate the markets that stand on the schedule and are not there yet."""
+    """Create and activate the markets of the schedule that do not exist yet."""
     known = {oracle.expiry_at for oracle in world.oracles.values() if oracle.underlying == underlying}
     missing = [slot.expiry_at for slot in standing(at, tiers) if slot.expiry_at not in known]
     if not missing:
@@ -138,9 +138,9 @@ def list_markets(
 
 
 def sweep(world: PredictWorld, at: Instant) -> WorldStep:
-    """Pay out every position of every settled market, then forget markets that nobody holds anything of.
+    """Pay out every position of every settled market, then remove settled markets without open contracts.
 
-    It costs what there is to pay: a settled market leaves with its last position.
+    The cost is proportional to the payouts: a settled market is removed with its last position.
     """
     settled = {oracle.id for oracle in world.oracles.values() if oracle.settlement is not None}
     if not settled:
@@ -164,9 +164,9 @@ def advance(
     basis: int = 0,
     tiers: Iterable[str] = TIERS,
 ) -> WorldStep:
-    """One update of the paper venue, whole: list what the schedule asks for, push, pay out what settled.
+    """Apply one complete update of the paper venue: list scheduled markets, push prices, pay out settled markets.
 
-    `surface` gives the surface known at this instant for a market that has not expired, or None to keep the one it has.
+    `surface` returns the surface available at this instant for an unexpired market, or None to keep its current one.
     """
     world = list_markets(world, underlying, at, tiers).world
     surfaces: dict[str, Svi] = {}
@@ -189,9 +189,10 @@ def feed(
     basis: int = 0,
     tiers: Iterable[str] = TIERS,
 ) -> WorldStep:
-    """The same update for markets that share one price, as a replay's do: with a volatility their surfaces are drawn from it.
+    """Apply one update to markets that share a price, as in a replay.
 
-    Nothing is written for each market, so between two boundaries of the schedule it costs one small value.
+    With a volatility their surfaces are computed from it. Nothing is written per market, so between two boundaries of
+    the schedule it allocates one small value.
     """
     before = world.feeds.get(underlying)
     if spot <= 0 or (volatility is not None and not 0 <= volatility < inf):
@@ -215,7 +216,8 @@ def feed(
         swept = sweep(_with_oracles(world, oracles), at)
         world, receipts = swept.world, (*_settlements(settled, at), *swept.receipts)
     world = list_markets(world, underlying, at, tiers, fed=True).world
-    # On a boundary the next market is due at once after it; elsewhere at the next expiry, all of which lie on boundaries.
+    # On a boundary the next market is due right after it; otherwise at the next expiry, and all expiries are
+    # boundaries.
     if at % FINEST_MS == 0:
         quiet_until = at + 1
     else:
@@ -228,7 +230,7 @@ def feed(
 
 
 def can_coast(world: PredictWorld, underlying: str) -> bool:
-    """Whether nothing but prices and the schedule moves this world: all of it is fed, and nobody holds anything."""
+    """Whether only prices and the schedule change this world: all markets are fed and no account holds a position."""
     if world.vault.books or underlying not in world.feeds:
         return False
     return all(oracle.fed and oracle.underlying == underlying for oracle in world.oracles.values())
@@ -242,11 +244,11 @@ def coast(
     volatility: float | None,
     tiers: Iterable[str] = TIERS,
 ) -> WorldStep:
-    """What feeding each of these updates would come to, for a world that can coast.
+    """Return the result of feeding each of these updates, for a world that satisfies `can_coast`.
 
-    Two neighbouring updates, the one before the first included, may not lie further apart than the finest tier's step:
-    then every market of the schedule has been listed by its expiry, and which ones stand at the end does not depend on
-    the way there. `volatility` is that of the last update. A week costs some 700 receipts instead of 2,000 feeds.
+    Adjacent updates, including the one before the first, must not be further apart than the finest tier's step. Then
+    every market of the schedule was listed by its expiry, and the markets that exist at the end do not depend on the
+    steps between. `volatility` is that of the last update. A week costs about 700 receipts instead of 2,000 feeds.
     """
     receipts: list[Receipt] = []
     for expiry_at in expiring(tiers, world.feeds[underlying].at, at[-1]):
@@ -263,7 +265,7 @@ def _with_oracles(world: PredictWorld, oracles: Mapping[str, Oracle]) -> Predict
 
 
 def _priced(oracle: Oracle, spot: int, forward: int, at: Instant, svi: Svi | None = None) -> Oracle | Abort:
-    """The oracle with a price, and a surface that has been looked at; or settled by the price."""
+    """Return the oracle with a price and a checked surface, or settled by the price."""
     if oracle.settlement is not None:
         return aborts.ORACLE_SETTLED
     if spot <= 0:
@@ -293,7 +295,7 @@ def _priced(oracle: Oracle, spot: int, forward: int, at: Instant, svi: Svi | Non
 
 
 def _unfit(world: PredictWorld, oracle: Oracle, svi: Svi, at: Instant) -> Abort | None:
-    """Why a surface is not taken."""
+    """Return why a surface is rejected."""
     if oracle.settlement is not None:
         return aborts.ORACLE_SETTLED
     if at >= oracle.expiry_at:
@@ -314,7 +316,7 @@ def _settlements(oracles: Iterable[Oracle], at: Instant) -> tuple[Receipt, ...]:
 
 
 def _forget(world: PredictWorld, settled: Collection[str]) -> PredictWorld:
-    """Drop settled markets without open contracts, and their books."""
+    """Remove settled markets without open contracts, and their books."""
     vault = world.vault
     gone = {name for name in settled if name not in vault.books or not vault.books[name].levels}
     if not gone:

@@ -54,7 +54,7 @@ class Disguise(Cover):
         return self._made.skill(skill)
 
     def header(self, system: str) -> str:
-        """Return the system prompt without the venue's name, which would identify a coin."""
+        """Return the system prompt without the venue's name, which is also the name of a coin."""
         return _VENUE.sub("", system)
 
     def past(self, past: Past) -> Past:

@@ -1,1 +1,1 @@
-"""The shipped baselines, one file each with `POLICY = define_policy(...)`. The catalogue finds them by looking here."""
+"""The shipped baseline policies, one module each with `POLICY = define_policy(...)`; `policy.policies` finds them."""

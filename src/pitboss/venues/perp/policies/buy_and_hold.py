@@ -1,4 +1,7 @@
-"""Goes long in every symbol at the first tick and never looks again. An order that fails is not tried again."""
+"""Policy `buy_and_hold`: opens a long in every symbol at the first tick and never trades again.
+
+An order that fails is not retried.
+"""
 
 from pitboss.agent.decider import Judge
 from pitboss.core.asof import Market
@@ -12,12 +15,12 @@ REASON = "first tick: buy and hold"
 
 
 class BuyAndHold:
-    """Buys once."""
+    """Opens every symbol once, at the first tick."""
 
     name = "policy/buy_and_hold"
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        """At the first tick, everything that is not there yet."""
+        """Open every symbol without a position or working order at the first tick; otherwise hold."""
         del judge
         if observation.at != observation.started_at:
             return Decision()
@@ -25,20 +28,20 @@ class BuyAndHold:
         return Decision(tuple(open_intent(observation, symbol, 1, REASON) for symbol in wanted))
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "FirstTickPlan":
-        """`tick_at` begins with the first tick of the run."""
+        """Return the plan; `tick_at` begins with the first tick of the run."""
         del market, interval
         return FirstTickPlan(tuple(sorted(symbols)), len(tick_at))
 
 
 class FirstTickPlan:
-    """Acts at the first tick, if anything is missing then."""
+    """Acts at the first tick if any symbol has no position and no working order."""
 
     def __init__(self, symbols: tuple[str, ...], count: int) -> None:
         self._symbols = symbols
         self._count = count
 
     def next_tick(self, index: int, world: PerpWorld) -> int:
-        """0, or the end."""
+        """Return 0, or the number of ticks if there is nothing more to do."""
         return 0 if index == 0 and self._count and _missing(self._symbols, world) else self._count
 
 

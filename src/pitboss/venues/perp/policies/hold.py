@@ -1,4 +1,4 @@
-"""Never does anything: what a run costs and earns without an agent."""
+"""Policy `hold`: never trades; it shows what a run costs and earns without an agent."""
 
 from pitboss.agent.decider import Judge
 from pitboss.core.asof import Market
@@ -10,29 +10,29 @@ from pitboss.venues.perp.state import PerpWorld
 
 
 class HoldPolicy:
-    """Holds, whatever it sees."""
+    """Holds at every tick."""
 
     name = "policy/hold"
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        """Nothing."""
+        """Return an empty decision."""
         del observation, judge
         return Decision()
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "HoldPlan":
-        """Nothing, all the way."""
+        """Return a plan without acts."""
         del market, symbols, interval
         return HoldPlan(len(tick_at))
 
 
 class HoldPlan:
-    """Never acts."""
+    """A plan that never acts."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     def next_tick(self, index: int, world: PerpWorld) -> int:
-        """The end."""
+        """Return the number of ticks: there is no further act."""
         del index, world
         return self._count
 

@@ -1,5 +1,8 @@
-"""Against the move: enters when the close is more than two standard deviations from its 48-bar average, leaves inside
-half a deviation, and keeps what it has in between."""
+"""Policy `mean_reversion`: trades against a move away from the 48-bar average of closes.
+
+It enters when the close is more than two standard deviations from the average, exits within half a deviation, and keeps
+its position in between.
+"""
 
 from math import fsum, sqrt
 
@@ -16,14 +19,15 @@ _BLOCK = 8192
 
 
 def scores(close: Floats) -> Floats:
-    """z of each close against the window that ends with it (population deviation); the first bars have none.
+    """Return the z-score of each close against the window that ends with it, by population deviation.
 
-    Sums run over the window in one fixed order, bar by bar, so a value depends on its own window only. Distances are
-    taken from the window's last close: in a window of equal prices they are exactly zero, and so is z.
+    The first bars, which have no full window, have no score. Sums run over the window in one fixed order, bar by bar,
+    so a value depends on its own window only. Distances are taken from the window's last close: in a window of equal
+    prices they are exactly zero, and so is z.
     """
     whole = len(close) - WINDOW + 1
     z = np.empty(whole)
-    # Block by block only for the processor's cache: no value depends on where a block ends.
+    # Blocks only help the processor's cache: no value depends on where a block ends.
     for start in range(0, whole, _BLOCK):
         z[start : start + _BLOCK] = _block(close[start : start + _BLOCK + WINDOW - 1])
     return z
@@ -47,7 +51,7 @@ def _block(close: Floats) -> Floats:
 
 
 def signal(bars: Bars) -> Signals:
-    """Enter, leave or stay."""
+    """Return the signal of every bar: enter, exit or stay."""
     wishes = np.full(len(bars), STAY, np.int8)
     if len(bars) < WINDOW:
         return wishes
@@ -58,7 +62,7 @@ def signal(bars: Bars) -> Signals:
 
 
 def reason(bars: Bars, closed: int, wish: int) -> str:
-    """The score."""
+    """Return the reason text with the z-score."""
     del wish
     window = closes(bars, closed, WINDOW)
     mean = fsum(window) / WINDOW

@@ -1,4 +1,4 @@
-"""Long after a 48-bar rise of more than 0.5 %, short after such a fall, flat in between."""
+"""Policy `momentum`: long after a 48-bar rise of more than 0.5 %, short after such a fall, flat in between."""
 
 from decimal import Decimal
 
@@ -13,11 +13,14 @@ from pitboss.venues.perp.signals import FLAT, LONG, SHORT, STAY, SignalPolicy, S
 
 LOOKBACK = 48
 BASE, UPPER, LOWER = 200, 201, 199
-"""±0.5 % as whole numbers: above when 200 × now > 201 × then."""
+"""±0.5 % in integers: a rise is above the band if 200 × now > 201 × then."""
 
 
 def signal(bars: Bars) -> Signals:
-    """Compares exactly, so that a move of just 0.5 % is inside the band in both directions."""
+    """Return the signal of every bar.
+
+    The comparison is exact, so a move of exactly 0.5 % is inside the band in both directions.
+    """
     count = len(bars)
     wishes = np.full(count, STAY, np.int8)
     if count <= LOOKBACK:
@@ -38,7 +41,7 @@ def _wish(now: float, then: float) -> int:
 
 
 def reason(bars: Bars, closed: int, wish: int) -> str:
-    """The return."""
+    """Return the reason text with the return."""
     del wish
     window = closes(bars, closed, LOOKBACK + 1)
     return f"{LOOKBACK}-bar return {render.percent((window[-1] / window[0] - 1) * 100)}"

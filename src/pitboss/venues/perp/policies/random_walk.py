@@ -1,6 +1,6 @@
-"""`random`: acts at 5 % of the ticks, by a hash of seed and tick: opens a side by chance, or closes what it holds.
+"""Policy `random`: acts at 5 % of the ticks, chosen by a hash of seed and tick; opens a random side or closes.
 
-A floor for everything that claims to know something. It remembers nothing: seed and tick are all it needs.
+It is the lower bound that any informed strategy should beat. It has no state: its acts follow from seed and tick alone.
 """
 
 from bisect import bisect_left
@@ -20,14 +20,14 @@ ONE_IN = 20
 
 
 class Draw(NamedTuple):
-    """What the dice say at a tick that acts."""
+    """The random choice of symbol and side at a tick that acts."""
 
     choice: int
     side: int
 
 
 def draw(seed: int, tick_at: Instant) -> Draw | None:
-    """The same dice in every process; None at the nineteen ticks of twenty that do not act."""
+    """Return the draw of a tick, the same in every process; None at the 19 of 20 ticks that do not act."""
     dice = sha256(f"{seed}:{tick_at}".encode()).digest()
     if int.from_bytes(dice[:8], "big") % ONE_IN:
         return None
@@ -35,7 +35,7 @@ def draw(seed: int, tick_at: Instant) -> Draw | None:
 
 
 class RandomWalk:
-    """Throws the dice at every tick."""
+    """Draws at every tick and acts if the draw is not None."""
 
     name = "policy/random"
 
@@ -43,7 +43,7 @@ class RandomWalk:
         self.seed = seed
 
     async def decide(self, observation: Observation, judge: Judge) -> Decision:
-        """Nothing, or one order in one symbol."""
+        """Return nothing, or one order in one symbol."""
         del judge
         thrown = draw(self.seed, observation.at)
         if thrown is None:
@@ -58,7 +58,7 @@ class RandomWalk:
         return Decision((open_intent(observation, symbol, thrown.side, reason),))
 
     def plan(self, market: Market, tick_at: Ints, symbols: tuple[str, ...], interval: str) -> "DicePlan":
-        """All throws at once."""
+        """Return the draws of all ticks at once."""
         del market, interval
         ordered = sorted(symbols)
         acts: list[tuple[int, str]] = []
@@ -70,7 +70,7 @@ class RandomWalk:
 
 
 class DicePlan:
-    """The ticks at which the dice say to act, with their symbols."""
+    """The ticks at which the policy acts, with their symbols."""
 
     def __init__(self, acts: list[tuple[int, str]], count: int) -> None:
         self._at = [index for index, _ in acts]
@@ -78,7 +78,7 @@ class DicePlan:
         self._count = count
 
     def next_tick(self, index: int, world: PerpWorld) -> int:
-        """The next throw whose symbol has no working order."""
+        """Return the next act whose symbol has no working order."""
         waiting = busy(world)
         for number in range(bisect_left(self._at, index), len(self._at)):
             if self._symbols[number] not in waiting:

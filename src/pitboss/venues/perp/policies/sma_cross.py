@@ -1,4 +1,4 @@
-"""Long while the 20-bar average of closes is above the 50-bar one, flat otherwise."""
+"""Policy `sma_cross`: long while the 20-bar average of closes is above the 50-bar average, flat otherwise."""
 
 from decimal import Decimal
 from functools import lru_cache
@@ -16,13 +16,13 @@ FAST, SLOW = 20, 50
 
 
 def signal(bars: Bars) -> Signals:
-    """Compares exact sums, so that equal averages are never above each other."""
+    """Return the signal of every bar; it compares exact sums, so equal averages never count as above."""
     count = len(bars)
     wishes = np.full(count, STAY, np.int8)
     if count < SLOW:
         return wishes
     units, fits = scale(bars.close)
-    # The running total may wrap around; differences of it are right all the same, as the windows themselves fit.
+    # The running total may wrap around; its differences are still right, because the sum of a window fits.
     total = np.concatenate((np.zeros(1, np.int64), np.cumsum(units)))
     ends = np.arange(SLOW, count + 1)
     fast, slow = total[ends] - total[ends - FAST], total[ends] - total[ends - SLOW]
@@ -43,7 +43,7 @@ def _above(window: Floats) -> bool:
 
 @lru_cache(maxsize=64)
 def _averages(bars: Bars) -> tuple[Floats, Floats]:
-    """Both averages of every bar for people to read; the signal itself compares exact sums."""
+    """Return both averages of every bar as floats, for the reason text only; the signal compares exact sums."""
     sums = np.concatenate((np.zeros(1), np.cumsum(bars.close)))
     fast, slow = (np.full(len(bars), np.nan) for _ in range(2))
     for averages, length in ((fast, FAST), (slow, SLOW)):
@@ -52,7 +52,7 @@ def _averages(bars: Bars) -> tuple[Floats, Floats]:
 
 
 def reason(bars: Bars, closed: int, wish: int) -> str:
-    """Both averages."""
+    """Return the reason text with both averages."""
     fast, slow = _averages(bars)
     relation = "above" if wish == LONG else "not above"
     return f"SMA({FAST}) {render.price(fast.item(closed - 1))} {relation} SMA({SLOW}) {render.price(slow.item(closed - 1))}"

@@ -1,6 +1,6 @@
-"""The rules of the perp engine, one file each, in the order of their file names. `SCOPE` is `every` action or only `opens`.
+"""The rules of the perp engine, one module each, in the order of their file names.
 
-What a rule file has is told in `core.rulebook`.
+`SCOPE` is `every` action or only `opens`. `core.rulebook` documents the parts of a rule module.
 """
 
 from pitboss.core.rulebook import Rule, rules_of

@@ -1,7 +1,7 @@
 """The proposal is well formed.
 
-Refuses anything that is not a valid proposal: an unknown key, a missing field for its action, a number that is a
-string, a boolean or not finite, a limit order without a price.
+Refuses any value that is not a valid proposal: an unknown key, a missing field that the action requires, a number that
+is a string, a boolean or not finite, a limit order without a price.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -12,5 +12,5 @@ SCOPE: Scope = "every"
 
 
 def check(case: PerpCase) -> Finding:
-    """Refuse what could not be read."""
+    """Refuse a proposal that could not be parsed."""
     return Finding("; ".join(case.problems)) if case.problems else PASS

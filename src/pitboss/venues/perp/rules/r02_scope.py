@@ -1,8 +1,8 @@
-"""The proposal is about something the agent may touch.
+"""The proposal concerns a symbol, position or order that the agent may act on.
 
-An open needs a symbol of the skill's `context.symbols`, on `allowed_symbols` when that list is not empty, listed by the
-venue, and without an opposite position or working open (close first: nothing flips silently). A close or reduce needs a
-position, a cancel needs a working order.
+An open needs a symbol of the skill's `context.symbols` that is on `allowed_symbols` when that list is not empty, is
+listed by the venue, and has no opposite position or working open (that must be closed first; an open never reverses a
+position). A close or reduce needs a position, a cancel needs a working order.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -13,7 +13,7 @@ SCOPE: Scope = "every"
 
 
 def check(case: PerpCase) -> Finding:
-    """Refuse what is out of scope."""
+    """Refuse a proposal that is out of scope."""
     proposal, world = case.proposal, case.world
     if proposal is None:
         return PASS

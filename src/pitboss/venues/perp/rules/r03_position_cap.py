@@ -1,4 +1,4 @@
-"""One symbol does not grow too large.
+"""The notional of one symbol stays within its cap.
 
 The resulting notional of the symbol (position at mark, working opens and this one, each open at the worse of mark and
 limit price) may not exceed `max_position_pct` percent of equity.
@@ -15,7 +15,7 @@ SCOPE: Scope = "opens"
 
 
 def check(case: PerpCase) -> Finding | Margin:
-    """Refuse an open that would make the symbol too large."""
+    """Refuse an open that would exceed the symbol's cap."""
     if case.proposal is None or case.worth is None:
         return PASS
     used = exposure(case.world, case.proposal.symbol) + case.worth

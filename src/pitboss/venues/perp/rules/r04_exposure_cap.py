@@ -1,6 +1,7 @@
-"""All symbols together do not grow too large.
+"""The notional of all symbols together stays within its cap.
 
-The notional of every symbol, counted as for the position cap, may not exceed `max_total_exposure_pct` percent of equity.
+The notional of every symbol, counted as for the position cap, may not exceed `max_total_exposure_pct` percent of equity
+in total.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -13,7 +14,7 @@ SCOPE: Scope = "opens"
 
 
 def check(case: PerpCase) -> Finding | Margin:
-    """Refuse an open that would make the account too large."""
+    """Refuse an open that would exceed the account's cap."""
     if case.worth is None:
         return PASS
     used = total_exposure(case.world) + case.worth

@@ -1,6 +1,6 @@
 """Leverage is a whole number within the caps.
 
-The leverage asked for (1 when left out) must be an integer, at least 1, at most `max_leverage` and at most the asset's
+The requested leverage (1 when left out) must be an integer, at least 1, at most `max_leverage` and at most the asset's
 own maximum.
 """
 

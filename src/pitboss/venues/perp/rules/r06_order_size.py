@@ -1,4 +1,4 @@
-"""The order is neither dust nor too large.
+"""The order is neither too small nor too large.
 
 The size rounded down to the lot, at mark, must be at least `min_order_usd` and the venue's 10 USD, at most
 `max_order_usd` when set, and more than zero lots.

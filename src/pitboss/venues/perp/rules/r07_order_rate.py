@@ -1,4 +1,4 @@
-"""Opens do not come too fast.
+"""Opens stay within the hourly rate.
 
 At most `max_orders_per_hour` opens may be accepted in any sliding hour.
 """

@@ -1,4 +1,4 @@
-"""Nothing new is opened while a halt is on.
+"""No position is opened while a halt is active.
 
 Halts: the day's loss or the drawdown reached its threshold, an operator's stop, a broken invariant. Also refuses when
 equity is not positive or any number of the account is not finite.
@@ -14,7 +14,7 @@ SCOPE: Scope = "opens"
 
 
 def check(case: PerpCase) -> Finding | Margin:
-    """Refuse opens while halted."""
+    """Refuse opens while a halt is active."""
     if not case.finite:
         return Finding("a number of the account is missing or not finite")
     world, caps = case.world, case.caps

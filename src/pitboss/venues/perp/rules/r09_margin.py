@@ -1,6 +1,6 @@
-"""The account can pay for it.
+"""Free margin covers the order.
 
-Free margin now must cover notional divided by the leverage asked for, plus the taker fee.
+Free margin now must cover the notional divided by the requested leverage, plus the taker fee.
 """
 
 from pitboss.core.money import ONE
@@ -14,7 +14,7 @@ SCOPE: Scope = "opens"
 
 
 def check(case: PerpCase) -> Finding | Margin:
-    """Refuse an open the account cannot carry."""
+    """Refuse an open that exceeds the free margin."""
     notional = case.notional
     if case.proposal is None or notional is None:
         return PASS

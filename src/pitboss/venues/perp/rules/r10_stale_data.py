@@ -1,4 +1,4 @@
-"""The price is fresh.
+"""The price is recent and valid.
 
 The newest closed bar of the symbol (live: its mark) may not be older than `max_data_age_s`, and its price must be a
 positive finite number.

@@ -1,4 +1,4 @@
-"""Prices make sense.
+"""Limit, stop and take-profit prices are consistent with the mark.
 
 A limit may not reach further than `price_band_pct` percent beyond mark on the side where it would trade at once. After
 rounding, a stop must be strictly on the losing side and a take-profit strictly on the winning side of mark (of a limit
@@ -17,7 +17,7 @@ SCOPE: Scope = "opens"
 
 
 def check(case: PerpCase) -> Finding | Margin:
-    """Refuse senseless prices."""
+    """Refuse prices outside these bounds."""
     if case.proposal is None or case.mark is None:
         return PASS
     side, mark, limit = case.proposal.side, case.mark, case.limit

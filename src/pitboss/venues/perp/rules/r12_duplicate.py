@@ -1,4 +1,4 @@
-"""The same intent is answered once.
+"""The same intent is judged only once.
 
 An intent whose key (its tick and its content) has been judged before gets the stored verdict again, and nothing new is
 sent.
@@ -12,5 +12,5 @@ SCOPE: Scope = "every"
 
 
 def check(case: PerpCase) -> Finding:
-    """Refuse what has been answered before."""
+    """Refuse an intent that has a stored verdict."""
     return Finding("already answered at this tick") if case.stored is not None else PASS

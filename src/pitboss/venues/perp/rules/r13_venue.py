@@ -1,6 +1,6 @@
-"""The venue accepts it.
+"""The venue accepts the order.
 
-Judged by the venue itself when the order is sent; its own reason is kept. The engine's other rules have passed by then.
+The venue itself decides when the order is sent, and its own reason is recorded. All other rules have passed by then.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -11,6 +11,6 @@ SCOPE: Scope = "every"
 
 
 def check(case: PerpCase) -> Finding:
-    """No objection before the venue has been asked."""
+    """Pass: the venue decides later, when the order is sent."""
     del case
     return PASS

@@ -1,8 +1,8 @@
-"""The user message, one file a section. A section has a `PLACE` in the message and `render(observation, memo)`.
+"""The sections of the user message, one module each, with a `PLACE` in the message and `render(observation, memo)`.
 
-`render` gives the section's text, title included, or None to leave it out. A new section is a new file here and
-nothing else. A section reads the observation only: it asks no clock, writes no number itself (that is
-`prompt.render`) and lets no stranger's text through unfenced.
+`render` returns the section's text including its title, or None to leave the section out. A new section is a new module
+here and nothing else. A section reads only the observation: it reads no clock, formats no numbers itself
+(`prompt.render` does) and puts all text from outside the run inside a data fence.
 """
 
 import importlib
@@ -18,17 +18,17 @@ from pitboss.venues.perp.portfolio import PerpPortfolio
 from pitboss.venues.perp.skill import PerpSkill
 
 HIGHER_BARS = 50
-"""Most bars shown of a higher timeframe."""
+"""Maximum number of bars shown of a higher timeframe."""
 
 fenced = lru_cache(maxsize=512)(render.fence)
-"""`render.fence`, once for each text: a thesis stays the same as long as its position."""
+"""`render.fence` with a cache by text: a thesis stays the same for as long as its position."""
 
 
 class Memo:
-    """What sections keep from tick to tick: the skill's settings as plain values, and text that does not change.
+    """State that sections keep between ticks: the skill's settings as plain values, and cached text.
 
-    Everything in `kept` must be checked against what it was made from before it is used again, so that one memo can
-    meet several markets; a section keeps its things there under its own name.
+    A section caches under its own name in `kept` and must check an entry against the objects it was made from before
+    reusing it, so that one memo can serve several markets.
     """
 
     __slots__ = (
@@ -60,7 +60,7 @@ class Memo:
         self._account: PerpPortfolio | None = None
 
     def account(self, observation: Observation) -> PerpPortfolio:
-        """The account, worked out once a tick for all sections."""
+        """Return the portfolio, computed once per tick for all sections."""
         if self._account is None or self._observation is not observation:
             self._observation, self._account = observation, observation.portfolio()
         return self._account
@@ -70,18 +70,18 @@ Section = Callable[[Observation, Memo], str | None]
 
 
 def signed(x: Decimal) -> str:
-    """A result or a score, with its sign when it is above zero too."""
+    """Format a result or a score, with a plus sign if it is above zero."""
     return f"+{render.cents(x)}" if x.is_finite() and x > 0 else render.cents(x)
 
 
 def price_or(x: Decimal | None, absent: str) -> str:
-    """A price, or the word for its absence."""
+    """Format a price, or return `absent` if there is none."""
     return absent if x is None else render.price(x)
 
 
 @lru_cache(maxsize=1)
 def sections() -> tuple[Section, ...]:
-    """Every section's `render`, in the order of the message."""
+    """Return the `render` function of every section, in message order."""
     names = sorted(found.name for found in pkgutil.iter_modules(__path__))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
     return tuple(module.render for module in sorted(modules, key=lambda module: module.PLACE))

@@ -1,7 +1,7 @@
-"""`## Risk caps (engine-enforced)`: what fits now, every cap with what is left of it, and the halts that are on.
+"""`## Risk caps (engine-enforced)`: the order sizes that fit now, every cap with what is left of it, and active halts.
 
-Written so that a proposal fits at the first try. The numbers are those of `venues.perp.caps.room`, which the rules
-judge with; here they are only rounded, always so that a size taken from the text is inside the cap.
+It is worded so that a first proposal can already fit. The numbers come from `venues.perp.caps.room`, which the rules
+use as well; here they are only rounded, always in the direction that keeps a size taken from the text inside the cap.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _EXITS = "close, reduce and cancel are never held back by caps or halts"
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The parts of the text that stay the same as long as caps and terms do."""
+    """The parts of the text that change only with the caps or the terms."""
 
     limits: PerpCaps
     terms: TradingTerms
@@ -52,7 +52,7 @@ class _Words:
 
 @exact
 def render(observation: Observation, memo: Memo) -> str:
-    """Always there."""
+    """Return the section; it is always present."""
     words = _words(observation, memo)
     world, account, at = observation.world, memo.account(observation), observation.at
     room = {line.code: line for line in observation.room()}
@@ -127,7 +127,7 @@ def _words(observation: Observation, memo: Memo) -> _Words:
 def _fit(
     symbol: str, top: int, observation: Observation, account: PerpPortfolio, room: Mapping[str, Margin], words: _Words
 ) -> str:
-    """The sizes of an open that every rule would let through at this moment."""
+    """Return the sizes of an open that every rule would accept now."""
     world, limits = observation.world, observation.limits
     if symbol in limits.unlisted:
         return "none (R2_SCOPE: not listed at this time)"
@@ -152,7 +152,7 @@ def _fit(
         words.most,
     )
     at_one = min(cap, (_margin(symbol, 1, world, account, words), "R9_MARGIN"))
-    # More leverage only frees margin, so it matters where margin is what bounds.
+    # Higher leverage only frees margin, so it matters only where margin is the binding limit.
     at_top = min(cap, (_margin(symbol, top, world, account, words), "R9_MARGIN")) if at_one is not cap else cap
     most, code = _floor(at_top[0]), at_top[1]
     if most < least:
@@ -169,10 +169,10 @@ def _fit(
 
 
 def _margin(symbol: str, leverage: int, world: PerpWorld, account: PerpPortfolio, words: _Words) -> Decimal:
-    """The notional that free margin carries at a leverage, fee included."""
+    """Return the notional that free margin can carry at a leverage, fee included."""
     free, present = account.free_margin_usd, leverage_of(world, symbol)
     if leverage < present:
-        # The new leverage holds at once for what the symbol has already, which takes margin away.
+        # The new leverage applies at once to the symbol's position and working opens, which then need more margin.
         held = world.positions.get(symbol)
         size_held = abs(held.size) if held else ZERO
         size_held += sum((order.size for order in world.orders if order.opens and order.symbol == symbol), ZERO)

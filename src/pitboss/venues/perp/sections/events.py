@@ -1,4 +1,4 @@
-"""`## Upcoming events`: the calendar ahead, as far as it was known at the tick."""
+"""`## Upcoming events`: the coming calendar events that were known at the tick."""
 
 from pitboss.core.market import CalendarEvent, UnconfirmedEvent
 from pitboss.prompt.render import age, amount, time
@@ -8,11 +8,11 @@ from pitboss.venues.perp.sections import Memo, fenced
 PLACE = 40
 
 _MOST = 30
-"""A calendar full of noise must not push the rest out of the model's sight."""
+"""Maximum number of events, so that a crowded calendar does not displace the rest of the message."""
 
 
 def render(observation: Observation, memo: Memo) -> str | None:
-    """Only if the skill wants events and there are any."""
+    """Return the section if the skill enables events and there are any."""
     events = observation.view.events(memo.events_hours) if memo.events_enabled else []
     if not events:
         return None
@@ -24,7 +24,7 @@ def render(observation: Observation, memo: Memo) -> str | None:
 
 
 def _line(event: CalendarEvent, at: int, symbols: tuple[str, ...]) -> str:
-    # Symbols of an event are outside text like its title: only names that the skill itself uses are repeated.
+    # An event's symbols are outside text like its title, so only names that the skill itself uses are printed.
     about = " ".join(symbol for symbol in symbols if symbol in event.symbols) or "market"
     when = f"in {age(event.scheduled_at - at)} ({time(event.scheduled_at)} UTC)"
     doubt = f", UNCONFIRMED (confidence {amount(event.confidence)})" if isinstance(event, UnconfirmedEvent) else ""

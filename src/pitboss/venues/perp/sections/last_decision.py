@@ -1,4 +1,4 @@
-"""`## Last decision`: what was proposed at the tick before and what the engine did with it."""
+"""`## Last decision`: the proposal of the previous tick and the engine's verdict on it."""
 
 from pitboss.agent.last_decision import told
 from pitboss.venues.perp.observation import Observation
@@ -8,5 +8,5 @@ PLACE = 110
 
 
 def render(observation: Observation, memo: Memo) -> str | None:
-    """From the second tick on."""
+    """Return the section from the second tick on."""
     return told(observation.last, "proposed", "noop")

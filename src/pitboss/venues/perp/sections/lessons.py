@@ -1,4 +1,4 @@
-"""`## Lessons`: what was learnt from closed trades, by slot. A model's words, so they come back as data."""
+"""`## Lessons`: the notes on closed trades, by slot; a model wrote them, so they are fenced as data."""
 
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, fenced
@@ -7,13 +7,13 @@ from pitboss.venues.perp.trade_memory import LessonNotes
 PLACE = 100
 
 SLOTS = ("entry_timing", "sizing", "symbol_selection", "exit_timing", "regime_fit")
-"""The names of the slots, in their order. There are no others."""
+"""The names of all slots, in display order."""
 SLOT_CHARS = 400
-"""Of each; together they are at most 2,000."""
+"""Maximum characters of one slot; the five slots together have at most 2,000."""
 
 
 def render(observation: Observation, memo: Memo) -> str | None:
-    """Only with memory, and if there is any."""
+    """Return the section if memory is enabled and there are notes."""
     notes = observation.memory.notes
     if notes is None or not memo.memory_enabled:
         return None
@@ -24,6 +24,6 @@ def render(observation: Observation, memo: Memo) -> str | None:
 
 
 def lines(notes: LessonNotes) -> list[str]:
-    """A line for each slot that holds anything."""
+    """Return one line for each slot that has text."""
     said = ((slot, getattr(notes, slot)) for slot in SLOTS)
     return [f"- {slot.replace('_', ' ')}: {fenced(words, SLOT_CHARS)}" for slot, words in said if words.strip()]

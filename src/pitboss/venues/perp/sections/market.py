@@ -1,7 +1,7 @@
 """`## Market context`: for each symbol its regime, its bars, and the bars of the higher timeframes.
 
-The longest section and the one that changes least: a bar's row is formatted once, when it has closed, and a window is
-rows joined. Only bars below the closed count are ever looked at.
+This is the longest section and the one that changes least: each row is formatted once, when its bar has closed, and a
+window is a join of rows. Only closed bars are read.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ PLACE = 20
 
 _TITLE = "## Market context\nClosed bars only, oldest first; the time of a bar is its open."
 _SLACK = 512
-"""Rows kept behind the window, so that going back a little costs nothing; memory stays flat over a long run."""
+"""Rows kept before the window, so that going back a little costs nothing; memory use stays flat over a long run."""
 _BLOCKS = 64
-"""Blocks kept of a symbol: after an order the ticks that were foreseen without it are told of once more."""
+"""Blocks cached per symbol: after an order, ticks that were already rendered ahead of it are rendered again."""
 
 
 class FormattedRows:
-    """Formatted rows of one column set: those of the bars from `start` on, without holes."""
+    """Formatted rows of one set of bars: a contiguous range that begins at bar `start`."""
 
     __slots__ = ("bars", "lines", "start")
 
@@ -33,7 +33,7 @@ class FormattedRows:
         self.lines: list[str] = []
 
     def window(self, closed: int, lookback: int) -> str:
-        """The newest `lookback` rows of the first `closed` bars, as one text."""
+        """Return the newest `lookback` rows of the first `closed` bars, joined."""
         first = max(0, closed - lookback)
         stop = self.start + len(self.lines)
         if not self.start <= first <= stop:
@@ -51,7 +51,7 @@ class FormattedRows:
 
 
 class _Symbol:
-    """One symbol's blocks as they were rendered last, by how many bars had closed, and the columns they are of."""
+    """The cached blocks of one symbol, by number of closed bars, and the columns they were made from."""
 
     __slots__ = ("columns", "rows", "texts")
 
@@ -62,7 +62,7 @@ class _Symbol:
 
 
 def render(observation: Observation, memo: Memo) -> str:
-    """Always there."""
+    """Return the section; it is always present."""
     view = observation.view
     kept: dict[str, _Symbol] = memo.kept.setdefault("market", {})
     blocks = [_TITLE]
@@ -71,7 +71,7 @@ def render(observation: Observation, memo: Memo) -> str:
             view.series(symbol, interval) if view.has_bars(symbol, interval) else None
             for interval in (memo.interval, *memo.higher)
         ]
-        if not view.listed(symbol):  # no data of it, neither from before nor from after
+        if not view.listed(symbol):  # show no data, neither from before nor from after the listing
             blocks.append(f"### {symbol}\n{'no longer listed' if view.was_delisted(symbol) else 'not listed yet'}")
             continue
         text = _known(symbol, series, memo, kept.get(symbol) or kept.setdefault(symbol, _Symbol()))
@@ -81,9 +81,9 @@ def render(observation: Observation, memo: Memo) -> str:
 
 
 def _known(symbol: str, series: Sequence[tuple[Bars, int] | None], memo: Memo, known: _Symbol) -> str:
-    """A symbol's block, made once for each number of closed bars."""
+    """Return a symbol's block, rendered once for each number of closed bars."""
     columns = [one and one[0] for one in series]
-    if columns != known.columns:  # they compare by identity, so another market can never be taken for this one
+    if columns != known.columns:  # columns compare by identity, so another market never matches
         known.columns, known.texts = columns, {}
     closed = tuple([one[1] if one else -1 for one in series])
     text = known.texts.get(closed)

@@ -1,8 +1,9 @@
-"""`## News`: the most relevant headlines of the last hours, fenced, because strangers wrote them.
+"""`## News`: the most relevant headlines of the last hours, fenced as data because their text is untrusted.
 
-The order is that of `agent.relevance`: what shares the skill's symbols and words, the fresher the better. A headline that
-came several times is shown once, with its first appearance and a count, so that repeating it does not make it look fresh.
-The sentiment is the source's own, else counted from the words; either way the line says which.
+The order comes from `agent.news_ranking`: headlines that share the skill's symbols and words, newer ones first. A
+headline that appeared several times is shown once, with its first appearance and a count, so that repetition does not
+make it look fresh. The sentiment is the source's own or, if there is none, counted from the words; the line names
+which.
 """
 
 from pitboss.agent.news_ranking import Ranking, Story, words_of
@@ -18,7 +19,7 @@ _NOT_PROSE = ("mode", "leash")
 
 
 class _RankedNews:
-    """The ranking of a skill, and the lines of the newest choice but for their ages."""
+    """The ranking of a skill, and the lines of the newest selection without their ages."""
 
     __slots__ = ("chosen", "lines", "ranking", "title")
 
@@ -35,7 +36,7 @@ class _RankedNews:
 
 
 def render(observation: Observation, memo: Memo) -> str | None:
-    """Only if there is any."""
+    """Return the section if there is any news."""
     items = observation.view.news(memo.news_hours) if memo.news_top_k else []
     if not items:
         return None
@@ -50,14 +51,14 @@ def render(observation: Observation, memo: Memo) -> str | None:
 
 
 def sentiment_of(item: NewsItem) -> tuple[float, str] | None:
-    """An item's sentiment and who says so: its `source`, else its `words`; None if neither does."""
+    """Return an item's sentiment and its origin, `source` or `words`; None if it has neither."""
     if item.sentiment is not None:
         return item.sentiment, "source"
     return None if item.mood is None else (item.mood, "words")
 
 
 def sentiment_text(item: NewsItem) -> str:
-    """`+0.40 (source)`, or `unknown`."""
+    """Format an item's sentiment as `+0.40 (source)`, or `unknown`."""
     found = sentiment_of(item)
     return "unknown" if found is None else f"{signed(decimal(found[0]))} ({found[1]})"
 

@@ -1,4 +1,4 @@
-"""`## Notes`: what the agent should know about its own means, such as an outside server that does not answer today."""
+"""`## Notes`: messages about the agent's own tools, such as an external server that does not answer today."""
 
 from pitboss.venues.perp.observation import Observation
 from pitboss.venues.perp.sections import Memo, fenced
@@ -7,7 +7,7 @@ PLACE = 115
 
 
 def render(observation: Observation, memo: Memo) -> str | None:
-    """Only if there are any. Part of them may be a stranger's words, so they come as data."""
+    """Return the section if there are notes, fenced as data because parts of them may be untrusted text."""
     if not observation.notes:
         return None
     return "\n".join(["## Notes", *(f"- {fenced(note)}" for note in observation.notes)])

@@ -1,4 +1,4 @@
-"""`## Open orders`: what is working, with the ids that `cancel` needs."""
+"""`## Open orders`: the working orders, with the ids that `cancel` needs."""
 
 from pitboss.prompt.render import age, size
 from pitboss.venues.perp.observation import Observation
@@ -9,7 +9,7 @@ PLACE = 70
 
 
 def render(observation: Observation, memo: Memo) -> str | None:
-    """Only if there are any."""
+    """Return the section if there are working orders."""
     orders = memo.account(observation).orders
     if not orders:
         return None

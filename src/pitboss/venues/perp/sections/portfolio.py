@@ -1,4 +1,4 @@
-"""`## Portfolio`: equity, margin and every position with the reason it was opened for."""
+"""`## Portfolio`: equity, margin, and every position with the thesis it was opened on."""
 
 from pitboss.prompt.render import age, cents, price, size
 from pitboss.venues.perp.observation import Observation
@@ -9,7 +9,7 @@ PLACE = 50
 
 
 def render(observation: Observation, memo: Memo) -> str:
-    """Always there."""
+    """Return the section; it is always present."""
     account = memo.account(observation)
     lines = [
         "## Portfolio",
@@ -18,7 +18,7 @@ def render(observation: Observation, memo: Memo) -> str:
     for held in account.positions:
         lines.append(_line(held, observation.at))
         if held.thesis:
-            # Words of a model that may have read hostile text: they come back as data only.
+            # A model that may have read hostile text wrote the thesis, so it is fenced as data.
             lines.append(f"  thesis at entry: {fenced(held.thesis)}")
     if not account.positions:
         lines.append("no open positions")

@@ -1,4 +1,4 @@
-"""`## Risk state`: facts about the account's recent risk, written by code."""
+"""`## Risk state`: facts about the account's recent risk, computed by code."""
 
 from pitboss.prompt.render import NOT_A_NUMBER, percent
 from pitboss.venues.perp.memory import risk
@@ -8,11 +8,11 @@ from pitboss.venues.perp.sections import Memo
 PLACE = 80
 
 _MOST_RULES = 5
-"""Rules that are named; a rule's name is long and the slot is small."""
+"""Maximum number of rules named; rule names are long and the section is short."""
 
 
 def render(observation: Observation, memo: Memo) -> str | None:
-    """Only with memory, and if there is any."""
+    """Return the section if memory is enabled and there is anything to show."""
     if not memo.memory_enabled:
         return None
     found = risk(observation.memory, observation.world, observation.at)

@@ -8,5 +8,5 @@ PLACE = 10
 
 
 def render(observation: Observation, memo: Memo) -> str:
-    """Always there."""
+    """Return the section; it is always present."""
     return f"## Time\n{time(observation.at)} UTC"

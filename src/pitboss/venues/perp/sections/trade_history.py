@@ -1,4 +1,4 @@
-"""`## Trade history`: the last closed round trips, newest first, one compact line each."""
+"""`## Trade history`: the last closed round trips, newest first, one line each."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ HEADING = (
 _ENDS = frozenset({"market", "limit", "stop", "take_profit", "liquidation", "end"})
 _THESIS = 60
 _FACTS = 150
-"""No line is longer than this before its thesis, whatever the numbers are."""
+"""Maximum length of a line before its thesis, whatever the numbers are."""
 
 
 def render(observation: Observation, memo: Memo) -> str | None:
-    """Only with memory, and if there is any."""
+    """Return the section if memory is enabled and there are closed trades."""
     trades = observation.memory.trades
     if not trades or not memo.memory_enabled or not memo.memory_trades:
         return None
@@ -34,12 +34,12 @@ def render(observation: Observation, memo: Memo) -> str | None:
 
 
 def newest(trades: Sequence[ClosedTrade]) -> list[ClosedTrade]:
-    """The same trades, the one that closed last first."""
+    """Return the trades sorted by closing time, newest first."""
     return sorted(trades, key=lambda trade: (-trade.closed_at, trade.symbol, trade.opened_at))
 
 
 def lines(trades: Sequence[ClosedTrade], thesis_chars: int = _THESIS) -> list[str]:
-    """A line for each trade."""
+    """Return one line for each trade."""
     return [_line(trade, thesis_chars) for trade in trades]
 
 
@@ -49,5 +49,6 @@ def _line(trade: ClosedTrade, thesis_chars: int) -> str:
         f"{age(trade.closed_at - trade.opened_at).replace(' ', '')} {price(trade.entry_price)} {price(trade.exit_price)} "
         f"{signed(trade.pnl_usd)} {percent(trade.mfe_pct)} {percent(trade.mae_pct)} "
     )[:_FACTS]
-    ended = trade.reason if trade.reason in _ENDS else fenced(trade.reason, 20)  # a broker's word may be anything
+    # A broker may give any reason, so an unknown one is fenced as untrusted text.
+    ended = trade.reason if trade.reason in _ENDS else fenced(trade.reason, 20)
     return f"{facts}{ended} {fenced(trade.thesis, thesis_chars)}" if trade.thesis else f"{facts}{ended}"

@@ -1,1 +1,1 @@
-"""How `standin/analyst` trades perpetuals. NOT a language model: a fixed program for demos and tests."""
+"""The trading part of `standin/analyst` on the perp venue: a fixed program for demos and tests, NOT a model."""

@@ -1,7 +1,7 @@
-"""How `standin/analyst` trades perpetuals: from the prompt text, by fixed rules. NOT a language model.
+"""The trading rules of `standin/analyst` on the perp venue: fixed rules over the prompt text. NOT a language model.
 
-It reads the prompt that any model would get, calls the tools it is offered now and then, gives reasons with the numbers it
-used, and sometimes exceeds a cap, so that a demo shows the engine refusing. Everything follows from the request.
+It parses the prompt that any model would get, sometimes calls an offered tool, gives reasons with the numbers it used,
+and sometimes exceeds a cap so that a demo shows a refusal by the engine. The same request always gives the same reply.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from pitboss.venues.perp.standin.prompt_reader import ParsedPrompt, PromptBar, P
 TERMINAL = "propose_order"
 
 ENTER, TURNED = 2.5, 1.0
-"""Score from which it opens, and score against a position from which it closes."""
+"""The score from which it opens, and the score against a position from which it closes."""
 
 OVERSTEP_ONE_IN, OVERSTEP_TIMES = 6, 4
 STOP_RANGES, TARGET_RANGES = 2.5, 4.0
@@ -38,7 +38,7 @@ class Analyst(StandIn):
 
 
 def answer(request: ModelRequest) -> StandInReply:
-    """Write lessons if asked for them, else call one tool or decide."""
+    """Write lessons if requested, else call one tool or decide."""
     if request.must_call == lesson.TOOL:
         return "Looking back.", lesson.TOOL, lesson.write(request.messages[0].text)
     return _answer(_Desk.of(request))
@@ -46,7 +46,7 @@ def answer(request: ModelRequest) -> StandInReply:
 
 @dataclass(frozen=True, slots=True)
 class _Desk:
-    """One request, read."""
+    """One parsed request."""
 
     page: ParsedPrompt
     fades: bool
@@ -67,15 +67,15 @@ class _Desk:
         )
 
     def chance(self, die: int, one_in: int) -> bool:
-        """A throw that is the same for the same prompt; each habit has its own die."""
+        """Return a pseudo-random choice that depends only on the prompt; `die` selects the byte of its hash."""
         return self.dice[die] % one_in == 0
 
     def may_ask(self, tool: str) -> bool:
-        """Offered, and not asked before in this tick."""
+        """Return whether a tool is offered and was not called before in this tick."""
         return tool in self.offered and tool not in self.told
 
     def opinion(self, symbol: str) -> Opinion | None:
-        """What it thinks of a symbol; bars fetched in this tick count as the wider picture."""
+        """Return the opinion on a symbol; bars fetched in this tick count as the higher timeframe."""
         chart = self.page.charts[symbol]
         if self.fades:
             return opinion.against_the_move(chart)
@@ -108,7 +108,7 @@ def _talk(desk: _Desk) -> StandInReply:
 
 
 def _look(desk: _Desk, views: Mapping[str, Opinion]) -> StandInReply | None:
-    """A tool call before deciding, when the picture is worth it and the dice say so."""
+    """Return a tool call before the decision if the opinions call for one and the hash of the prompt selects it."""
     symbol = max(views, key=lambda name: (abs(views[name].score), name))
     if desk.may_ask("fetch_recent_bars") and abs(views[symbol].score) >= 2 and desk.chance(0, 3):
         shown = desk.page.charts[symbol].tables
@@ -124,7 +124,7 @@ def _look(desk: _Desk, views: Mapping[str, Opinion]) -> StandInReply | None:
 
 
 def _manage(desk: _Desk, views: Mapping[str, Opinion]) -> StandInReply | None:
-    """Close what the view has turned against; take something off a winner that loses strength."""
+    """Close a position that the opinion has turned against; reduce a winner that loses strength."""
     for symbol, held in sorted(desk.page.positions.items()):
         view = views.get(symbol)
         if view is None or symbol in desk.page.working:
@@ -145,7 +145,7 @@ def _manage(desk: _Desk, views: Mapping[str, Opinion]) -> StandInReply | None:
 
 
 def _enter(desk: _Desk, views: Mapping[str, Opinion]) -> StandInReply:
-    """Open the strongest view that has no position yet, or do nothing and say why."""
+    """Open the strongest opinion without a position, or return a no-op with its reason."""
     paper = desk.page
     free = [symbol for symbol in views if symbol not in paper.positions and symbol not in paper.working]
     if paper.halted:
@@ -165,7 +165,7 @@ def _enter(desk: _Desk, views: Mapping[str, Opinion]) -> StandInReply:
     if '"refused"' in simulated:
         return _nothing(desk, f"{symbol} looks right but the engine would refuse it: {_code(simulated)}", symbol)
     corrected = bool(paper.refused) or refused_now
-    # After a refusal it has learnt its lesson for one tick; before that it may be carried away.
+    # It does not exceed a cap again at the tick after a refusal.
     overstep = not corrected and desk.chance(3, OVERSTEP_ONE_IN)
     proposal = _open(symbol, view, room, overstep, corrected)
     if not overstep and not simulated and desk.may_ask("simulate_action") and desk.chance(4, 3):
@@ -220,5 +220,5 @@ def _code(answer: str) -> str:
 
 
 def _number(value: float, form: str) -> Decimal:
-    """A float as the digits it is written with."""
+    """Convert a float to a decimal with the digits of its formatted text."""
     return Decimal(format(Decimal(form.format(value)), "f"))

@@ -1,7 +1,7 @@
-"""The notes that the stand-in writes about its closed trades: sums and shares of what it reads in the prompt. Not advice.
+"""The stand-in's notes on its closed trades: sums and shares computed from the prompt; they are not advice.
 
-Read back from the text like everything the stand-in knows; a line that it cannot read leaves its trade out, and nothing
-between data marks is ever read.
+The trades are parsed from the prompt text; a line that cannot be parsed is left out, and nothing between data marks is
+ever read.
 """
 
 import re
@@ -31,7 +31,7 @@ class _Trade:
 
 
 def write(message: str) -> Mapping[str, str]:
-    """Five notes; the same message always gives the same."""
+    """Return five notes; the same message always gives the same notes."""
     trades = [
         _Trade(symbol, regime, held, float(usd), float(best), float(worst), ended)
         for symbol, _, regime, held, usd, best, worst, ended in _TRADE.findall(message)

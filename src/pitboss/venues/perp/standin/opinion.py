@@ -1,7 +1,7 @@
-"""What the stand-in thinks of one chart: a score with the numbers behind it. Simple, causal, and not advice.
+"""The stand-in's opinion of one chart: a score with the numbers behind it. Simple, causal, and not advice.
 
-Two ways to look: with the move (averages, momentum, breakout, the regime tag, headlines), or against it (where in its
-range the price is). Positive is up.
+There are two methods: with the move (averages, momentum, breakout, the regime tag, headlines) and against it (the
+position of the price in its range). A positive score is up.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from pitboss.venues.perp.standin.prompt_reader import PromptBar, PromptChart
 
 FAST, SLOW, CHANNEL, ATR_BARS = 10, 30, 20, 14
 STRONG = 4.0
-"""The score at which conviction is full."""
+"""The score at which conviction is 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """A score and its reasons. `range_usd` is the usual size of a bar, for stops."""
+    """A score and its reasons; `range_usd` is the mean true range of a bar, used for stops."""
 
     score: float
     price: float
@@ -33,12 +33,12 @@ class Opinion:
 
     @property
     def conviction(self) -> float:
-        """0 to 1."""
+        """From 0 to 1."""
         return min(1.0, abs(self.score) / STRONG)
 
 
 def with_the_move(chart: PromptChart, mood: float, wider: Sequence[PromptBar]) -> Opinion | None:
-    """Trend, momentum and breakout of the bars; the regime, the wider picture and the headlines tip the scale."""
+    """Score trend, momentum and breakout of the bars, adjusted by regime, higher timeframe and headlines."""
     rows = chart.rows
     if len(rows) <= SLOW:
         return None
@@ -69,7 +69,7 @@ def with_the_move(chart: PromptChart, mood: float, wider: Sequence[PromptBar]) -
 
 
 def against_the_move(chart: PromptChart) -> Opinion | None:
-    """Where the close is in the range of all bars shown: long near the bottom, short near the top, never in a trend."""
+    """Score the close in the range of all bars shown: long near the bottom, short near the top, never in a trend."""
     rows = chart.rows
     if len(rows) <= SLOW:
         return None
@@ -92,7 +92,7 @@ def against_the_move(chart: PromptChart) -> Opinion | None:
 
 
 def usual_range(rows: Sequence[PromptBar]) -> float:
-    """Mean true range of the last bars."""
+    """Return the mean true range of the last bars."""
     pairs = list(zip(rows[-ATR_BARS - 1 : -1], rows[-ATR_BARS:], strict=True))
     return fsum(max(now.high, old.close) - min(now.low, old.close) for old, now in pairs) / ATR_BARS
 

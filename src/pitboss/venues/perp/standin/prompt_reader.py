@@ -1,7 +1,7 @@
-"""The user message read back from its text: what a reader who only has the prompt can know.
+"""Parses the user message back from its text, for the stand-in, which gets only text like any model.
 
-For the stand-in, which is given text like any model. Tolerant on purpose: a section that is missing, new or worded
-differently leaves its part empty and never raises. Numbers read here are rounded ones; nothing exact comes of them.
+It is tolerant on purpose: a section that is missing, new or worded differently leaves its part empty and never raises.
+Numbers read here are rounded; nothing exact may be derived from them.
 """
 
 import re
@@ -24,7 +24,7 @@ _FENCED = re.compile(r"<data>.*?</data>", re.DOTALL)
 
 
 class PromptBar(NamedTuple):
-    """One bar as it was printed."""
+    """One bar as printed."""
 
     open: float
     high: float
@@ -42,13 +42,13 @@ class PromptChart:
 
     @property
     def rows(self) -> tuple[PromptBar, ...]:
-        """The bars that the agent works on."""
+        """The bars of the finest interval, on which the agent works."""
         return next(iter(self.tables.values()), ())
 
 
 @dataclass(frozen=True, slots=True)
 class PromptPosition:
-    """One position as it was printed."""
+    """One position as printed."""
 
     side: int
     entry: float
@@ -67,7 +67,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class ParsedPrompt:
-    """Everything that could be read."""
+    """Everything that could be parsed."""
 
     time: str
     charts: Mapping[str, PromptChart]
@@ -83,7 +83,7 @@ class ParsedPrompt:
 
 @lru_cache(maxsize=8)
 def read(message: str) -> ParsedPrompt:
-    """A user message → what it says; kept for the further steps of its tick."""
+    """Parse a user message; cached for the further steps of its tick."""
     parts = _sections(message)
     charts = {symbol: _chart(body) for symbol, body in _parts(_SYMBOL, parts.get("Market context", ""))}
     portfolio = parts.get("Portfolio", "")
@@ -104,26 +104,26 @@ def read(message: str) -> ParsedPrompt:
 
 
 def rows_of(text: str) -> tuple[PromptBar, ...]:
-    """Every bar row in a text, in its order."""
+    """Return every bar row in a text, in its order."""
     return tuple(row for line in text.split("\n") if (row := _row(line)) is not None)
 
 
 @lru_cache(maxsize=8192)
 def _row(line: str) -> PromptBar | None:
-    """One line as a bar, if it is one. Most lines of a prompt stood in the one before, so most are known."""
+    """Parse one line as a bar, or None; cached, because most lines repeat from one prompt to the next."""
     found = _ROW.match(line)
     return PromptBar._make(map(float, found.groups())) if found else None
 
 
 def _parts(head: re.Pattern[str], text: str) -> list[tuple[str, str]]:
-    """The text behind each head, up to the next one."""
+    """Return the text behind each head, up to the next one."""
     found = list(head.finditer(text))
     ends = [*(each.start() for each in found[1:]), len(text)]
     return [(each[1], text[each.end() : end]) for each, end in zip(found, ends, strict=False)]
 
 
 def _sections(message: str) -> dict[str, str]:
-    # By the words before any bracket: `## News (last 6h, …)` is News whatever its numbers are.
+    # Keyed by the words before any bracket: `## News (last 6h, …)` is `News` whatever its numbers are.
     return {title.split("(")[0].strip(): body.strip("\n") for title, body in _parts(_SECTION, message)}
 
 
@@ -134,7 +134,7 @@ def _chart(text: str) -> PromptChart:
 
 
 def _mood(text: str, charts: Mapping[str, PromptChart]) -> dict[str, float]:
-    """Mean sentiment of the headlines that name a symbol. The words themselves are data: nothing else is read."""
+    """Return the mean sentiment of the headlines that name a symbol; nothing else of a headline is read."""
     found: dict[str, list[float]] = {}
     for sentiment, rest in _NEWS.findall(text):
         for symbol in charts:
@@ -159,7 +159,7 @@ def _room(symbol: str, text: str) -> Room:
     cap = re.search(rf"R3_POSITION_CAP\b[^\n]*= *({_NUMBER})", text)
     leverage = re.search(rf"R5_LEVERAGE_CAP\b[^\n]*?\b{name} 1 to (\d+)", text)
     return Room(
-        # The first size is the one that fits at leverage 1, and so at every other.
+        # The first size fits at leverage 1 and therefore at any other.
         largest_usd=float(sizes[0]) if sizes else 0.0,
         cap_usd=float(cap[1]) if cap else 0.0,
         top_leverage=int(leverage[1]) if leverage else 1,

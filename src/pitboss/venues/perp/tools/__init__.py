@@ -1,1 +1,1 @@
-"""The built-in tools, one file each with `TOOL = define_tool(...)`. The registry finds them by looking in here."""
+"""The built-in tools of the perp venue, one module each with `TOOL = define_tool(...)`; the registry discovers them."""

@@ -1,8 +1,8 @@
-"""What a chart looks like: the trend of its swings, the shapes they make, levels, and the newest candles.
+"""Tool `analyze_chart_pattern`: the trend of the swings, the patterns they form, levels, and the newest candles.
 
-Swings and shapes are our own, in `reading.swings` and `reading.patterns`; a shape's confidence is the share of
-such shapes drawn by pure chance that fit worse, see `tools.analysis.pattern_rarity`. Candles are TA-Lib's. Nothing here is a
-forecast, and it says so.
+Swings and patterns are implemented in `tools.analysis.swings` and `tools.analysis.patterns`; a pattern's confidence is
+the share of such patterns on charts of a random walk that fit worse, see `tools.analysis.pattern_rarity`. Candles are
+TA-Lib's. Nothing here is a forecast, and the answer states that.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Trend, swings, shapes, levels, candles."""
+    """Return trend, swings, patterns, levels and candles."""
     observation, symbol, interval = context.observation, arguments["symbol"], arguments["interval"]
     known = closed_bars(observation, symbol, interval, arguments["lookback"] + WARM_UP)
     if not len(known):

@@ -1,7 +1,7 @@
-"""Indicators of one symbol over closed bars: now, one bar before, and the range of the last 20 bars.
+"""Tool `compute_indicators`: indicators of one symbol over closed bars: now, one bar before, and the 20-bar range.
 
-They are worked out over the newest 2,000 bars at most, so that an answer costs the same at the end of a long run as at
-its beginning. What older bars would add to the slowest of them is far below what is shown.
+They are computed over at most the newest 2,000 bars, so that an answer costs the same at the end of a long run as at
+its beginning. What older bars would add to the slowest indicator is far below the precision shown.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """One line for each line of each indicator."""
+    """Return one line for each line of each indicator."""
     symbol, interval = arguments["symbol"], arguments["interval"]
     asked = read_names(arguments["indicators"])
     bars = closed_bars(context.observation, symbol, interval, MOST_BARS)
@@ -91,7 +91,7 @@ def _notes(asked: list[IndicatorSpec], bars: Bars) -> list[str]:
 
 
 def _number(x: float) -> str:
-    """Oscillators and percentages: four significant digits are more than they mean."""
+    """Format an oscillator or a percentage; four significant digits exceed its precision."""
     return render.volume(x)
 
 

@@ -1,4 +1,4 @@
-"""Value at risk of the open positions, and what a further position would make of it. Price moves only."""
+"""Tool `compute_var`: value at risk of the open positions, with or without a further one; price moves only."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -51,7 +51,7 @@ _ADDED = ("symbol", "side", "size_usd")
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A line for the account, one for each position, one with the position added in thought."""
+    """Return a line for the account, one for each position, and one with the hypothetical position added."""
     observation = context.observation
     account = observation.portfolio()
     held = {
@@ -109,7 +109,7 @@ def _words(symbol: str, usd: float) -> str:
 
 
 class _Asker:
-    """One question, to be asked of several exposures."""
+    """The parameters of one question, applied to several exposures."""
 
     def __init__(self, returns: Joint, horizon: int, confidence: Decimal, method: str, equity: float) -> None:
         self.symbols = returns.symbols

@@ -1,7 +1,7 @@
-"""Headlines of the last hours with their sentiment, the same that the prompt shows. Strangers wrote them: all is fenced.
+"""Tool `fetch_news_sentiment`: headlines of the last hours with their sentiment, as in the prompt; all text is fenced.
 
-The same headline is shown once, with its first appearance and how often it came, so that repeating it neither makes it
-look fresh nor moves the score.
+A repeated headline is shown once, with its first appearance and a count, so that repetition neither makes it look fresh
+nor moves the score.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ _ABOUT = (
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """The overall sentiment first, then a line a headline, newest first."""
+    """Return the overall sentiment first, then one line per headline, newest first."""
     observation, hours, limit = context.observation, arguments["hours"], arguments.get("limit", 20)
     symbol = one_of_yours(observation, arguments["symbol"]) if "symbol" in arguments else None
     items = observation.view.news(hours)

@@ -1,4 +1,4 @@
-"""Recent price bars of one symbol, newest first, at any interval that the run has."""
+"""Tool `fetch_recent_bars`: recent bars of one symbol, newest first, at any interval that the run has."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A table of closed bars; the bar that is still forming is never part of it."""
+    """Return a table of closed bars; the bar that is still forming is never part of it."""
     symbol, interval = arguments["symbol"], arguments["interval"]
     bars = closed_bars(context.observation, symbol, interval, arguments["lookback"])
     if not len(bars):

@@ -1,4 +1,7 @@
-"""What people told a run to do: pause, resume, close everything. In a simulation nobody does."""
+"""Tool `get_command_history`: the commands that people gave to a run, such as pause, resume or close everything.
+
+A simulation has no commands.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +22,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A line for each, newest first."""
+    """Return one line for each command, newest first."""
     at = context.observation.at
     found = context.past.commands(at, arguments.get("count", FEW))
     if not found:

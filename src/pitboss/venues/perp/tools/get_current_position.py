@@ -1,4 +1,4 @@
-"""One position, or all of them, as they are at the tick."""
+"""Tool `get_current_position`: one position, or all of them, at the tick."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -21,7 +21,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """One JSON object with rounded amounts."""
+    """Return one JSON object with rounded amounts."""
     observation, symbol = context.observation, arguments.get("symbol")
     if symbol is not None:
         one_of_yours(observation, symbol)
@@ -61,7 +61,7 @@ def _position(held: PositionView, equity: Decimal, at: Instant) -> dict[str, Any
         "liquidation": "unreachable" if held.liquidation is None else render.price(held.liquidation),
         "opened_at": iso(held.opened_at),
         "held_for": render.age(at - held.opened_at),
-        # Written by a model that may have repeated a stranger's words: data, like all text that comes back.
+        # A model wrote it and may have repeated untrusted text, so it is fenced as data.
         "thesis": render.fence(held.thesis) if held.thesis else None,
     }
 

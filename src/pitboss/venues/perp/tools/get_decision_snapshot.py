@@ -1,4 +1,4 @@
-"""Everything that was recorded about one decision, cut to what fits into an answer."""
+"""Tool `get_decision_snapshot`: the record of one decision, truncated to the size of an answer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Prompt digest, steps, proposals, verdicts with their margins, receipts, cost."""
+    """Return prompt digest, steps, proposals, verdicts with their margins, receipts and cost."""
     now = context.observation.at
     at = not_after(now, "at", moment(arguments, "at"))
     body = context.past.snapshot(at, now)
@@ -28,7 +28,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 
 
 def _near(context: ToolContext, at: Instant) -> str:
-    """The decision before the one that is not there."""
+    """Return the end of the error message: the time of the latest decision before `at`, if any."""
     earlier = context.past.decisions(min(at, context.observation.at), 1)
     return f"; the one before is at {iso(earlier[0].at)}" if earlier else "; there is none before it either"
 

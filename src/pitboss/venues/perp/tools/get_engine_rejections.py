@@ -1,4 +1,4 @@
-"""What the engine refused, by rule, and how far beyond the limit the last ones were."""
+"""Tool `get_engine_rejections`: the engine's refusals by rule, and how far beyond the limit the newest were."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Counts by rule over the decisions at hand, then the last refusals with limit and use."""
+    """Return counts by rule over the available decisions, then the newest refusals with limit and use."""
     at = context.observation.at
     decisions = context.past.decisions(at, DECISIONS)
     refused = [decided for decided in decisions if decided.outcome == "refused"]
@@ -39,7 +39,7 @@ async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 
 
 def _margins(context: ToolContext, decided: PastDecision) -> list[str]:
-    """The refusing rule's own numbers, as the verdict recorded them."""
+    """Return the refusing rule's own numbers, as recorded in the verdict."""
     body = context.past.snapshot(decided.at, context.observation.at)
     verdicts = body["verdicts"] if body else ()
     return [line for verdict in verdicts[:1] for line in margin_lines(verdict["margins"], decided.code)]

@@ -1,7 +1,7 @@
-"""The funding rate of one symbol: the last one known, what it costs, and its history.
+"""Tool `get_funding_rate`: the last known funding rate of one symbol, its cost, and its history.
 
-A positive rate: longs pay shorts. A row's rate is for its own interval (one hour on Hyperliquid) and was settled at the
-row's time; the next one is not known before its own time, and nothing here guesses it.
+With a positive rate longs pay shorts. A row's rate is for its own interval (one hour on Hyperliquid) and was settled at
+the row's time; the next rate is not known before its own time and is not estimated here.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _EXAMPLE_USD = 1_000
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """The last rate in words and numbers, then a table if history was asked for."""
+    """Return the last rate in words and numbers, then a table if history is requested."""
     observation = context.observation
     symbol = listed(observation, arguments["symbol"])
     rates = known(observation.view, "funding", symbol)

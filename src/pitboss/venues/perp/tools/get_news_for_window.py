@@ -1,4 +1,4 @@
-"""News that had arrived in a window of the past, newest first."""
+"""Tool `get_news_for_window`: news that had arrived in a window of the past, newest first."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A line an item. The time is that of its arrival, which is when it could be known."""
+    """Return one line per item; its time is that of its arrival, when it could first be known."""
     now = context.observation.at
     begin = moment(arguments, "from")
     end = not_after(now, "to", moment(arguments, "to")) if "to" in arguments else now

@@ -1,4 +1,4 @@
-"""Open interest: how much is held on the venue, and how that changed. In coins, as the venue tells it."""
+"""Tool `get_open_interest`: the venue's open interest and its change, in coins as the venue reports it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A line a symbol, then a table if history of one symbol was asked for."""
+    """Return one line per symbol, then a table if the history of one symbol is requested."""
     observation, asked = context.observation, arguments.get("hours", 0)
     if "symbol" not in arguments:
         return "\n".join(_line(observation, symbol) for symbol in observation.skill.context.sorted_symbols)
@@ -50,7 +50,7 @@ def _line(observation: Observation, symbol: str) -> str:
 
 
 def _change(interest: KnownPoints, hours: int) -> str:
-    """Between the last value and the one that was known `hours` before it."""
+    """Return the change between the last value and the one known `hours` before it."""
     earlier = interest.before(interest.last_at - hours * HOUR_MS)
     if earlier is None:
         return "unknown, the series is shorter"

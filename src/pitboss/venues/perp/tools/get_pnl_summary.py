@@ -1,4 +1,4 @@
-"""What the account has made and lost: now, today, from its peak, and over windows of closed trades and costs."""
+"""Tool `get_pnl_summary`: profit and loss now, today, from the peak, and over windows of closed trades and costs."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -20,7 +20,7 @@ WINDOWS = (("24h", 24 * HOUR_MS), ("7d", 7 * DAY_MS))
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """One JSON object with rounded amounts."""
+    """Return one JSON object with rounded amounts."""
     del arguments
     observation = context.observation
     newest = context.past.receipts(observation.at, RECEIPTS)
@@ -33,7 +33,7 @@ def _told(observation: Observation, receipts: Sequence[Receipt]) -> dict[str, An
     equity, started = account.equity_usd, world.initial
     day_start = day_reference_at(world, at)
     trades = round_trips(_whole(receipts, {one.symbol: one.size for one in world.positions.values()}))
-    # Of a long run only the newest receipts are at hand; how far they go back is said, not passed over.
+    # Of a long run only the newest receipts are available; the answer states how far back they go.
     since = receipts[0].at if len(receipts) >= RECEIPTS else observation.started_at
     windows = {name: _window(receipts, trades, at - length, since) for name, length in WINDOWS}
     windows["all"] = _window(receipts, trades, since, since)
@@ -54,7 +54,7 @@ def _change(reference: Decimal, value: Decimal) -> str:
 
 
 def _whole(receipts: Sequence[Receipt], held: Mapping[str, Decimal]) -> list[Receipt]:
-    """The receipts from each symbol's first moment without a position: a trade whose start is not at hand is left out."""
+    """Return the receipts from each symbol's first flat moment on; a trade whose start is not available is left out."""
     fills = [receipt for receipt in receipts if receipt.kind == "filled"]
     size = {receipt.symbol: held.get(receipt.symbol, ZERO) for receipt in receipts}
     for receipt in fills:

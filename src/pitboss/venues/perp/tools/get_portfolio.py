@@ -1,4 +1,4 @@
-"""The account as it is at the tick: equity, margin, positions, working orders, halts."""
+"""Tool `get_portfolio`: the account at the tick: equity, margin, positions, working orders, halts."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -15,7 +15,7 @@ SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": False, "requ
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """One JSON object with rounded amounts."""
+    """Return one JSON object with rounded amounts."""
     return codec.dumps(_account(context.observation.portfolio()) | {"at": iso(context.observation.at)}).decode()
 
 
@@ -52,7 +52,7 @@ def _position(held: PositionView) -> dict[str, Any]:
         "stop": _price(held.stop),
         "take_profit": _price(held.take_profit),
         "opened_at": iso(held.opened_at),
-        # Written by a model that may have repeated a stranger's words: data, like all text that comes back.
+        # A model wrote it and may have repeated untrusted text, so it is fenced as data.
         "thesis": render.fence(held.thesis) if held.thesis else None,
     }
 

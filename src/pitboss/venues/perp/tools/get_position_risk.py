@@ -1,4 +1,4 @@
-"""How much the open positions can hurt: distance to stop and liquidation, margin, loss at given moves."""
+"""Tool `get_position_risk`: distance of open positions to stop and liquidation, margin, and loss at given moves."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -15,7 +15,7 @@ from pitboss.venues.perp.state import maintenance
 from pitboss.venues.perp.tool_symbols import SYMBOL, one_of_yours
 
 MOVES = (1, 5, 10)
-"""Percent against every position."""
+"""Moves against every position, in percent."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -26,7 +26,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """One JSON object with rounded amounts."""
+    """Return one JSON object with rounded amounts."""
     symbol = arguments.get("symbol")
     if symbol is not None:
         one_of_yours(context.observation, symbol)
@@ -74,7 +74,7 @@ def _position(held: PositionView, equity: Decimal) -> dict[str, Any]:
 
 
 def _distance(held: PositionView, price: Decimal) -> str:
-    """How far the mark is from a price, in percent of the mark; signed like the move that leads there."""
+    """Return the distance from the mark to a price in percent of the mark, signed like the move towards it."""
     return render.percent((price - held.mark) * HUNDRED / held.mark)
 
 
@@ -84,7 +84,7 @@ def _loss(usd: Decimal, equity: Decimal) -> str:
 
 
 def _ends(held: PositionView, away: int, move: int) -> str:
-    """What would come before such a move is over, and so bound the loss."""
+    """Return what would happen before such a move completes and so limit the loss."""
     there = held.mark * (HUNDRED - away * move) / HUNDRED
     if held.stop is not None and (held.stop - there) * away >= 0:
         return ", but the stop comes first"

@@ -1,4 +1,4 @@
-"""The newest decisions of a run for somebody who asks about it: with the tools that were called and what it cost."""
+"""Tool `get_recent_decisions`: the newest decisions of a run for an outside client, with tool calls and cost."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Two lines for each, newest first."""
+    """Return two lines for each decision, newest first."""
     at = context.observation.at
     before = not_after(at, "before", moment(arguments, "before")) if "before" in arguments else at
     found = context.past.decisions(before, arguments.get("count", FEW))

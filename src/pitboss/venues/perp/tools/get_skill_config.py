@@ -1,4 +1,7 @@
-"""The skill that a run works by: strategy, context, caps, tools. A skill names no secrets, and what looks like one is hidden."""
+"""Tool `get_skill_config`: the skill of a run: strategy, context, caps, tools.
+
+A skill should contain no secrets; text that looks like one is masked.
+"""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +15,7 @@ from pitboss.tools.define import ToolContext, define_tool
 
 PARTS = ("strategy", "context", "risk", "tools", "schedule", "model_settings")
 MOST_CHARS = 1_500
-"""Of one text of the author."""
+"""Maximum characters of one text of the author."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -27,11 +30,11 @@ _SECRET = re.compile(
     r"\b(?:sk|pk|rk|xox[a-z]|ghp|gho|glpat|AKIA|AIza|eyJ)[-_A-Za-z0-9.]{16,}|\b(?:0x)?[0-9a-fA-F]{64}\b"
     r"|(?i:\b(?:bearer|api[_ -]?key|password|secret|token)\s*[:=]\s*)\S{8,}"
 )
-"""Keys as providers write them, private keys, and values that call themselves secret."""
+"""Matches providers' keys, private keys, and values labelled as secret."""
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """One JSON object."""
+    """Return one JSON object."""
     skill = context.observation.skill
     document = to_plain(skill)
     part = arguments.get("part", "all")

@@ -1,6 +1,6 @@
-"""What the venue's top traders held, as it was last recorded before the tick. Nobody is asked anew from here.
+"""Tool `get_top_traders`: the positions of the venue's top traders as last recorded before the tick.
 
-The answer is a stranger's, so all of it is fenced.
+It reads recordings only and sends no request. The recorded answer is untrusted text, so all of it is fenced.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from pitboss.tools.define import ToolContext, define_tool
 
 SERVER, ASKED = "hyperliquid-info-mcp", "top_traders"
 COUNT = 5
-"""What the server takes a question without a count to mean, so the two are one question."""
+"""The server's default count, so that a question without a count matches a recording with this one."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -32,7 +32,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """The newest recorded answer to the same question, with its age."""
+    """Return the newest recorded answer to the same question, with its age."""
     count, at = arguments.get("count", COUNT), context.observation.at
     questions = [{"count": count}, {}] if count == COUNT else [{"count": count}]
     answers = (context.recordings.latest(SERVER, ASKED, codec.dumps(asked).decode(), at) for asked in questions)

@@ -1,4 +1,4 @@
-"""The decision of a tick, as the agent loop takes it (`define_decision`)."""
+"""Tool `propose_order`: the decision of a tick, handled by the agent loop (`define_decision`)."""
 
 from pitboss.tools.define import define_decision
 from pitboss.venues.perp.intents import DECISION

@@ -1,4 +1,4 @@
-"""What the agent itself decided before this tick, and what the engine made of it."""
+"""Tool `read_my_prior_decisions`: the agent's own earlier decisions and the engine's verdicts on them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A line for each, newest first. Nothing about money paid to models: that is not the agent's business."""
+    """Return one line for each decision, newest first, without model costs, which do not concern the agent."""
     at, wanted = context.observation.at, _OUTCOME.get(arguments.get("outcome", "any"))
     count = arguments.get("count", FEW)
     found = context.past.decisions(at, DECISIONS if wanted else count)

@@ -1,4 +1,4 @@
-"""What would the engine say? A proposal judged by the real rules against the account as it is; nothing is sent."""
+"""Tool `simulate_action`: judges a proposal by the real rules against the present account; nothing is sent."""
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
@@ -13,7 +13,7 @@ from pitboss.venues.perp import intents
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """The verdict as one JSON object: outcome, rule code, detail and how far from every limit the proposal is."""
+    """Return the verdict as one JSON object: outcome, rule code, detail and the margin to every limit."""
     if context.judge is None:
         raise ToolFailed("there is no engine to ask here")
     verdict = context.judge(arguments)
@@ -35,7 +35,7 @@ def _margin(margin: Margin) -> dict[str, str]:
 
 
 def _number(text: str, unit: str) -> str:
-    """A margin's number for reading: exact ones can have sixty digits."""
+    """Format a margin's number for reading; an exact one can have sixty digits."""
     try:
         value = Decimal(text)
     except InvalidOperation:
@@ -61,6 +61,6 @@ TOOL = define_tool(
         "reason": "breakout above the range",
     },
     look=look,
-    # The engine's own first rule judges the shape, so that the answer here is the answer there.
+    # R1 of the engine judges the shape, so that the answer here equals the engine's verdict.
     checked=False,
 )

@@ -1,1 +1,1 @@
-"""The predict protocol as others tell it: its indexer now, and files that were recorded. Nothing here writes to a chain."""
+"""Readers of predict protocol data: its indexer, its price feed, and recorded files. Nothing here writes to a chain."""

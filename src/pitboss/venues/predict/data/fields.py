@@ -1,4 +1,4 @@
-"""One field of a stranger's row each: what it must be, or why it cannot be. Beneath `wire`, which knows what rows mean."""
+"""Validates single fields of untrusted rows. Used by `wire`, which interprets the rows."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -21,21 +21,21 @@ T = TypeVar("T")
 
 
 def record(value: Any) -> Row:
-    """An object with names."""
+    """Return the value if it is an object."""
     if not isinstance(value, dict):
         raise MalformedReply("the reply is not an object where one belongs")
     return value
 
 
 def records(value: Any, most: int = MOST_ROWS) -> list[Row]:
-    """A list of objects."""
+    """Return the value if it is a list of at most `most` objects."""
     if not isinstance(value, list) or len(value) > most:
         raise MalformedReply(f"the reply is not a list of at most {most:,} rows")
     return [record(row) for row in value]
 
 
 def signed(row: Row, name: str) -> int:
-    """A whole number."""
+    """Return a whole number."""
     value = row.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > MOST:
         raise MalformedReply(f"{name} is not a whole number")
@@ -43,7 +43,7 @@ def signed(row: Row, name: str) -> int:
 
 
 def number(row: Row, name: str) -> int:
-    """A whole number of at least 0."""
+    """Return a whole number of at least 0."""
     value = signed(row, name)
     if value < 0:
         raise MalformedReply(f"{name} is below zero")
@@ -51,7 +51,7 @@ def number(row: Row, name: str) -> int:
 
 
 def price(row: Row, name: str) -> int:
-    """A whole number above 0."""
+    """Return a whole number above 0."""
     value = number(row, name)
     if value == 0:
         raise MalformedReply(f"{name} is zero")
@@ -59,7 +59,7 @@ def price(row: Row, name: str) -> int:
 
 
 def share(row: Row, name: str) -> int:
-    """A part of one, in billionths."""
+    """Return a fraction of one, in billionths."""
     value = number(row, name)
     if value > FLOAT:
         raise MalformedReply(f"{name} is more than the whole")
@@ -67,7 +67,7 @@ def share(row: Row, name: str) -> int:
 
 
 def time(row: Row, name: str) -> Instant:
-    """An instant in milliseconds."""
+    """Return an instant in milliseconds."""
     value = number(row, name)
     if not 0 < value <= LATEST:
         raise MalformedReply(f"{name} is not a time in milliseconds")
@@ -75,7 +75,7 @@ def time(row: Row, name: str) -> Instant:
 
 
 def flag(row: Row, name: str) -> bool:
-    """True or false."""
+    """Return a boolean."""
     value = row.get(name)
     if not isinstance(value, bool):
         raise MalformedReply(f"{name} is neither true nor false")
@@ -83,7 +83,7 @@ def flag(row: Row, name: str) -> bool:
 
 
 def text(row: Row, name: str) -> str:
-    """A short plain word or name."""
+    """Return a short plain word or name."""
     value = row.get(name)
     if not isinstance(value, str) or not _TEXT.fullmatch(value):
         raise MalformedReply(f"{name} is not a short plain text")
@@ -91,7 +91,7 @@ def text(row: Row, name: str) -> str:
 
 
 def word(row: Row, name: str, known: tuple[str, ...]) -> str:
-    """One of the words there are."""
+    """Return one of the allowed words."""
     value = row.get(name)
     if not isinstance(value, str) or value not in known:
         raise MalformedReply(f"{name} is none of {', '.join(known)}")
@@ -99,7 +99,7 @@ def word(row: Row, name: str, known: tuple[str, ...]) -> str:
 
 
 def object_id(row: Row, name: str) -> str:
-    """An id on the chain, in the one form that we compare by."""
+    """Return an on-chain id in its full form, by which ids are compared."""
     value = row.get(name)
     if not isinstance(value, str) or not ID.fullmatch(value):
         raise MalformedReply(f"{name} is not an id")
@@ -107,10 +107,10 @@ def object_id(row: Row, name: str) -> str:
 
 
 def whole_id(value: str) -> str:
-    """`0x6` → 0x and 64 lower-case digits: the same object has two spellings."""
+    """Expand an id to 0x and 64 lower-case digits (`0x6` → `0x000…6`): an object may be written both ways."""
     return f"0x{value[2:].lower():0>64}"
 
 
 def optional(row: Row, name: str, read: Callable[[Row, str], T]) -> T | None:
-    """A field that may be null or missing."""
+    """Return a field that may be null or missing."""
     return None if row.get(name) is None else read(row, name)

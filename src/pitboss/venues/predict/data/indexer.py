@@ -1,7 +1,8 @@
-"""The predict protocol's indexer, asked: what it says about markets, prices, surfaces, trades and positions.
+"""Client of the predict protocol's indexer: markets, prices, surfaces, trades and positions.
 
-Reads only; a quote that holds is the chain's. Addresses and ids are given, none is known here. Lists come newest first
-and are not trusted to: histories are paged backwards, each row counted once, and given oldest first.
+Read-only; binding quotes come from the chain. Addresses and ids are parameters, none is built in. Lists are documented
+as newest first, but that order is not relied on: histories are paged backwards, each row is counted once, and results
+are returned oldest first.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ MOST_HISTORY = 2_000_000
 MOST_MARKETS = 200
 AT_ONCE = 8
 REQUESTS, WINDOW_S = 100, 10.0
-"""The server names no limit; this is ours."""
+"""Rate limit of this client; the server documents none."""
 
 T = TypeVar("T")
 U = TypeVar("U", wire.PriceUpdate, wire.SurfaceUpdate)
@@ -42,11 +43,11 @@ class Indexer:
         self.predict_id = checked_id(predict_id, "predict_id")
 
     async def health(self) -> wire.Health:
-        """Whether the indexer keeps up with the chain."""
+        """Return how far the indexer is behind the chain."""
         return await self._ask("/status", lambda reply: wire.health(reply.json()))
 
     async def protocol(self) -> wire.Protocol:
-        """Spreads, ask bounds and the exposure cap as they are set now."""
+        """Return the current spreads, ask bounds and exposure cap."""
 
         def read(reply: Reply) -> wire.Protocol:
             return wire.protocol_state(reply.json(), self.predict_id, MarketTerms())
@@ -54,7 +55,7 @@ class Indexer:
         return await self._ask(f"/predicts/{self.predict_id}/state", read)
 
     async def vault(self) -> wire.VaultSummary:
-        """The vault's balance and what it owes."""
+        """Return the vault's balance and liabilities."""
 
         def read(reply: Reply) -> wire.VaultSummary:
             return wire.vault_summary(reply.json(), self.predict_id)
@@ -62,7 +63,7 @@ class Indexer:
         return await self._ask(f"/predicts/{self.predict_id}/vault/summary", read)
 
     async def oracles(self) -> tuple[Oracle, ...]:
-        """Every oracle there ever was, by expiry, without prices."""
+        """Return every oracle ever created, by expiry, without prices."""
 
         def read(reply: Reply) -> tuple[Oracle, ...]:
             found: dict[str, Oracle] = {}
@@ -75,16 +76,16 @@ class Indexer:
         return await self._ask(f"/predicts/{self.predict_id}/oracles", read)
 
     async def oracle(self, oracle_id: str) -> Oracle:
-        """One oracle with its newest price, surface and ask bounds."""
+        """Return one oracle with its newest price, surface and ask bounds."""
         name = checked_id(oracle_id, "market_id")
         return await self._ask(
             f"/oracles/{name}/state", lambda reply: wire.oracle_state(reply.json(), name, reply.asked_at)
         )
 
     async def markets(self, underlying: str | None = None) -> tuple[Oracle, ...]:
-        """The markets that are open now, with prices; of twins the one that is still priced.
+        """Return the markets that are open now, with prices; of twins the one that still gets prices.
 
-        The indexer calls a market active until it is settled; here it is not from its expiry on.
+        The indexer reports a market as active until it is settled; here it is inactive from its expiry on.
         """
         now = self._fetcher.now()
         listed = [
@@ -101,12 +102,12 @@ class Indexer:
         return open_markets(PredictWorld(Vault(0), oracles=found), self._fetcher.now(), underlying)
 
     async def prices(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.PriceUpdate, ...]:
-        """The newest pushes of prices, oldest first."""
+        """Return the newest price updates, oldest first."""
         name = checked_id(oracle_id, "market_id")
         return _in_order(await self._prices(name, {"limit": str(_bounded(limit))}, limit))
 
     async def price_history(self, oracle_id: str, from_at: Instant, to_at: Instant) -> tuple[wire.PriceUpdate, ...]:
-        """Every push that came into a checkpoint from one instant up to and without another, oldest first."""
+        """Return every update whose checkpoint lies in `[from_at, to_at)`, oldest first."""
         name, end = checked_id(oracle_id, "market_id"), to_at
         found: dict[str, wire.PriceUpdate] = {}
         while True:
@@ -120,12 +121,12 @@ class Indexer:
                 break
             if len(found) == before or len(found) > MOST_HISTORY:
                 raise UserError(f"{self._host}: the prices of {name[:10]}… cannot be paged through", "ask for less")
-            # One millisecond is asked for twice: a page may have ended in the middle of it.
+            # The last millisecond is requested twice: a page may have ended within it.
             end = min(update.seen_at for update in page) + 1
         return _in_order(update for update in found.values() if from_at <= update.seen_at < to_at)
 
     async def surfaces(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.SurfaceUpdate, ...]:
-        """The newest pushes of surfaces, oldest first. The server pages no further back than its limit."""
+        """Return the newest surface updates, oldest first. The server does not page beyond its limit."""
         name = checked_id(oracle_id, "market_id")
 
         def read(reply: Reply) -> list[wire.SurfaceUpdate]:
@@ -134,7 +135,7 @@ class Indexer:
         return _in_order(await self._ask(f"/oracles/{name}/svi", read, {"limit": str(_bounded(limit))}))
 
     async def fills(self, oracle_id: str, limit: int = LIMIT) -> tuple[wire.IndexedFill, ...]:
-        """The newest trades of one market, newest first."""
+        """Return the newest trades of one market, newest first."""
         name = checked_id(oracle_id, "market_id")
 
         def read(reply: Reply) -> tuple[wire.IndexedFill, ...]:
@@ -145,7 +146,7 @@ class Indexer:
         return await self._ask(f"/trades/{name}", read, {"limit": str(_bounded(limit))})
 
     async def positions(self, manager_id: str) -> tuple[wire.ManagerPosition, ...]:
-        """What a manager holds and held, by expiry and contract."""
+        """Return the open and closed positions of a manager, by expiry and contract."""
         name = checked_id(manager_id, "predict_manager_id")
 
         def read(reply: Reply) -> tuple[wire.ManagerPosition, ...]:
@@ -170,7 +171,7 @@ class Indexer:
         try:
             return await self.oracle(oracle_id)
         except Unknown:
-            return None  # listed, and gone before it was asked about
+            return None  # listed, but removed before this request
 
     async def _ask(self, path: str, read: Callable[[Reply], T], asked: dict[str, str] | None = None) -> T:
         query = Query(f"{self._base}{path}", asked or {}, most_bytes=MOST_BYTES)
@@ -185,11 +186,11 @@ class Indexer:
 
 
 class Unknown(UserError):
-    """The indexer has nothing of this id."""
+    """The indexer has no object with this id."""
 
 
 def checked_id(text: str, what: str) -> str:
-    """An id as a person gave it, in full; it becomes part of an address, so nothing else may be in it."""
+    """Validate an id given by the user and expand it; it becomes part of a URL, so nothing else may be in it."""
     if not ID.fullmatch(text.strip()):
         raise UserError(f"{what} {text!r} is not an id", "0x and up to 64 hex digits; ids come from the settings")
     return whole_id(text.strip())
@@ -207,5 +208,5 @@ def _in_order(updates: Iterable[U]) -> tuple[U, ...]:
 
 
 def _short(path: str) -> str:
-    """A path as it can be read: ids by their start."""
+    """Abbreviate the ids in a path for messages."""
     return "/".join(f"{part[:10]}…" if part.startswith("0x") else part for part in path.split("/"))

@@ -1,7 +1,8 @@
-"""Recorded predict data in files → columns a replay can walk through: price updates, surfaces, rounds.
+"""Reads recorded predict data from files into columns for a replay: price updates, surfaces, rounds.
 
-Prices in the protocol's billionths, as the venue counts. A bar is the price of its open, at that instant; an update of a
-chain counts from the block that shows it. Rows are put in order; two of one time that differ are refused, with their row.
+Prices are in the protocol's billionths. A bar gives the price of its open at that instant; an on-chain update counts
+from the block that contains it. Rows are sorted; two rows with the same time but different values are rejected with
+their row number.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ _SURFACE = ("a", "b", "rho", "m", "sigma")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prices:
-    """Price updates, oldest first, each time once. Where nothing said otherwise the forward is the spot."""
+    """Price updates, oldest first, unique times. The forward equals the spot unless the file has one."""
 
     at: Ints
     spot: Ints
@@ -50,13 +51,13 @@ class Surfaces:
         return len(self.at)
 
     def svi(self, place: int) -> Svi:
-        """The surface of one row."""
+        """Return the surface of one row."""
         return Svi(*(float(column[place]) for column in self.columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rounds:
-    """Up/down rounds by start and length. `up_price` is 1 or 0 where the outcome is known."""
+    """Up/down rounds by start and length. `up_price` is 1 or 0 if the outcome is recorded."""
 
     start_at: Ints
     duration_s: Ints
@@ -67,7 +68,7 @@ class Rounds:
 
 
 def read_prices(path: Path, asset: str | None = None) -> Prices:
-    """Price updates of a file: bars, updates of an oracle, or rows of the protocol's indexer."""
+    """Read the price updates of a file: bars, updates of an oracle, or rows of the protocol's indexer."""
     table = _table(path, asset)
     pushed = table.find(*PUSHED) is not None
     times, check = read_times(table, PUSHED if pushed else _PRICE_TIMES)
@@ -79,7 +80,7 @@ def read_prices(path: Path, asset: str | None = None) -> Prices:
 
 
 def read_surfaces(path: Path) -> Surfaces:
-    """Surfaces of a file with rows as the protocol's indexer gives them: magnitudes in billionths beside flags."""
+    """Read the surfaces of a file with rows of the protocol's indexer: magnitudes in billionths with sign flags."""
     table = _table(path, None)
     times, check = read_times(table, (*PUSHED, *TIMES))
     columns = {name: _numbers(table, check, name, (name,)) for name in _SURFACE}
@@ -99,7 +100,7 @@ def read_surfaces(path: Path) -> Surfaces:
 
 
 def read_rounds(path: Path, asset: str | None = None) -> Rounds:
-    """Rounds of a file: start, length in seconds, and the recorded price of UP (empty or between 0 and 1: no outcome)."""
+    """Read the rounds of a file: start, length in seconds, recorded price of UP (empty or between 0 and 1: no outcome)."""
     table = _table(path, asset)
     times, check = read_times(table, ("start", "start_at", "start_time", *TIMES))
     lengths = _numbers(table, check, "duration_s", ("duration_s",))
@@ -114,7 +115,7 @@ def read_rounds(path: Path, asset: str | None = None) -> Rounds:
 
 
 def agreement(rounds: Rounds, prices: Prices, within_ms: int = 60_000) -> Agreement:
-    """How often the settlement by these prices is the recorded one."""
+    """Compare the settlement by these prices with the recorded one."""
     spot = prices.spot / FLOAT
     return compare(rounds.start_at, rounds.duration_s, rounds.up_price, prices.at, spot, within_ms)
 
@@ -149,7 +150,7 @@ def _numbers(table: Table, check: RowCheck, what: str, names: Sequence[str]) -> 
 
 
 def _prices(table: Table, check: RowCheck, what: str, names: Sequence[str], pushed: bool) -> pl.Series:
-    """In billionths: rows of the indexer are so already, all others are in USD."""
+    """Return prices in billionths: indexer rows already are, all others are in USD."""
     numbers = _numbers(table, check, what, names)
     usd = numbers / FLOAT if pushed else numbers
     check.refuse(~((usd > 0) & (usd < MOST_PRICE)) & np.isfinite(usd), _says(usd, "{} is not a price"))
@@ -170,7 +171,7 @@ def _flags(table: Table, check: RowCheck, name: str) -> np.ndarray:
 
 
 def _ordered(table: Table, columns: dict[str, pl.Series], key: tuple[str, ...]) -> pl.DataFrame:
-    """By the key, equal rows once. Two that share a key and differ cannot both be so."""
+    """Sort by the key and drop equal rows. Two different rows with the same key are rejected."""
     frame = pl.DataFrame([column.alias(name) for name, column in columns.items()])
     frame = frame.with_row_index("_row").unique(subset=list(columns), keep="first").sort(*key, "_row")
     twice = frame.select(pl.struct(*key).is_duplicated()).to_series()

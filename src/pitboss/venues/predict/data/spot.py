@@ -1,9 +1,9 @@
-"""The price of this moment and the candles of the last day, kept up by asking again and again: what a live run is fed with.
+"""Live price feed: polls the current price and the candles of the last day.
 
-Prices come from Hermes and wait in order until somebody takes them; candles come from Benchmarks, and the volatility of
-their last day goes with every price. A price that cannot be one (far from the candles, hardly agreed on by its own
-publishers, older than the one before) is left out and told. Nothing here knows what the prices are used for, and nothing
-raises because a service is down: `trouble` says what is wrong, and the next round asks again.
+Prices come from Hermes and are queued in order until they are consumed. Candles come from Benchmarks; the volatility of
+their last day is attached to every price. An implausible price (far from the candles, with a wide confidence interval,
+or older than the previous one) is discarded and reported. The module does not depend on what the prices are used for.
+It does not raise if a service is down: `trouble` describes the problem, and the next poll tries again.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from pitboss.venues.predict.surface import realised
 INTERVAL = "1m"
 WINDOW_MS = DAY_MS
 LEAST_BARS = 60
-"""With less than an hour of candles nobody can say how much the price moves."""
+"""Minimum number of candles to compute a volatility: one hour."""
 OLDEST_CANDLE_MS = 15 * MINUTE_MS
-"""A volatility that ends longer ago than this is no longer that of now."""
+"""Maximum age of the newest candle for its volatility to count as current."""
 MOST_OFF = Decimal("0.2")
 MOST_UNSURE = Decimal("0.02")
 MOST_WAITING = 4_096
 CANDLES_S = 15.0
-"""How often new candles are looked for; one closes every minute."""
+"""Seconds between polls for new candles; one closes every minute."""
 
 _COLUMNS = ("open_at", "open", "high", "low", "close", "volume")
 
@@ -46,7 +46,7 @@ Sleep = Callable[[float], Awaitable[object]]
 
 @noun
 class Update:
-    """One price in billionths, when it was published, and the volatility of the day before it."""
+    """One price in billionths, its publish time, and the volatility of the preceding day."""
 
     spot: int
     at: Instant
@@ -54,7 +54,7 @@ class Update:
 
 
 async def candles_of(symbol: str, base_url: str, fetcher: Fetcher) -> Pages:
-    """Where the one-minute candles of a symbol are read."""
+    """Return the function that fetches the one-minute candles of a symbol."""
     wanted = DownloadRequest(SOURCE.venue, (symbol,), (INTERVAL,), base_url=base_url)
     (task,) = await SOURCE.plan(wanted, fetcher)
     assert isinstance(task, Ranged)
@@ -62,15 +62,15 @@ async def candles_of(symbol: str, base_url: str, fetcher: Fetcher) -> Pages:
 
 
 class Spot:
-    """The feed of one symbol."""
+    """The price feed of one symbol."""
 
     def __init__(self, symbol: str, hermes: Hermes, pages: Pages, now: Callable[[], Instant]) -> None:
         self.symbol = symbol
         self.market = Market({})
-        """The candles, for whoever looks at them as of an instant."""
+        """The candles, readable as of an instant."""
         self.volatility: float | None = None
         self.candles_at: Instant | None = None
-        """When the newest candle closed."""
+        """Close time of the newest candle."""
         self.newest: OraclePrice | None = None
         self._hermes = hermes
         self._pages = pages
@@ -82,20 +82,20 @@ class Spot:
         self._price_trouble = ""
         self._candle_trouble = ""
 
-    # What was heard ------------------------------------------------------------------------------------------------
+    # Received data ------------------------------------------------------------------------------------------------
 
     def before(self, at: Instant) -> Sequence[Update]:
-        """The prices published before an instant that nobody has taken yet, oldest first."""
+        """Return the unconsumed prices published before an instant, oldest first."""
         return self._waiting[: bisect_left(self._waiting, at, key=lambda update: update.at)]
 
     def taken(self, count: int) -> None:
-        """So many of them are used."""
+        """Remove the first `count` queued prices as consumed."""
         del self._waiting[:count]
 
     def recalled(self, at: Instant) -> Update | None:
-        """The first price published at or after a past instant; None until it is known, or if nobody knows it.
+        """Return the first price published at or after a past instant; None until it arrives or if it is unavailable.
 
-        Whether there is hope is `recalling`.
+        `recalling` tells whether the request is still pending.
         """
         if at not in self._wanted:
             self._wanted[at] = None
@@ -103,26 +103,27 @@ class Spot:
         return self._wanted[at]
 
     def recalling(self, at: Instant) -> bool:
-        """Whether the price of a past instant is still being asked for."""
+        """Whether the price of a past instant is still being requested."""
         return at in self._asked
 
     def forget(self, at: Instant) -> None:
-        """The price of that instant is needed no more."""
+        """Drop the request for the price of a past instant."""
         self._wanted.pop(at, None)
         self._asked.discard(at)
 
     def trouble(self) -> str:
-        """What is wrong just now, in words that stay the same while it does."""
+        """Describe the current problem; the text stays the same while the problem lasts."""
         return "; ".join(words for words in (self._price_trouble, self._candle_trouble) if words)
 
     def fresh_candles(self, at: Instant) -> bool:
-        """Whether the candles reach close enough to an instant."""
+        """Whether the newest candle is recent enough at an instant."""
         return self.candles_at is not None and at - self.candles_at <= OLDEST_CANDLE_MS
 
-    # Asking ----------------------------------------------------------------------------------------------------------
+    # Polling
+    # -----------------------------------------------------------------------------------------------------------
 
     async def watch(self, every_s: float, sleep: Sleep = asyncio.sleep) -> None:
-        """Ask for ever, prices and candles each at their own pace."""
+        """Poll forever, prices and candles each at their own interval."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep(self.refresh, CANDLES_S, every_s, sleep))
             group.create_task(self._keep(self.look, every_s, every_s, sleep))
@@ -132,7 +133,7 @@ class Spot:
             await sleep(every_s if await ask() else again_s)
 
     async def look(self) -> bool:
-        """Ask for the newest price, and for those of the past that somebody waits for."""
+        """Request the newest price and pending prices of past instants."""
         try:
             price = await self._hermes.latest(self.symbol)
         except (TransientError, UserError) as error:
@@ -143,8 +144,8 @@ class Spot:
             try:
                 found = await self._hermes.at(self.symbol, at)
             except TransientError:
-                break  # next time
-            except UserError:  # nobody has it any more
+                break  # retried at the next poll
+            except UserError:  # no longer available
                 self._asked.discard(at)
                 continue
             if at in self._asked:
@@ -154,7 +155,7 @@ class Spot:
         return not self._price_trouble
 
     def _take(self, price: OraclePrice) -> str:
-        """Put a price in line; why it is not taken, where it is not."""
+        """Queue a price; return why it is discarded, if it is."""
         if self.newest is not None and price.published_at < self.newest.published_at:
             return "the price service went back in time"
         if not _sure(price):
@@ -170,13 +171,13 @@ class Spot:
         return ""
 
     def _close(self) -> Decimal | None:
-        """The newest close, where it is new enough to compare with."""
+        """Return the newest close, if it is recent enough for comparison."""
         if self._bars is None or not self.fresh_candles(self._now()):
             return None
         return Decimal(repr(float(self._bars.close[-1])))
 
     async def refresh(self) -> bool:
-        """Ask for the candles that closed since the last ones."""
+        """Request the candles closed since the last ones."""
         now = self._now()
         until = now // MINUTE_MS * MINUTE_MS
         since = until - WINDOW_MS - MINUTE_MS
@@ -200,7 +201,7 @@ class Spot:
         return not self._candle_trouble
 
     def _add(self, frame: pl.DataFrame, oldest: Instant) -> None:
-        """Put new candles behind those that are known, and let go of those that are older than the window."""
+        """Append new candles and drop those older than the window."""
         frame = frame.with_columns(pl.col("open_at").cast(pl.Int64))
         fresh = {name: frame[name].to_numpy() for name in _COLUMNS}
         known = None if self._bars is None else self._bars.open_at[-1]
@@ -228,5 +229,5 @@ def _words(error: TransientError | UserError) -> str:
 
 
 def age_s(price: OraclePrice | None, now: Instant) -> float | None:
-    """How old a price is, in seconds."""
+    """Return the age of a price in seconds."""
     return None if price is None else (now - price.published_at) / SECOND_MS

@@ -1,7 +1,8 @@
-"""Rows of the predict protocol's indexer → nouns of the venue. Strict: a row that is not as documented is a broken reply.
+"""Converts rows of the predict protocol's indexer to the venue's types.
 
-Numbers come as whole JSON numbers in the protocol's own units: prices, probabilities and surfaces in billionths, money and
-contracts in millionths. Signs of a surface come as flags beside magnitudes. It asks nobody: that is `indexer`.
+Strict: a row that differs from the documentation is an invalid reply. Numbers are whole JSON numbers in the protocol's
+units: prices, probabilities and surfaces in billionths, money and contracts in millionths. Signs of a surface are flags
+beside the magnitudes. This module makes no requests; `indexer` does.
 """
 
 from typing import Any, Literal
@@ -27,14 +28,14 @@ from pitboss.venues.predict.state import Contract, Grid, MarketTerms, Oracle, Va
 from pitboss.venues.predict.svi import FLOAT, Svi, from_units
 
 AHEAD_MS = 60 * SECOND_MS
-"""How far our clock may lag. A price from further ahead would pass for fresh however old it gets."""
+"""Tolerated lag of the local clock. A price further in the future would count as fresh for too long."""
 STATUSES = ("created", "active", "settled")
 HELD_AS = ("awaiting_settlement", "active", "redeemable", "lost", "redeemed")
 
 
 @noun
 class Health:
-    """How far the indexer is behind its chain. What it says about markets is as old as that."""
+    """How far the indexer is behind its chain; its market data is at least that old."""
 
     ok: bool
     checkpoint: int
@@ -45,7 +46,7 @@ class Health:
 
 @noun
 class Protocol:
-    """What the operator has set. `paused` in the terms is the indexer's memory of it: the chain's own word counts."""
+    """The operator's settings. `paused` in the terms is the indexer's cached value; the chain is authoritative."""
 
     terms: MarketTerms
     quote_assets: tuple[str, ...]
@@ -53,20 +54,20 @@ class Protocol:
 
 @noun
 class PriceUpdate:
-    """Spot and forward as pushed for one oracle, in billionths. `at` is the chain's time of the push."""
+    """Spot and forward as pushed to one oracle, in billionths. `at` is the chain's time of the push."""
 
     oracle_id: str
     at: Instant
     spot: int
     forward: int
     seen_at: Instant
-    """When it was in a checkpoint: nobody could have read it before."""
+    """Time of its checkpoint; it could not be read before."""
     digest: str
 
 
 @noun
 class SurfaceUpdate:
-    """A surface as pushed for one oracle."""
+    """A surface as pushed to one oracle."""
 
     oracle_id: str
     at: Instant
@@ -77,7 +78,7 @@ class SurfaceUpdate:
 
 @noun
 class VaultSummary:
-    """The vault with what the indexer works out beside it, in millionths."""
+    """The vault with the indexer's computed totals, in millionths."""
 
     vault: Vault
     value: int
@@ -88,7 +89,7 @@ class VaultSummary:
 
 @noun
 class IndexedFill:
-    """One trade of anybody: `amount` is the cost of a mint or the payout of a redeem, in millionths."""
+    """One trade of any account: `amount` is the cost of a mint or the payout of a redeem, in millionths."""
 
     kind: Literal["mint", "redeem"]
     at: Instant
@@ -103,7 +104,7 @@ class IndexedFill:
 
 @noun
 class ManagerPosition:
-    """One position of a manager as the indexer sums it up. `mark` is None where it has no price now."""
+    """One position of a manager as aggregated by the indexer. `mark` is None if it has no price now."""
 
     contract: Contract
     expiry_at: Instant
@@ -115,7 +116,7 @@ class ManagerPosition:
 
 
 def oracle_of_row(row: Row) -> Oracle:
-    """An oracle without prices. That it is `active` means activated: whether it still is, the venue tells by the clock."""
+    """Parse an oracle without prices. `active` means activated; whether it still is depends on the clock."""
     status, settlement = word(row, "status", STATUSES), optional(row, "settlement_price", price)
     if (settlement is None) == (status == "settled"):
         raise MalformedReply("an oracle is settled without a price, or has one without being settled")
@@ -134,7 +135,7 @@ def oracle_of_row(row: Row) -> Oracle:
 
 
 def price_update(row: Row, oracle_id: str, now: Instant) -> PriceUpdate:
-    """A push of a price."""
+    """Parse a price update."""
     return PriceUpdate(
         _ours(row, oracle_id),
         _past(row, "onchain_timestamp", now),
@@ -146,7 +147,7 @@ def price_update(row: Row, oracle_id: str, now: Instant) -> PriceUpdate:
 
 
 def surface_update(row: Row, oracle_id: str, now: Instant) -> SurfaceUpdate:
-    """A push of a surface."""
+    """Parse a surface update."""
     rho, m = (-number(row, name) if flag(row, f"{name}_negative") else number(row, name) for name in ("rho", "m"))
     if abs(rho) > FLOAT:
         raise MalformedReply("a surface has a rho outside −1 and 1")
@@ -160,7 +161,7 @@ def surface_update(row: Row, oracle_id: str, now: Instant) -> SurfaceUpdate:
 
 
 def oracle_state(value: Any, oracle_id: str, now: Instant) -> Oracle:
-    """One oracle with its newest price, surface and ask bounds."""
+    """Parse one oracle with its newest price, surface and ask bounds."""
     row = record(value)
     oracle = oracle_of_row(record(row.get("oracle")))
     if oracle.id != oracle_id:
@@ -186,7 +187,7 @@ def oracle_state(value: Any, oracle_id: str, now: Instant) -> Oracle:
 
 
 def protocol_state(value: Any, predict_id: str, defaults: MarketTerms) -> Protocol:
-    """The operator's settings. Until one is first changed the indexer has none: then the protocol's defaults hold."""
+    """Parse the operator's settings. The indexer has none until the first change; then the protocol's defaults apply."""
     row = record(value)
     if object_id(row, "predict_id") != predict_id:
         raise MalformedReply("asked for one Predict object, got another")
@@ -213,7 +214,7 @@ def protocol_state(value: Any, predict_id: str, defaults: MarketTerms) -> Protoc
 
 
 def vault_summary(value: Any, predict_id: str) -> VaultSummary:
-    """The vault's sums."""
+    """Parse the vault's totals."""
     row = record(value)
     if object_id(row, "predict_id") != predict_id:
         raise MalformedReply("asked for one vault, got another")
@@ -227,7 +228,7 @@ def vault_summary(value: Any, predict_id: str) -> VaultSummary:
 
 
 def fill(row: Row, oracle_id: str, now: Instant) -> IndexedFill:
-    """A mint or a redeem."""
+    """Parse a mint or a redeem."""
     kind = word(row, "type", ("mint", "redeem"))
     paid, quoted = ("cost", "ask_price") if kind == "mint" else ("payout", "bid_price")
     return IndexedFill(
@@ -244,7 +245,7 @@ def fill(row: Row, oracle_id: str, now: Instant) -> IndexedFill:
 
 
 def standing(row: Row) -> ManagerPosition:
-    """One line of a manager's positions."""
+    """Parse one of a manager's positions."""
     return ManagerPosition(
         _contract(row, object_id(row, "oracle_id")),
         time(row, "expiry"),
@@ -257,7 +258,7 @@ def standing(row: Row) -> ManagerPosition:
 
 
 def health(value: Any) -> Health:
-    """The indexer about itself."""
+    """Parse the indexer's own status."""
     row = record(value)
     return Health(
         word(row, "status", ("OK", "UNHEALTHY")) == "OK",

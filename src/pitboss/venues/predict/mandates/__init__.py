@@ -6,7 +6,7 @@ from importlib.resources import files
 
 @cache
 def mandates() -> dict[str, str]:
-    """Every mandate's text by its name."""
+    """Return the text of every mandate by name."""
     found = [path for path in files(__name__).iterdir() if path.name.endswith(".md")]
     return {
         path.name.removesuffix(".md"): _text(path.read_text("utf-8")) for path in sorted(found, key=lambda p: p.name)
@@ -14,5 +14,5 @@ def mandates() -> dict[str, str]:
 
 
 def _text(written: str) -> str:
-    """Without the carriage returns that some checkouts add: the prompt's bytes must not depend on them."""
+    """Remove carriage returns that some checkouts add: the bytes of the prompt must not depend on them."""
     return written.replace("\r\n", "\n").strip()

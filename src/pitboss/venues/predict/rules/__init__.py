@@ -1,6 +1,6 @@
-"""The rules of the predict engine, one file each, in the order of their file names. `SCOPE` is `every` action or only `mints`.
+"""The rules of the predict venue, one file each, in the order of their file names.
 
-What a rule file has is told in `core.rulebook`.
+`SCOPE` is `every` (all actions) or `mints`. `core.rulebook` defines the contents of a rule file.
 """
 
 from pitboss.core.rulebook import Rule, rules_of

@@ -1,7 +1,7 @@
 """The decision is well formed.
 
-Refuses anything that is not a valid decision: an unknown key, a missing field for its action, a number that is a string,
-a boolean or not finite, a spend that is not above zero, a confidence outside 0 and 1.
+Refuses anything that is not a valid decision: an unknown key, a field missing for its action, a number given as a
+string or boolean or not finite, a spend that is not above zero, a confidence outside 0 to 1.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -12,5 +12,5 @@ SCOPE: Scope = "every"
 
 
 def check(case: PredictCase) -> Finding:
-    """Refuse what could not be read."""
+    """Refuse a decision that could not be parsed."""
     return Finding("; ".join(case.problems)) if case.problems else PASS

@@ -1,7 +1,7 @@
-"""The decision is about one market that is open.
+"""The decision refers to exactly one tradable market.
 
-A mint needs a market that is known, of the skill's underlying, activated, not expired and not the dead twin of another;
-without `market_id` exactly one such market must be open. A redeem needs a position, in a market that is open or settled.
+A mint needs an existing market of the skill's underlying that is activated, not expired, and not a twin with an older
+price; without `market_id` exactly one such market must be open. A redeem needs a position in an open or settled market.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -13,7 +13,7 @@ SCOPE: Scope = "every"
 
 
 def check(case: PredictCase) -> Finding:
-    """Refuse what names no market, several, or one that cannot be traded."""
+    """Refuse a decision that matches no market, several markets, or one that cannot be traded."""
     decision, market = case.decision, case.market
     if decision is None:
         return PASS

@@ -1,4 +1,4 @@
-"""There is time left.
+"""Enough time remains before expiry.
 
 At least `min_seconds_to_expiry` must remain before the market expires.
 """
@@ -13,7 +13,7 @@ SCOPE: Scope = "mints"
 
 
 def check(case: PredictCase) -> Finding | Margin:
-    """Refuse a mint too near the expiry."""
+    """Refuse a mint too close to the expiry."""
     if case.market is None:
         return PASS
     left, least = case.market.expiry_at - case.now, case.caps.min_ms_to_expiry

@@ -1,7 +1,7 @@
 """The price is fresh.
 
-The market's newest price may not be older than `max_price_age_s` (and never older than the venue takes), and the
-instant of execution may not be further from the decision than that.
+The market's newest price must not be older than `max_price_age_s` (and never older than the venue accepts), and the
+time between decision and execution must not exceed the same limit.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -14,7 +14,7 @@ SCOPE: Scope = "mints"
 
 
 def check(case: PredictCase) -> Finding | Margin:
-    """Refuse a mint on an old or missing price, or long after it was decided."""
+    """Refuse a mint on an old or missing price, or too long after the decision."""
     market = case.market
     if market is None:
         return PASS

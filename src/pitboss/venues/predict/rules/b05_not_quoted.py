@@ -1,8 +1,8 @@
-"""The strike quotes at the moment of execution.
+"""The strike is quoted at execution.
 
-The strike is quoted again, for the size that would be bought. Refuses a strike off the market's grid, one whose fair
-price is 0 or 1, a surface that gives no price there, and a spend too small to buy anything. The margin tells the fair
-price and how far it is from either end.
+The strike is quoted again, for the size that would be bought. Refuses a strike off the market's grid, a fair price of 0
+or 1, a surface that gives no price there, and a spend too small to buy anything. The margin holds the fair price and
+its distance from either end.
 """
 
 from decimal import Decimal
@@ -24,14 +24,14 @@ def check(case: PredictCase) -> Finding | Margin:
     """Refuse a strike without a quote."""
     quoted, decision, market = case.quoted, case.decision, case.market
     if isinstance(quoted, ContractTrade) and quoted.amount == 0:
-        return Finding("the spend buys nothing")  # a part of a contract so small that the venue would give it away
+        return Finding("the spend buys nothing")  # the quantity is so small that its cost rounds to zero
     if isinstance(quoted, ContractTrade):
         fair = usd(quoted.quote.fair)
         return Margin(CODE, "0 to 1", fair, min(fair, _ONE - fair), "probability")
     if quoted is None or decision is None or market is None:
         return PASS
     if quoted == NO_QUANTITY:
-        # With nothing left to spend at this tick it is the tick's cap that refuses, further on.
+        # If the tick has nothing left to spend, the tick's cap refuses instead, in a later rule.
         return Finding("the spend buys nothing") if case.spend or not case.asked else PASS
     if quoted not in UNQUOTED:
         return PASS

@@ -1,6 +1,7 @@
 """The ask is within the venue's bounds.
 
-The executed ask must lie between the lowest and highest the venue admits, with the market's own tighter bounds.
+The executed ask must lie between the lowest and highest ask the venue admits, including the market's own tighter
+bounds.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -14,7 +15,7 @@ SCOPE: Scope = "mints"
 
 
 def check(case: PredictCase) -> Finding | Margin:
-    """Refuse an ask the venue would not admit."""
+    """Refuse an ask that the venue would not admit."""
     trade, market = case.trade, case.market
     if trade is None or market is None:
         return PASS

@@ -1,6 +1,7 @@
-"""The model thinks it is worth more than it costs.
+"""The model's own probability exceeds the cost by the minimum edge.
 
-With `min_edge` set, the confidence less the executed ask must be at least that; a mint without a confidence is refused.
+With `min_edge` set, the confidence minus the executed ask must be at least `min_edge`; a mint without a confidence is
+refused.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -13,7 +14,7 @@ SCOPE: Scope = "mints"
 
 
 def check(case: PredictCase) -> Finding | Margin:
-    """Refuse a mint without enough of an edge by the model's own probability."""
+    """Refuse a mint without sufficient edge by the model's own probability."""
     least, trade = case.caps.min_edge, case.trade
     if least is None or case.decision is None:
         return PASS

@@ -1,7 +1,7 @@
-"""One tick does not spend too much.
+"""One tick does not spend more than its cap.
 
-A spend above what `max_spend_per_tick` leaves at this tick is reduced to it, not refused; where nothing is left there
-is nothing to reduce to.
+A spend above what `max_spend_per_tick` leaves at this tick is reduced to it, not refused; if nothing is left, the mint
+is refused.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -13,7 +13,7 @@ SCOPE: Scope = "mints"
 
 
 def check(case: PredictCase) -> Finding:
-    """Tell the cut that the case has made."""
+    """Report the reduction made in the case."""
     if case.asked is None or case.spend is None:
         return PASS
     limit = case.caps.max_spend_per_tick

@@ -1,6 +1,6 @@
-"""One day does not spend too much.
+"""One day does not spend more than its cap.
 
-What was spent on this UTC day and this spend together may not exceed `max_spend_per_day`.
+The amount spent on this UTC day plus this spend must not exceed `max_spend_per_day`.
 """
 
 from pitboss.core.rulebook import PASS, Finding

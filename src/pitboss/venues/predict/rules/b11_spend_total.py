@@ -1,6 +1,6 @@
-"""The agent does not spend too much in all.
+"""The agent does not spend more than its total cap.
 
-Everything ever spent and this spend together may not exceed `max_total_spend`; what was won back does not count.
+The amount ever spent plus this spend must not exceed `max_total_spend`; winnings are not subtracted.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -13,7 +13,7 @@ SCOPE: Scope = "mints"
 
 
 def check(case: PredictCase) -> Finding | Margin:
-    """Refuse a mint beyond the whole budget."""
+    """Refuse a mint beyond the total budget."""
     if case.spend is None:
         return PASS
     limit, used = case.caps.max_total_spend, case.spent.total + case.spend

@@ -1,7 +1,7 @@
-"""One expiry does not grow too large.
+"""The exposure to one expiry stays within its cap.
 
-What the open contracts of the market's expiry were bought for, with this spend, may not exceed
-`max_exposure_per_expiry`. Twins of one expiry count together.
+The cost of the open contracts of the market's expiry plus this spend must not exceed `max_exposure_per_expiry`. Twin
+markets of one expiry count together.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -14,7 +14,7 @@ SCOPE: Scope = "mints"
 
 
 def check(case: PredictCase) -> Finding | Margin:
-    """Refuse a mint that would put too much on one expiry."""
+    """Refuse a mint that would exceed the exposure cap of its expiry."""
     if case.spend is None or case.market is None:
         return PASS
     limit = case.caps.max_exposure_per_expiry

@@ -1,6 +1,6 @@
 """The account can pay.
 
-The spend may not exceed the account's cash.
+The spend must not exceed the account's cash.
 """
 
 from pitboss.core.rulebook import PASS, Finding

@@ -1,7 +1,6 @@
-"""The same intent is answered once.
+"""The same intent is judged once.
 
-An intent whose key (its tick and its content) has been judged before gets the stored verdict again, and nothing new is
-sent.
+An intent whose key (its tick and its content) was judged before gets the stored verdict again; no new order is sent.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -12,5 +11,5 @@ SCOPE: Scope = "every"
 
 
 def check(case: PredictCase) -> Finding:
-    """Refuse what has been answered before."""
+    """Refuse an intent that was judged before."""
     return Finding("already answered at this tick") if case.repeated else PASS

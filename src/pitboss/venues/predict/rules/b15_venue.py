@@ -1,7 +1,7 @@
-"""The venue accepts it.
+"""The venue accepts the trade.
 
-The paper venue is asked beforehand: paused trading, the vault's exposure cap, a stale price at a redeem. Elsewhere the
-venue answers when the transaction is sent, and its own reason is kept under this code.
+The paper venue is checked beforehand: paused trading, the vault's exposure cap, a stale price at a redeem. Other venues
+answer when the transaction is sent; their reason is recorded under this code.
 """
 
 from pitboss.core.rulebook import PASS, Finding
@@ -13,6 +13,6 @@ SCOPE: Scope = "every"
 
 
 def check(case: PredictCase) -> Finding:
-    """Refuse what the venue would abort."""
+    """Refuse a trade that the venue would abort."""
     found = case.admitted
     return Finding(f"{found.words} ({found.name})") if isinstance(found, Abort) else PASS

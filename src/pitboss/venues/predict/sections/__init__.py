@@ -1,7 +1,7 @@
-"""The user message of the predict venue, one file a section: a `PLACE` in the message and `render(observation)`.
+"""The user message of the predict venue, one file per section: `PLACE` is its position, `render(observation)` its text.
 
-`render` gives the section's text, title included, or None to leave it out. A new section is a new file here and nothing
-else. A section that shows an ask notes it in the observation.
+`render` returns the section's text with its title, or None to omit it. Adding a file here adds a section; nothing else
+is needed. A section that shows an ask records it in the observation.
 """
 
 import importlib
@@ -16,7 +16,7 @@ Section = Callable[[PredictObservation], str | None]
 
 @lru_cache(maxsize=1)
 def sections() -> tuple[Section, ...]:
-    """Every section's `render`, in the order of the message."""
+    """Return the `render` function of every section, in the order of the message."""
     names = sorted(found.name for found in pkgutil.iter_modules(__path__))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
     return tuple(module.render for module in sorted(modules, key=lambda module: module.PLACE))

@@ -1,4 +1,4 @@
-"""`## Budgets`: every hard limit, what is used and what is left. Ceilings, not targets."""
+"""`## Budgets`: every hard limit with its usage and remainder. They are ceilings, not targets."""
 
 from pitboss.core.instant import iso
 from pitboss.core.verdict import Margin
@@ -17,7 +17,7 @@ _NAMES = {
 
 
 def render(observation: PredictObservation) -> str:
-    """Always there."""
+    """Return the section; it is always present."""
     caps = observation.caps
     lines = ["## Budgets (DUSDC)", *map(_line, observation.room())]
     lines.append(f"B12_EXPOSURE any expiry: at most {written.size(contracts(caps.max_exposure_per_expiry))}")

@@ -1,4 +1,4 @@
-"""`## Since your last decision`: what was carried out, paid or refused at execution after it was made."""
+"""`## Since your last decision`: fills, payouts and late refusals since that decision."""
 
 from pitboss.venues.predict import formatting as words
 from pitboss.venues.predict.observation import PredictObservation
@@ -8,6 +8,6 @@ MOST = 12
 
 
 def render(observation: PredictObservation) -> str | None:
-    """Left out when nothing happened."""
+    """Return the section; None if nothing happened."""
     found = observation.since()[-MOST:]
     return "\n".join(("## Since your last decision", *map(words.fill, found))) if found else None

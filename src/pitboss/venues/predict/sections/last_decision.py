@@ -1,4 +1,4 @@
-"""`## Last decision`: what was decided at the tick before and what the engine did with it, reductions included."""
+"""`## Last decision`: the decision of the previous tick and the engine's verdict, reductions included."""
 
 from pitboss.agent.last_decision import told
 from pitboss.venues.predict.observation import PredictObservation
@@ -7,5 +7,5 @@ PLACE = 70
 
 
 def render(observation: PredictObservation) -> str | None:
-    """From the second tick on."""
+    """Return the section; None at the first tick."""
     return told(observation.last, "decided", "hold")

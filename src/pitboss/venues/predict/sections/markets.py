@@ -1,4 +1,4 @@
-"""`## Open markets`: one line a market with the asks at the strike nearest to spot. The asks count as shown."""
+"""`## Open markets`: one line per market with the asks at the strike nearest to spot. The asks count as shown."""
 
 from functools import lru_cache
 
@@ -10,14 +10,14 @@ from pitboss.venues.predict.state import Oracle, binary
 
 PLACE = 30
 MOST = 24
-"""Markets that are shown; the schedule never has more open for one underlying."""
+"""Maximum number of markets shown; the schedule never has more open for one underlying."""
 
 _iso = lru_cache(maxsize=256)(iso)
-"""An expiry is shown at every tick of its market."""
+"""Cached: an expiry is shown at every tick of its market."""
 
 
 def render(observation: PredictObservation) -> str:
-    """Always there; says so when none is open."""
+    """Return the section; it states if no market is open."""
     markets = observation.markets()
     if not markets:
         return "## Open markets\nnone"

@@ -1,4 +1,4 @@
-"""`## Notes`: about the agent's own means, such as a source that does not answer."""
+"""`## Notes`: notes about the agent's own resources, such as a source that does not respond."""
 
 from pitboss.prompt.render import fence
 from pitboss.venues.predict.observation import PredictObservation
@@ -7,7 +7,7 @@ PLACE = 80
 
 
 def render(observation: PredictObservation) -> str | None:
-    """Left out when there is nothing to say. Part of them may be a stranger's words, so they come as data."""
+    """Return the section; None without notes. Notes may include untrusted text, so they are rendered as data."""
     if not observation.notes:
         return None
     return "\n".join(["## Notes", *(f"- {fence(note)}" for note in observation.notes)])

@@ -1,4 +1,4 @@
-"""`## Your account`: cash, equity, what is held at its bid, and orders that wait for a price."""
+"""`## Your account`: cash, equity, positions at their bid, and orders that wait for a price."""
 
 from pitboss.prompt import render as written
 from pitboss.venues.predict import formatting as words
@@ -10,7 +10,7 @@ MOST = 30
 
 
 def render(observation: PredictObservation) -> str:
-    """Always there."""
+    """Return the section; it is always present."""
     account = observation.portfolio()
     lines = ["## Your account", f"cash {written.size(account.cash)} DUSDC, equity {written.size(account.equity)} DUSDC"]
     lines += [position_line(held, observation) for held in account.positions[:MOST]]
@@ -26,7 +26,7 @@ def render(observation: PredictObservation) -> str:
 
 
 def position_line(held: ContractView, observation: PredictObservation) -> str:
-    """One position with what it cost and would bring."""
+    """Format one position with its cost and current value."""
     strikes = " to ".join(written.size(strike) for strike in held.strikes)
     bid = words.price(held.bid) if held.quoted else f"{words.price(held.bid)} (not quoted now)"
     return (

@@ -1,4 +1,4 @@
-"""`## BTC price`: the one-minute closes of the last while, where there are candles."""
+"""`## BTC price`: recent one-minute closes, if candles are available."""
 
 from pitboss.prompt import render as words
 from pitboss.venues.predict.observation import PredictObservation, mid_change
@@ -7,7 +7,7 @@ PLACE = 20
 
 
 def render(observation: PredictObservation) -> str | None:
-    """Left out without candles; of closed bars only."""
+    """Return the section from closed bars only; None without candles."""
     bars = observation.candles(observation.candles_minutes)
     if bars is None or not len(bars):
         return None

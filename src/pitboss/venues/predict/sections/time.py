@@ -7,5 +7,5 @@ PLACE = 10
 
 
 def render(observation: PredictObservation) -> str:
-    """Always there."""
+    """Return the section; it is always present."""
     return f"## Time\n{time(observation.at)} UTC"

@@ -1,4 +1,4 @@
-"""`## Your turn`: what is asked for now."""
+"""`## Your turn`: the request for a decision."""
 
 from pitboss.venues.predict.intents import TERMINAL
 from pitboss.venues.predict.observation import PredictObservation
@@ -7,7 +7,7 @@ PLACE = 90
 
 
 def render(observation: PredictObservation) -> str:
-    """Always there, always last."""
+    """Return the section; it is always present, as the last one."""
     return (
         f"## Your turn\nWeigh the markets against your mandate. Call {TERMINAL} exactly once; hold is a valid answer."
     )

@@ -1,7 +1,8 @@
-"""The desk after what the chain says has happened: what was paid and got, for the numbers of the chain and not our own.
+"""The desk after on-chain results: amounts paid and received are those of the chain, not the local estimates.
 
-On this venue an order waits on the desk only while it is in doubt: its spend stays reserved until the chain has told. So
-`brought` is used for new prices instead of the desk's own `bring`, which would carry waiting orders out on paper.
+With the Sui broker an order waits on the desk only while its result is unknown; its spend stays reserved until the
+chain reports it. New prices are therefore applied with `brought` and not with `execution.bring`, which would execute
+waiting orders on paper.
 """
 
 from dataclasses import replace
@@ -21,7 +22,7 @@ Happening = tuple[Desk, tuple[Receipt, ...]]
 
 
 def brought(desk: Desk, update: WorldStep, caps: PredictCaps, at: Instant, account_id: str) -> Happening:
-    """The desk after an update of its world. What is in doubt stays so: no price can settle it."""
+    """Apply an update of the world to the desk. Orders with an unknown result keep waiting: no price resolves them."""
     waiting = desk.waiting
     if not waiting:
         return bring(desk, update, caps, at, account_id)
@@ -30,12 +31,12 @@ def brought(desk: Desk, update: WorldStep, caps: PredictCaps, at: Instant, accou
 
 
 def known(desk: Desk, order_id: str) -> bool:
-    """Whether the desk has this order already: done with, or in doubt."""
+    """Whether the desk already has this order, finished or waiting."""
     return any(fill.order_id == order_id for fill in desk.done) or any(one.id == order_id for one in desk.waiting)
 
 
 def doubted(desk: Desk, order_id: str, tick_at: Instant, wish: SuiOrder, at: Instant) -> Happening:
-    """The desk with an order of which nobody knows yet what became of it."""
+    """Return the desk with an order whose result is not known yet."""
     ticket = WaitingOrder(order_id, wish.order, tick_at, wish.confidence, wish.shown)
     facts: Facts = {"action": wish.action, "side": wish.side, "strike": usd(wish.strike)}
     facts["quantity"], facts["price"] = contracts(wish.quantity), usd(wish.price)
@@ -46,7 +47,7 @@ def doubted(desk: Desk, order_id: str, tick_at: Instant, wish: SuiOrder, at: Ins
 
 
 def dropped(desk: Desk, order_id: str, wish: SuiOrder, why: str, at: Instant) -> Happening:
-    """The desk after an order in doubt turned out to have done nothing."""
+    """Return the desk after a waiting order turned out to have had no effect."""
     none = Decimal(0)
     fate = Fill("refused", at, wish.market_id, wish.side, usd(wish.strike), none, none, none, order_id, VENUE, why)
     facts: Facts = {"action": wish.action, "side": wish.side, "strike": usd(wish.strike), "code": VENUE, "reason": why}
@@ -57,7 +58,7 @@ def dropped(desk: Desk, order_id: str, wish: SuiOrder, why: str, at: Instant) ->
 def traded(
     desk: Desk, order_id: str, tick_at: Instant, wish: SuiOrder, deal: Deal, at: Instant, account_id: str, digest: str
 ) -> Happening:
-    """The desk after a trade that the chain has run."""
+    """Return the desk after a trade executed on the chain."""
     desk = _free(desk, order_id)
     minted = wish.action == "mint"
     world, basis, fair = (_bought if minted else _sold)(desk.world, wish, deal, at, account_id)
@@ -84,7 +85,7 @@ def traded(
     spent = desk.spent
     if minted:
         spent = spent.after(deal.amount, tick_at, at)
-        if tick_at < desk.spent.tick_at:  # an older tick never takes a newer one's place
+        if tick_at < desk.spent.tick_at:  # an older tick never replaces a newer one
             spent = replace(spent, tick=desk.spent.tick, tick_at=desk.spent.tick_at)
     return _noted(replace(desk, world=world, spent=spent), fill), (receipt,)
 
@@ -130,13 +131,15 @@ def _sold(
 
 
 def _fair(booked: object) -> int | None:
-    """What we think the contract was worth; the chain does not tell."""
+    """Return the local fair value of the contract; the chain does not report it."""
     return booked.quote.fair if isinstance(booked, ContractTrade) else None
 
 
 def _vault(world: PredictWorld, booked: object, paid: int) -> Vault:
-    """The vault with what it was paid. Where our picture of the market cannot price the trade, its book stays as it is:
-    the chain's own vault is read anew anyway, and what counts here is that no money appears or goes.
+    """Return the vault with the payment added.
+
+    If the local market data cannot price the trade, the book stays unchanged: the chain's own vault is read again
+    anyway, and the requirement here is only that the total amount of money is preserved.
     """
     vault = booked.vault if isinstance(booked, ContractTrade) else world.vault
     return replace(vault, balance=world.vault.balance + paid)

@@ -1,8 +1,8 @@
-"""The Sui broker of the predict venue: the engine's orders as transactions of its manager, at most one for each.
+"""The Sui broker of the predict venue: sends the engine's orders as transactions of its manager, at most one per order.
 
-Behind the same port as the paper broker, so that a tick is the same function. A refusal is a value; an order whose fate is
-not known yet is accepted and waits on the desk until `settle` knows. It sizes nothing up, judges nothing and decides
-nothing: it may only do less than it was told.
+It implements the same port as the paper broker, so a tick is the same function. A refusal is a value. An order with an
+unknown result is accepted and waits on the desk until `settle` resolves it. The broker does not check or enlarge
+orders; it may only execute less than requested.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ from pitboss.venues.predict.sui.wish import order_id, wish_of
 
 @dataclass(frozen=True, slots=True)
 class PredictSui:
-    """Mints and redeems on the chain what the engine lets through."""
+    """Executes mints and redeems that the engine allows on the chain."""
 
     carrier: Carrier
     account_id: str = ACCOUNT
 
     async def submit(self, world: Desk, request: DeskOrder, at: Instant) -> Placed:
-        """Send an order, once. The same one again is answered by what came of it."""
+        """Send an order once. A repeated order returns the result of the first."""
         contract = request.order.contract
         if contract.side == "RANGE" or not is_id(contract.market_id):
             return Placed(world, refusal="only YES and NO of a market of the chain can be traded here")
@@ -47,16 +47,16 @@ class PredictSui:
         return Placed(desk, receipts, name)
 
     async def cancel(self, world: Desk, order_id: str, at: Instant) -> Placed:
-        """Nothing on this venue can be taken back."""
+        """Refuse: a transaction cannot be cancelled."""
         del order_id, at
         return Placed(world, refusal="orders of this venue cannot be cancelled")
 
     async def settle(self, world: Desk, since: Instant, at: Instant) -> Placed:
-        """The desk with everything the chain has meanwhile said, and its receipts. To be called before each tick.
+        """Return the desk with everything the chain has reported since, and the receipts. Call it before each tick.
 
-        `since` is the last tick that the stored desk knows of: orders of later ticks were sent by a process that could
-        not store what came of them, and are taken into the desk here. For a new desk it is the instant of its beginning.
-        Called again, it changes nothing.
+        `since` is the last tick that the stored desk includes. Orders of later ticks were sent by a process that could
+        not store their results; they are added to the desk here. For a new desk it is the instant of its creation.
+        Repeated calls change nothing.
         """
         await self.carrier.tidy()
         receipts: list[Receipt] = []

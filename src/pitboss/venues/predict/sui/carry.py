@@ -1,28 +1,28 @@
-"""`Carrier`: brings one order to the chain at most once, whatever breaks on the way.
+"""`Carrier`: brings one order to the chain at most once, even if the process or the network fails.
 
-The order of events, and what a crash right after each leaves behind:
+The steps, and the state after a crash directly following each:
 
-    1  claim      the outbox has an `intent`               nothing signed: the claim is made void
+    1  claim      the outbox has an `intent`               nothing signed: the claim is voided
     2  ground     objects, gas coin, epoch are read        the same
     3  weigh      the trade is simulated, unsigned         the same
-    4  sign       bytes exist in memory only               the same: what was never kept was never sent
-    5  keep       the outbox has `signed` bytes            not sent: made void, the bytes are forgotten
-    6  simulate   these very bytes, once more              the same
-    7  leave      the outbox says `sent`                   in doubt: only the chain knows
+    4  sign       bytes exist in memory only               the same: unstored bytes were never sent
+    5  keep       the outbox has `signed` bytes            not sent: voided, the bytes are discarded
+    6  simulate   the signed bytes are simulated           the same
+    7  leave      the outbox says `sent`                   in doubt: only the chain has the result
     8  execute    the bytes are sent                       in doubt
-    9  note       the outbox has `landed` or `failed`      known
+    9  note       the outbox has `landed` or `failed`      resolved
 
-In doubt, the chain is asked in this order, and only a positive answer ends the doubt:
+In doubt, the chain is queried in this order, and only a positive answer resolves the doubt:
 
     its digest has effects                   → landed or failed
-    another transaction used its coin up     → void: one version of a coin is used once
-    its last epoch is over for a whole one   → void: it may no longer be run
+    another transaction consumed its coin    → void: one version of a coin is consumed once
+    the epoch after its last one is over     → void: it can no longer be executed
     none of these, and it is fresh           → the same bytes are sent again, which is one transaction
-    none of these, and it is stale           → its coin is used up by a transaction that does nothing (a fence);
-                                               then one of the first two answers comes
+    none of these, and it is stale           → a transaction without effect (a fence) consumes its coin;
+                                               then one of the first two answers follows
 
-A node that does not know a digest is no answer: nodes index behind the chain. A second transaction for an order is signed
-only after the first is void. What is in doubt keeps every other order of the manager waiting.
+A node without the digest is not an answer: nodes index behind the chain. A second transaction for an order is signed
+only after the first is void. An order in doubt blocks every other order of the manager.
 """
 
 import asyncio
@@ -50,28 +50,28 @@ from pitboss.venues.predict.sui.transaction import (
 from pitboss.venues.predict.sui.wish import Deal, SuiOrder, deal_of, unit, words
 
 ATTEMPTS = 3
-"""Transactions that may be signed for one order, each after the one before it was void."""
+"""Maximum number of transactions signed for one order, each after the previous one was void."""
 SENDS = 3
-"""Times that the same bytes are sent before the doubt is left to the next look."""
+"""Maximum number of times the same bytes are sent before the doubt is left to the next check."""
 
 
 @noun
 class WriterSettings:
-    """How the writer behaves. Amounts of gas in MIST, a billionth of a SUI."""
+    """Settings of the writer. Gas amounts are in MIST, a billionth of a SUI."""
 
     network: str = "testnet"
     gas_budget: int = 50_000_000
     max_slippage_bps: int = 200
     fresh_ms: int = 30 * SECOND_MS
-    """So long after it was sent a transaction may be sent again; later its decision is too old to be carried out."""
+    """How long after the first send a transaction may be sent again; later its decision is too old to be executed."""
     lease_ms: int = 60 * SECOND_MS
-    """So long another process is given to finish what it has begun."""
+    """How long another process may take to finish an attempt before it is taken over."""
     pause_s: float = 1.0
 
 
 @noun
 class Fate:
-    """What became of an order: its entry in the outbox, or why there is none of it."""
+    """The result of an order: its entry in the outbox, or the reason for its refusal."""
 
     entry: OutboxAttempt | None = None
     refusal: str = ""
@@ -79,7 +79,7 @@ class Fate:
 
 @noun
 class _Ready:
-    """A transaction that may be signed."""
+    """A transaction that is ready to be signed."""
 
     wish: SuiOrder
     tx: bytes
@@ -88,7 +88,7 @@ class _Ready:
 
 
 class Carrier:
-    """Carries orders of one manager, one at a time."""
+    """Sends the orders of one manager, one at a time."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Carrier:
         now: Callable[[], Instant],
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """`owner` names this process among those that share the outbox: a new one at every start."""
+        """`owner` identifies this process among those that share the outbox; it is new at every start."""
         self.place = place
         self.terms = terms
         self.scope = f"sui:{terms.network}:{place.manager}"
@@ -114,7 +114,7 @@ class Carrier:
         self._alone = asyncio.Lock()
 
     async def carry(self, order_id: str, tick_at: Instant, wish: SuiOrder) -> Fate:
-        """Bring an order to the chain, or tell what has become of it already."""
+        """Send an order, or return its result if it was sent before."""
         async with self._alone:
             await self._tidy()
             request = codec.dumps(wish)
@@ -128,12 +128,12 @@ class Carrier:
             return Fate(entry, entry.note if entry.state in ("failed", "void") else "")
 
     async def tidy(self) -> None:
-        """End what can be ended of what was left open."""
+        """Resolve pending attempts where possible."""
         async with self._alone:
             await self._tidy()
 
     async def check(self) -> int:
-        """What the manager holds. What would keep every order from being sent is told here as an error."""
+        """Return the manager's balance. Raises `UserError` for any condition that would prevent every order."""
         ground = await self._chain.ground(objects_of(self.place), self._signer.address)
         lacking = self.lacking(ground)
         if lacking:
@@ -160,7 +160,7 @@ class Carrier:
             try:
                 await self._resolve(entry)
             except TransientError:
-                continue  # the doubt stays, and with it the place in the outbox
+                continue  # the doubt remains, and the entry stays pending
 
     async def _attempt(self, entry: OutboxAttempt, wish: SuiOrder) -> Fate:
         ready = await self._prepared(wish)
@@ -184,12 +184,12 @@ class Carrier:
         return _fate(await self._delivered(sent, SENDS))
 
     def _dropped(self, entry: OutboxAttempt, why: str) -> Fate:
-        """The end of an attempt of which nothing has left."""
+        """Void an attempt of which nothing was sent."""
         self.outbox.close(entry, "void", None, why)
         return Fate(refusal=why)
 
     async def _prepared(self, wish: SuiOrder) -> _Ready | str:
-        """A transaction that does what is wished for no more than was promised; or why there is none."""
+        """Build a transaction for the order within its promised spend; or return why there is none."""
         try:
             ground = await self._chain.ground(objects_of(self.place, wish.oracle), self._signer.address)
             coin = self.coin(ground)
@@ -207,7 +207,8 @@ class Carrier:
         seen = await self._chain.simulate(build(self.place, ground, _call(wish), fee, looking=True))
         deal = deal_of(seen, wish, self.place.manager) if seen.ok else None
         if deal is not None and wish.action == "mint" and deal.amount > wish.spend:
-            # Dearer than when it was judged: so many that the promise pays for them. Fewer are never dearer each.
+            # The price has risen since the check: buy only what the promised spend covers. The price per contract does
+            # not rise with a smaller quantity.
             wish = replace(wish, quantity=quantity_for(wish.spend, deal.price))
             seen = await self._chain.simulate(build(self.place, ground, _call(wish), fee, looking=True))
         problem = self._problem(seen, wish)
@@ -220,7 +221,7 @@ class Carrier:
         return _Ready(wish, build(self.place, ground, _call(wish, keep), fee), coin.key, ground.epoch)
 
     def _problem(self, seen: Effects, wish: SuiOrder) -> str:
-        """Why what a simulation shows must not be sent; empty where it may."""
+        """Return why a simulated result must not be sent; empty if it may be."""
         if not seen.ok:
             return words(seen)
         deal = deal_of(seen, wish, self.place.manager)
@@ -235,7 +236,7 @@ class Carrier:
         return ""
 
     def lacking(self, ground: TransactionBasis, oracle: str | None = None) -> str:
-        """What is wrong with the network or the ids of the settings; empty where nothing is."""
+        """Return what is wrong with the network or the configured ids; empty if nothing is."""
         real = ground.chain_id in MAINNET
         if real != (self.terms.network == "mainnet"):
             told = "mainnet" if real else f"another network ({ground.chain_id})"
@@ -247,7 +248,7 @@ class Carrier:
         return ""
 
     def coin(self, ground: TransactionBasis) -> Coin | str:
-        """The coin that pays for the next transaction, or why there is none."""
+        """Return the coin that pays for the next transaction, or why there is none."""
         sender, budget = self._signer.address, self.terms.gas_budget
         if not ground.coins:
             return f"{sender} has no SUI on {self.terms.network} to pay for gas"
@@ -262,11 +263,11 @@ class Carrier:
         return max(free, key=lambda coin: (coin.balance, coin.id))
 
     def fee(self, ground: TransactionBasis, coin: Coin) -> Fee:
-        """What a transaction pays with. It may be run in this epoch only."""
+        """Return the gas payment of a transaction, which is valid in this epoch only."""
         return Fee(self._signer.address, coin, self.terms.gas_budget, ground.gas_price, ground.epoch)
 
     async def _delivered(self, entry: OutboxAttempt, times: int) -> OutboxAttempt:
-        """Send the bytes that were kept, and no others; ask the chain where the reply is lost."""
+        """Send the stored bytes and no others; query the chain if the reply is lost."""
         tx, signature = entry.tx, entry.signature
         if tx is None or signature is None or digest_of(tx) != entry.digest:
             raise InvariantError(f"order {entry.order_id} was sent, and its bytes are not those that were kept")
@@ -284,14 +285,14 @@ class Carrier:
         return entry
 
     async def _seen(self, entry: OutboxAttempt) -> OutboxAttempt:
-        """What the chain itself says about bytes that have left; the same entry where it says nothing."""
+        """Query the chain about sent bytes; return the entry unchanged if there is no answer."""
         digest, coin, last_epoch = entry.digest, entry.coin, entry.last_epoch
         if digest is None or coin is None or last_epoch is None:
             raise InvariantError(f"order {entry.order_id} was sent, and what was sent is not known")
         try:
             epoch = (
                 await self._chain.epoch()
-            )  # first: what was run in an epoch is known when the next but one has begun
+            )  # first: the results of an epoch are complete when the next but one has begun
             effects = await self._chain.outcome(digest)
             if effects is not None:
                 return self._noted(entry, effects)
@@ -306,7 +307,7 @@ class Carrier:
         return entry
 
     def _noted(self, entry: OutboxAttempt, effects: Effects) -> OutboxAttempt:
-        """The end that effects are; the same entry where they are another's or do not tell the trade yet."""
+        """Close the entry with its effects; unchanged if they do not show the trade yet. Raises if they are another's."""
         if effects.digest != entry.digest:
             raise TransientError("the node answers about another transaction")
         if not effects.ok:
@@ -334,11 +335,11 @@ class Carrier:
             await self._fence(entry)
 
     def _age(self, entry: OutboxAttempt) -> int:
-        """Milliseconds since the last move of an entry."""
+        """Return milliseconds since the last change of an entry."""
         return self._now() - entry.changed_at
 
     async def _fence(self, entry: OutboxAttempt) -> None:
-        """Use up the coin of a transaction that is too old to be wanted, unless that transaction was quicker."""
+        """Consume the coin of a stale transaction, unless that transaction was executed first."""
         ground = await self._chain.ground(objects_of(self.place), self._signer.address)
         coin = next((coin for coin in ground.coins if coin.key == entry.coin), None)
         if coin is None:
@@ -360,11 +361,11 @@ def _fate(entry: OutboxAttempt) -> Fate:
 
 
 def deal_kept(entry: OutboxAttempt) -> Deal:
-    """The trade of an entry that has landed."""
+    """Return the trade of a landed entry."""
     assert entry.outcome is not None
     return codec.parse(Deal, codec.loads(entry.outcome))
 
 
 def wish_kept(entry: OutboxAttempt) -> SuiOrder:
-    """The order of an entry."""
+    """Return the order of an entry."""
     return codec.parse(SuiOrder, codec.loads(entry.request))

@@ -1,7 +1,8 @@
-"""`Chain`: the little of Sui that a writer needs, as a port. `graphql` is the one that talks to a node.
+"""`Chain`: the port to a Sui node, reduced to what a writer needs. `graphql` implements it over the network.
 
-An error of any of these calls says nothing about what happened: only `Effects` are facts. `outcome` may not know yet what
-has long happened, for nodes index behind the chain; a None of it is never taken as a no (see `carry`).
+An error of any of these calls says nothing about what happened: only `Effects` are facts. `outcome` may return None
+long after the execution, because nodes index behind the chain; None never means that a transaction was not executed
+(see `carry`).
 """
 
 import re
@@ -12,11 +13,11 @@ from typing import Any, Protocol
 from pitboss.core.noun import noun
 
 CLOCK = "0x" + "0" * 63 + "6"
-"""The chain's own clock, at the same place on every network."""
+"""The chain's clock object, with the same id on every network."""
 
 SUI = "0x2::sui::SUI"
 MAINNET = ("35834a8a", "4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S")
-"""How nodes of the one network with real money name it: the first bytes of its genesis, or all of it."""
+"""Identifiers of the only network with real money: the first bytes of its genesis digest, or all of it."""
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _ID = re.compile(r"0x[0-9a-fA-F]{1,64}")
@@ -24,7 +25,7 @@ _ID = re.compile(r"0x[0-9a-fA-F]{1,64}")
 
 @noun
 class Shared:
-    """An object that many may use; its first shared version is part of how it is named."""
+    """A shared object; its initial shared version is part of its reference."""
 
     id: str
     initial_version: int
@@ -32,7 +33,7 @@ class Shared:
 
 @noun
 class Coin:
-    """One coin object of SUI at one version. A version is used up by exactly one transaction."""
+    """One SUI coin object at one version. A version is consumed by exactly one transaction."""
 
     id: str
     version: int
@@ -41,13 +42,13 @@ class Coin:
 
     @property
     def key(self) -> str:
-        """The name of this version."""
+        """Return the identifier of this version."""
         return f"{self.id}:{self.version}"
 
 
 @noun
 class TransactionBasis:
-    """What a transaction is built on, read at once."""
+    """The on-chain data that a transaction is built from, read in one request."""
 
     chain_id: str
     epoch: int
@@ -58,7 +59,7 @@ class TransactionBasis:
 
 @noun
 class ChainEvent:
-    """Something a transaction told: the name of its Move type without package and module, and its fields."""
+    """An event of a transaction: the name of its Move type without package and module, and its fields."""
 
     name: str
     fields: Mapping[str, Any]
@@ -66,7 +67,7 @@ class ChainEvent:
 
 @noun
 class Effects:
-    """What a transaction did, or in a simulation would do. `ok` is whether it went through; if not, why."""
+    """What a transaction did, or would do in a simulation. `ok` is whether it succeeded; if not, a reason is given."""
 
     digest: str
     ok: bool
@@ -75,34 +76,34 @@ class Effects:
     code: int | None = None
     error: str = ""
     outputs: tuple[tuple[bytes, ...], ...] = field(default=())
-    """Of a simulation: the values each command gave back."""
+    """Return values of each command, in a simulation only."""
 
 
 class Chain(Protocol):
-    """A node. Every call may raise `TransientError`: then nothing is known."""
+    """A node. Every call may raise `TransientError`, which means that the result is unknown."""
 
     async def ground(self, ids: Sequence[str], owner: str) -> TransactionBasis:
-        """The epoch and its gas price, these shared objects (those that there are), the owner's coins."""
+        """Return the epoch and its gas price, those of the shared objects that exist, and the owner's coins."""
         ...
 
     async def simulate(self, tx: bytes) -> Effects:
-        """What these bytes would do now, with all the checks of a real execution."""
+        """Return what these bytes would do now, with all checks of a real execution."""
         ...
 
     async def execute(self, tx: bytes, signature: str) -> Effects:
-        """Send signed bytes and wait until they are final. The same bytes twice are one transaction."""
+        """Send signed bytes and wait until they are final. Sending the same bytes twice is one transaction."""
         ...
 
     async def outcome(self, digest: str) -> Effects | None:
-        """What a transaction did, or None where the node does not know of it (yet)."""
+        """Return what a transaction did, or None if the node has no result (yet)."""
         ...
 
     async def consumer(self, object_id: str, version: int) -> str | None:
-        """The digest of the transaction that used this version of an object up; None where none is known (yet)."""
+        """Return the digest of the transaction that consumed this version; None if the node has none (yet)."""
         ...
 
     async def epoch(self) -> int:
-        """The epoch of now."""
+        """Return the current epoch."""
         ...
 
 
@@ -112,12 +113,12 @@ def is_id(text: str) -> bool:
 
 
 def full_id(text: str) -> str:
-    """An id in its one full spelling."""
+    """Return an id in its full form."""
     return "0x" + text[2:].lower().rjust(64, "0")
 
 
 def base58(data: bytes) -> str:
-    """Bytes in the alphabet of digests."""
+    """Encode bytes in base58, the encoding of digests."""
     number, text = int.from_bytes(data, "big"), ""
     while number:
         number, rest = divmod(number, 58)
@@ -126,7 +127,7 @@ def base58(data: bytes) -> str:
 
 
 def is_digest(text: str) -> bool:
-    """Whether a text is the one spelling of 32 bytes."""
+    """Whether a text is the canonical base58 encoding of 32 bytes."""
     if not 32 <= len(text) <= 44 or not set(text) <= set(_ALPHABET):
         return False
     number = 0

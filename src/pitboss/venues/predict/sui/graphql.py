@@ -1,9 +1,9 @@
-"""`GraphqlChain`: the chain through a node's GraphQL service. The only place that knows what its questions look like.
+"""`GraphqlChain`: implements `Chain` over a node's GraphQL service. The only module that contains its queries.
 
-Over aiohttp and not pysui's client: that one fetches and compiles a whole schema before its first question, keeps a
-configuration in the home folder and speaks through types of another protocol, none of which a test can replay; and here a
-send must leave exactly once and a lost reply must be told apart from an answer. No key ever comes here: what is sent are
-signed bytes, which anyone may see. Shapes are those of the service's published schema.
+It uses aiohttp instead of pysui's client. That client downloads and compiles a whole schema before its first query,
+keeps a configuration in the home folder, and uses types of another protocol, none of which a test can replay. Here a
+send must leave exactly once, and a lost reply must be distinguishable from an answer. No key reaches this module: it
+sends signed bytes, which are public. The shapes are those of the service's published schema.
 """
 
 import base64
@@ -74,7 +74,7 @@ _DIGITS = re.compile(r"[0-9]{1,20}")
 
 
 class GraphqlChain:
-    """One node. Close it when done."""
+    """One node. Call `close` after use."""
 
     def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
         parts = urlsplit(url.strip())
@@ -97,7 +97,7 @@ class GraphqlChain:
         return await self._ask(SIMULATE, {"transaction": transaction}, _simulated)
 
     async def execute(self, tx: bytes, signature: str) -> Effects:
-        """See `Chain`. Asked once: what is tried again is the caller's decision."""
+        """See `Chain`. Sent once: retries are the caller's decision."""
         variables = {"tx": base64.b64encode(tx).decode(), "signatures": [signature]}
         return await self._ask(EXECUTE, variables, _executed)
 
@@ -145,7 +145,7 @@ class GraphqlChain:
 
 
 def understood(content: bytes, host: str, read: Callable[[Mapping[str, Any]], T]) -> T:
-    """What a reply says. Whatever is not an answer to the question, in any way, is nothing known."""
+    """Parse a reply. Anything that is not an answer to the query raises `TransientError`."""
     try:
         reply = orjson.loads(content)
     except orjson.JSONDecodeError:
@@ -155,7 +155,7 @@ def understood(content: bytes, host: str, read: Callable[[Mapping[str, Any]], T]
         raise TransientError(f"{host} answers with an error: {said}")
     try:
         return read(reply["data"])
-    except (AttributeError, TypeError, ValueError, KeyError):  # a list for an object, a word for a number
+    except (AttributeError, TypeError, ValueError, KeyError):  # wrong JSON types, such as a list instead of an object
         raise TransientError(f"{host} sent something else than was asked for") from None
 
 
@@ -201,7 +201,7 @@ def _outcome(data: Mapping[str, Any]) -> Effects | None:
 
 
 def _consumer(data: Mapping[str, Any], object_id: str, version: int) -> str | None:
-    """The transaction that says itself that it took this very version. Any other proves nothing."""
+    """Return the transaction that reports itself as the consumer of this version; any other is not proof."""
     for node in _list(_object(data, "objectVersions"), "nodes"):
         effects = _object(_object(node, "previousTransaction"), "effects")
         for change in _list(_object(effects, "objectChanges"), "nodes"):
@@ -276,7 +276,7 @@ def _digest(found: Mapping[str, Any]) -> str:
 
 
 def _number(found: Mapping[str, Any], name: str) -> int:
-    """A number that is not below zero; larger ones come as text."""
+    """Return a number of at least zero; large numbers arrive as text."""
     value = found.get(name) if isinstance(found, dict) else None
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)

@@ -1,6 +1,6 @@
-"""What the writer needs besides a chain: a place to keep what it signs, and somebody who signs.
+"""Ports of the writer besides the chain: the outbox that stores signed transactions, and the signer.
 
-The outbox of the store and the signer beside this file fit; neither is known here.
+`store.outbox` and `signer` implement them; this module imports neither.
 """
 
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ from pitboss.core.instant import Instant
 
 
 class OutboxAttempt(Protocol):
-    """One attempt at an order, as the outbox keeps it."""
+    """One attempt at an order, as stored in the outbox."""
 
     @property
     def order_id(self) -> str: ...
@@ -42,7 +42,7 @@ class OutboxAttempt(Protocol):
 
 
 class Outbox(Protocol):
-    """Where attempts are kept for good; `store.outbox` tells what each of these promises."""
+    """Durable storage of attempts; `store.outbox` documents the guarantees of each method."""
 
     def open(
         self, order_id: str, scope: str, owner: str, tick_at: Instant, request: bytes, most: int
@@ -59,7 +59,7 @@ class Outbox(Protocol):
 
 
 class Signs(Protocol):
-    """Whoever holds the key."""
+    """Holds the key and signs transactions."""
 
     @property
     def address(self) -> str: ...

@@ -1,7 +1,7 @@
-"""`Signer`: holds an ed25519 key and signs transactions with it. It shows its address and never its key.
+"""`Signer`: holds an ed25519 key and signs transactions with it. It exposes its address and never its key.
 
-The key goes in as text once and is kept in a closure: no attribute, no repr, no pickle has it. pysui repeats a key that it
-cannot read in its error, so what it says is never passed on.
+The key is passed once as text and kept in a closure: no attribute, repr or pickle contains it. pysui repeats an
+unreadable key in its error message, so its messages are never passed on.
 """
 
 import base64
@@ -16,12 +16,12 @@ ED25519 = 0
 
 
 class Signer:
-    """Signs bytes as one address."""
+    """Signs bytes for one address."""
 
     __slots__ = ("_sign", "address")
 
     def __init__(self, key: str) -> None:
-        """`key` as wallets export it: `suiprivkey1…`, or 33 bytes in base64."""
+        """`key` is in a wallet's export format: `suiprivkey1…`, or 33 bytes in base64."""
         pair = _read(key)
         if pair is None:
             raise UserError("the Sui key cannot be read", "it starts with suiprivkey1; `sui keytool export` shows it")
@@ -32,7 +32,7 @@ class Signer:
         self._sign = _signing(pair)
 
     def sign(self, tx: bytes) -> str:
-        """The signature of a transaction as nodes take it: scheme, signature and public key in base64."""
+        """Return the signature in the nodes' format: scheme, signature and public key in base64."""
         return self._sign(tx)
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class Signer:
 
 
 def spellings(key: str) -> tuple[str, ...]:
-    """A key in every way that it is written anywhere, for whoever keeps keys out of texts."""
+    """Return every encoding of a key, for the redactor."""
     pair = _read(key)
     if pair is None:
         return (key,)
@@ -56,7 +56,7 @@ def _read(key: str) -> Any:
     try:
         return crypto.keypair_from_keystring(key.strip())
     except (ValueError, AssertionError, TypeError, NotImplementedError):
-        return None  # raised outside of here, so that no error carries the one that names the key
+        return None  # the caller raises, so that no exception chain includes the one that contains the key
 
 
 def _signing(pair: Any) -> Callable[[bytes], str]:

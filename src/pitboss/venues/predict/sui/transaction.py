@@ -1,11 +1,11 @@
-"""Building transactions of the predict protocol, generation 1 (branch 4-16), byte by byte the same for the same input.
+"""Builds transactions of the predict protocol, generation 1 (branch 4-16). The same input always gives the same bytes.
 
-`pysui` does the encoding; it takes seconds to import, so that happens on first use. Nothing here asks a node, and nothing
-here is a secret. Which package and objects are meant is handed in (`ProtocolObjects`); there is not one id in this file.
+`pysui` does the encoding; it takes seconds to import, so it is imported on first use. This module makes no requests and
+handles no secrets. Package and objects are parameters (`ProtocolObjects`); no id is built in.
 
-A mint has no highest price on this chain. Its bound is made of the manager: what the manager holds beyond the promised
-spend is taken out before the mint and put back after it, in the same transaction (`keep`). So the mint itself finds no
-more than the promise, whatever the price has become in between, and aborts if that is too little.
+A mint on this chain has no maximum price. The limit is enforced through the manager: in the same transaction, the
+balance beyond the promised spend is withdrawn before the mint and deposited after it (`keep`). The mint therefore has
+no more than the promised spend available, however the price has moved, and aborts if that is too little.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ U64 = 2**64
 
 @noun
 class ProtocolObjects:
-    """Where the protocol lives and whose manager is used: all of it from the settings."""
+    """Package, objects and manager of the protocol, all from the settings."""
 
     package: str
     predict: str
@@ -42,12 +42,12 @@ class ContractCall:
     is_up: bool
     quantity: int
     keep: int = 0
-    """Quote units that are taken out of the manager around a mint."""
+    """Quote units withdrawn from the manager during a mint."""
 
 
 @noun
 class Fee:
-    """Who pays for a transaction, with which coin, at most how much, and until the end of which epoch it may be run."""
+    """Gas payment of a transaction: payer, coin, maximum amount, and the last epoch in which it may be executed."""
 
     sender: str
     coin: Coin
@@ -58,7 +58,7 @@ class Fee:
 
 @cache
 def library() -> Any:
-    """The parts of pysui that are used here and by the signer."""
+    """Import the parts of pysui used here and by the signer."""
     try:
         from pysui.sui import sui_crypto
         from pysui.sui.sui_bcs import bcs
@@ -73,7 +73,7 @@ def library() -> Any:
 
 
 class _Draft:
-    """A transaction while it is put together."""
+    """A transaction under construction."""
 
     def __init__(self, place: ProtocolObjects, ground: TransactionBasis) -> None:
         self._lib = library()
@@ -84,7 +84,7 @@ class _Draft:
         self._objects: dict[str, Any] = {}
 
     def object(self, object_id: str, mutable: bool) -> Any:
-        """A shared object; asked for twice it is the same input."""
+        """Return the input for a shared object; repeated calls return the same input."""
         if object_id not in self._objects:
             found: Shared = self._ground.shared[object_id]
             address = self._bcs.Address.from_str(object_id)
@@ -98,7 +98,7 @@ class _Draft:
         return self._builder.input_pure(self._lib.Pure.as_input(value))
 
     def u64(self, value: int) -> Any:
-        # A bare int would be written in as few bytes as it needs, which is another number to the chain.
+        # A bare int would be encoded in as few bytes as it needs, which the chain reads as a different number.
         if not 0 <= value < U64:
             raise UserError(f"{value} does not fit into the chain's numbers")
         return self.pure(self._bcs.SuiU64(value))
@@ -117,7 +117,7 @@ class _Draft:
         )
 
     def back_to(self, owner: str) -> None:
-        """Give the gas coin to its owner: nothing but the use of one version of it."""
+        """Transfer the gas coin to its owner, with no effect other than the use of its version."""
         gas = self._bcs.Argument("GasCoin")
         self._builder.transfer_objects(recipient=self.id(owner), object_ref=gas)
 
@@ -137,14 +137,14 @@ class _Draft:
 
 
 def objects_of(place: ProtocolObjects, oracle: str | None = None) -> tuple[str, ...]:
-    """The shared objects a transaction needs to know."""
+    """Return the ids of the shared objects that a transaction uses."""
     return (place.predict, place.manager, CLOCK) + (() if oracle is None else (oracle,))
 
 
 def build(
     place: ProtocolObjects, ground: TransactionBasis, call: ContractCall, fee: Fee, looking: bool = False
 ) -> bytes:
-    """A mint or a redeem. `looking` makes one that also tells the manager's balance, for simulation only."""
+    """Build a mint or a redeem. `looking` adds a read of the manager's balance, for simulation only."""
     draft = _Draft(place, ground)
     manager = draft.object(place.manager, True)
     if looking:
@@ -176,19 +176,19 @@ def build(
 
 
 def build_look(place: ProtocolObjects, ground: TransactionBasis, fee: Fee) -> bytes:
-    """Only the manager's balance, for simulation."""
+    """Build a read of the manager's balance, for simulation only."""
     draft = _Draft(place, ground)
     draft.call("predict_manager", "balance", [draft.object(place.manager, False)])
     return draft.bytes(fee)
 
 
 def build_fence(place: ProtocolObjects, ground: TransactionBasis, fee: Fee) -> bytes:
-    """A transaction that does nothing but use up one version of a coin, so that another can never be run."""
+    """Build a transaction whose only effect is to consume one version of a coin, so that another can never be executed."""
     draft = _Draft(place, ground)
     draft.back_to(fee.sender)
     return draft.bytes(fee)
 
 
 def digest_of(tx: bytes) -> str:
-    """The name of a transaction: a hash of the very bytes that are signed, as the chain writes it."""
+    """Return the digest of a transaction: a hash of the signed bytes, in the chain's notation."""
     return base58(hashlib.blake2b(b"TransactionData::" + tx, digest_size=32).digest())

@@ -1,6 +1,6 @@
-"""An order as the writer carries it, and what the chain tells of it: plain numbers in the protocol's units.
+"""An order as the writer sends it, and its on-chain result: plain numbers in the protocol's units.
 
-Both are kept in the outbox as canonical JSON, so that a process that knows nothing but the outbox can go on.
+Both are stored in the outbox as canonical JSON, so that another process can continue from the outbox alone.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _WORDS = {(abort.module, abort.code): abort for abort in vars(aborts).values() i
 
 @noun
 class SuiOrder:
-    """One mint or redeem. `spend` is the promise that a mint costs no more; `reference` the ask it is measured by."""
+    """One mint or redeem. A mint costs at most `spend`; slippage is measured from `reference`."""
 
     action: Literal["mint", "redeem"]
     market_id: str
@@ -40,17 +40,17 @@ class SuiOrder:
 
     @property
     def reference(self) -> int:
-        """The ask the model was last shown; where it saw none, the one it was judged by."""
+        """Return the ask last shown to the model; if none was shown, the ask at which it was judged."""
         return self.price if self.shown is None else self.shown
 
     @property
     def oracle(self) -> str:
-        """The market as the chain spells it."""
+        """Return the market's id in the chain's notation."""
         return full_id(self.market_id)
 
     @property
     def order(self) -> ContractOrder:
-        """As the venue knows it."""
+        """Return the order in the venue's type."""
         up = self.side == "YES"
         contract = Contract(self.market_id, self.strike if up else None, None if up else self.strike)
         return ContractOrder(self.action, contract, self.quantity, self.price, self.spend)
@@ -58,7 +58,7 @@ class SuiOrder:
 
 @noun
 class Deal:
-    """What a transaction did: so many contracts at a price each, for an amount of money."""
+    """The result of a transaction: quantity, price per contract, and amount."""
 
     quantity: int
     amount: int
@@ -67,7 +67,7 @@ class Deal:
 
 
 def wish_of(request: DeskOrder, expiry_at: Instant) -> SuiOrder:
-    """What the engine's request asks for."""
+    """Convert the engine's request."""
     order = request.order
     contract = order.contract
     return SuiOrder(
@@ -85,10 +85,10 @@ def wish_of(request: DeskOrder, expiry_at: Instant) -> SuiOrder:
 
 
 def order_id(scope: str, request: DeskOrder) -> str:
-    """The name of an order: the tick, the decision as the engine let it through, and whose it is.
+    """Return the id of an order: a hash of the scope, the tick and the decision as the engine allowed it.
 
-    Quantity and price are not part of it: they follow from the market, and the same decision judged again a moment later
-    is the same order.
+    Quantity and price are excluded: they follow from the market, and the same decision judged again a moment later is
+    the same order.
     """
     order = request.order
     named = [scope, request.tick_at, order.action, order.contract.key, order.spend]
@@ -96,7 +96,10 @@ def order_id(scope: str, request: DeskOrder) -> str:
 
 
 def deal_of(effects: Effects, wish: SuiOrder, manager: str) -> Deal | None:
-    """The trade that a transaction tells of, if it is this one's. What cannot be read is a reply that is not whole."""
+    """Return the trade reported by a transaction, if it belongs to this order.
+
+    Unreadable fields mean an incomplete reply.
+    """
     name, amount, price = (
         ("PositionMinted", "cost", "ask_price")
         if wish.action == "mint"
@@ -125,7 +128,7 @@ def _same(told: Any, meant: str) -> bool:
 
 
 def _int(fields: Mapping[str, Any], name: str) -> int:
-    """A number of the chain, which JSON carries as text because it may be larger than a double holds."""
+    """Return a number of the chain, which JSON carries as text because it may exceed the precision of a double."""
     value = fields.get(name)
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 20:
         value = int(value)
@@ -135,7 +138,7 @@ def _int(fields: Mapping[str, Any], name: str) -> int:
 
 
 def words(effects: Effects) -> str:
-    """Why a transaction did nothing, in the venue's own words where they are known."""
+    """Return why a transaction had no effect, in the venue's terms if the abort is listed."""
     known = _WORDS.get((_MODULES.get(effects.module, effects.module), -1 if effects.code is None else effects.code))
     if known is not None:
         return f"{known.words} ({known.name})"
@@ -145,7 +148,7 @@ def words(effects: Effects) -> str:
 
 
 def unit(outputs: Iterable[Iterable[bytes]]) -> int | None:
-    """The number that the first command of a simulation gave back."""
+    """Return the number that the first command of a simulation returned."""
     for command in outputs:
         for value in command:
             return int.from_bytes(value, "little") if len(value) == 8 else None

@@ -1,1 +1,1 @@
-"""The tools of the predict venue, one file each with `TOOL = define_tool(...)`. The registry finds them by looking in here."""
+"""The tools of the predict venue, one file each with `TOOL = define_tool(...)`; the registry discovers them here."""

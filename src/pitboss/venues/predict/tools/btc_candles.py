@@ -26,7 +26,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A table, newest first; the minute that is still forming is never part of it."""
+    """Return a table, newest first; the minute still forming is never included."""
     observation = seen(context)
     minutes = arguments.get("minutes", FEW)
     bars = observation.candles(minutes)

@@ -1,4 +1,4 @@
-"""The account as it is at the tick: cash, equity, every position at its bid, what waits, what came of earlier orders."""
+"""The account at the tick: cash, equity, every position at its bid, waiting orders, and results of earlier orders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ MOST, LATEST = 100, 10
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Plain lines; a redeem names the market, side and strike of one of them."""
+    """Return plain lines; a redeem uses the market, side and strike of one of them."""
     observation = seen(context)
     account = observation.portfolio()
     spent = render.size(sum((held.cost for held in account.positions), start=account.cash * 0))

@@ -1,4 +1,4 @@
-"""The open BTC markets by expiry: one for each expiry, never a dead twin."""
+"""The open BTC markets by expiry: one per expiry, excluding stale twins."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ MOST = 40
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A line a market: id, expiry, time left, spot, forward, age of the price, grid."""
+    """Return one line per market: id, expiry, time left, spot, forward, age of the price, grid."""
     observation = seen(context)
     markets = observation.markets()
     if not markets:

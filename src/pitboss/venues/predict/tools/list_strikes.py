@@ -1,4 +1,4 @@
-"""Strikes of one market with live prices, walking outward from spot. The asks count as shown to the model."""
+"""Strikes of one market with live prices, outward from spot. The asks count as shown to the model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A line a strike, highest first: ask and bid of both sides, and which can be minted."""
+    """Return one line per strike, highest first: ask and bid of both sides, and which can be minted."""
     observation = seen(context)
     market = market_of(observation, arguments["market_id"])
     step, count = arguments.get("step", STEP), arguments.get("count", FEW)

@@ -1,4 +1,4 @@
-"""What a spend would buy right now: the ask for that very size, after the trade. The ask counts as shown to the model."""
+"""What a spend would buy now: the ask for that size, after the trade. The ask counts as shown to the model."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -72,7 +72,7 @@ def _answer(context: ToolContext, arguments: Mapping[str, Any]) -> str:
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """Three lines: the contract, the trade for this size, the prices of one."""
+    """Return three lines: the contract, the trade for this size, the prices of one contract."""
     return _answer(context, arguments)
 
 

@@ -1,4 +1,4 @@
-"""The newest trades of one market: the agent's own, and everybody's where they are recorded."""
+"""The newest trades of one market: the agent's own, and those of all accounts if recorded."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ SCHEMA: dict[str, Any] = {
 
 
 async def look(context: ToolContext, arguments: Mapping[str, Any]) -> str:
-    """A line a fill, newest first."""
+    """Return one line per fill, newest first."""
     observation = seen(context)
     market = market_of(observation, arguments["market_id"])
     fills = observation.fills(market.id)[-arguments.get("count", FEW) :]

@@ -1,4 +1,4 @@
-"""The decision of a tick, as the agent loop takes it (`define_decision`)."""
+"""The tool that submits the decision of a tick to the agent loop (`define_decision`)."""
 
 from pitboss.tools.define import define_decision
 from pitboss.venues.predict.intents import DECISION
