@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from scene import Scene, skill_of
+from venues.perp.prompt_scene import Scene, skill_of
 
 from pitboss.agent.loop import ToolLoop
 from pitboss.core import codec

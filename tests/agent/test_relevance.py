@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scene import NOW, Scene, headline, market_of, skill_of
+from venues.perp.prompt_scene import NOW, Scene, headline, market_of, skill_of
 
 from pitboss.agent import news_ranking as relevance
 from pitboss.agent.news_ranking import Ranking, Story, first_copies, fold, names, near, tokens, words_of

@@ -17,7 +17,7 @@ from pitboss.venues.perp.ports import judge as guard
 from pitboss.venues.perp.state import PerpWorld, Position, TradingTerms
 from pitboss.venues.perp.testing import make_tape_of
 from pitboss.venues.perp.world import OrderRequest, advance, halt, submit
-from venues.markets import BASE, MIDNIGHT, drive, fresh_world, scenery
+from venues.perp.markets import BASE, MIDNIGHT, drive, fresh_world, scenery
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -26,6 +26,7 @@ from pitboss.jobs.study_lock import StudyLock
 from pitboss.jobs.study_plans import BuiltPlan, sweep_plan
 from pitboss.report.metric import metrics_of
 from pitboss.runs import run as runner
+from pitboss.runs.venues import venue_named
 from pitboss.sim.study.axis import parse_axes
 from pitboss.store.studies import Studies
 
@@ -431,7 +432,7 @@ def test_every_metric_that_can_be_asked_for_is_one_that_a_run_has(known: tuple[W
     _, done = known
     (run, *_), *_ = done.trials.values()
     assert run.metrics is not None
-    for name in metrics_of("perp"):
+    for name in metrics_of(venue_named("perp").metrics()):
         assert name in run.metrics, name
         assert run.metrics[name] is None or isinstance(run.metrics[name], int | float), name
 

@@ -12,6 +12,7 @@ from pitboss.cli import study_table as scoreboard
 from pitboss.cli.study_table import Scoreboard, following
 from pitboss.jobs.plan import planned_runs
 from pitboss.jobs.study_plans import sweep_plan
+from pitboss.report.meaning import METRICS
 from pitboss.sim.study.axis import parse_axes
 from pitboss.terminal import screen
 
@@ -36,7 +37,7 @@ class Shelf:
 
 def board(shelf: Shelf) -> Scoreboard:
     made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20,30"]))
-    found = Scoreboard(shelf, "grid abc", "sharpe")  # pyright: ignore[reportArgumentType]
+    found = Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")  # pyright: ignore[reportArgumentType]
     found.began(planned_runs(made.plan, made.known), ["one", "two", "six"])
     return found
 
@@ -87,7 +88,7 @@ def test_where_nobody_sees_a_table_a_line_is_said_now_and_then(
 def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
     before = signal.getsignal(signal.SIGINT)
     shelf: Any = Shelf()
-    with following(shelf, "grid abc", "sharpe") as found:
+    with following(shelf, "grid abc", METRICS["sharpe"], METRICS["sharpe"], "sharpe") as found:
         watch = found.onlooker()
         assert not watch.stop()
         signal.raise_signal(signal.SIGINT)
@@ -99,7 +100,7 @@ def test_the_first_ctrl_c_asks_and_the_second_is_the_usual_one() -> None:
 
 def test_where_less_is_better_the_least_stands_first() -> None:
     made = sweep_plan(request(), parse_axes(["risk.max_position_pct=10,20"]), by="max_drawdown_pct")
-    found = Scoreboard(Shelf({"one": 0.0, "two": 0.0}), "grid abc", "max_drawdown_pct")  # pyright: ignore[reportArgumentType]
+    found = Scoreboard(Shelf({"one": 0.0, "two": 0.0}), "grid abc", METRICS["max_drawdown_pct"], "max_drawdown_pct")  # pyright: ignore[reportArgumentType]
     found.began(planned_runs(made.plan, made.known), ["one", "two"])
     found._scores = {"one": 9.0, "two": 3.0}  # pyright: ignore[reportPrivateUsage]
     lines = drawn(found).splitlines()
@@ -120,7 +121,7 @@ def test_the_time_that_is_left_counts_only_what_was_done_now(monkeypatch: pytest
 
 def test_before_anything_is_queued_it_prepares_and_after_ctrl_c_it_says_that_it_stops() -> None:
     shelf: Any = Shelf({"one": 1.0})
-    assert drawn(Scoreboard(shelf, "grid abc", "sharpe")).startswith("grid abc: preparing")
+    assert drawn(Scoreboard(shelf, "grid abc", METRICS["sharpe"], "sharpe")).startswith("grid abc: preparing")
     found = board(shelf)
     found.moved("one", "complete", 1.0)
     found.interrupted = True

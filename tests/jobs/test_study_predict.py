@@ -24,6 +24,7 @@ from pitboss.report.arena import render as render_arena
 from pitboss.report.metric import chosen, metrics_of
 from pitboss.report.study import render
 from pitboss.runs.run import verify
+from pitboss.runs.venues import venue_named, venues
 from pitboss.sim.study.axis import parse_axes
 from pitboss.sim.study.choice import PATHS, SMALLER_IS_BETTER
 from pitboss.venues.predict.assembly import PredictRequest
@@ -93,9 +94,9 @@ def test_every_metric_that_can_be_asked_for_is_one_that_runs_of_the_venue_have(
     workspace: Workspace, swept: dict[str, Any]
 ) -> None:
     metrics = workspace.runs.get(swept["trials"][0]["runs"][0]["run_id"]).metrics
-    for name in metrics_of("predict"):
+    for name in metrics_of(venue_named("predict").metrics()):
         assert is_there(metrics, name), name
-    assert set(SMALLER_IS_BETTER) <= {*metrics_of("predict"), *metrics_of("perp")}
+    assert set(SMALLER_IS_BETTER) <= {name for venue in venues() for name in metrics_of(venue.metrics())}
 
 
 def is_there(found: Any, name: str) -> bool:
@@ -123,20 +124,21 @@ def test_without_a_metric_the_return_is_taken_as_hours_have_no_sharpe() -> None:
 @pytest.mark.parametrize(
     ("by", "venue", "said", "hint"),
     [
-        ("win_rate", "predict", "runs of the predict venue have no win_rate", "for example total_return_pct, brier"),
-        ("brier", "perp", "runs of the perp venue have no brier", "for example total_return_pct, sharpe"),
-        ("Brier-Score", "predict", "there is no metric 'Brier-Score'", "did you mean brier?"),
-        ("sharp", "perp", "there is no metric 'sharp'", "did you mean sharpe?"),
-        ("rejections_by_rule", "perp", "there is no metric", "one of total_return_pct"),
+        ("win_rate", "predict", "runs of the predict venue have no metric 'win_rate'", "did you mean hit_rate?"),
+        ("brier", "perp", "runs of the perp venue have no metric 'brier'", "for example total_return_pct, sharpe"),
+        ("Brier-Score", "predict", "have no metric 'Brier-Score'", "did you mean brier?"),
+        ("sharp", "perp", "have no metric 'sharp'", "did you mean sharpe?"),
+        ("rejections_by_rule", "perp", "have no metric", "for example total_return_pct"),
         ("deflated_sharpe", "perp", "no single run has a deflated_sharpe", "choose by sharpe"),
-        ("zzz", "predict", "there is no metric", "log_loss, calibration_error"),
+        ("zzz", "predict", "have no metric", "for example total_return_pct, brier or calls"),
     ],
 )
 def test_a_metric_that_no_run_will_have_is_refused_with_one_that_they_have(
     by: str, venue: str, said: str, hint: str
 ) -> None:
     with pytest.raises(UserError) as told:
-        chosen(by, venue)
+        known = venue_named(venue)
+        chosen(by, known.metrics(), known.study_metrics(), venue)
     assert said in told.value.message
     assert hint in (told.value.hint or "")
 

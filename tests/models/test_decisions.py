@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.scene import START, STEP, make_market, make_world, now, observe, unasked
+from venues.perp.scene import START, STEP, make_market, make_world, now, observe, unasked
 from pitboss.core.errors import UserError
 from pitboss.core.instant import iso
 from pitboss.models.decisions import DecisionFile

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from models.scene import now
+from venues.perp.scene import now
 from pitboss.core.intent import NO_USAGE, Usage
 from pitboss.core.ports import Message, ModelReply, ModelRequest
 from pitboss.models.call import DirectClient

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from models.scene import now
+from venues.perp.scene import now
 from pitboss.core.errors import InvariantError, TransientError
 from pitboss.core.ports import Message, ModelRequest
 from pitboss.models.scripted import ScriptedModel, calls, calls_text, says, together

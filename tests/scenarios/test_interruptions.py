@@ -33,9 +33,9 @@ def test_ctrl_c_in_code_that_a_library_makes_on_the_fly_exits_130_too(tmp_path: 
     (tmp_path / "program_of_ours.py").write_text("""
 import sys
 from pitboss.cli.main import run
-from pitboss.models import catalog
+from pitboss.runs import venues
 
-catalog.entries = lambda: exec("raise KeyboardInterrupt")
+venues.venues = lambda: exec("raise KeyboardInterrupt")
 sys.argv = ["pitboss", "models", "list"]
 run()
 """)
@@ -71,12 +71,12 @@ def test_ctrl_c_twice_outside_of_a_run_is_130_without_a_traceback(tmp_path: Path
 import sys
 from pitboss.terminal import screen
 from pitboss.cli.main import run
-from pitboss.models import catalog
+from pitboss.runs import venues
 
 def interrupted(*words):
     raise KeyboardInterrupt
 
-catalog.entries = screen.note = interrupted
+venues.venues = screen.note = interrupted
 sys.argv = ["pitboss", "models", "list"]
 run()
 """

@@ -155,7 +155,7 @@ def test_a_model_asked_alone_again_ahead_and_replayed_gives_one_digest(
         (("--from", "2026-02-22T12:00:00Z", "--to", "2026-03-22T12:00:00Z"), "bars"),
         (("--from", "2026-02-22T18:00:00Z", "--to", "2026-02-22T12:00:00Z"), "the range is empty"),
         ((*RANGE, "--equity", "0"), "above zero"),
-        ((*RANGE, "--model", "policy/sma_cross"), "no policy"),
+        ((*RANGE, "--model", "policy/sma_cross"), "unknown policy 'policy/sma_cross'"),
         ((*RANGE, "--surfaces", "nowhere.parquet"), "nowhere.parquet"),
     ],
 )
@@ -167,8 +167,12 @@ def test_what_cannot_be_run_gets_one_clear_line(
     assert done.err.count("error:") == 1
 
 
-def test_a_skill_of_the_other_venue_is_sent_to_its_own_command(tmp_path: Path, bets: Path, skill: Path) -> None:
-    perp = here("backtest", bets, *RANGE, "--home", tmp_path / "home", code=2)
-    assert "pitboss predict" in perp.err
+def test_a_skill_of_the_other_venue_is_sent_to_the_command_that_takes_any(
+    tmp_path: Path, bets: Path, skill: Path
+) -> None:
+    perp = here("perp", "backtest", bets, *RANGE, "--home", tmp_path / "home", code=2)
+    assert "is a skill of the predict venue" in perp.err
+    assert "pitboss backtest" in perp.err
     other = here("predict", "backtest", skill, *RANGE, "--home", tmp_path / "home", code=2)
+    assert "is a skill of the perp venue" in other.err
     assert "pitboss backtest" in other.err

@@ -65,7 +65,7 @@ Headlines that differ in one of these, or in a number, are never copies.
 
 
 class Story(NamedTuple):
-    """A headline at its first appearance, and the number of its copies."""
+    """A headline at its first appearance, and how many times it appeared."""
 
     item: NewsItem
     copies: int
@@ -86,11 +86,10 @@ class _Reading:
 
 
 class Reader:
-    """Tokenises headlines for one query and caches them. A new headline is compared only with candidates for near
-    copies.
+    """Tokenises headlines for one query and caches them.
 
-    Two texts that share four words in five have one of their few longest words in common, so looking those up finds
-    every near copy without comparing all pairs.
+    A new headline is compared only with candidates for near copies. Two texts that share four words in five have one of
+    their few longest words in common, so looking those up finds every near copy without comparing all pairs.
     """
 
     __slots__ = ("_by_word", "_names", "_readings", "_terms", "weights")

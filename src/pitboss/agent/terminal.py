@@ -37,10 +37,10 @@ _SCANNER = json.JSONDecoder(parse_float=Decimal)
 
 @noun
 class ParsedDecision:
-    """The decision in a reply. `told` maps the position of each terminal call to the tool result that the model
-    receives.
+    """The decision in a reply.
 
-    `problem` is the message if the reply has no call to answer, `why` its short form for the record.
+    `told` maps the position of each terminal call to the tool result that the model receives. `problem` is the
+    message if the reply has no call to answer, `why` its short form for the record.
     """
 
     proposal: Any = None

@@ -104,9 +104,7 @@ def owners() -> Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]:
 
 
 def _siblings() -> dict[str, tuple[str, ...]]:
-    """By variable: every variable that its provider reads, because any of them in the environment precedes stored
-    keys.
-    """
+    """By variable: all variables of its provider, because any of them in the environment precedes stored keys."""
     found: dict[str, tuple[str, ...]] = {PRESET_KEY: (PRESET_KEY,)}
     for provider in PROVIDERS.values():
         for variable in provider.key_names:

@@ -1,5 +1,4 @@
-"""The MCP servers known to this workspace: connecting to them with their credentials, and the approval state of their
-tools.
+"""The MCP servers known to this workspace: connecting with their credentials, and the approval state of their tools.
 
 The catalogue defines which servers may be contacted; a tool may be shown to a model if the user approved it or the
 catalogue pins it. The selection for a run is in `bootstrap.mcp_tools`.
@@ -34,9 +33,7 @@ if TYPE_CHECKING:
 
 Variables = Callable[[str], str | None]
 State = Literal["approved", "changed", "not approved", "not allowed", "missing"]
-"""State of one tool. changed: its definition differs from the approved one. missing: allowed, but the server lacks
-it.
-"""
+"""State of one tool. changed: differs from the approved definition. missing: allowed, but the server lacks it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-"""The tools of MCP servers for one run: selection, connections for the duration of the run, and the digest stored
-with it.
+"""The tools of MCP servers for one run: their selection, their connections, and the digest stored with the run.
 
 In a simulation answers come from recordings; a server is contacted only for tools that the catalogue marks as safe to
 call later about an earlier time. Otherwise every tool is called and its answers are recorded. A server that is
@@ -88,10 +87,10 @@ def wanted(workspace: Workspace, skill: SkillDocument, registry: Registry) -> li
 
 
 def pin(workspace: Workspace, prepared: PreparedRun, registry: Registry) -> dict[str, Any]:
-    """The digest of what a run can see of MCP servers, to be stored with it: approved definitions, and recordings up
-    to its end.
+    """The digest of what a run can see of MCP servers, to be stored with it.
 
-    Empty for a run that sees none. Raises what `wanted` raises, so it is also the check before a start.
+    It covers approved definitions, and recordings up to the run's end. Empty for a run that sees none. Raises what
+    `wanted` raises, so it is also the check before a start.
     """
     skill = prepared.skill
     tools = wanted(workspace, skill, registry)

@@ -70,9 +70,7 @@ def start_telemetry(target: str) -> Tracer:
 
 
 def _check_variables() -> None:
-    """Make the library validate its environment variables before a reader thread starts, which an error would leave
-    running.
-    """
+    """Make the library validate its environment variables before a thread starts that an error would leave running."""
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.trace import TracerProvider
 

@@ -4,8 +4,7 @@ from pitboss.core.errors import UserError
 
 
 def bench() -> int:
-    """Measure speed against other projects and lower bounds. Part of the developer package, which is not
-    installed here.
+    """Measure speed against other projects. Part of the developer package, which is not installed here.
 
     For example:
 

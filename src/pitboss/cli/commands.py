@@ -91,7 +91,7 @@ def fetch(words: Sequence[str]) -> None:
     """Import the module of the given command, or all modules if none is given, because all are listed then."""
     if _command(words) not in COMMANDS and "--version" not in words:
         complete()
-    with suppress(CycloptsError):  # what is wrong with the words is reported when they are parsed in earnest
+    with suppress(CycloptsError):  # errors are reported when the command line is parsed for execution
         chain, *_ = app.parse_commands(words)
         if not chain or chain[0] in app.help_flags:
             app.resolved_commands()

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 DONE, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 GARBAGE = 50_000
-"""Allocations between two garbage collections. Imports allocate much and free nothing: at the default of 700, useless
-collections take a tenth of a short command's time.
+"""Allocations between two garbage collections.
+
+Imports allocate much and free nothing: at the default of 700, useless collections take a tenth of a short command's
+time.
 """
 
 

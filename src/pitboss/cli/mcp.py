@@ -35,8 +35,7 @@ ServerId = Annotated[str, Parameter(help="Id of a server, as `pitboss mcp list` 
 
 @app.command(name="list")
 def list_(*, json: Json = False, place: Here) -> int:
-    """List the servers of the catalogue: how they are reached, which tools they may offer, and which of these are
-    approved.
+    """List the servers of the catalogue: how they are reached, the tools they may offer, and which are approved.
 
     No server is started or contacted.
 

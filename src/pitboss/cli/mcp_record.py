@@ -1,5 +1,4 @@
-"""`pitboss mcp record`: record the answers of a server's tool with the time at which they were known, for
-backtests.
+"""`pitboss mcp record`: record a tool's answers with the time at which they were known, for backtests.
 
 Every answer is stored as it arrives, so that stopping loses nothing. Older answers can be imported from a file of JSON
 lines, and stored answers exported to one.
@@ -103,9 +102,7 @@ def record(
 
 @contextmanager
 def explaining() -> Iterator[None]:
-    """On failure, show the error output of the server's process, which most often says that something is not
-    installed.
-    """
+    """On failure, show the error output of the server's process, which most often names a missing installation."""
     from pitboss.bootstrap.redact import REDACTOR
     from pitboss.tools.mcp.definition import clean_text
 

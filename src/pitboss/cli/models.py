@@ -14,8 +14,7 @@ app = App(name="models", help="List what can be named as a skill's model, and tr
 
 @app.command(name="list")
 def list_(*, json: Json = False, place: Here) -> int:
-    """List the names that work as a model: programs that cost nothing, and providers with the key that each one
-    needs.
+    """List the names that work as a model: programs that cost nothing, and providers with the keys they need.
 
     For example:
 

@@ -35,9 +35,7 @@ def show_difference(found: dict[str, Any]) -> None:
 
 
 def _rows(metrics: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """A row for every figure that differs; tables and intervals are split into single figures to keep columns
-    narrow.
-    """
+    """A row for every figure that differs; tables and intervals are split into single figures."""
     for name, one in metrics.items():
         left, right = dict(_leaves(name, one["first"])), dict(_leaves(name, one["second"]))
         for leaf in dict.fromkeys([*left, *right]):

@@ -1,6 +1,4 @@
-"""`pitboss secrets …`: provider keys, stored encrypted. Values come in by a prompt or a pipe and are never
-printed.
-"""
+"""`pitboss secrets …`: provider keys, stored encrypted. Values are read from a prompt or a pipe and never printed."""
 
 import sys
 from getpass import getpass
@@ -60,8 +58,7 @@ def set_(name: str, /, *more: Surplus, place: Here) -> int:
 
 @app.command(name="list")
 def list_(*, json: Json = False, place: Here) -> int:
-    """List the stored keys: their names, providers, the hosts they are sent to, and when they were stored. Never
-    their values.
+    """List the stored keys: name, provider, hosts they are sent to, and since when. Never their values.
 
     For example:
 

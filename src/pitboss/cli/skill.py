@@ -219,8 +219,9 @@ def _server_tools(place: WorkspaceOptions, plain: Mapping[str, Any]) -> "ServerT
 
 
 def read_plain(file: Path, overrides: tuple[str, ...] = (), place: WorkspaceOptions | None = None) -> dict[str, Any]:
-    """Check a skill file and return the complete plain document, overrides applied; with a place, MCP servers are
-    checked too.
+    """Check a skill file and return the complete plain document, overrides applied.
+
+    With a place, MCP servers are checked too.
     """
     from pitboss.runs.documents import read_file
 

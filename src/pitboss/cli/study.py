@@ -56,8 +56,7 @@ def sweep(
     manner: Manner = USUAL,
     place: Here,
 ) -> int:
-    """Run a skill many times with varied settings, and report the best trial and how much of its result may be
-    luck.
+    """Run a skill many times with varied settings, and report the best trial and how much may be luck.
 
     Every run is an ordinary one. Ctrl-C keeps finished work; the same command continues. Model replies are shared by
     all runs. Writes a page that opens offline.

@@ -1,9 +1,8 @@
-"""`guard`: checks one intent against the rules of a venue. Pure and total: any JSON value gets a verdict, nothing
-raises.
+"""`guard`: checks one intent against the rules of a venue.
 
-The first rule that refuses determines the verdict; the margins of all rules are recorded. The guard is the same for
-all venues: the meaning of an intent, the rules that apply to it and the resulting order come from the venue's
-`RuleBook`. Orders are sent by `engine.execute`.
+Pure and total: any JSON value gets a verdict, nothing raises. The first rule that refuses determines the verdict; the
+margins of all rules are recorded. The guard is the same for all venues: the meaning of an intent, the rules that
+apply to it and the resulting order come from the venue's `RuleBook`. Orders are sent by `engine.execute`.
 """
 
 from collections.abc import Mapping, Sequence

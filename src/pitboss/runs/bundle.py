@@ -41,18 +41,12 @@ MOST_BYTES = 8 << 30
 MOST_DOCUMENT = 64 << 20
 """Largest size in bytes of one line, and of each member that is read whole."""
 MOST_RATIO = 200
-"""Largest compression ratio. A real bundle shrinks 20 to 40 times, because half of it is digests; a zip bomb far
-more.
-"""
+"""Largest compression ratio. A real bundle shrinks 20 to 40 times, because half of it is digests."""
 FREE_BYTES = 1 << 20
 MOST_WEIGHT = 512 << 20
-"""Most bytes of memory that one parsed document may need; a few characters of JSON can take a hundred times their
-size.
-"""
+"""Most bytes that one parsed document may need; a few characters of JSON can take a hundred times their size."""
 MOST_INDEX = 4_096
-"""Largest size in bytes of the zip's central directory, which the zip library reads completely before it can be
-checked.
-"""
+"""Largest central directory of the zip in bytes; the zip library reads all of it before it can be checked."""
 MOST_FIELDS = 100
 
 _ENDS = 22 + 20 + 56
@@ -122,8 +116,9 @@ class BundleSkill(_StrictPart):
 
 
 class BundleManifest(_StrictPart):
-    """The table of contents. `answers` says which replies are included: all that were used, only those paid for, or
-    none.
+    """The table of contents.
+
+    `answers` says which replies are included: all that were used, only those paid for, or none.
     """
 
     bundle: Count
@@ -170,9 +165,7 @@ def light(data: bytes) -> bool:
 
 
 def _crowded(plain: Any) -> bool:
-    """Whether any object has more fields than the format allows; free-form parts, which are measured later, are left
-    out.
-    """
+    """Whether any object has more fields than the format allows. Free-form parts are skipped and measured later."""
     waiting = [plain]
     while waiting:
         value = waiting.pop()

@@ -66,9 +66,7 @@ def _realism(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _waste_pct(run: Run) -> float | None:
-    """Cost of unused speculation in percent of the useful cost; None if there was no speculation or a cost is
-    unknown.
-    """
+    """Cost of unused speculation in percent of the useful cost; None without speculation or with an unknown cost."""
     useful = run.cost_usd - run.wasted_usd
     return None if useful.is_nan() or useful <= 0 else round(float(run.wasted_usd / useful * 100), 2)
 

@@ -141,9 +141,7 @@ class Venue:
         at: "Instant | None" = None,
         server_tools: "ServerTools | None" = None,
     ) -> "Preview":
-        """The request that a model would receive at the first tick of a run at `at`, or at the newest tick with
-        data.
-        """
+        """The request a model would receive at the first tick of a run at `at`, or at the newest tick with data."""
         raise NotImplementedError
 
     def params(self, prepared: Any) -> dict[str, Any]:

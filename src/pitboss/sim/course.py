@@ -29,9 +29,7 @@ MAX_MODEL_ERRORS = 5
 
 
 class Leg(Protocol):
-    """The result of advancing along a part of the course: the world after it, receipts, equity points, and the place
-    reached.
-    """
+    """The result of advancing along a part of the course: world, receipts, equity points, and the place reached."""
 
     @property
     def world(self) -> Any: ...

@@ -99,9 +99,7 @@ def drawdown(from_at: Instant, initial: float, at: Ints, equity: Floats) -> tupl
 
 
 def growth_rate(initial: float, final: float, span_ms: int) -> float | None:
-    """Compound annual growth as a fraction; None for less than one day or where the number is too large to be
-    meaningful.
-    """
+    """Compound annual growth as a fraction; None for less than one day or if the number is too large to be useful."""
     if span_ms < DAY_MS:
         return None
     if final <= 0:

@@ -1,5 +1,4 @@
-"""The scout: simulates ahead from a tick as if every decision were a hold, and collects the requests that would be
-sent.
+"""The scout: simulates ahead from a tick as if every decision were a hold, and collects the requests on the way.
 
 It decides nothing and calls no model; `sim.speculator` sends the requests.
 """

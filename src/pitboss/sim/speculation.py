@@ -9,10 +9,10 @@ from pitboss.sim.speculation_budget import Purse
 
 @dataclass(slots=True)
 class Tally:
-    """Counters of speculation. A decision is counted once: used if the replay built the same prompt, else wasted or
-    failed.
+    """Counters of speculation.
 
-    `useful` counts the decisions that the run itself paid for, speculated or not; waste is measured against those.
+    A decision is counted once: used if the replay built the same prompt, else wasted or failed. `useful` counts the
+    decisions that the run itself paid for, speculated or not; waste is measured against those.
     """
 
     launched: int = 0

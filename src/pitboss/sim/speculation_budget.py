@@ -57,13 +57,13 @@ class Purse:
     """Whether a tick was free because another run had paid for it: later ticks may be free, too."""
 
     def called(self, usd: Decimal | None) -> None:
-        """Add the cost of a call."""
+        """Update the bounds with the cost of a call."""
         if usd:
             self.least_call_usd = min(self.least_call_usd or usd, usd)
             self.most_call_usd = max(self.most_call_usd, usd)
 
     def ticked(self, usd: Decimal | None, saved_usd: Decimal) -> None:
-        """Add the cost of a tick."""
+        """Update the bounds with the cost of a tick."""
         if usd:
             self.least_usd = min(self.least_usd or usd, usd)
         elif saved_usd:

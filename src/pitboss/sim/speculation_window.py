@@ -1,5 +1,4 @@
-"""How far to speculate: the probability that the next ticks are holds, and the window that follows from it and the
-cap on waste.
+"""How far to speculate: the window that follows from the probability of holds and the cap on waste.
 
 Arithmetic only. `sim.speculator` sends the requests; `sim.speculation_budget` says what may still be wasted.
 """

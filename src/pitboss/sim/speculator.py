@@ -1,9 +1,8 @@
-"""Speculation: while a tick waits for its reply, send the requests of the next ticks, assuming that no order is
-placed.
+"""Speculation: while a tick waits for its reply, send the requests of the next ticks, assuming that no order is placed.
 
 Speculation only warms the cache in front of the model. The replay takes nothing from it: it builds every prompt and
-sends every request as it would alone, and finds the reply in the cache, or under way, if the speculated prompt was
-the same. So a run has the same records with and without speculation, and a wrong guess only costs money. That cost is
+sends every request as it would alone, and finds the reply in the cache, or under way, if the speculated prompt was the
+same. So a run has the same records with and without speculation, and a wrong guess only costs money. That cost is
 bounded: the window follows from the share of holds seen so far and from the cap on waste.
 
 The decider must share one call between equal requests and store its reply before returning it (`models.cached`);
@@ -72,8 +71,7 @@ class _Ask:
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """The model as seen by one speculative request: closed once the reply is not needed any more or becomes too
-    expensive.
+    """The model as seen by one speculative request: closed once the reply is not needed or becomes too expensive.
 
     A window is sized by the most expensive decision so far. A guess that takes longer stops there; its replies up to
     that point are in the cache, and the replay continues from them.
@@ -111,8 +109,9 @@ class _Gate:
 
 
 class Speculator:
-    """Runs beside one replay, which calls it before and after every tick; `close` must be awaited however the replay
-    ends.
+    """Runs beside one replay, which calls it before and after every tick.
+
+    `close` must be awaited however the replay ends.
     """
 
     def __init__(self, plan: Speculation, course: Course) -> None:
@@ -272,9 +271,7 @@ class Speculator:
         return self._plan.max_waste_pct / 100 * useful - float(tally.wasted_usd)
 
     def _room_left(self, ahead: int) -> Decimal:
-        """The money that may still be put at risk, with all guesses under way counted at their highest cost and as
-        wasted.
-        """
+        """The money that may still be put at risk; guesses under way count as wasted at their highest cost."""
         paid = bound = ZERO
         flying = 0
         for ask in self._asks.values():

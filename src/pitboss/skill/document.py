@@ -21,9 +21,7 @@ SCHEMA_ID = "urn:pitboss:skill:1"
 
 
 def to_plain(skill: Part) -> dict[str, Any]:
-    """The complete document with defaults, in the form that `skill.load` reads: exact numbers, nulls only where
-    allowed.
-    """
+    """The complete document with defaults, as `skill.load` reads it: exact numbers, nulls only where allowed."""
     nullable = skill.nullable if isinstance(skill, SkillDocument) else frozenset[str]()
     return cast("dict[str, Any]", _listed(skill.model_dump(), (), nullable))
 
@@ -48,9 +46,7 @@ def _listed(value: Any, path: tuple[str, ...], nullable: frozenset[str]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FieldNote:
-    """One field for documentation: its path, type, default as written in YAML ("required" if none), and
-    description.
-    """
+    """One field for documentation: path, type, default as written in YAML ("required" if none), and description."""
 
     path: str
     type: str

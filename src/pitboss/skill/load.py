@@ -1,9 +1,8 @@
-"""Load skills: parse a file or a text and return a validated skill, or every error at once with its line and a
-hint.
+"""Load skills: parse a file or a text and return a validated skill, or every error at once with its line and a hint.
 
-This is the only entry point for documents. `check_text` reports errors of a bad document and never raises;
-`load_skill` raises one `UserError` that lists all of them. A document is validated against the document class of its
-venue; names of tools, symbols and MCP servers are checked against those that the caller passes.
+This is the only entry point for documents. `check_text` reports errors of a bad document and never raises; `load_skill`
+raises one `UserError` that lists all of them. A document is validated against the document class of its venue; names of
+tools, symbols and MCP servers are checked against those that the caller passes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -132,9 +131,7 @@ def load_skill(path: str | File, root: type[S], names: Names = Names(), override
 
 
 def summary(name: str, errors: Sequence[SkillError]) -> UserError:
-    """Combine all errors of a document into a one-line `UserError`; with several errors only suggestions keep
-    their hints.
-    """
+    """Combine all errors of a document into a one-line `UserError`; with several, only suggestions keep their hints."""
     if len(errors) == 1:
         return UserError(f"{name}: {_sentence(errors[0])}", errors[0].hint)
     said = [_sentence(error) + (f" ({error.hint})" if error.hint.startswith(SUGGESTION) else "") for error in errors]
@@ -234,9 +231,7 @@ def _read(
 
 
 def _first_causes(error: ValidationError) -> list[ErrorDetails]:
-    """The schema's errors without consequential ones, such as a list that is too short because its entries
-    failed.
-    """
+    """The schema's errors without consequential ones, such as a list too short because its entries failed."""
     details = error.errors(include_url=False)
     inner = {item["loc"][:end] for item in details for end in range(len(item["loc"]))}
     return [item for item in details if item["type"] != "too_short" or item["loc"] not in inner]

@@ -67,9 +67,7 @@ def parse_value(text: str) -> Any:
 
 
 def number(text: str) -> int | Decimal:
-    """Parse a number: whole ones as `int`, all others exact. Extremely long ones stay decimals, to be refused
-    later.
-    """
+    """Parse a number: whole ones as `int`, all others exact. Extremely long ones stay decimals, to be refused later."""
     if len(text) <= 40 and text.lstrip("+-").isdigit():
         return int(text)
     value = Decimal(text) if len(text) <= 400 else _NAN

@@ -1,5 +1,4 @@
-"""The parts that skill documents of all venues share: field types, common fields, and the hooks for a venue's own
-fields.
+"""The parts that skill documents of all venues share: field types, common fields, and hooks for a venue's own.
 
 A skill is one declarative document that configures an agent on a venue. Each venue declares its own document as a
 subclass of `SkillDocument`; bounds and descriptions are declared only there, and the editor, the JSON Schema and

@@ -31,9 +31,7 @@ def upgrade(plain: Mapping[str, Any], version: int) -> tuple[Plain, list[str]]:
 
 
 def upgrade_0_1(document: Plain) -> list[str]:
-    """Upgrade the original payload: renames, a schedule as plain text, nulls for missing values, toggles and
-    commands dropped.
-    """
+    """Upgrade the original payload: renames, a schedule as plain text, nulls removed, toggles and commands dropped."""
     notes = ["no `pitboss:` key: read as a version 0 document; add `pitboss: 1` after checking it"]
     document.pop("pitboss", None)
     _drop_nulls(document)

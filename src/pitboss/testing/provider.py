@@ -168,9 +168,7 @@ def decide(question: Mapping[str, Any]) -> Play:
 
 @dataclass
 class FakeProvider:
-    """The server, as a context manager. `calls` counts requests; requests themselves are kept only if `keep` is
-    set.
-    """
+    """The server, as a context manager. `calls` counts requests; they are kept only if `keep` is set."""
 
     script: Script = decide
     latency_s: float = 0.0

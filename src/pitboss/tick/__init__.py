@@ -101,7 +101,7 @@ class Happened:
 class Ticked:
     """The result of a tick: the state after it, its record, and the decision.
 
-    `covered` and `receipts` are not serialised.
+    `covered` and `receipts` are the values before serialisation.
     """
 
     state: State

@@ -74,7 +74,7 @@ def reflected(reflection: Reflection) -> dict[str, Any]:
 
 
 def with_its_cost(decision: Decision, reflection: Reflection) -> Decision:
-    """The decision with the requests and the cost of the reflection added."""
+    """The decision with the usage and the cost of the reflection added."""
     usage, cost, saved = decision.usage, decision.cost_usd, decision.saved_usd
     for step in reflection.steps:
         usage += step.usage

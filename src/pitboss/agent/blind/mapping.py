@@ -1,8 +1,7 @@
-"""The mapping of a blind run: the alias and the scale factors of every symbol, and the number of weeks dates are
-shifted.
+"""The mapping of a blind run: the alias and the scale factors of every symbol, and the shift of dates in weeks.
 
 It is drawn from a seed and depends on nothing else but the symbols and the price levels known at the start, so it is
-the same on every machine. Each venue applies it to what its agents see.
+the same on every machine. Each venue applies it (on the perp venue, `venues.perp.blind.anonymiser`).
 """
 
 import hashlib
@@ -64,7 +63,7 @@ class Alias:
 
 
 def throw(symbols: Sequence[str], seed: int, levels: Mapping[str, float]) -> tuple[tuple[Alias, ...], int]:
-    """Draw the aliases of the symbols, sorted by name, and the shift in weeks."""
+    """Draw the aliases of the symbols, sorted by alias, and the shift in weeks."""
     ordered = sorted(set(symbols))
     dice = _Dice(f"{seed}\n{chr(10).join(ordered)}")
     stem = next(

@@ -170,7 +170,7 @@ class Lexicon:
         self._known: dict[str, str | None] = {}
 
     def ticker(self, symbol: str, stands: str, small: bool | None = None) -> None:
-        """Add a ticker: matched in any case, or in capitals only if it is also a word; a single letter only after a
+        """Add a ticker: matched in any case, or only in capitals if it is a word too; single letters only after a
         sign.
         """
         parts = _parts(symbol)
@@ -197,7 +197,10 @@ class Lexicon:
                 self._bits.setdefault(whole, stands)
 
     def around(self, names: Iterable[str], stands: str) -> None:
-        """Add people, firms and products, matched in the listed case, so that `circle` stays a word."""
+        """Add people, firms and products.
+
+        A name listed in capitals matches only capitalised, so that `circle` stays a word.
+        """
         for name in names:
             parts = _parts(name)
             if len(parts) > 1:
